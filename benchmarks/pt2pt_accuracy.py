@@ -1,0 +1,122 @@
+"""pt2pt's ping-pong against IMB-MPI1 PingPong: same MPI library, fabric and cores, interleaved.
+
+    ./assay run --with intelmpi -l >/dev/null     # once: IMB-MPI1 comes with Intel MPI
+    .venv/bin/python benchmarks/pt2pt_accuracy.py
+
+For every size it prints the median over the runs of both, the ratio of the medians, and IMB's own
+spread from run to run (interquartile range over median). Where that is more than 5%, IMB does not
+agree with itself well enough for a claim about 5%, and none is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from assay import paths
+from assay.fabrics import load_catalogue
+from assay.imb import find_imb, parse
+from assay.mpi import Mpi, find_mpis
+
+CLAIM = 0.05
+LOOPBACK = {'HYDRA_IFACE': 'lo', 'FI_TCP_IFACE': 'lo', 'UCX_NET_DEVICES': 'lo'}
+
+
+def build(mpi: Mpi, folder: Path) -> Path:
+    """Build sources/mpi with the MPI's compiler; returns the path of pt2pt."""
+    configure = ['cmake', '-S', paths.ROOT / 'sources' / 'mpi', '-B', folder]
+    configure.append(f'-DCMAKE_C_COMPILER={mpi.cc}')
+    for command in (configure, ['cmake', '--build', folder, '--parallel']):
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return folder / 'pt2pt'
+
+
+def run(mpi: Mpi, fabric: str, command: list[str], libraries: Path) -> tuple[str, float]:
+    """Standard output and wall seconds of two bound ranks of a program."""
+    recipe = load_catalogue().recipe(fabric, mpi.family)
+    env = {
+        **os.environ,
+        **LOOPBACK,
+        **recipe.env,
+        'PATH': f'{mpi.bindir}:{os.environ["PATH"]}',
+        'LD_LIBRARY_PATH': str(libraries),
+    }
+    launch = [mpi.launcher, '-n', '2', '-bind-to', 'core', '-map-by', 'core', *command]
+    start = time.monotonic()
+    done = subprocess.run(launch, env=env, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        sys.exit(f'{command[0]} ended with exit code {done.returncode}: {done.stderr.strip()}')
+    return done.stdout, time.monotonic() - start
+
+
+def spread(values: list[float]) -> float:
+    """Interquartile range over median."""
+    low, _, high = statistics.quantiles(values, n=4)
+    return (high - low) / statistics.median(values)
+
+
+def compare(mpi: Mpi, fabric: str, runs: int, budget: float, pt2pt: Path, folder: Path) -> None:
+    imb = find_imb(mpi)
+    result = folder / 'result.json'
+    ours: dict[int, list[float]] = {}
+    theirs: dict[int, list[float]] = {}
+    seconds: dict[str, list[float]] = {'pt2pt': [], 'IMB-MPI1': []}
+    for number in range(runs):
+        print(f'{fabric}: run {number + 1} of {runs}', file=sys.stderr)
+        command = [str(pt2pt), '--pattern', 'ping-pong', '--budget', str(budget)]
+        _, took = run(mpi, fabric, [*command, '--json', str(result)], imb.libraries)
+        seconds['pt2pt'].append(took)
+        for entry in json.loads(result.read_text())['results']:
+            ours.setdefault(entry['size'], []).append(entry['time']['median'])
+        output, took = run(mpi, fabric, [str(imb.program), 'PingPong'], imb.libraries)
+        seconds['IMB-MPI1'].append(took)
+        for row in parse(output)['PingPong'][1]:
+            theirs.setdefault(row.size, []).append(row.time)
+
+    print(f'\n### {mpi.name} {mpi.version}, {fabric}, {runs} interleaved runs\n')
+    print('| bytes | IMB us | IMB spread | pt2pt us | pt2pt spread | ratio | within 5% |')
+    print('|---:|---:|---:|---:|---:|---:|---|')
+    for size in sorted(set(ours) & set(theirs)):
+        ratio = statistics.median(ours[size]) / statistics.median(theirs[size])
+        if spread(theirs[size]) > CLAIM:
+            verdict = 'no claim: IMB spread'
+        else:
+            verdict = 'yes' if abs(ratio - 1) <= CLAIM else 'NO'
+        print(
+            f'| {size} | {statistics.median(theirs[size]) * 1e6:.2f} | {spread(theirs[size]):.1%} '
+            f'| {statistics.median(ours[size]) * 1e6:.2f} | {spread(ours[size]):.1%} '
+            f'| {ratio:.3f} | {verdict} |'
+        )
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    ratio = medians['pt2pt'] / medians['IMB-MPI1']
+    print(f'\nWall time of a run, launch included: pt2pt {medians["pt2pt"]:.2f} s, ', end='')
+    print(f'IMB-MPI1 {medians["IMB-MPI1"]:.2f} s, ratio {ratio:.2f}.')
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--runs', type=int, default=11)
+    parser.add_argument('--budget', type=float, default=0.05, help='seconds per size for pt2pt')
+    parser.add_argument('--fabric', nargs='+', default=['shm', 'ofi-tcp'])
+    arguments = parser.parse_args()
+    mpi = next((mpi for mpi in find_mpis() if mpi.name == 'mpich'), None)
+    if mpi is None or find_imb(mpi) is None:
+        sys.exit('MPICH with an IMB-MPI1 is needed: ./assay run --with mpich --with intelmpi -l')
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pt2pt = build(mpi, folder / 'build')
+        for fabric in arguments.fabric:
+            compare(mpi, fabric, arguments.runs, arguments.budget, pt2pt, folder)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,45 @@
+"""Collective operations between all ranks of a node or of several."""
+
+import math
+
+import reframe as rfm
+from reframe.core.builtins import parameter
+
+from assay.benchmark import MpiBenchmark
+from assay.check import Figure
+
+SMALL, LARGE = 8, 64 << 10
+OPERATIONS = (
+    *('barrier', 'bcast', 'reduce', 'allreduce', 'allgather'),
+    *('alltoall', 'reduce_scatter', 'scatter', 'gather'),
+)
+
+
+@rfm.simple_test
+class Collectives(MpiBenchmark):
+    """Nine operations from 8 B to 64 KiB, as multiples of the same MPI's ping-pong.
+
+    An operation between N ranks needs at least ceil(log2 N) messages one after the other, so it is
+    held against that many ping-pong latencies, measured in the same job.
+    """
+
+    program = 'collectives'
+    arguments = ['--limits', f'--max {LARGE}', '--ci 0.01', '--budget 0.03']
+    layout = parameter(['packed', 'spread'])
+    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
+
+    def figures(self):
+        latency = self.report['limits']['ping_pong']['latency']
+        steps = math.ceil(math.log2(self.num_tasks))
+        small = {
+            op: self.select(op=op, size=0 if op == 'barrier' else SMALL)['time']
+            for op in OPERATIONS
+        }
+        large = self.select(op='allreduce', size=LARGE)['time']['median']
+        figures = {
+            'allreduce_time': Figure(small['allreduce']['median'] * 1e6, 'us', 'lower'),
+            'allreduce_large_time': Figure(large * 1e6, 'us', 'lower'),
+        }
+        for op, time in small.items():
+            figures[f'{op}_over_ping_pong'] = Figure(time['min'] / (steps * latency), '1', 'lower')
+        return figures

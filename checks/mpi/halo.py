@@ -1,0 +1,34 @@
+"""Heat diffusion with halo exchange: what communication costs a stencil code."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from assay.benchmark import MpiBenchmark
+from assay.check import Figure
+
+
+@rfm.simple_test
+class Halo(MpiBenchmark):
+    """A 3-D mesh on a 2-D rank grid with one rank per core, about a million points to a rank.
+
+    Efficiency is the rate over that of the same update without any exchange, in the same job.
+    """
+
+    program = 'halo'
+    layout = parameter(['packed', 'spread'])
+    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
+
+    @run_after('setup')
+    def set_mesh(self):
+        self.arguments = [f'--n {64 * self.num_tasks},128,128', '--steps 10', '--budget 0.6']
+
+    def figures(self):
+        blocking = self.select(method='blocking')
+        overlapped = self.select(method='overlapped')
+        share = blocking['communication_share']['avg']
+        return {
+            'rate': Figure(blocking['points_per_second'] / 1e6, 'Mpoints/s', 'higher'),
+            'communication_share': Figure(share, '1', 'lower'),
+            'efficiency': Figure(blocking['efficiency'], '1', 'higher'),
+            'overlapped_efficiency': Figure(overlapped['efficiency'], '1', 'higher'),
+        }

@@ -1,0 +1,66 @@
+"""The real IMB-MPI1, where there is one for the MPI: figures that everybody knows."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.exceptions import SanityError
+
+from assay import imb
+from assay.benchmark import MpiBenchmark
+from assay.check import Figure
+
+TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')
+SMALL, LARGE = 8, 4 << 20
+
+
+@rfm.simple_test
+class IntelMpiBenchmarks(MpiBenchmark):
+    """PingPong, PingPing, Sendrecv, Exchange, Allreduce and Alltoall between two ranks.
+
+    The machine's own limits are measured by our `limits` in the same job, just before.
+    """
+
+    program = 'limits'
+    ranks = 2
+    layout = parameter(['packed', 'spread'])
+    scale = parameter(['1_node', '2_nodes'])
+
+    @run_after('init')
+    def need_imb(self):
+        self.valid_prog_environs = [f'{wanted} +imb' for wanted in self.valid_prog_environs]
+
+    @run_before('run')
+    def run_imb_after_limits(self):
+        extras = self.current_environ.extras
+        limits = [self.executable, *self.executable_opts]
+        self.executable = extras['imb']
+        self.executable_opts = ['-time 0.05', '-npmin 2', *TWO_RANKS]
+        self.env_vars['LD_LIBRARY_PATH'] = f'{extras["imb_libraries"]}:$LD_LIBRARY_PATH'
+        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
+        self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]
+
+    def verify_answers(self):
+        super().verify_answers()
+        try:
+            self.tables = imb.parse(self.output)
+        except ValueError as error:
+            raise SanityError(f'{error}: {self.reason}') from None
+        for name in TWO_RANKS:
+            ranks = self.tables.get(name, (0, []))[0]
+            if ranks != self.num_tasks:
+                raise SanityError(f'{name} ran with {ranks} rank(s) instead of {self.num_tasks}')
+
+    def row(self, name, size):
+        return next(row for row in self.tables[name][1] if row.size == size)
+
+    def figures(self):
+        small, large = self.row('PingPong', SMALL), self.row('PingPong', LARGE)
+        exchange = self.row('Exchange', LARGE)
+        figures = {
+            'latency': Figure(small.time * 1e6, 'us', 'lower'),
+            'bandwidth': Figure(large.bandwidth / 1e6, 'MB/s', 'higher'),
+            'exchange_bandwidth': Figure(exchange.bandwidth / 1e6, 'MB/s', 'higher'),
+            'allreduce_time': Figure(self.row('Allreduce', SMALL).time * 1e6, 'us', 'lower'),
+            'alltoall_time': Figure(self.row('Alltoall', SMALL).time * 1e6, 'us', 'lower'),
+        }
+        best = [{'size': row.size, 'time': {'min': row.time}} for row in (small, large)]
+        return figures | self.limit_figures('', *best)

@@ -1,0 +1,70 @@
+"""Whether messages travel while the ranks compute."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from assay.benchmark import MpiBenchmark
+from assay.check import Figure
+from assay.fabrics import load_catalogue
+
+LARGEST = 16 << 20
+
+
+@rfm.simple_test
+class Overlap(MpiBenchmark):
+    """Messages of 1 to 16 MiB both ways, with computation of 1/4 to 2 times their length.
+
+    `progress` is what moves the messages meanwhile: nothing, calls of MPI_Testall, or the MPI's
+    own asynchronous progress, for which each rank has a second core.
+    """
+
+    program = 'overlap'
+    ranks = 2
+    progress = parameter(['none', 'test', 'async'], loggable=True)
+    layout = parameter(['packed', 'spread'])
+    scale = parameter(['1_node', '2_nodes'])
+
+    @run_after('init')
+    def set_progress(self):
+        self.arguments = [f'--max {LARGEST}', '--budget 0.08']
+        if self.progress == 'test':
+            self.arguments += ['--progress test']
+        elif self.progress == 'async':
+            self.arguments += ['--thread-multiple']
+            self.cores_per_rank = 2
+            self.tags -= {'smoke'}
+            self.valid_prog_environs = [
+                f'+{family} +{self.fabric}'
+                for family, mpi in load_catalogue().mpis.items()
+                if mpi.async_progress
+            ]
+
+    @run_after('setup')
+    def switch_on_async_progress(self):
+        if self.progress == 'async':
+            self.env_vars |= load_catalogue().mpis[self.family].async_progress
+
+    def figures(self):
+        points = [point for result in self.report['results'] for point in result['points']]
+        even = next(p for p in self.select(size=LARGEST)['points'] if p['ratio'] == 1)
+        return {
+            'overlap': Figure(hidden(even), '1', 'higher'),
+            'excess': Figure(max(excess(point) for point in points), '1', 'lower'),
+        }
+
+
+def best(point):
+    """The best times of communication, computation, and both together, in seconds."""
+    return [point[part]['time']['min'] for part in ('communication', 'computation', 'total')]
+
+
+def hidden(point):
+    """The share of the shorter of the two that was hidden behind the other."""
+    communication, computation, total = best(point)
+    return (communication + computation - total) / min(communication, computation)
+
+
+def excess(point):
+    """Time of both together over their sum: more than 1 is time that overlapping cost."""
+    communication, computation, total = best(point)
+    return total / (communication + computation)

@@ -1,0 +1,34 @@
+"""Messages between two ranks: latency and bandwidth, and how near they are to the machine's own."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter
+
+from assay.benchmark import MpiBenchmark
+from assay.check import Figure
+
+SMALL, LARGE = 8, 4 << 20
+
+
+@rfm.simple_test
+class PointToPoint(MpiBenchmark):
+    """Ping-pong, ping-ping, sendrecv, exchange and bidirectional from 0 B to 4 MiB.
+
+    Within a node `packed` is two neighbouring cores and `spread` two NUMA domains.
+    """
+
+    program = 'pt2pt'
+    arguments = ['--limits', f'--max {LARGE}', '--budget 0.02']
+    ranks = 2
+    layout = parameter(['packed', 'spread'])
+    scale = parameter(['1_node', '2_nodes'])
+
+    def figures(self):
+        small = self.select(pattern='ping-pong', size=SMALL)
+        large = self.select(pattern='ping-pong', size=LARGE)
+        both_ways = self.select(pattern='bidirectional', size=LARGE)
+        figures = {
+            'latency': Figure(small['time']['median'] * 1e6, 'us', 'lower'),
+            'bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher'),
+            'bidirectional_bandwidth': Figure(both_ways['bandwidth'] / 1e6, 'MB/s', 'higher'),
+        }
+        return figures | self.limit_figures('', small, large)

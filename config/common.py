@@ -1,0 +1,63 @@
+"""What every system shares: logging, and the modes.
+
+ReFrame merges this file with one of ``config/systems``, which brings the systems and their
+environments (``RFM_CONFIG_FILES``, set by ``assay env``).
+"""
+
+from assay import paths
+
+# The file handler does not make its folder.
+paths.LOGS.mkdir(parents=True, exist_ok=True)
+
+site_configuration = {
+    'general': [
+        {
+            # trap_job_errors stays off: ReFrame 4.10.4 then fails every compile-only test, because
+            # it asks for the exit code of a job that such a test has not. Checks assert the exit
+            # code of their job themselves.
+            'topology_prefix': str(paths.STATE / 'topology'),
+        }
+    ],
+    # Several -t are ANDed expressions, searched in each tag: anchors make the match exact.
+    'modes': [
+        {'name': 'smoke', 'options': ["--tag='^smoke$'"]},
+        {'name': 'maintenance', 'options': ["--tag='^maintenance$'"]},
+        {'name': 'acceptance', 'options': ["--tag='^acceptance$'"]},
+    ],
+    'logging': [
+        {
+            # The default level costs most of the time of a run with hundreds of short checks.
+            'level': 'info',
+            'handlers': [
+                {'type': 'file', 'name': str(paths.LOGS / 'reframe.log'), 'level': 'info'},
+            ],
+            # One line a figure, so that checks with different figures keep the same columns.
+            'perflog_multiline': True,
+            'handlers_perflog': [
+                {
+                    'type': 'filelog',
+                    'prefix': '%(check_system)s/%(check_partition)s',
+                    'level': 'info',
+                    'format': '|'.join(
+                        [
+                            '%(check_job_completion_time)s',
+                            '%(version)s',
+                            '%(check_system)s',
+                            '%(check_partition)s',
+                            '%(check_environ)s',
+                            '%(check_display_name)s',
+                            '%(check_perf_var)s',
+                            '%(check_perf_value)s',
+                            '%(check_perf_ref)s',
+                            '%(check_perf_lower_thres)s',
+                            '%(check_perf_upper_thres)s',
+                            '%(check_perf_unit)s',
+                            '%(check_result)s',
+                            '%(check_perf_result)s',
+                        ]
+                    ),
+                }
+            ],
+        }
+    ],
+}

@@ -1,0 +1,87 @@
+"""An example to copy: a Slurm cluster with two partitions.
+
+Copy it to config/systems/<your system>.py, change what is marked, and try it with
+
+    ./assay run --system <your system> -l
+"""
+
+# An environment is a compiler and an MPI. The features name the MPI's family and the fabrics that
+# this build of it can use (config/fabrics.yaml says what each fabric is).
+openmpi = {
+    'name': 'openmpi',
+    'modules': ['gcc/13.2', 'openmpi/5.0.8'],  # change: what `module load` needs
+    'cc': 'mpicc',
+    'cxx': 'mpicxx',
+    'ftn': '',
+    'features': ['mpi', 'openmpi', 'shm', 'ucx-shm', 'ucx-ib'],
+    'extras': {'family': 'openmpi', 'version': '5.0.8'},
+    'env_vars': [['SLURM_MPI_TYPE', 'pmix']],  # how srun and this MPI find each other
+}
+mpich = {
+    'name': 'mpich',
+    'modules': ['gcc/13.2', 'mpich/4.3.2'],  # change
+    'cc': 'mpicc',
+    'cxx': 'mpicxx',
+    'ftn': '',
+    'features': ['mpi', 'mpich', 'shm', 'ofi-tcp', 'ucx-ib'],
+    'extras': {'family': 'mpich', 'version': '4.3.2'},
+    'env_vars': [['SLURM_MPI_TYPE', 'pmi2']],
+}
+
+site_configuration = {
+    'systems': [
+        {
+            'name': 'example-slurm',  # change: the name of this file, without .py
+            'descr': 'a Slurm cluster with an InfiniBand and an Ethernet partition',
+            'hostnames': [r'login\d+'],  # change: expression for the hosts where ReFrame runs
+            'modules_system': 'lmod',
+            'partitions': [
+                {
+                    'name': 'compute',
+                    'descr': 'two sockets, InfiniBand',
+                    'scheduler': 'slurm',
+                    'launcher': 'srun',
+                    # change: options that every job needs
+                    'access': ['--partition=compute', '--account=staff', '--exclusive'],
+                    'environs': ['openmpi', 'mpich'],
+                    # The scales it may be measured at, and the fabrics its nodes have.
+                    'features': [
+                        *('scale_1_node', 'scale_2_nodes', 'scale_4_nodes'),
+                        *('shm', 'ucx-shm', 'ucx-ib'),
+                    ],
+                    'max_jobs': 4,
+                    # Leave this out and ReFrame asks a node (RFM_REMOTE_DETECT=1).
+                    'processor': {
+                        'num_cpus': 64,
+                        'num_cpus_per_core': 1,
+                        'num_cpus_per_socket': 32,
+                        'num_sockets': 2,
+                        'topology': {
+                            'numa_nodes': ['0x00000000ffffffff', '0xffffffff00000000'],
+                        },
+                    },
+                },
+                {
+                    'name': 'small',
+                    'descr': 'one socket, Ethernet only',
+                    'scheduler': 'slurm',
+                    'launcher': 'mpiexec',
+                    'access': ['--partition=small', '--exclusive'],
+                    'environs': ['mpich'],
+                    'features': ['scale_1_node', 'scale_2_nodes', 'shm', 'ofi-tcp'],
+                    'max_jobs': 4,
+                    # change: the interface that MPI may use between nodes
+                    'env_vars': [['FI_TCP_IFACE', 'eth0'], ['HYDRA_IFACE', 'eth0']],
+                    'processor': {
+                        'num_cpus': 16,
+                        'num_cpus_per_core': 1,
+                        'num_cpus_per_socket': 16,
+                        'num_sockets': 1,
+                        'topology': {'numa_nodes': ['0xffff']},
+                    },
+                },
+            ],
+        }
+    ],
+    'environments': [openmpi, mpich],
+}

@@ -1,0 +1,143 @@
+"""Checks of the MPI benchmarks in ``sources/mpi``: their build, and their JSON report."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import fixture, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
+
+from assay import paths
+from assay.check import Figure, MpiCheck
+from assay.fabrics import load_catalogue
+
+RESULT = 'result.json'
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The bound of a message between two ranks.
+
+    :param latency: seconds, of the smallest message one way.
+    :param bandwidth: bytes per second, of a large message.
+    """
+
+    latency: float
+    bandwidth: float
+
+
+class BuildMpiBenchmarks(rfm.CompileOnlyRegressionTest):
+    """Builds sources/mpi once for each environment."""
+
+    valid_systems = ['*']
+    valid_prog_environs = ['+mpi']
+    build_system = 'CMake'
+    sourcesdir = str(paths.ROOT / 'sources' / 'mpi')
+
+    @run_before('compile')
+    def configure_out_of_source(self):
+        self.build_system.builddir = 'build'
+        self.build_system.max_concurrency = os.cpu_count()
+        # The sources are C only, and ReFrame's defaults for the others are Cray's names.
+        self.build_system.cxx = self.build_system.ftn = self.build_system.nvcc = ''
+
+    @sanity_function
+    def built(self):
+        return True
+
+
+class MpiBenchmark(MpiCheck):
+    """A benchmark of ``sources/mpi``.
+
+    A subclass gives ``program`` and ``arguments`` and turns the report into figures.
+    """
+
+    program = variable(str)
+    arguments = variable(typ.List[str], value=[])
+    build = fixture(BuildMpiBenchmarks, scope='environment')
+
+    @run_before('run')
+    def use_built_program(self):
+        self.executable = os.path.join(
+            self.build.stagedir, self.build.build_system.builddir, self.program
+        )
+        self.executable_opts = [*self.arguments, '--json', RESULT]
+        self.keep_files = [RESULT]
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The program's JSON report.
+
+        :raises SanityError: if it is missing or not whole.
+        """
+        try:
+            text = Path(self.stagedir, RESULT).read_text()
+        except FileNotFoundError:
+            raise SanityError(
+                f'{self.program} wrote no {RESULT}: it did not get to its end ({self.reason})'
+            ) from None
+        try:
+            return json.loads(text, parse_constant=_refuse_constant)
+        except ValueError as error:
+            raise SanityError(f'{self.program}: {RESULT} is not valid: {error}') from None
+
+    def select(self, **wanted: Any) -> dict[str, Any]:
+        """The one entry of the report's results that has all the wanted values."""
+        return next(
+            entry
+            for entry in self.report['results']
+            if all(entry[key] == value for key, value in wanted.items())
+        )
+
+    @property
+    def limit(self) -> Limit | None:
+        """What bounds a message on this fabric, measured in the same job; None if nothing was."""
+        limits = self.report['limits']
+        match load_catalogue().fabrics[self.fabric].limit:
+            case 'memory':
+                return Limit(limits['cacheline']['latency'], limits['memcpy']['bandwidth'])
+            case 'socket':
+                return Limit(limits['socket']['latency'], limits['socket']['bandwidth'])
+        return None
+
+    def limit_figures(
+        self, prefix: str, small: dict[str, Any], large: dict[str, Any]
+    ) -> dict[str, Figure]:
+        """Latency and bandwidth of two results as multiple and fraction of the fabric's limit.
+
+        The best time is held against the best of the machine, so that a passing disturbance of the
+        machine does not count. Empty where nothing but the network itself is the limit.
+        """
+        if (limit := self.limit) is None:
+            return {}
+        over = small['time']['min'] / limit.latency
+        of = large['size'] / large['time']['min'] / limit.bandwidth
+        return {
+            f'{prefix}latency_over_limit': Figure(over, '1', 'lower'),
+            f'{prefix}bandwidth_of_limit': Figure(of, '1', 'higher'),
+        }
+
+    def verify_answers(self) -> None:
+        report = self.report
+        if report.get('program') != self.program or not report.get('complete'):
+            raise SanityError(f'{RESULT} is not a complete report of {self.program}')
+        if report['ranks'] != self.num_tasks:
+            raise SanityError(
+                f'{self.program} ran with {report["ranks"]} rank(s) instead of {self.num_tasks}: '
+                f"was it started by another MPI's launcher?"
+            )
+        library = report['mpi']['library']
+        if not load_catalogue().mpis[self.family].library.search(library):
+            raise SanityError(
+                f'{self.program} was to run on {self.family}, but its MPI library is {library!r}'
+            )
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f'{name} is not a measured value')

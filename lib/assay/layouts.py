@@ -1,0 +1,142 @@
+"""Layouts: where ranks and threads sit, in the words of each launcher.
+
+========== ================================================================================
+layout     ranks of a node
+========== ================================================================================
+packed     fill the cores of one NUMA domain after the other, each bound to a core
+spread     are dealt round the NUMA domains, each bound to a core
+one-per-numa  one for each NUMA domain, bound to it
+one-per-node  one, free to use the whole node
+hybrid     one for each NUMA domain, with a thread for each of its cores, bound to them
+========== ================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+LAYOUTS = ('packed', 'spread', 'one-per-numa', 'one-per-node', 'hybrid')
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a layout needs to know of a node.
+
+    :param cores: physical cores.
+    :param numa_domains: NUMA domains.
+    """
+
+    cores: int
+    numa_domains: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Ranks and threads of a node, and how the launcher is told.
+
+    :param ranks: ranks on each node.
+    :param threads: threads (and cores) of each rank.
+    :param options: options for the launcher.
+    :param env: environment variables for the job.
+    """
+
+    ranks: int
+    threads: int
+    options: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def place(
+    layout: str, launcher: str, node: Node, ranks: int | None = None, cores_per_rank: int = 1
+) -> Placement:
+    """Translate a layout for a launcher.
+
+    :param layout: one of :data:`LAYOUTS`.
+    :param launcher: ``srun``, or the MPI family whose own launcher starts the job.
+    :param node: the topology of the nodes.
+    :param ranks: ranks on each node for ``packed`` and ``spread``; one for each core if None. The
+        other layouts set their number themselves.
+    :param cores_per_rank: cores that ``packed`` and ``spread`` bind a rank to.
+    :raises ValueError: if the layout or the launcher is unknown, or the ranks do not fit.
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f'unknown layout {layout!r}: choose from {", ".join(LAYOUTS)}')
+    if launcher not in _LAUNCHERS:
+        raise ValueError(f'no layouts for launcher {launcher!r}: only {", ".join(_LAUNCHERS)}')
+    threads = 1
+    if layout in ('packed', 'spread'):
+        threads = cores_per_rank
+        ranks = node.cores // threads if ranks is None else ranks
+        if ranks * threads > node.cores:
+            raise ValueError(
+                f'{ranks} ranks of {threads} core(s) do not fit on the {node.cores} core(s) of a '
+                f'node'
+            )
+    elif layout == 'one-per-node':
+        ranks = 1
+    else:
+        ranks = node.numa_domains
+        if layout == 'hybrid':
+            threads = node.cores // node.numa_domains
+    env = {'OMP_NUM_THREADS': str(threads)}
+    if layout == 'hybrid':
+        env |= {'OMP_PLACES': 'cores', 'OMP_PROC_BIND': 'close'}
+    options, launcher_env = _LAUNCHERS[launcher](layout, ranks, threads)
+    return Placement(ranks, threads, options, env | launcher_env)
+
+
+Translation = tuple[list[str], dict[str, str]]
+
+
+def _openmpi(layout: str, ranks: int, threads: int) -> Translation:
+    place, bind = {
+        'packed': (f'slot:PE={threads}', 'core'),
+        'spread': (f'numa:PE={threads}', 'core'),
+        'one-per-numa': ('ppr:1:numa', 'numa'),
+        'one-per-node': ('ppr:1:node', 'none'),
+        'hybrid': (f'ppr:{ranks}:node:PE={threads}', 'core'),
+    }[layout]
+    return [f'--map-by {place}', f'--bind-to {bind}'], {}
+
+
+def _mpich(layout: str, ranks: int, threads: int) -> Translation:
+    bind = {
+        'packed': f'-bind-to core:{threads} -map-by core:{threads}',
+        'spread': f'-bind-to core:{threads} -map-by numa',
+        'one-per-numa': '-bind-to numa -map-by numa',
+        'one-per-node': '-bind-to none',
+        'hybrid': f'-bind-to core:{threads} -map-by core:{threads}',
+    }[layout]
+    return [f'-ppn {ranks}', bind], {}
+
+
+def _intelmpi(layout: str, ranks: int, threads: int) -> Translation:
+    env = {
+        'packed': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
+        'spread': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:scatter'},
+        'one-per-numa': {'I_MPI_PIN_DOMAIN': 'numa'},
+        'one-per-node': {'I_MPI_PIN_DOMAIN': 'node'},
+        'hybrid': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
+    }[layout]
+    return [f'-ppn {ranks}'], env
+
+
+def _srun(layout: str, ranks: int, threads: int) -> Translation:
+    options = {
+        'packed': ['--distribution=block:block', '--cpu-bind=cores'],
+        'spread': ['--distribution=block:cyclic', '--cpu-bind=cores'],
+        'one-per-numa': ['--distribution=block:cyclic', '--cpu-bind=ldoms'],
+        'one-per-node': ['--cpu-bind=none'],
+        'hybrid': ['--distribution=block:block', '--cpu-bind=cores'],
+    }[layout]
+    # srun does not take the number of CPUs per task over from the job.
+    return [f'--ntasks-per-node={ranks}', f'--cpus-per-task={threads}', *options], {}
+
+
+_LAUNCHERS: dict[str, Callable[[str, int, int], Translation]] = {
+    'openmpi': _openmpi,
+    'mpich': _mpich,
+    'intelmpi': _intelmpi,
+    'srun': _srun,
+}

@@ -1,0 +1,23 @@
+"""The folders of the checkout that the rest of Assay reads and writes."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+VENV_BIN = ROOT / '.venv' / 'bin'
+CONFIG = ROOT / 'config'
+SYSTEMS = CONFIG / 'systems'
+REFERENCES = CONFIG / 'references'
+MPI_LOCKS = CONFIG / 'mpi'
+CHECKS = ROOT / 'checks'
+
+# Everything that a run makes, and that can be deleted.
+STATE = ROOT / '.assay'
+LOGS = STATE / 'logs'
+MPI_PREFIXES = STATE / 'mpi'
+REFRAME_PREFIX = STATE / 'reframe'
+REPORTS = STATE / 'reports'
+
+# What a run leaves for good.
+PERFLOGS = ROOT / 'perflogs'
+RESULTS_DATABASE = PERFLOGS / 'results.db'

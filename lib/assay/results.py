@@ -1,0 +1,350 @@
+"""What a run showed, from ReFrame's own JSON report: rows, failures, and the verdict.
+
+Pure functions over the report, but for reading it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay import AssayError
+
+Case = dict[str, Any]
+Report = dict[str, Any]
+
+# ReFrame's results that do not fail a run. An expected failure is one that a reference announces.
+GOOD = {'pass', 'xfail'}
+
+# The verdicts of rows that fail a run.
+BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of one test case; ``lower`` and ``upper`` are absolute bounds, None if open."""
+
+    check: str
+    environment: str
+    fabric: str
+    layout: str
+    figure: str
+    value: float | None
+    unit: str
+    reference: float | None
+    lower: float | None
+    upper: float | None
+    verdict: str
+
+    @property
+    def deviation(self) -> float | None:
+        """How far the value is from its reference, as a fraction of the reference."""
+        if not self.reference or not _is_number(self.value):
+            return None
+        return (self.value - self.reference) / abs(self.reference)
+
+    @property
+    def room(self) -> float | None:
+        """How far the value is inside its nearest bound, as a fraction of the reference.
+
+        Negative where it is beyond.
+        """
+        if not self.reference or not _is_number(self.value):
+            return None
+        rooms = []
+        if self.lower is not None:
+            rooms.append(self.value - self.lower)
+        if self.upper is not None:
+            rooms.append(self.upper - self.value)
+        return min(rooms) / abs(self.reference) if rooms else None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A test case that failed: one sentence, and where the job's files are."""
+
+    case: str
+    reason: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a run is good, and if not, every reason why."""
+
+    problems: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+
+def find_report(folder: Path, run: str) -> Report | None:
+    """The report of the session that carries ``assay_run=<run>``; None if there is none.
+
+    :raises AssayError: if a report cannot be read.
+    """
+    newest_first = sorted(folder.glob('*.json'), key=lambda p: p.stat().st_mtime, reverse=True)
+    for path in newest_first:
+        report = read_report(path)
+        if report['session_info'].get('assay_run') == run:
+            return report
+    return None
+
+
+def read_report(path: Path) -> Report:
+    """ReFrame's JSON report.
+
+    :raises AssayError: if it is not one.
+    """
+    try:
+        report = json.loads(path.read_text())
+        report['session_info'], report['runs']
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AssayError(
+            f'{path}: not a report of ReFrame: {type(error).__name__}: {error}'
+        ) from error
+    return report
+
+
+def cases(report: Report) -> list[Case]:
+    """All cases of all runs of the session (``--reruns`` and ``--max-retries`` make several)."""
+    return [case for run in report['runs'] for case in run['testcases']]
+
+
+def last_cases(report: Report) -> list[Case]:
+    """Each case once, as it last went: a retry replaces what it retries."""
+    return list({case_name(case): case for case in cases(report)}.values())
+
+
+def case_name(case: Case) -> str:
+    """Name, partition and environment of a case, as ReFrame prints it."""
+    return f'{case["display_name"]} @{case["system"]}:{case["partition"]}+{case["environ"]}'
+
+
+def title(case: Case) -> str:
+    """As ``case_name``; a fixture's name holds its partition and environment already."""
+    return re.sub(r' ~\S+', '', case_name(case))
+
+
+def check_name(case: Case) -> str:
+    """Name and parameters of the check, without those that have a column of their own."""
+    return re.sub(r' (~|%(fabric|layout)=)\S+', '', case['display_name'])
+
+
+def rows(report: Report) -> list[Row]:
+    """One row for each figure, and one for each case that has none; build fixtures have none."""
+    found: list[Row] = []
+    for case in cases(report):
+        if case['result'] == 'skip':
+            continue
+        figures = {
+            name.rpartition(':')[2]: values
+            for name, values in (case['perfvalues'] or {}).items()
+            if values[0] is not None
+        }
+        if not figures:
+            if not case['fixture'] or case['result'] not in GOOD:
+                found.append(_row(case, '-', [None, None, None, None, '', None]))
+            continue
+        found += [_row(case, name, values) for name, values in figures.items()]
+    return found
+
+
+def _row(case: Case, figure: str, values: list) -> Row:
+    value, reference, lower, upper, unit, result = values
+    bounded = lower is not None or upper is not None
+    verdict = {'fail_deps': 'not run'}.get(case['result'], case['result'])
+    if case['result'] == 'fail' and result == 'pass':
+        verdict = 'pass'  # it is another figure of this case that failed
+    elif case['result'] in GOOD and figure == '-' and not case['fixture']:
+        verdict = 'no figure'
+    elif verdict == 'pass' and not bounded:
+        verdict = 'no bound'
+    return Row(
+        check=check_name(case),
+        environment=case['environ'],
+        fabric=case.get('fabric') or '-',
+        layout=case.get('layout') or '-',
+        figure=figure,
+        value=value,
+        unit=unit or '',
+        # ReFrame writes a missing reference as 0 without bounds.
+        reference=reference if reference or bounded else None,
+        lower=_bound(reference, lower),
+        upper=_bound(reference, upper),
+        verdict=verdict,
+    )
+
+
+def _bound(reference: float | None, threshold: float | None) -> float | None:
+    """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
+
+    See ``reframe.utility.sanity.reference_bounds``.
+    """
+    if threshold is None or reference is None:
+        return None
+    return reference + abs(reference) * threshold if reference else threshold
+
+
+def failures(report: Report) -> list[Failure]:
+    """A sentence for each case that failed, builds first, and one for all that wait for it."""
+    all_cases = last_cases(report)
+    failed = [case for case in all_cases if case['result'] not in GOOD | {'skip', 'fail_deps'}]
+    failed.sort(key=lambda case: not case['fixture'])
+    found = [Failure(title(case), _reason(case), _files(case)) for case in failed]
+
+    by_id = {(c['unique_name'], f'{c["system"]}:{c["partition"]}', c['environ']): c for c in failed}
+    waiting: dict[str, int] = {}
+    for case in all_cases:
+        if case['result'] == 'fail_deps':
+            needs = [by_id[key] for key in map(tuple, case['dependencies_actual']) if key in by_id]
+            needed = ', '.join(map(title, needs)) or 'what it depends on'
+            waiting[needed] = waiting.get(needed, 0) + 1
+    found += [
+        Failure(f'{count} case(s)', f'not run, because {needed} failed', ())
+        for needed, count in waiting.items()
+    ]
+    return found
+
+
+def _reason(case: Case) -> str:
+    if case['result'] == 'abort':
+        return 'not finished, because the run was stopped'
+    missed = [_row(case, k.rpartition(':')[2], v) for k, v in (case['perfvalues'] or {}).items()]
+    missed = [row for row in missed if row.verdict == 'fail' and row.value is not None]
+    if case['fail_phase'] == 'performance' and missed:
+        return '; '.join(_missed(row) for row in missed)
+    # ReFrame starts each reason with the kind of its exception.
+    reason = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
+    if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
+        reason += f': {line}'
+    return reason.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
+
+
+def _first_error(case: Case) -> str | None:
+    """The first error in the output of a build, if its stage folder is still there."""
+    for name in (case['build_stderr'], case['build_stdout']):
+        path = Path(case['stagedir'], name)
+        if path.is_file():
+            for line in path.read_text(errors='replace').splitlines():
+                if re.search(r'\berror\b', line, re.IGNORECASE):
+                    return line.strip()
+    return None
+
+
+def _missed(row: Row) -> str:
+    if not _is_number(row.value):
+        return f'{row.figure} is {row.value}: not a number'
+    allowed = []
+    if row.lower is not None:
+        allowed.append(f'at least {number(row.lower)}')
+    if row.upper is not None:
+        allowed.append(f'at most {number(row.upper)}')
+    return (
+        f'{row.figure} is {number(row.value)} {row.unit}, but {" and ".join(allowed)} {row.unit} '
+        f'is allowed (reference {number(row.reference)})'
+    )
+
+
+def _files(case: Case) -> tuple[str, ...]:
+    """The stage folder and those of the job's output files that ReFrame names."""
+    folder = case['stagedir']
+    if not folder:
+        return ()
+    kind = 'build' if (case['fail_phase'] or '').startswith('compile') else 'job'
+    names = [case[f'{kind}_{stream}'] for stream in ('stdout', 'stderr')]
+    return (folder, *(name for name in names if name))
+
+
+def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
+    """Each skipped case and its reason, which only ReFrame's log tells.
+
+    :param log: the lines of ReFrame's log file.
+    """
+    said = {}
+    for line in log:
+        if match := re.search(r'SKIP\S* *\] \(\d+/\d+\) (.*?) /\S+ @(\S+) \[(.*)\]', line):
+            said[f'{match[1]} @{match[2]}'] = match[3]
+    return [
+        (title(case), said.get(case_name(case), "no reason in ReFrame's log"))
+        for case in last_cases(report)
+        if case['result'] == 'skip'
+    ]
+
+
+def left_out(log: Iterable[str]) -> list[str]:
+    """What ReFrame could not load and went on without, in its own words.
+
+    :param log: the lines of ReFrame's log file.
+    """
+    return [match[1] for line in log if (match := re.search(r'WARNING: (skipping test .*)', line))]
+
+
+def judge(report: Report | None, reframe_exit_code: int, log: Iterable[str] = ()) -> Verdict:
+    """Green only if something was measured and all of it passed.
+
+    ReFrame itself passes a run that selected nothing, skipped everything, lost its figures or found
+    no reference for them; it goes on without a check that it cannot load; and it writes no report
+    when nothing was selected.
+
+    :param log: the lines of ReFrame's log file.
+    """
+    problems = [f'ReFrame left a check out: {words}' for words in left_out(log)]
+    if report is None:
+        if reframe_exit_code:
+            problems.append(f'ReFrame ended with exit code {reframe_exit_code} and left no report')
+        else:
+            problems.append('no check was selected, so nothing was measured')
+        return Verdict(tuple(problems))
+    own = [case for case in last_cases(report) if not case['fixture']]
+    done = [case for case in own if case['result'] != 'skip']
+    if not own:
+        problems.append('no check was selected, so nothing was measured')
+    elif not done:
+        problems.append(f'all {len(own)} selected cases were skipped, so nothing was measured')
+    if bad := [case for case in own if case['result'] not in GOOD | {'skip'}]:
+        problems.append(f'{len(bad)} of {len(own)} cases failed')
+    elif failed := failures(report):
+        problems.append(f'{failed[0].case} failed')  # a fixture that no case waited for
+    for case in done:
+        if case['result'] in GOOD:
+            problems += _missing_figures(case)
+    if reframe_exit_code and not problems:
+        problems.append(
+            f'ReFrame ended with exit code {reframe_exit_code}: a case failed in an earlier run '
+            'of this session, or the session was stopped; see above'
+        )
+    return Verdict(tuple(problems))
+
+
+def _missing_figures(case: Case) -> list[str]:
+    figures = case['perfvalues'] or {}
+    if not figures:
+        return [f'{title(case)} passed without any figure: it measured nothing']
+    if all(lower is None and upper is None for _, _, lower, upper, *_ in figures.values()):
+        return [f'{title(case)} passed without any reference: its figures were held to nothing']
+    return [
+        f'{title(case)}: figure {name.rpartition(":")[2]} has no value'
+        for name, values in figures.items()
+        if not _is_number(values[0])
+    ]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def number(value: float | None) -> str:
+    """A number with four significant digits, and no exponent where people read without one."""
+    if value is None:
+        return '-'
+    if not math.isfinite(value) or value == 0:
+        return f'{value:g}'
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f'{value:.3e}' if digits > 9 else f'{value:.{digits}f}'

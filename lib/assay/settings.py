@@ -1,0 +1,112 @@
+"""What ReFrame is told: the environment in which a plain ``reframe -r`` runs this suite."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from pathlib import Path
+
+from assay import AssayError, paths
+
+DEFAULT_SYSTEM = 'generic'
+COMMON = paths.CONFIG / 'common.py'
+
+
+def known_systems() -> list[str]:
+    """The names of the files in ``config/systems``."""
+    return sorted(path.stem for path in paths.SYSTEMS.glob('*.py'))
+
+
+def system_file(system: str) -> Path:
+    """The configuration file of ``system``, which may be written ``name:partition``.
+
+    :raises AssayError: if there is no such file.
+    """
+    name = system.partition(':')[0]
+    if name not in known_systems():
+        raise AssayError(
+            f'unknown system {name!r}. Known systems: {", ".join(known_systems()) or "none"}. '
+            f'To add one, write {paths.SYSTEMS / "<name>.py"}.'
+        )
+    return paths.SYSTEMS / f'{name}.py'
+
+
+def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
+    """The environment variables that a plain ``reframe -r`` needs, and nothing else needs to know.
+
+    :raises AssayError: if the system is unknown or its file is not valid Python.
+    """
+    files = [COMMON, system_file(system)]
+    for path in files:
+        _compile(path)
+    return {
+        'PATH': _search_path(),
+        'RFM_CONFIG_FILES': ':'.join(map(str, files)),
+        'RFM_SYSTEM': system,
+        'RFM_CHECK_SEARCH_PATH': str(paths.CHECKS),
+        'RFM_CHECK_SEARCH_RECURSIVE': 'yes',
+        'RFM_PREFIX': str(paths.REFRAME_PREFIX),
+        'RFM_PERFLOG_DIR': str(paths.PERFLOGS),
+        'RFM_REFERENCE_PREFIX': str(paths.REFERENCES),
+        'RFM_REPORT_FILE': str(paths.REPORTS / 'run-report-{sessionid}.json'),
+        'RFM_ENABLE_RESULTS_STORAGE': 'yes',
+        'RFM_SQLITE_DB_FILE': str(paths.RESULTS_DATABASE),
+    }
+
+
+def modes() -> dict[str, list[str]]:
+    """The execution modes of ``config/common.py``: their names and ReFrame options."""
+    _compile(COMMON)
+    configuration = runpy.run_path(str(COMMON))['site_configuration']
+    return {mode['name']: mode['options'] for mode in configuration['modes']}
+
+
+def load(system: str) -> None:
+    """Load the configuration as ReFrame will, to find what is wrong with it.
+
+    ReFrame's own message names neither the field nor, where a file raises, the file.
+
+    :raises AssayError: naming the file and the reason.
+    """
+    import jsonschema
+    from reframe.core import config
+    from reframe.core.exceptions import ReframeError
+
+    files = [str(path) for path in (COMMON, system_file(system))]
+    for path in files:
+        try:
+            config.load_config('<builtin>', path)
+        except Exception as error:  # a configuration file is a program: it can raise anything
+            raise AssayError(f'{path}: cannot be loaded: {_reason(error)}') from error
+    site = config.load_config(*files)
+    try:
+        site.validate()
+        site.select_subconfig(system)
+    except ReframeError as error:
+        cause = error.__cause__
+        if isinstance(cause, jsonschema.ValidationError):
+            where = '/'.join(str(part) for part in cause.absolute_path) or 'top level'
+            raise AssayError(
+                f'{files[-1]}: not a valid configuration: {where}: {cause.message}'
+            ) from error
+        raise AssayError(f'{files[-1]}: {error}') from error
+
+
+def _compile(path: Path) -> None:
+    try:
+        compile(path.read_text(), str(path), 'exec')
+    except SyntaxError as error:
+        raise AssayError(f'{path}, line {error.lineno}: not valid Python: {error.msg}') from error
+    except (OSError, ValueError) as error:
+        raise AssayError(f'{path}: cannot be read: {_reason(error)}') from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, AssayError) else f'{type(error).__name__}: {error}'
+
+
+def _search_path() -> str:
+    """PATH with .venv/bin first, and there only once, however often it is evaluated."""
+    ours = str(paths.VENV_BIN)
+    others = [entry for entry in os.environ.get('PATH', os.defpath).split(':') if entry != ours]
+    return ':'.join([ours, *others])

@@ -1,0 +1,406 @@
+/* collectives: time of one call of each collective operation, over message sizes.
+ *
+ * Operations without a root are called back to back, as the Intel MPI Benchmarks do: no rank can
+ * be more than one call ahead. Operations with a root are not: called back to back, a root that
+ * only sends runs ahead of the others and the time of a call shrinks to what it costs to post
+ * one. So a barrier precedes each of their calls, and only the call is timed. Rank 0 is the root,
+ * always: rotating it would mix different trees into one figure.
+ *
+ * Results are checked after each batch, outside the time, every element against an answer that
+ * each rank computes for itself. Buffers for results are spoiled before and after. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "clock.h"
+#include "memory.h"
+#include "pair.h"
+#include "payload.h"
+#include "ping_pong.h"
+#include "sample.h"
+#include "sizes.h"
+
+enum op { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCATTER, GATHER,
+          OPS };
+static const char *const op_names[] = { "barrier",   "bcast",    "reduce",         "allreduce",
+                                        "allgather", "alltoall", "reduce_scatter", "scatter",
+                                        "gather",    NULL };
+
+static const struct bench_about about = {
+    .program = "collectives",
+    .purpose = "time of one call of each collective operation, over message sizes",
+    .text =
+        "Time: the slowest rank's time for a batch of calls over the number of calls. A barrier,\n"
+        "which is not timed, precedes each call of an operation with a root (bcast, reduce,\n"
+        "scatter, gather; the root is rank 0); the others are called back to back.\n"
+        "Size, in bytes:\n"
+        "  bcast, reduce, allreduce              the whole message\n"
+        "  allgather, gather                     what each rank contributes\n"
+        "  alltoall                              what each rank sends to each\n"
+        "  scatter, reduce_scatter               what each rank ends up with\n"
+        "Reductions sum doubles; reduce_scatter is MPI_Reduce_scatter_block. The barrier has no\n"
+        "size and is measured once.\n"
+        "With --limits, rank 0 and the last rank first play ping-pong (pt2pt's) in the same job.\n",
+    .examples = "  mpirun -n 4 collectives\n"
+                "  mpirun -n 64 collectives --op allreduce,alltoall --min 8 --max 64K --limits\n",
+    .min_ranks = 2,
+};
+
+static unsigned chosen_ops = (1u << OPS) - 1;
+static size_t smallest = 8, largest = (size_t)1 << 20;
+static bool with_limits = false;
+static struct sample_plan plan = SAMPLE_DEFAULTS;
+
+static const struct option_spec options[] = {
+    { .name = "op", .kind = OPTION_CHOICES, .value = &chosen_ops, .argument = "LIST",
+      .choices = op_names, .help = "what to measure" },
+    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 8,
+      .high = (size_t)1 << 30, .help = "smallest size, a multiple of 8; the sizes are the "
+                                       "smallest, the largest, and the powers of two between" },
+    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 8,
+      .high = (size_t)1 << 30, .help = "largest size, a multiple of 8" },
+    SAMPLE_OPTIONS(plan),
+    { .name = "limits", .kind = OPTION_FLAG, .value = &with_limits,
+      .help = "measure the ping-pong between rank 0 and the last rank in the same job: its "
+              "latency at 8 bytes and its bandwidth at the largest size" },
+    { .name = NULL },
+};
+
+/* One operation at one size. */
+struct point {
+    enum op op;
+    size_t size;
+    long message;
+    char *send, *receive;
+};
+
+/* What the operations are ---------------------------------------------------------------------- */
+
+static bool has_root(enum op op)
+{
+    return op == BCAST || op == REDUCE || op == SCATTER || op == GATHER;
+}
+
+static bool is_reduction(enum op op)
+{
+    return op == REDUCE || op == ALLREDUCE || op == REDUCE_SCATTER;
+}
+
+/* Blocks of `size` bytes in this rank's two buffers. MPI_Bcast has one buffer: the root's counts
+ * as its send buffer and the others' as their receive buffers. */
+static int blocks_sent(enum op op)
+{
+    switch (op) {
+    case BARRIER: return 0;
+    case BCAST: return bench.rank == 0 ? 1 : 0;
+    case SCATTER: return bench.rank == 0 ? bench.ranks : 0;
+    case ALLTOALL: case REDUCE_SCATTER: return bench.ranks;
+    default: return 1;
+    }
+}
+
+static int blocks_received(enum op op)
+{
+    switch (op) {
+    case BARRIER: return 0;
+    case BCAST: return bench.rank == 0 ? 0 : 1;
+    case REDUCE: return bench.rank == 0 ? 1 : 0;
+    case GATHER: return bench.rank == 0 ? bench.ranks : 0;
+    case ALLGATHER: case ALLTOALL: return bench.ranks;
+    default: return 1;
+    }
+}
+
+static void call(const struct point *point)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+    char *send = point->send, *receive = point->receive;
+    int bytes = (int)point->size, doubles = bytes / (int)sizeof(double);
+    switch (point->op) {
+    case BARRIER:
+        MPI_Barrier(comm);
+        break;
+    case BCAST:
+        MPI_Bcast(bench.rank == 0 ? send : receive, bytes, MPI_BYTE, 0, comm);
+        break;
+    case REDUCE:
+        MPI_Reduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, 0, comm);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case ALLGATHER:
+        MPI_Allgather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);
+        break;
+    case ALLTOALL:
+        MPI_Alltoall(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_block(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case SCATTER:
+        MPI_Scatter(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);
+        break;
+    case GATHER:
+        MPI_Gather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);
+        break;
+    case OPS:
+        break;
+    }
+}
+
+/* Contents and answers ------------------------------------------------------------------------- */
+
+/* The payload message number of the block that goes from one rank to another. Blocks that go to
+ * everybody have `to` 0. */
+static long block_message(const struct point *point, int to)
+{
+    return point->message * bench.ranks + to;
+}
+
+/* What a rank contributes to an element of a sum: a small whole number, so that sums are exact in
+ * any order. */
+static double contribution(const struct point *point, size_t element, int rank)
+{
+    return (double)((element + (size_t)point->message) % 1021) + rank;
+}
+
+static double sum_of_contributions(const struct point *point, size_t element)
+{
+    double ranks = bench.ranks;
+    return ranks * contribution(point, element, 0) + ranks * (ranks - 1) / 2;
+}
+
+static void fill(const struct point *point)
+{
+    size_t blocks = (size_t)blocks_sent(point->op);
+    if (is_reduction(point->op)) {
+        double *elements = (double *)point->send;
+        for (size_t i = 0; i < blocks * point->size / sizeof *elements; i++)
+            elements[i] = contribution(point, i, bench.rank);
+        return;
+    }
+    for (size_t to = 0; to < blocks; to++)
+        payload_fill(point->send + to * point->size, point->size, bench.rank,
+                     block_message(point, (int)to));
+}
+
+/* The block of the receive buffer that came from (or, for one from the root, stands at) `index`:
+ * who sent it, and as which message. */
+static void expected_block(const struct point *point, int index, int *sender, long *message)
+{
+    bool from_root = point->op == BCAST || point->op == SCATTER;
+    bool addressed = point->op == ALLTOALL || point->op == SCATTER;
+    *sender = from_root ? 0 : index;
+    *message = block_message(point, addressed ? bench.rank : 0);
+}
+
+static void spoil(const struct point *point)
+{
+    int blocks = blocks_received(point->op);
+    for (int i = 0; i < blocks; i++) {
+        char *block = point->receive + (size_t)i * point->size;
+        int sender;
+        long message;
+        expected_block(point, i, &sender, &message);
+        if (is_reduction(point->op))
+            for (size_t e = 0; e < point->size / sizeof(double); e++)
+                ((double *)block)[e] = -1;
+        else
+            payload_spoil(block, point->size, sender, message);
+    }
+}
+
+static void check_sums(const struct point *point)
+{
+    if (blocks_received(point->op) == 0)
+        return;
+    size_t count = point->size / sizeof(double);
+    size_t first = point->op == REDUCE_SCATTER ? count * (size_t)bench.rank : 0;
+    const double *found = (const double *)point->receive;
+    for (size_t i = 0; i < count; i++) {
+        double expected = sum_of_contributions(point, first + i);
+        if (found[i] != expected)
+            bench_abort(EXIT_WRONG_PAYLOAD,
+                        "%s of %zu bytes gave a wrong sum in element %zu: expected %g, found %g",
+                        op_names[point->op], point->size, i, expected, found[i]);
+    }
+}
+
+static void check(const struct point *point)
+{
+    if (is_reduction(point->op)) {
+        check_sums(point);
+        return;
+    }
+    int blocks = blocks_received(point->op);
+    for (int i = 0; i < blocks; i++) {
+        int sender;
+        long message;
+        expected_block(point, i, &sender, &message);
+        payload_check(point->receive + (size_t)i * point->size, point->size, sender, message);
+    }
+}
+
+/* Measuring and reporting ---------------------------------------------------------------------- */
+
+static double batch(void *context, long iterations)
+{
+    struct point *point = context;
+    double seconds = 0;
+    if (has_root(point->op)) {
+        for (long i = 0; i < iterations; i++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            double start = clock_seconds();
+            call(point);
+            seconds += clock_seconds() - start;
+        }
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = clock_seconds();
+        for (long i = 0; i < iterations; i++)
+            call(point);
+        seconds = clock_seconds() - start;
+    }
+    check(point);
+    spoil(point);
+    return seconds;
+}
+
+static void report(const struct point *point, const struct sample_result *result)
+{
+    const struct stats *time = &result->time;
+    printf("%-15s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %s\n", op_names[point->op],
+           point->size, time->min * 1e6, time->median * 1e6, time->p95 * 1e6,
+           (time->ci_high - time->ci_low) / 2 / time->median * 100, result->samples,
+           result->iterations, result->stopped_by);
+    fflush(stdout);
+
+    json_object(bench.json, NULL);
+    json_string(bench.json, "op", op_names[point->op]);
+    json_integer(bench.json, "size", (long long)point->size);
+    sample_json(bench.json, result);
+    json_end(bench.json);
+}
+
+static void measure(struct point *point)
+{
+    static long message = 0;
+    point->message = message++;
+    fill(point);
+    spoil(point);
+    struct sample_result result = sample_run(plan, MPI_COMM_WORLD, batch, point);
+    if (bench.rank == 0)
+        report(point, &result);
+}
+
+static void measure_all_sizes(enum op op)
+{
+    struct point point = { .op = op };
+    if (op == BARRIER) {
+        measure(&point);
+        return;
+    }
+    point.send = memory_allocate((size_t)blocks_sent(op) * largest);
+    point.receive = memory_allocate((size_t)blocks_received(op) * largest);
+    for (point.size = smallest; point.size <= largest;
+         point.size = sizes_next(point.size, largest))
+        measure(&point);
+    free(point.send);
+    free(point.receive);
+}
+
+static void require_memory(void)
+{
+    int most = 0;
+    for (int op = 0; op < OPS; op++) {
+        int blocks = blocks_sent(op) + blocks_received(op);
+        if (chosen_ops & 1u << op && blocks > most)
+            most = blocks;
+    }
+    memory_require((size_t)most * largest, "use a smaller --max or fewer ranks per host");
+}
+
+/* Limits: the ping-pong over the same MPI ------------------------------------------------------ */
+
+struct volley {
+    MPI_Comm pair;
+    int size, other; /* other: in MPI_COMM_WORLD */
+    struct memory_pool send, receive;
+};
+
+static double volley_batch(void *context, long iterations)
+{
+    struct volley *volley = context;
+    double seconds =
+        ping_pong(volley->pair, volley->size, &volley->send, &volley->receive, iterations);
+    char *received = memory_pool_slot(&volley->receive);
+    payload_check(received, (size_t)volley->size, volley->other, volley->size);
+    payload_spoil(received, (size_t)volley->size, volley->other, volley->size);
+    return seconds;
+}
+
+/* Median time in seconds; valid on rank 0. */
+static double ping_pong_time(MPI_Comm pair, size_t size)
+{
+    struct volley volley = {
+        .pair = pair,
+        .size = (int)size,
+        .other = bench.ranks - 1 - bench.rank,
+        .send = memory_pool_make(memory_pool_bytes(size, 1, true), true),
+        .receive = memory_pool_make(memory_pool_bytes(size, 1, true), true),
+    };
+    memory_pool_divide(&volley.send, size, 1);
+    memory_pool_divide(&volley.receive, size, 1);
+    payload_fill(memory_pool_slot(&volley.send), size, bench.rank, volley.size);
+    payload_spoil(memory_pool_slot(&volley.receive), size, volley.other, volley.size);
+    struct sample_result result = sample_run(plan, pair, volley_batch, &volley);
+    memory_pool_free(&volley.send);
+    memory_pool_free(&volley.receive);
+    return result.time.median;
+}
+
+static void measure_limits(void)
+{
+    MPI_Comm pair = pair_enter();
+    if (pair == MPI_COMM_NULL)
+        return;
+    double latency = ping_pong_time(pair, 8), longest = ping_pong_time(pair, largest);
+    pair_leave(&pair);
+    if (bench.rank != 0)
+        return;
+    double bandwidth = (double)largest / longest;
+    printf("\nLimits: ping-pong between rank 0 and rank %d\n"
+           "  %.3f us (8 B), %.2f MB/s (%zu B)\n", bench.ranks - 1, latency * 1e6,
+           bandwidth * 1e-6, largest);
+    json_object(bench.json, "limits");
+    json_object(bench.json, "ping_pong");
+    json_number(bench.json, "latency", latency);
+    json_integer(bench.json, "size", (long long)largest);
+    json_number(bench.json, "bandwidth", bandwidth);
+    json_end(bench.json);
+    json_end(bench.json);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(&argc, &argv, &about, options);
+    if (smallest > largest)
+        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
+    if (smallest % 8 || largest % 8)
+        bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
+                     smallest, largest);
+    require_memory();
+
+    if (with_limits)
+        measure_limits();
+    if (bench.rank == 0)
+        printf("\n%-15s %10s %12s %12s %12s %8s %8s %10s  %s\n", "op", "bytes", "min us",
+               "median us", "p95 us", "+- %", "samples", "iterations", "stopped by");
+    json_array(bench.json, "results");
+    for (int op = 0; op < OPS; op++)
+        if (chosen_ops & 1u << op)
+            measure_all_sizes(op);
+    json_end(bench.json);
+    return bench_end();
+}

@@ -1,0 +1,180 @@
+#include "json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+enum { DEEPEST = 16, LINES_DOWN_TO = 2 };
+
+struct json {
+    FILE *file;
+    char *path, *unfinished;
+    int depth;
+    char closing[DEEPEST];
+    bool first;
+};
+
+/* Containers down to this depth put each entry on a line of its own; deeper ones stay on one. */
+static void new_line(struct json *json)
+{
+    if (json->depth <= LINES_DOWN_TO)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    else if (!json->first)
+        fputc(' ', json->file);
+}
+
+static void quoted(struct json *json, const char *text)
+{
+    fputc('"', json->file);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(json->file, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            fprintf(json->file, "\\u%04x", *c);
+        else
+            fputc(*c, json->file);
+    }
+    fputc('"', json->file);
+}
+
+static void entry(struct json *json, const char *key)
+{
+    if (!json->first)
+        fputc(',', json->file);
+    new_line(json);
+    json->first = false;
+    if (key) {
+        quoted(json, key);
+        fputs(": ", json->file);
+    }
+}
+
+static void begin(struct json *json, char opening, char closing)
+{
+    fputc(opening, json->file);
+    json->closing[json->depth++] = closing;
+    json->first = true;
+}
+
+struct json *json_open(const char *path)
+{
+    struct json *json = calloc(1, sizeof *json);
+    if (!json)
+        return NULL;
+    size_t length = strlen(path) + 1;
+    json->path = malloc(length);
+    json->unfinished = malloc(length + 4);
+    if (json->path && json->unfinished) {
+        memcpy(json->path, path, length);
+        snprintf(json->unfinished, length + 4, "%s.tmp", path);
+        if (remove(path) == 0 || errno == ENOENT)
+            json->file = fopen(json->unfinished, "w");
+    }
+    if (!json->file) {
+        int reason = errno;
+        free(json->path);
+        free(json->unfinished);
+        free(json);
+        errno = reason;
+        return NULL;
+    }
+    begin(json, '{', '}');
+    return json;
+}
+
+static void release(struct json *json)
+{
+    free(json->path);
+    free(json->unfinished);
+    free(json);
+}
+
+bool json_close(struct json *json)
+{
+    json_end(json);
+    fputc('\n', json->file);
+    bool written = !ferror(json->file);
+    written = fclose(json->file) == 0 && written;
+    json->file = NULL;
+    if (!written || rename(json->unfinished, json->path) != 0)
+        return false;
+    release(json);
+    return true;
+}
+
+void json_discard(struct json *json)
+{
+    if (!json)
+        return;
+    if (json->file)
+        fclose(json->file);
+    remove(json->unfinished);
+    release(json);
+}
+
+void json_object(struct json *json, const char *key)
+{
+    if (!json)
+        return;
+    entry(json, key);
+    begin(json, '{', '}');
+}
+
+void json_array(struct json *json, const char *key)
+{
+    if (!json)
+        return;
+    entry(json, key);
+    begin(json, '[', ']');
+}
+
+void json_end(struct json *json)
+{
+    if (!json)
+        return;
+    bool empty = json->first;
+    char closing = json->closing[--json->depth];
+    if (!empty && json->depth < LINES_DOWN_TO)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    fputc(closing, json->file);
+    json->first = false;
+}
+
+void json_string(struct json *json, const char *key, const char *value)
+{
+    if (!json)
+        return;
+    entry(json, key);
+    quoted(json, value);
+}
+
+void json_number(struct json *json, const char *key, double value)
+{
+    if (!json)
+        return;
+    if (!isfinite(value))
+        bench_abort(EXIT_BROKEN, "\"%s\" came out as %f, which is no measurement; nothing is "
+                    "written", key ? key : "a value", value);
+    entry(json, key);
+    fprintf(json->file, "%.9g", value);
+}
+
+void json_integer(struct json *json, const char *key, long long value)
+{
+    if (!json)
+        return;
+    entry(json, key);
+    fprintf(json->file, "%lld", value);
+}
+
+void json_boolean(struct json *json, const char *key, bool value)
+{
+    if (!json)
+        return;
+    entry(json, key);
+    fputs(value ? "true" : "false", json->file);
+}

@@ -1,0 +1,19 @@
+/* The machine's own limits for messages between rank 0 and the last rank, measured in the same
+ * job and without MPI, so that MPI's figures can be judged as fractions of them.
+ *
+ * What each is, and why it bounds a message, is said in the help text of the program `limits`.
+ * All of it takes less than 0.4 s. */
+#ifndef ASSAY_MACHINE_LIMITS_H
+#define ASSAY_MACHINE_LIMITS_H
+
+/* For the options table of a program. */
+#define LIMITS_OPTION(wanted)                                                                     \
+    { .name = "limits", .kind = OPTION_FLAG, .value = &(wanted),                                  \
+      .help = "measure the machine's limits in the same job (see limits --help)" }
+
+/* Collective over MPI_COMM_WORLD, at least 2 ranks. Measures, prints a table, and writes the
+ * object "limits" to the program's JSON file. Aborts with a sentence when something is refused or
+ * the peer stops answering. */
+void limits_report(void);
+
+#endif

@@ -1,0 +1,125 @@
+#include "memory.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+enum { CACHE_LINE = 64 };
+
+/* What the kernel says can be taken without swapping, or SIZE_MAX when it does not say. */
+static size_t available_bytes(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    if (!file)
+        return SIZE_MAX;
+    char line[256];
+    size_t kibibytes, available = SIZE_MAX;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %zu kB", &kibibytes) == 1)
+            available = kibibytes * 1024;
+    fclose(file);
+    return available;
+}
+
+void memory_require(size_t bytes_on_this_rank, const char *remedy)
+{
+    MPI_Comm host;
+    MPI_Comm_split(MPI_COMM_WORLD, bench.host_of[bench.rank], bench.rank, &host);
+    double need = (double)bytes_on_this_rank;
+    MPI_Allreduce(MPI_IN_PLACE, &need, 1, MPI_DOUBLE, MPI_SUM, host);
+    MPI_Comm_free(&host);
+
+    /* The host that lacks most decides, and everybody learns of it. */
+    struct { double lack; int rank; } worst = { need - (double)available_bytes(), bench.rank };
+    MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    if (worst.lack <= 0)
+        return;
+    MPI_Bcast(&need, 1, MPI_DOUBLE, worst.rank, MPI_COMM_WORLD);
+    bench_refuse("the ranks on host %s need %.2f GiB for their buffers but only %.2f GiB are "
+                 "available; %s", bench.hosts[bench.host_of[worst.rank]], need / (1 << 30),
+                 (need - worst.lack) / (1 << 30), remedy);
+}
+
+void *memory_allocate(size_t bytes)
+{
+    void *memory;
+    if (posix_memalign(&memory, (size_t)sysconf(_SC_PAGESIZE), bytes ? bytes : 1) != 0)
+        bench_abort(EXIT_BROKEN, "cannot allocate %zu bytes; use smaller messages", bytes);
+    memset(memory, 0, bytes);
+    return memory;
+}
+
+size_t memory_last_level_cache(void)
+{
+    size_t largest = 0;
+    for (int index = 0; index < 8; index++) {
+        char path[64];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            break;
+        size_t size;
+        char unit = 'B';
+        if (fscanf(file, "%zu%c", &size, &unit) >= 1) {
+            size <<= unit == 'K' ? 10 : unit == 'M' ? 20 : 0;
+            largest = size > largest ? size : largest;
+        }
+        fclose(file);
+    }
+    return largest ? largest : (size_t)64 << 20;
+}
+
+/* Large messages start on pages, as separate buffers would; small ones on cache lines. */
+static size_t slot_stride(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t grain = size >= page ? page : CACHE_LINE;
+    return size ? (size + grain - 1) / grain * grain : grain;
+}
+
+size_t memory_pool_bytes(size_t size, size_t slots, bool cached)
+{
+    size_t needed = slots * slot_stride(size);
+    size_t evicting = 2 * memory_last_level_cache() + slot_stride(size);
+    return cached || needed > evicting ? needed : evicting;
+}
+
+struct memory_pool memory_pool_make(size_t bytes, bool cached)
+{
+    return (struct memory_pool){ .memory = memory_allocate(bytes), .bytes = bytes,
+                                 .cached = cached };
+}
+
+void memory_pool_free(struct memory_pool *pool)
+{
+    free(pool->memory);
+    *pool = (struct memory_pool){ 0 };
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    while (b) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void memory_pool_divide(struct memory_pool *pool, size_t size, size_t slots)
+{
+    pool->stride = slot_stride(size);
+    size_t count = pool->cached ? slots : pool->bytes / pool->stride;
+    /* Some 0.38 of the way round, and without a common divisor so that every slot has its turn.
+     * The few slots of cache-on are visited in order. */
+    size_t step = pool->cached ? 1 : (size_t)(0.381966 * (double)count) + 1;
+    while (common_divisor(step, count) != 1)
+        step++;
+    pool->step = step % count * pool->stride;
+    pool->end = count * pool->stride;
+    pool->position = 0;
+}

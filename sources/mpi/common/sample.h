@@ -1,0 +1,54 @@
+/* How often to measure: the adaptive controller.
+ *
+ * A sample is the time of a batch of operations, long enough for the clock (0.1 ms where one
+ * operation takes less). Batches run until the 95% confidence interval of the median
+ * of all samples is narrow enough or the time budget is spent. Rank 0 of the communicator decides
+ * and broadcasts its decision between batches, outside what is timed.
+ *
+ * The budget is wall time of everything at the point: warm-up, batches, payload checks and
+ * control. It can be overrun only to collect the STATS_FEWEST samples of which an interval can be
+ * given; a tenth of it is always used, because the interval takes samples as independent, and
+ * samples taken within a millisecond are not: machines have phases. */
+#ifndef ASSAY_SAMPLE_H
+#define ASSAY_SAMPLE_H
+
+#include <mpi.h>
+
+#include "json.h"
+#include "stats.h"
+
+struct sample_plan {
+    double ci;     /* stop when (ci_high - ci_low) / 2 <= ci * median */
+    double budget; /* seconds per point */
+};
+
+/* The --ci and --budget options of every program, for its options table. */
+#define SAMPLE_DEFAULTS { .ci = 0.02, .budget = 0.1 }
+#define SAMPLE_OPTIONS(plan)                                                                      \
+    { .name = "ci", .kind = OPTION_NUMBER, .value = &(plan).ci, .argument = "FRACTION",           \
+      .low = 1e-6, .high = 1,                                                                     \
+      .help = "stop a point when the 95% interval of the median is this narrow (half its "        \
+              "width, relative to the median)" },                                                 \
+    { .name = "budget", .kind = OPTION_NUMBER, .value = &(plan).budget, .argument = "SECONDS",    \
+      .low = 1e-3, .high = 3600, .help = "... or after this time per point" }
+
+struct sample_result {
+    struct stats time; /* seconds per operation */
+    int samples;
+    long iterations;        /* operations per sample */
+    const char *stopped_by; /* "ci" or "budget" */
+};
+
+/* Runs `iterations` operations on this rank and returns the seconds they took here, or 0 on a
+ * rank whose clock does not count: a sample is the greatest of all ranks. It brings the ranks in
+ * step before it starts the clock, and checks payloads after it has stopped it. */
+typedef double sample_batch(void *context, long iterations);
+
+/* Collective over `comm`. The result is valid on rank 0 of `comm` only. */
+struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
+                                void *context);
+
+/* Writes "time" (an object), "samples", "iterations_per_sample", "stopped_by". */
+void sample_json(struct json *json, const struct sample_result *result);
+
+#endif

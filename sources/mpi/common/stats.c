@@ -1,0 +1,36 @@
+#include "stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int stats_interval_rank(int n)
+{
+    double below = 0; /* P(Binomial(n, 1/2) < rank) */
+    int rank = 0;
+    for (;;) {
+        below += exp(lgamma(n + 1.0) - lgamma(rank + 1.0) - lgamma(n - rank + 1.0)
+                     - n * 0.69314718055994530942);
+        if (below > 0.025)
+            return rank;
+        rank++;
+    }
+}
+
+struct stats stats_of(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, ascending);
+    int rank = n < STATS_FEWEST ? 1 : stats_interval_rank(n);
+    return (struct stats){
+        .min = values[0],
+        .median = (values[(n - 1) / 2] + values[n / 2]) / 2,
+        .p95 = values[(95 * n + 99) / 100 - 1],
+        .ci_low = values[rank - 1],
+        .ci_high = values[n - rank],
+    };
+}

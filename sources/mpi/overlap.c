@@ -1,0 +1,329 @@
+/* overlap: how much of a message's time hides behind computation.
+ *
+ * Rank 0 and the last rank send each other a message at once, as neighbours in a halo exchange do
+ * (MPI_Isend, MPI_Irecv), compute for a given time, and wait for both (MPI_Waitall). What is
+ * measured, and how to read it, stands in the help text below.
+ *
+ * The computation is floating-point work on a few values that stay in registers or the first
+ * cache, so that it takes nothing from the message but the core. Its length is a number of rounds
+ * of that work, not a time: with the message in the background it may take longer, and that shows.
+ *
+ * Payload: both ranks check every message whole after the clock has stopped, then spoil the
+ * buffer. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "clock.h"
+#include "memory.h"
+#include "pair.h"
+#include "payload.h"
+#include "sizes.h"
+#include "turns.h"
+
+enum { TAG = 1 };
+
+static bool thread_multiple = false;
+
+static const struct bench_about about = {
+    .program = "overlap",
+    .purpose = "how much of a message's time hides behind computation",
+    .text =
+        "Rank 0 and the last rank exchange messages of the given size, one in each direction at\n"
+        "once. Each repetition measures three times in turn, so that drifts of the machine meet\n"
+        "all of them alike; each is the slower rank's, and the median over the repetitions:\n"
+        "  Tcomm   MPI_Isend, MPI_Irecv, MPI_Waitall.\n"
+        "  Tcpu    the computation alone, on both ranks.\n"
+        "  Ttotal  MPI_Isend, MPI_Irecv, the computation, MPI_Waitall.\n"
+        "Figures:\n"
+        "  overlap   (Tcpu + Tcomm - Ttotal) / min(Tcpu, Tcomm). 100% when T = max(Tcpu, Tcomm),\n"
+        "            0% when T = Tcpu + Tcomm. The table cuts it to 0 .. 100%, the JSON does not.\n"
+        "  slowdown  Ttotal / max(Tcpu, Tcomm): 1 when everything hides.\n"
+        "  excess    Ttotal / (Tcpu + Tcomm): 1 when nothing hides.\n"
+        "Verdict for a size, over all its ratios: the time that was hidden over the time that\n"
+        "could have been, sum(Tcpu + Tcomm - Ttotal) / sum(min(Tcpu, Tcomm)). \"overlap\" from 75%\n"
+        "on, \"none\" up to 25%, else \"partial\".\n"
+        "Progress: an MPI may move a message only while the program is inside an MPI call. With\n"
+        "--progress test the computation calls MPI_Testall every so often. A progress thread of\n"
+        "the MPI itself is switched on in its environment (MPICH: MPIR_CVAR_ASYNC_PROGRESS=1) and\n"
+        "needs --thread-multiple and a core to run on.\n",
+    .examples =
+        "  mpirun -n 2 overlap\n"
+        "  mpirun -n 2 overlap --progress test --test-interval 1e-5 --json test.json\n"
+        "  MPIR_CVAR_ASYNC_PROGRESS=1 mpirun -n 2 overlap --thread-multiple --min 4M --max 4M\n",
+    .min_ranks = 2,
+    .thread_multiple = &thread_multiple,
+};
+
+enum progress { NONE, TEST };
+static const char *const progress_names[] = { "none", "test", NULL };
+
+static size_t smallest = (size_t)1 << 20, largest = (size_t)64 << 20;
+static struct option_numbers ratios = { .values = { 0.25, 0.5, 1, 2 }, .count = 4 };
+static int progress = NONE;
+static double test_interval = 2e-5;
+static struct sample_plan plan = { .ci = 0.02, .budget = 0.3 };
+
+static const struct option_spec options[] = {
+    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 1,
+      .high = (size_t)1 << 30, .help = "smallest message; the sizes are the smallest, the "
+                                       "largest, and the powers of two between" },
+    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 1,
+      .high = (size_t)1 << 30, .help = "largest message" },
+    { .name = "ratios", .kind = OPTION_NUMBERS, .value = &ratios, .argument = "LIST",
+      .low = 0.01, .high = 100, .help = "lengths of the computation, relative to Tcomm" },
+    { .name = "progress", .kind = OPTION_CHOICE, .value = &progress, .argument = "HOW",
+      .choices = progress_names, .help = "what the computation does for the messages" },
+    { .name = "test-interval", .kind = OPTION_NUMBER, .value = &test_interval,
+      .argument = "SECONDS", .low = 1e-7, .high = 1,
+      .help = "computation between two calls of MPI_Testall" },
+    { .name = "thread-multiple", .kind = OPTION_FLAG, .value = &thread_multiple,
+      .help = "ask the MPI for MPI_THREAD_MULTIPLE, which its progress thread may need" },
+    SAMPLE_OPTIONS(plan),
+    { .name = NULL },
+};
+
+/* The computation ------------------------------------------------------------------------------ */
+
+static double seconds_per_round; /* of the slower rank */
+static long rounds_per_test;
+
+/* Real work that nothing can shorten: independent chains, each converging to 1. */
+__attribute__((noinline)) static void work(long rounds)
+{
+    enum { CHAINS = 16 };
+    static volatile double result; /* keeps the work from being optimised away */
+    double chains[CHAINS];
+    for (int i = 0; i < CHAINS; i++)
+        chains[i] = i;
+    for (long round = 0; round < rounds; round++)
+        for (int i = 0; i < CHAINS; i++)
+            chains[i] = 0.999 * chains[i] + 0.001;
+    double sum = 0;
+    for (int i = 0; i < CHAINS; i++)
+        sum += chains[i];
+    result = sum;
+    (void)result;
+}
+
+/* Finds out what a round takes: the best of several tries, as anything else on the core only
+ * adds. Tcpu is measured at every point, so this only has to set lengths about right. */
+static void calibrate(MPI_Comm pair)
+{
+    long rounds = 1000;
+    double best = 0;
+    for (int left = 5; left > 0;) {
+        double start = clock_seconds();
+        work(rounds);
+        double seconds = clock_seconds() - start;
+        if (seconds < 1e-3) {
+            rounds *= 2;
+            continue;
+        }
+        if (best == 0 || seconds < best)
+            best = seconds;
+        left--;
+    }
+    seconds_per_round = best / (double)rounds;
+    MPI_Allreduce(MPI_IN_PLACE, &seconds_per_round, 1, MPI_DOUBLE, MPI_MAX, pair);
+    rounds_per_test = lround(fmax(1, test_interval / seconds_per_round));
+}
+
+/* Computes in slices, so that Tcpu and Ttotal hold the same loop; between slices looks after the
+ * requests, if there are any and it was asked to. */
+static void compute(long rounds, MPI_Request requests[2])
+{
+    int done = requests == NULL || progress != TEST;
+    for (; rounds > 0; rounds -= rounds_per_test) {
+        work(rounds < rounds_per_test ? rounds : rounds_per_test);
+        if (!done)
+            MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* One point ------------------------------------------------------------------------------------ */
+
+enum series { COMMUNICATION, COMPUTATION, TOTAL, SERIES };
+
+struct point {
+    MPI_Comm pair;
+    int other, other_world;
+    int size; /* an int, as MPI's counts are */
+    char *send, *receive;
+    long rounds;
+};
+
+/* The send goes first: a receive that finds the other rank's message waiting may copy it then and
+ * there, and keep this rank's own message back for as long. A microsecond between the ranks would
+ * decide whether the two directions take turns, and the times would fall into two groups. */
+static double exchange(const struct point *point, long rounds)
+{
+    MPI_Request requests[2];
+    MPI_Barrier(point->pair);
+    double start = clock_seconds();
+    MPI_Isend(point->send, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[1]);
+    MPI_Irecv(point->receive, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[0]);
+    compute(rounds, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    double seconds = clock_seconds() - start;
+    payload_check(point->receive, (size_t)point->size, point->other_world, point->size);
+    payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
+    return seconds;
+}
+
+static double computation_alone(const struct point *point)
+{
+    MPI_Barrier(point->pair);
+    double start = clock_seconds();
+    compute(point->rounds, NULL);
+    return clock_seconds() - start;
+}
+
+static double batch(void *context, long iterations)
+{
+    double seconds = 0;
+    for (long i = 0; i < iterations; i++)
+        seconds += exchange(context, 0);
+    return seconds;
+}
+
+static void batches(void *context, long iterations, double *seconds)
+{
+    const struct point *point = context;
+    for (int s = 0; s < SERIES; s++)
+        seconds[s] = 0;
+    for (long i = 0; i < iterations; i++) {
+        seconds[COMMUNICATION] += exchange(point, 0);
+        seconds[COMPUTATION] += computation_alone(point);
+        seconds[TOTAL] += exchange(point, point->rounds);
+    }
+}
+
+/* Measuring and reporting ---------------------------------------------------------------------- */
+
+/* What could have been hidden and what was, added up over a size's ratios. */
+struct hiding {
+    double could, was;
+};
+
+static void print_head(void)
+{
+    printf("\n%10s %6s %11s %11s %11s %8s %9s %7s %8s  %s\n", "bytes", "ratio", "Tcomm us",
+           "Tcpu us", "Ttotal us", "overlap", "slowdown", "excess", "samples", "stopped by");
+}
+
+static void json_series(const char *key, const struct sample_result *result)
+{
+    json_object(bench.json, key);
+    sample_json(bench.json, result);
+    json_end(bench.json);
+}
+
+static void report_point(const struct point *point, double ratio,
+                         const struct sample_result results[SERIES], struct hiding *hiding)
+{
+    double comm = results[COMMUNICATION].time.median;
+    double cpu = results[COMPUTATION].time.median;
+    double total = results[TOTAL].time.median;
+    double could = fmin(cpu, comm), was = cpu + comm - total;
+    hiding->could += could;
+    hiding->was += was;
+
+    printf("%10d %6g %11.1f %11.1f %11.1f %7.0f%% %9.2f %7.2f %8d  %s\n", point->size, ratio,
+           comm * 1e6, cpu * 1e6, total * 1e6, fmin(fmax(was / could, 0), 1) * 100,
+           total / fmax(cpu, comm), total / (cpu + comm), results[TOTAL].samples,
+           results[TOTAL].stopped_by);
+    fflush(stdout);
+
+    json_object(bench.json, NULL);
+    json_number(bench.json, "ratio", ratio);
+    json_number(bench.json, "overlap", was / could);
+    json_number(bench.json, "slowdown", total / fmax(cpu, comm));
+    json_number(bench.json, "excess", total / (cpu + comm));
+    json_series("communication", &results[COMMUNICATION]);
+    json_series("computation", &results[COMPUTATION]);
+    json_series("total", &results[TOTAL]);
+    json_end(bench.json);
+}
+
+static void report_size(const struct point *point, struct hiding hiding)
+{
+    double overlap = hiding.was / hiding.could;
+    const char *verdict = overlap >= 0.75 ? "overlap" : overlap > 0.25 ? "partial" : "none";
+    printf("%10d verdict: %s, %.0f%% of what could hide was hidden\n", point->size, verdict,
+           fmin(fmax(overlap, 0), 1) * 100);
+    json_number(bench.json, "overlap", overlap);
+    json_string(bench.json, "verdict", verdict);
+}
+
+/* All ratios at one size. */
+static void measure(struct point *point)
+{
+    payload_fill(point->send, (size_t)point->size, bench.rank, point->size);
+    payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
+
+    double comm = sample_run(plan, point->pair, batch, point).time.median;
+
+    struct hiding hiding = { 0 };
+    json_object(bench.json, NULL);
+    json_integer(bench.json, "size", point->size);
+    json_array(bench.json, "points");
+    for (int i = 0; i < ratios.count; i++) {
+        MPI_Bcast(&comm, 1, MPI_DOUBLE, 0, point->pair);
+        point->rounds = lround(fmax(1, ratios.values[i] * comm / seconds_per_round));
+        struct sample_result results[SERIES];
+        turns_run(plan, point->pair, SERIES, batches, point, results);
+        if (bench.rank == 0) {
+            report_point(point, ratios.values[i], results, &hiding);
+            comm = results[COMMUNICATION].time.median; /* the newest, for the next length */
+        }
+    }
+    json_end(bench.json);
+    if (bench.rank == 0)
+        report_size(point, hiding);
+    json_end(bench.json);
+}
+
+static void measure_all(MPI_Comm pair)
+{
+    struct point point = {
+        .pair = pair,
+        .other = bench.rank == 0 ? 1 : 0,
+        .other_world = bench.ranks - 1 - bench.rank,
+        .send = memory_allocate(largest),
+        .receive = memory_allocate(largest),
+    };
+    calibrate(pair);
+    if (bench.rank == 0)
+        print_head();
+    for (size_t size = smallest; size <= largest; size = sizes_next(size, largest)) {
+        point.size = (int)size;
+        measure(&point);
+    }
+    free(point.send);
+    free(point.receive);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(&argc, &argv, &about, options);
+    if (smallest > largest)
+        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
+    int level;
+    MPI_Query_thread(&level);
+    if (thread_multiple && level != MPI_THREAD_MULTIPLE)
+        bench_refuse("this MPI does not give MPI_THREAD_MULTIPLE; leave --thread-multiple out, or "
+                     "use an MPI built with it");
+    bool between = bench.rank > 0 && bench.rank < bench.ranks - 1;
+    memory_require(between ? 0 : 2 * largest, "use a smaller --max");
+
+    json_array(bench.json, "results");
+    MPI_Comm pair = pair_enter();
+    if (pair != MPI_COMM_NULL) {
+        measure_all(pair);
+        pair_leave(&pair);
+    }
+    json_end(bench.json);
+    return bench_end();
+}

@@ -1,0 +1,357 @@
+/* pt2pt: time and bandwidth of messages between ranks, over message sizes.
+ *
+ * The patterns, and what is reported for each, follow the definitions of the Intel MPI Benchmarks
+ * (PingPong, PingPing, Sendrecv, Exchange), so that figures can be compared. They stand in the
+ * help text below. Send and receive buffers are separate and page-aligned.
+ *
+ * Payload: the last message of every batch is checked whole, from every sender, after the clock
+ * has stopped; then the buffer is spoiled, so that it cannot pass again unless it is received
+ * again. The warm-up batches begin with a single message, so each point checks its first. */
+#include <stdio.h>
+
+#include "bench.h"
+#include "clock.h"
+#include "machine_limits.h"
+#include "memory.h"
+#include "pair.h"
+#include "payload.h"
+#include "ping_pong.h"
+#include "sample.h"
+#include "sizes.h"
+
+enum { TAG = 1 };
+
+static const struct bench_about about = {
+    .program = "pt2pt",
+    .purpose = "time and bandwidth of messages between ranks, over message sizes",
+    .text =
+        "Patterns (S: message size, t: time reported, bandwidth: rate reported):\n"
+        "  ping-pong      rank 0 sends, the last rank receives and sends back.\n"
+        "                 t: half the round trip. bandwidth: S/t.\n"
+        "  ping-ping      rank 0 and the last rank send to each other at once (MPI_Isend,\n"
+        "                 MPI_Recv, MPI_Wait). t: one such exchange. bandwidth: S/t.\n"
+        "  sendrecv       all ranks in a periodic chain: MPI_Sendrecv to the right, from the\n"
+        "                 left. t: one call. bandwidth: 2*S/t (a rank's messages in and out).\n"
+        "  exchange       all ranks in a periodic chain exchange with both neighbours (2x\n"
+        "                 MPI_Isend, 2x MPI_Recv, MPI_Waitall). t: one exchange.\n"
+        "                 bandwidth: 4*S/t.\n"
+        "  bidirectional  rank 0 and the last rank keep a window of messages under way in both\n"
+        "                 directions (MPI_Irecv, MPI_Isend, MPI_Waitall). The window is 16\n"
+        "                 messages, or as many as make 4 MiB, but at least 2. t: time of a window\n"
+        "                 over its messages per direction. bandwidth: 2*S/t (both directions).\n"
+        "t is the slowest rank's, except for ping-pong, where rank 0 holds the clock. Times are\n"
+        "the median over samples of the mean of a sample's iterations. Idle ranks sleep.\n"
+        "The first message of a point and the last of every batch are checked whole, outside the\n"
+        "time that counts. With cache off, each message uses another buffer out of a pool of\n"
+        "twice the last-level cache, on the sending and on the receiving side.\n",
+    .examples =
+        "  mpirun -n 2 pt2pt\n"
+        "  mpirun -n 2 pt2pt --pattern ping-pong --max 64M --cache off\n"
+        "  mpirun -n 4 pt2pt --pattern sendrecv,exchange --ci 0.01 --budget 1 --json out.json\n",
+    .min_ranks = 2,
+};
+
+enum pattern { PING_PONG, PING_PING, SENDRECV, EXCHANGE, BIDIRECTIONAL, PATTERNS };
+static const char *const pattern_names[] = { "ping-pong", "ping-ping",     "sendrecv",
+                                             "exchange",  "bidirectional", NULL };
+enum cache { CACHE_ON, CACHE_OFF };
+static const char *const cache_names[] = { "on", "off", NULL };
+
+static unsigned chosen_patterns = (1u << PATTERNS) - 1;
+static size_t smallest = 0, largest = (size_t)4 << 20;
+static int cache = CACHE_ON;
+static bool with_limits = false;
+static struct sample_plan plan = SAMPLE_DEFAULTS;
+
+static const struct option_spec options[] = {
+    { .name = "pattern", .kind = OPTION_CHOICES, .value = &chosen_patterns, .argument = "LIST",
+      .choices = pattern_names, .help = "what to measure" },
+    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 0,
+      .high = (size_t)1 << 30, .help = "smallest message; the sizes are the smallest, the "
+                                       "largest, and the powers of two between" },
+    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 0,
+      .high = (size_t)1 << 30, .help = "largest message" },
+    { .name = "cache", .kind = OPTION_CHOICE, .value = &cache, .argument = "STATE",
+      .choices = cache_names, .help = "whether message buffers may stay in the caches" },
+    SAMPLE_OPTIONS(plan),
+    LIMITS_OPTION(with_limits),
+    { .name = NULL },
+};
+
+enum { MOST_IN_WINDOW = 16, WINDOW_BYTES = 4 << 20 };
+
+/* One pattern at one size, on one rank. */
+struct point {
+    enum pattern pattern;
+    int size; /* an int, as MPI's counts are */
+    int window;
+    long message; /* the payload's message number: another one for each point */
+    MPI_Comm comm;
+    int rank;         /* in comm */
+    int right, left;  /* in comm; the same rank for a pair */
+    int right_world, left_world;
+    struct memory_pool send, receive;
+};
+
+static void check_and_spoil(struct point *point, char *slot, int sender)
+{
+    payload_check(slot, (size_t)point->size, sender, point->message);
+    payload_spoil(slot, (size_t)point->size, sender, point->message);
+}
+
+static double run_ping_pong(struct point *point, long iterations)
+{
+    double seconds =
+        ping_pong(point->comm, point->size, &point->send, &point->receive, iterations);
+    check_and_spoil(point, memory_pool_slot(&point->receive), point->right_world);
+    return seconds;
+}
+
+static double ping_ping(struct point *point, long iterations)
+{
+    MPI_Comm comm = point->comm;
+    int size = point->size, other = point->right;
+    MPI_Barrier(comm);
+    double start = clock_seconds();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Request sending;
+        MPI_Isend(memory_pool_next(&point->send), size, MPI_BYTE, other, TAG, comm, &sending);
+        MPI_Recv(memory_pool_next(&point->receive), size, MPI_BYTE, other, TAG, comm,
+                 MPI_STATUS_IGNORE);
+        MPI_Wait(&sending, MPI_STATUS_IGNORE);
+    }
+    double seconds = clock_seconds() - start;
+    check_and_spoil(point, memory_pool_slot(&point->receive), point->right_world);
+    return seconds;
+}
+
+static double sendrecv(struct point *point, long iterations)
+{
+    MPI_Comm comm = point->comm;
+    int size = point->size;
+    MPI_Barrier(comm);
+    double start = clock_seconds();
+    for (long i = 0; i < iterations; i++)
+        MPI_Sendrecv(memory_pool_next(&point->send), size, MPI_BYTE, point->right, TAG,
+                     memory_pool_next(&point->receive), size, MPI_BYTE, point->left, TAG, comm,
+                     MPI_STATUS_IGNORE);
+    double seconds = clock_seconds() - start;
+    check_and_spoil(point, memory_pool_slot(&point->receive), point->left_world);
+    return seconds;
+}
+
+static double exchange(struct point *point, long iterations)
+{
+    MPI_Comm comm = point->comm;
+    int size = point->size;
+    char *from_left = NULL, *from_right = NULL;
+    MPI_Barrier(comm);
+    double start = clock_seconds();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Request sending[2];
+        char *message = memory_pool_next(&point->send);
+        MPI_Isend(message, size, MPI_BYTE, point->right, TAG, comm, &sending[0]);
+        MPI_Isend(message, size, MPI_BYTE, point->left, TAG, comm, &sending[1]);
+        from_left = memory_pool_next(&point->receive);
+        from_right = memory_pool_next(&point->receive);
+        MPI_Recv(from_left, size, MPI_BYTE, point->left, TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Recv(from_right, size, MPI_BYTE, point->right, TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Waitall(2, sending, MPI_STATUSES_IGNORE);
+    }
+    double seconds = clock_seconds() - start;
+    check_and_spoil(point, from_left, point->left_world);
+    check_and_spoil(point, from_right, point->right_world);
+    return seconds;
+}
+
+static double bidirectional(struct point *point, long iterations)
+{
+    MPI_Comm comm = point->comm;
+    int size = point->size, other = point->right, window = point->window;
+    char *slots[MOST_IN_WINDOW];
+    MPI_Barrier(comm);
+    double start = clock_seconds();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Request requests[2 * MOST_IN_WINDOW];
+        for (int w = 0; w < window; w++) {
+            slots[w] = memory_pool_next(&point->receive);
+            MPI_Irecv(slots[w], size, MPI_BYTE, other, TAG, comm, &requests[w]);
+        }
+        for (int w = 0; w < window; w++)
+            MPI_Isend(memory_pool_next(&point->send), size, MPI_BYTE, other, TAG, comm,
+                      &requests[window + w]);
+        MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
+    }
+    double seconds = clock_seconds() - start;
+    for (int w = 0; w < window; w++)
+        check_and_spoil(point, slots[w], point->right_world);
+    return seconds / window;
+}
+
+static double batch(void *context, long iterations)
+{
+    static double (*const run[])(struct point *, long) = {
+        [PING_PONG] = run_ping_pong, [PING_PING] = ping_ping, [SENDRECV] = sendrecv,
+        [EXCHANGE] = exchange, [BIDIRECTIONAL] = bidirectional,
+    };
+    struct point *point = context;
+    return run[point->pattern](point, iterations);
+}
+
+/* Measuring and reporting ---------------------------------------------------------------------- */
+
+static bool is_chain(enum pattern pattern)
+{
+    return pattern == SENDRECV || pattern == EXCHANGE;
+}
+
+static int window_of(enum pattern pattern, size_t size)
+{
+    if (pattern != BIDIRECTIONAL)
+        return 1;
+    size_t fitting = size ? WINDOW_BYTES / size : MOST_IN_WINDOW;
+    return fitting < 2 ? 2 : fitting > MOST_IN_WINDOW ? MOST_IN_WINDOW : (int)fitting;
+}
+
+/* Slots that a receiver needs at once. */
+static size_t receive_slots(enum pattern pattern, size_t size)
+{
+    return pattern == EXCHANGE ? 2 : (size_t)window_of(pattern, size);
+}
+
+static size_t send_bytes(void)
+{
+    return memory_pool_bytes(largest, 1, cache == CACHE_ON);
+}
+
+static size_t receive_bytes(enum pattern pattern)
+{
+    size_t most = 0;
+    for (size_t size = smallest; size <= largest; size = sizes_next(size, largest)) {
+        size_t bytes = memory_pool_bytes(size, receive_slots(pattern, size), cache == CACHE_ON);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void require_memory(void)
+{
+    size_t most = 0;
+    for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        bool idle = !is_chain(pattern) && bench.rank > 0 && bench.rank < bench.ranks - 1;
+        if (chosen_patterns & 1u << pattern && !idle && receive_bytes(pattern) > most)
+            most = receive_bytes(pattern);
+    }
+    memory_require(most ? send_bytes() + most : 0, "use a smaller --max or fewer ranks per host");
+}
+
+/* Bytes that pass through a rank for each reported time, in messages. */
+static double messages_counted(enum pattern pattern)
+{
+    static const double counted[] = {
+        [PING_PONG] = 1, [PING_PING] = 1, [SENDRECV] = 2, [EXCHANGE] = 4, [BIDIRECTIONAL] = 2,
+    };
+    return counted[pattern];
+}
+
+/* Every slot holds the message that this rank sends, and every receive slot what it must not. */
+static void prepare_payload(struct point *point)
+{
+    size_t size = (size_t)point->size;
+    for (size_t at = 0; at < point->send.end; at += point->send.stride)
+        payload_fill(point->send.memory + at, size, bench.rank, point->message);
+    for (size_t at = 0; at < point->receive.end; at += point->receive.stride)
+        payload_spoil(point->receive.memory + at, size, point->left_world, point->message);
+}
+
+static void print_head(enum pattern pattern)
+{
+    printf("\n%s, cache %s\n%10s %12s %12s %12s %8s %12s %8s %10s  %s\n", pattern_names[pattern],
+           cache_names[cache], "bytes", "min us", "median us", "p95 us", "+- %", "MB/s",
+           "samples", "iterations", "stopped by");
+}
+
+static void report(const struct point *point, const struct sample_result *result)
+{
+    const struct stats *time = &result->time;
+    double bandwidth = messages_counted(point->pattern) * point->size / time->median;
+
+    printf("%10d %12.3f %12.3f %12.3f %8.2f %12.2f %8d %10ld  %s\n", point->size,
+           time->min * 1e6, time->median * 1e6, time->p95 * 1e6,
+           (time->ci_high - time->ci_low) / 2 / time->median * 100, bandwidth * 1e-6,
+           result->samples, result->iterations, result->stopped_by);
+    fflush(stdout);
+
+    json_object(bench.json, NULL);
+    json_string(bench.json, "pattern", pattern_names[point->pattern]);
+    json_string(bench.json, "cache", cache_names[cache]);
+    json_integer(bench.json, "size", point->size);
+    if (point->pattern == BIDIRECTIONAL)
+        json_integer(bench.json, "window", point->window);
+    json_number(bench.json, "bandwidth", bandwidth);
+    sample_json(bench.json, result);
+    json_end(bench.json);
+}
+
+/* All sizes of one pattern, on the ranks of `comm`. */
+static void measure(enum pattern pattern, MPI_Comm comm)
+{
+    int ranks;
+    struct point point = { .pattern = pattern, .comm = comm };
+    MPI_Comm_rank(comm, &point.rank);
+    MPI_Comm_size(comm, &ranks);
+    point.right = (point.rank + 1) % ranks;
+    point.left = (point.rank + ranks - 1) % ranks;
+    point.right_world = is_chain(pattern) ? point.right : bench.ranks - 1 - bench.rank;
+    point.left_world = is_chain(pattern) ? point.left : point.right_world;
+
+    point.send = memory_pool_make(send_bytes(), cache == CACHE_ON);
+    point.receive = memory_pool_make(receive_bytes(pattern), cache == CACHE_ON);
+
+    if (bench.rank == 0)
+        print_head(pattern);
+    for (size_t size = smallest; size <= largest; size = sizes_next(size, largest)) {
+        point.size = (int)size;
+        point.window = window_of(pattern, size);
+        point.message = (long)size * PATTERNS + pattern;
+        memory_pool_divide(&point.send, size, 1);
+        memory_pool_divide(&point.receive, size, receive_slots(pattern, size));
+        prepare_payload(&point);
+        struct sample_result result = sample_run(plan, comm, batch, &point);
+        if (bench.rank == 0)
+            report(&point, &result);
+    }
+    memory_pool_free(&point.send);
+    memory_pool_free(&point.receive);
+}
+
+static void measure_pair(enum pattern pattern)
+{
+    MPI_Comm pair = pair_enter();
+    if (pair != MPI_COMM_NULL) {
+        measure(pattern, pair);
+        pair_leave(&pair);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(&argc, &argv, &about, options);
+    if (smallest > largest)
+        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
+    require_memory();
+
+    if (with_limits)
+        limits_report();
+    json_array(bench.json, "results");
+    for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        if (!(chosen_patterns & 1u << pattern))
+            continue;
+        if (is_chain(pattern))
+            measure(pattern, MPI_COMM_WORLD);
+        else
+            measure_pair(pattern);
+    }
+    json_end(bench.json);
+    return bench_end();
+}

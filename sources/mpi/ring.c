@@ -1,0 +1,132 @@
+/* ring: a message goes round all ranks, from each to the next; time and bandwidth per hop.
+ *
+ * The table is that of the ring benchmark in the ARSC HPC Users' Newsletter 240 (March 2002):
+ * messages of 2^k - 1 and 2^k eight-byte words, so that what happens just below and at a power of
+ * two (protocol switches, padding) shows side by side.
+ *
+ * Payload: rank 0's message is checked whole on every rank after the last lap of a batch, outside
+ * the time, and the buffers are spoiled. Ranks other than 0 pass on the buffer they received. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "clock.h"
+#include "machine_limits.h"
+#include "memory.h"
+#include "payload.h"
+#include "sample.h"
+
+enum { TAG = 1, WORD = 8 };
+
+static const struct bench_about about = {
+    .program = "ring",
+    .purpose = "a message goes round all ranks; time and bandwidth per hop",
+    .text = "Rank 0 sends to rank 1, each rank receives and then sends on, the last one to rank\n"
+            "0. The time per hop is that of a lap over the number of ranks (all hops, inside a\n"
+            "host and between hosts, count the same); bandwidth is the message over it. Sizes\n"
+            "are 2^k - 1 and 2^k words of 8 bytes, for k = 0, 1, 2, ...\n",
+    .examples = "  mpirun -n 4 ring\n"
+                "  mpirun -n 16 ring --max-words 1048576 --json ring.json\n",
+    .min_ranks = 2,
+};
+
+static long max_words = 131072;
+static bool with_limits = false;
+static struct sample_plan plan = SAMPLE_DEFAULTS;
+
+static const struct option_spec options[] = {
+    { .name = "max-words", .kind = OPTION_COUNT, .value = &max_words, .argument = "WORDS",
+      .low = 1, .high = 1 << 27, .help = "the longest message, in words of 8 bytes" },
+    SAMPLE_OPTIONS(plan),
+    LIMITS_OPTION(with_limits),
+    { .name = NULL },
+};
+
+struct lap {
+    int size;
+    long message;
+    char *send;    /* rank 0 only */
+    char *receive; /* other ranks send it on */
+};
+
+static double batch(void *context, long iterations)
+{
+    struct lap *lap = context;
+    int right = (bench.rank + 1) % bench.ranks;
+    int left = (bench.rank + bench.ranks - 1) % bench.ranks;
+    double seconds = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (bench.rank == 0) {
+        double start = clock_seconds();
+        for (long i = 0; i < iterations; i++) {
+            MPI_Send(lap->send, lap->size, MPI_BYTE, right, TAG, MPI_COMM_WORLD);
+            MPI_Recv(lap->receive, lap->size, MPI_BYTE, left, TAG, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        }
+        seconds = (clock_seconds() - start) / bench.ranks;
+    } else {
+        for (long i = 0; i < iterations; i++) {
+            MPI_Recv(lap->receive, lap->size, MPI_BYTE, left, TAG, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            MPI_Send(lap->receive, lap->size, MPI_BYTE, right, TAG, MPI_COMM_WORLD);
+        }
+    }
+    payload_check(lap->receive, (size_t)lap->size, 0, lap->message);
+    payload_spoil(lap->receive, (size_t)lap->size, 0, lap->message);
+    return seconds;
+}
+
+static void report(long words, const struct sample_result *result)
+{
+    double bandwidth = (double)(words * WORD) / result->time.median;
+    printf("%10ld %12ld %14.3f %14.2f %8.2f %8d  %s\n", words, words * WORD,
+           result->time.median * 1e6, bandwidth * 1e-6,
+           (result->time.ci_high - result->time.ci_low) / 2 / result->time.median * 100,
+           result->samples, result->stopped_by);
+    fflush(stdout);
+
+    json_object(bench.json, NULL);
+    json_integer(bench.json, "words", words);
+    json_integer(bench.json, "size", words * WORD);
+    json_number(bench.json, "bandwidth", bandwidth);
+    sample_json(bench.json, result);
+    json_end(bench.json);
+}
+
+static void measure(struct lap *lap, long words)
+{
+    lap->size = (int)(words * WORD);
+    lap->message = words;
+    payload_fill(lap->send, (size_t)lap->size, 0, lap->message);
+    payload_spoil(lap->receive, (size_t)lap->size, 0, lap->message);
+    struct sample_result result = sample_run(plan, MPI_COMM_WORLD, batch, lap);
+    if (bench.rank == 0)
+        report(words, &result);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(&argc, &argv, &about, options);
+    size_t bytes = (size_t)max_words * WORD;
+    memory_require(2 * bytes, "use a smaller --max-words or fewer ranks per host");
+    struct lap lap = { .send = memory_allocate(bytes), .receive = memory_allocate(bytes) };
+
+    if (with_limits)
+        limits_report();
+    if (bench.rank == 0)
+        printf("\n%10s %12s %14s %14s %8s %8s  %s\n", "words", "bytes", "us per hop",
+               "MB/s per hop", "+- %", "samples", "stopped by");
+    json_array(bench.json, "results");
+    long measured = -1;
+    for (long power = 1; power - 1 <= max_words; power *= 2) {
+        if (power - 1 > measured)
+            measure(&lap, power - 1);
+        if (power <= max_words)
+            measure(&lap, power);
+        measured = power;
+    }
+    json_end(bench.json);
+    free(lap.send);
+    free(lap.receive);
+    return bench_end();
+}

@@ -1,0 +1,186 @@
+"""Building the benchmark programs of ``sources/mpi``, and running them with a few ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay import paths
+from assay.fabrics import load_catalogue
+from assay.mpi import Mpi, find_mpis
+
+SOURCES = paths.ROOT / 'sources' / 'mpi'
+FAULTS = paths.ROOT / 'tests' / 'faults'
+LEAKS = Path(__file__).with_name('leaks.supp')
+
+# More ranks than cores, started by whoever runs the tests, on this machine only.
+SURROUNDINGS = {
+    'OMPI_ALLOW_RUN_AS_ROOT': '1',
+    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
+    'OMPI_MCA_rmaps_base_oversubscribe': '1',  # Open MPI 4
+    'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe',  # Open MPI 5
+    'OMPI_MCA_btl_tcp_if_include': 'lo',
+    'FI_TCP_IFACE': 'lo',
+    'UCX_NET_DEVICES': 'lo',
+    'HYDRA_IFACE': 'lo',
+    # Leaks are looked for in the programs; those inside the MPIs are theirs (see leaks.supp).
+    'LSAN_OPTIONS': f'suppressions={LEAKS}:print_suppressions=0',
+    # Whole stacks, or the suppressions would not find the library.
+    'ASAN_OPTIONS': 'fast_unwind_on_malloc=0',
+    'UBSAN_OPTIONS': 'print_stacktrace=1',
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run of a program left."""
+
+    code: int
+    out: str
+    err: str
+    files: Path
+    """The folder that --json wrote to."""
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The JSON report; NaN and infinity in it are errors."""
+
+        def refuse(constant: str) -> None:
+            raise ValueError(f'{constant} in the report')
+
+        return json.loads((self.files / 'report.json').read_text(), parse_constant=refuse)
+
+
+def _one_of_each_family() -> dict[str, Mpi]:
+    chosen: dict[str, Mpi] = {}
+    for mpi in find_mpis():
+        chosen.setdefault(mpi.family, mpi)
+    return {mpi.name: mpi for mpi in chosen.values()}
+
+
+MPIS = _one_of_each_family()
+
+
+@pytest.fixture(scope='session', params=[*MPIS] or ['none'])
+def mpi(request: pytest.FixtureRequest) -> Mpi:
+    """Each MPI family of this machine in turn."""
+    if not MPIS:
+        pytest.fail('no MPI on this machine: ./assay run installs them, or install an mpicc')
+    return MPIS[request.param]
+
+
+def _check(command: list[str], env: dict[str, str]) -> None:
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, f'{" ".join(command)}\n{done.stdout}{done.stderr}'
+    assert 'warning:' not in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+@pytest.fixture(scope='session')
+def surroundings(mpi: Mpi) -> dict[str, str]:
+    """Environment variables to build with the MPI and to run on its shared-memory fabric."""
+    forced = load_catalogue().recipe('shm', mpi.family).env
+    path = f'{mpi.bindir}:{os.environ["PATH"]}'
+    return {**os.environ, **SURROUNDINGS, **forced, **mpi.env, 'PATH': path}
+
+
+@pytest.fixture(scope='session')
+def build(
+    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[bool], Path]:
+    """Builds the programs, with or without sanitizers, and returns the folder they are in."""
+    done: dict[bool, Path] = {}
+
+    def build(sanitize: bool) -> Path:
+        if sanitize not in done:
+            folder = tmp_path_factory.mktemp(f'{mpi.name}-{"sanitized" if sanitize else "plain"}')
+            configure = ['cmake', '-S', str(SOURCES), '-B', str(folder)]
+            configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DASSAY_SANITIZE={sanitize}']
+            _check(configure, surroundings)
+            _check(['cmake', '--build', str(folder), '--parallel', '2'], surroundings)
+            done[sanitize] = folder
+        return done[sanitize]
+
+    return build
+
+
+@pytest.fixture(scope='session')
+def fault(
+    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Builds the library tests/faults/<name>.c, to be preloaded, and returns its path."""
+
+    def build_fault(name: str) -> Path:
+        library = tmp_path_factory.mktemp(name) / f'{name}.so'
+        source = str(FAULTS / f'{name}.c')
+        _check(
+            [mpi.cc, '-Wall', '-Wextra', '-shared', '-fPIC', source, '-o', str(library)],
+            surroundings,
+        )
+        return library
+
+    return build_fault
+
+
+@pytest.fixture
+def run(
+    mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path], tmp_path: Path
+) -> Callable[..., Run]:
+    """Runs a program on some ranks, with ``--json`` into a folder of its own.
+
+    Sanitized unless something is preloaded: the sanitizers' library has to come first.
+    """
+
+    def run(
+        program: str,
+        *arguments: str,
+        ranks: int = 2,
+        preload: Path | None = None,
+        env: dict[str, str] | None = None,
+        report: Path = tmp_path / 'report.json',
+        timeout: float = 300,
+    ) -> Run:
+        folder = build(preload is None)
+        command = [mpi.launcher, '-n', str(ranks)]
+        if preload:
+            # Into the ranks only: a launcher is no MPI program.
+            command += ['env', f'LD_PRELOAD={preload}']
+        command += [str(folder / program), *arguments, '--json', str(report)]
+        done = subprocess.run(
+            command,
+            env={**surroundings, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        return Run(done.returncode, done.stdout, done.stderr, tmp_path)
+
+    return run
+
+
+def check_head(report: dict[str, Any], program: str, ranks: int) -> None:
+    """The top of a report, the same for every program."""
+    assert report['schema'] == 1
+    assert report['implementation'] == 'assay'
+    assert report['program'] == program
+    assert report['complete'] is True
+    assert report['ranks'] == ranks
+    assert len(report['hosts']) == 1
+    assert report['mpi']['library']
+
+
+def check_samples(entry: dict[str, Any]) -> None:
+    """The statistics of one result."""
+    time = entry['time']
+    assert 0 < time['min'] <= time['ci_low'] <= time['median'] <= time['ci_high']
+    assert time['median'] <= time['p95']
+    assert entry['samples'] >= 6
+    assert entry['iterations_per_sample'] >= 1
+    assert entry['stopped_by'] in ('ci', 'budget')

@@ -1,0 +1,56 @@
+"""``collectives``: its report, and that every operation's wrong result is found."""
+
+import pytest
+from conftest import check_head, check_samples
+
+OPS = [
+    'barrier',
+    'bcast',
+    'reduce',
+    'allreduce',
+    'allgather',
+    'alltoall',
+    'reduce_scatter',
+    'scatter',
+    'gather',
+]
+AT_THE_ROOT = ('reduce', 'gather')
+
+
+@pytest.mark.parametrize('ranks', [2, 3])
+def test_all_operations(run, ranks):
+    arguments = ['--min', '8', '--max', '40', '--budget', '0.01', '--limits']
+    done = run('collectives', *arguments, ranks=ranks)
+    assert done.code == 0, done.err
+    check_head(done.report, 'collectives', ranks)
+    expected = [('barrier', 0)] + [(op, size) for op in OPS[1:] for size in (8, 16, 32, 40)]
+    results = done.report['results']
+    assert [(r['op'], r['size']) for r in results] == expected
+    for entry in results:
+        check_samples(entry)
+        assert f'{entry["op"]:15s} {entry["size"]:10d} ' in done.out
+    ping_pong = done.report['limits']['ping_pong']
+    assert ping_pong['size'] == 40
+    assert ping_pong['latency'] > 0
+    assert ping_pong['bandwidth'] > 0
+
+
+@pytest.mark.parametrize('op', OPS[1:])
+def test_a_wrong_result_is_found(run, fault, op):
+    rank = 0 if op in AT_THE_ROOT else 1
+    done = run(
+        'collectives',
+        *('--op', op, '--min', '4K', '--max', '4K', '--budget', '0.01'),
+        preload=fault('flip_result'),
+        env={'FLIP_RANK': str(rank)},
+    )
+    assert done.code != 0
+    assert f'collectives: rank {rank}: ' in done.err
+    assert 'wrong' in done.err
+    assert not list(done.files.glob('report.json'))
+
+
+def test_sizes_that_hold_no_doubles_are_refused(run):
+    done = run('collectives', '--min', '12')
+    assert done.code == 2
+    assert 'must be multiples of 8' in done.err

@@ -1,0 +1,66 @@
+"""``pt2pt``: its report, and that wrong data and dead ranks never pass for a result."""
+
+import pytest
+from conftest import check_head, check_samples
+
+# Messages that a rank's reported bandwidth counts for each reported time.
+COUNTED = {'ping-pong': 1, 'ping-ping': 1, 'sendrecv': 2, 'exchange': 4, 'bidirectional': 2}
+SIZES = [0, 1, 2, 4, 8, 16, 32, 64, 100]
+
+
+@pytest.mark.parametrize('ranks', [2, 3])
+@pytest.mark.parametrize('cache', ['on', 'off'])
+def test_all_patterns(run, ranks, cache):
+    done = run('pt2pt', '--max', '100', '--cache', cache, '--budget', '0.01', ranks=ranks)
+    assert done.code == 0, done.err
+    check_head(done.report, 'pt2pt', ranks)
+    assert 'limits' not in done.report
+    results = done.report['results']
+    assert [(r['pattern'], r['size']) for r in results] == [(p, s) for p in COUNTED for s in SIZES]
+    for entry in results:
+        check_samples(entry)
+        assert entry['cache'] == cache
+        bandwidth = COUNTED[entry['pattern']] * entry['size'] / entry['time']['median']
+        assert entry['bandwidth'] == pytest.approx(bandwidth, rel=1e-6)
+        assert f' {entry["size"]:9d} ' in done.out
+
+
+def test_large_messages_and_limits(run):
+    done = run('pt2pt', '--min', '1M', '--max', '3M', '--budget', '0.01', '--limits')
+    assert done.code == 0, done.err
+    report = done.report
+    assert report['arguments']['min'] == 1 << 20
+    assert report['arguments']['limits'] is True
+    assert set(report['limits']) == {'memcpy', 'cacheline', 'socket'}
+    sizes = [r['size'] for r in report['results'] if r['pattern'] == 'bidirectional']
+    assert sizes == [1 << 20, 2 << 20, 3 << 20]
+    assert [r['window'] for r in report['results'] if 'window' in r] == [4, 2, 2]
+
+
+@pytest.mark.parametrize('pattern', COUNTED)
+def test_a_flipped_byte_is_found(run, fault, pattern):
+    done = run(
+        'pt2pt',
+        *('--pattern', pattern, '--min', '4K', '--max', '4K', '--budget', '0.01'),
+        preload=fault('flip_byte'),
+        env={'FLIP_MESSAGE': '0', 'FLIP_OFFSET': '1234'},
+    )
+    assert done.code != 0
+    assert 'pt2pt: rank 1: message from rank 0 of 4096 bytes arrived wrong at offset 1234' in (
+        done.err
+    )
+    assert not list(done.files.glob('report.json'))
+
+
+def test_a_killed_rank_leaves_no_report(run, fault, tmp_path):
+    (tmp_path / 'report.json').write_text('an earlier report')
+    done = run(
+        'pt2pt',
+        *('--pattern', 'ping-pong', '--budget', '0.01'),
+        preload=fault('kill_rank'),
+        env={'KILL_SEND': '2000'},
+        timeout=60,
+    )
+    assert done.code != 0
+    assert 'ping-pong, cache on' in done.out
+    assert not (tmp_path / 'report.json').exists()

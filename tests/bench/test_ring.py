@@ -1,0 +1,29 @@
+"""``ring``: its table, and that what goes round is what was sent."""
+
+import pytest
+from conftest import check_head, check_samples
+
+
+@pytest.mark.parametrize('ranks', [2, 4])
+def test_table(run, ranks):
+    done = run('ring', '--max-words', '20', '--budget', '0.01', '--limits', ranks=ranks)
+    assert done.code == 0, done.err
+    check_head(done.report, 'ring', ranks)
+    assert set(done.report['limits']) == {'memcpy', 'cacheline', 'socket'}
+    results = done.report['results']
+    assert [r['words'] for r in results] == [0, 1, 2, 3, 4, 7, 8, 15, 16]
+    for entry in results:
+        check_samples(entry)
+        assert entry['size'] == 8 * entry['words']
+        bandwidth = entry['size'] / entry['time']['median']
+        assert entry['bandwidth'] == pytest.approx(bandwidth, rel=1e-6)
+        assert f'{entry["words"]:10d} {entry["size"]:12d}' in done.out
+
+
+def test_a_flipped_byte_is_found(run, fault):
+    done = run(
+        'ring', '--max-words', '4', ranks=3, preload=fault('flip_byte'), env={'FLIP_OFFSET': '7'}
+    )
+    assert done.code != 0
+    assert 'message from rank 0 of 8 bytes arrived wrong at offset 7' in done.err
+    assert not list(done.files.glob('report.json'))

@@ -1,0 +1,27 @@
+"""What several tests share."""
+
+from pathlib import Path
+
+import pytest
+
+from assay import paths, results
+
+
+@pytest.fixture
+def golden_report():
+    """Reads one of ReFrame's reports in tests/golden/reports, by the name of its check."""
+
+    def read(name: str) -> results.Report:
+        return results.read_report(Path(__file__).parent / 'golden' / 'reports' / f'{name}.json')
+
+    return read
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A checkout's folders for configuration and state, empty and in a temporary place."""
+    for name in ('SYSTEMS', 'STATE', 'MPI_PREFIXES', 'MPI_LOCKS', 'LOGS'):
+        folder = tmp_path / name.lower()
+        folder.mkdir()
+        monkeypatch.setattr(paths, name, folder)
+    return tmp_path

@@ -1,0 +1,212 @@
+"""The command from the outside: the launcher's first use, and whole runs with their exit codes.
+
+The checks that are run here are tests/golden/reports/toys.py, on the generic system.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+
+TOYS = Path(__file__).parents[1] / 'golden' / 'reports' / 'toys.py'
+# What a checkout needs for the launcher and the Python command to work.
+TREE = ['assay', 'pyproject.toml', 'requirements.lock', 'requirements-test.lock', 'config', 'lib']
+
+
+def assay(*arguments, root=paths.ROOT, env=None, seconds=300):
+    return subprocess.run(
+        [root / 'assay', *arguments],
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+
+
+def run_toy(name, *arguments):
+    return assay('run', '-c', str(TOYS), '-n', f'^{name}', '-p', '^openmpi$', *arguments)
+
+
+@pytest.mark.parametrize(
+    ('name', 'code', 'output', 'error'),
+    [
+        ('Passed', 0, 'PASSED: 2 passed', ''),
+        ('FailedReference', 1, 'at most 22.00 us is allowed', '2 of 2 cases failed'),
+        ('FailedSanity', 1, 'another fabric was used', '2 of 2 cases failed'),
+        ('FailedBuild', 1, r'toy.c:1:\d+: error: .x. undeclared', '2 of 2 cases failed'),
+        ('NotANumber', 1, 'latency is nan: not a number', '2 of 2 cases failed'),
+        ('NoFigures', 1, 'no figure', 'measured nothing'),
+        ('NoReference', 1, 'no bound', 'were held to nothing'),
+        ('Skipped', 1, 'skipped: .*shm.*: this machine has no shm', 'nothing was measured'),
+        ('Nothing', 1, 'FAILED: 0 passed', 'no check was selected'),
+    ],
+)
+def test_a_run_ends_as_it_should(name, code, output, error):
+    ended = run_toy(name)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    assert re.search(output, ended.stdout)
+    assert error in ended.stderr
+    assert 'Traceback' not in ended.stderr
+
+
+def test_an_empty_selection_says_what_there_is():
+    ended = assay('run', '-n', '%fabric=warp')
+    assert ended.returncode == 1
+    assert "unknown fabric 'warp'" in ended.stderr
+    assert re.search(r'Fabrics: .*\bshm\b', ended.stderr)
+    assert 'Modes: smoke, maintenance, acceptance' in ended.stderr
+    assert 'Checks on this system: ' in ended.stderr
+
+
+def test_listing_is_reframes_own():
+    ended = run_toy('Passed', '-l')
+    assert ended.returncode == 0
+    assert '- Passed %fabric=shm' in ended.stdout
+    assert 'verdict' not in ended.stdout
+
+
+def test_a_plain_reframe_works_with_the_exports(tmp_path):
+    script = f"""
+        eval "$({paths.ROOT}/assay env)"
+        reframe -r -t '^smoke$' -c {TOYS} -n '^Passed' -p '^openmpi$'
+    """
+    ended = subprocess.run(
+        ['bash', '-euc', script], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"'{paths.RESULTS_DATABASE}'" in ended.stdout
+    assert list(tmp_path.iterdir()) == [], 'nothing is left where it was called'
+
+
+def test_perflog_lines_carry_what_a_reader_needs():
+    log = paths.PERFLOGS / 'generic' / 'node' / 'Passed.log'
+    log.unlink(missing_ok=True)
+    assert run_toy('Passed').returncode == 0
+    head, first, *_ = (line.split('|') for line in log.read_text().splitlines())
+    line = dict(zip(head, first, strict=True))
+    assert line['display_name'] == 'Passed %fabric=shm %layout=packed'
+    assert (line['system'], line['partition'], line['environ']) == ('generic', 'node', 'openmpi')
+    assert (line['perf_var'], line['perf_value'], line['perf_unit']) == ('latency', '42.5', 'us')
+    assert (line['perf_ref'], line['perf_lower_thres'], line['perf_upper_thres']) == (
+        '42',
+        '-0.1',
+        '0.1',
+    )
+
+
+def test_starting_again_is_quick():
+    best = min(_seconds(assay, 'env') for _ in range(5))
+    assert best < 0.5
+
+
+def _seconds(call, *arguments):
+    started = time.monotonic()
+    call(*arguments)
+    return time.monotonic() - started
+
+
+# The launcher's first use, in a copy of the checkout ----------------------------------------------
+
+
+def copy_of_the_checkout(folder):
+    root = folder / 'a checkout'  # a space in the path must do no harm
+    root.mkdir()
+    for name in TREE:
+        source = paths.ROOT / name
+        copy = shutil.copytree if source.is_dir() else shutil.copy2
+        copy(source, root / name)
+    return root
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return copy_of_the_checkout(tmp_path)
+
+
+@pytest.fixture(scope='module')
+def first_uses(tmp_path_factory):
+    """A checkout with a half-made .venv, after two first uses at once, and what these printed."""
+    root = copy_of_the_checkout(tmp_path_factory.mktemp('first'))
+    (root / '.venv' / 'bin').mkdir(parents=True)
+    (root / '.venv' / 'bin' / 'python').symlink_to('/nowhere')
+    both = [
+        subprocess.Popen(['./assay', 'env'], cwd=root, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    errors = [one.communicate(timeout=300)[1] for one in both]
+    assert [one.returncode for one in both] == [0, 0], errors
+    return root, errors
+
+
+NO_NETWORK = {
+    'PIP_INDEX_URL': 'http://127.0.0.1:9/simple',
+    'PIP_FIND_LINKS': '',
+    'PIP_NO_CACHE_DIR': '1',
+    'PIP_RETRIES': '0',
+}
+
+
+def test_no_network_on_first_use(checkout):
+    ended = assay('env', root=checkout, env=NO_NETWORK)
+    assert ended.returncode == 1
+    assert re.search(r'assay: cannot fetch \S+==\S+: first use needs a package index', ended.stderr)
+    assert 'PIP_INDEX_URL' in ended.stderr
+    assert (checkout / '.assay' / 'logs' / 'install.log').is_file()
+
+
+@pytest.mark.slow
+def test_of_two_first_uses_one_installs_and_the_other_waits(first_uses):
+    root, errors = first_uses
+    assert sum('installing' in error for error in errors) == 1
+    assert 'installing' not in assay('env', root=root).stderr
+
+
+@pytest.mark.slow
+def test_no_network_for_the_mpis(first_uses):
+    root, _ = first_uses
+    ended = assay('run', root=root, env=NO_NETWORK)
+    assert ended.returncode == 1
+    assert re.search(r'assay: cannot fetch (openmpi|mpich)==', ended.stderr)
+    assert 'Traceback' not in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_moved_checkout_installs_again(first_uses):
+    root, _ = first_uses
+    moved = root.rename(root.with_name('moved'))
+    ended = assay('env', root=moved)
+    assert 'installing' in ended.stderr
+    assert f'RFM_PREFIX={moved}/.assay/reframe' in ended.stdout
+
+
+def test_no_python_that_is_new_enough(checkout, tmp_path):
+    bindir = tmp_path / 'bin'
+    bindir.mkdir()
+    for name in ('bash', 'env', 'readlink', 'dirname', 'cat', 'sha256sum', 'mkdir', 'flock'):
+        (bindir / name).symlink_to(shutil.which(name))
+    ended = assay('env', root=checkout, env={'PATH': str(bindir)})
+    assert ended.returncode == 1
+    assert 'no Python 3.10 or newer' in ended.stderr
+    assert 'apt install python3' in ended.stderr
+
+    python = bindir / 'python3'
+    python.write_text('#!/bin/bash\n[[ $2 != *ensurepip* ]]\n')
+    python.chmod(0o755)
+    ended = assay('env', root=checkout, env={'PATH': str(bindir)})
+    assert ended.returncode == 1
+    assert 'apt install python3-venv' in ended.stderr
+
+
+def test_locks_agree_and_name_no_index():
+    pins = {}
+    for name in ('requirements.lock', 'requirements-test.lock'):
+        text = (paths.ROOT / name).read_text()
+        assert 'http' not in text
+        pins[name] = set(re.findall(r'^[\w.-]+==.*[^ \\]', text, re.MULTILINE))
+    assert pins['requirements.lock'] < pins['requirements-test.lock']

@@ -1,0 +1,55 @@
+"""Layouts on the real launchers: the affinity that the ranks then really have."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from reframe.utility.cpuinfo import cpuinfo
+
+from assay.layouts import LAYOUTS, Node, place
+from assay.mpi import find_mpis
+
+MPIS = {mpi.name: mpi for mpi in find_mpis()}
+TELL = 'import os; print(sorted(os.sched_getaffinity(0)), flush=True)'
+LOOPBACK = {'HYDRA_IFACE': 'lo', 'OMPI_MCA_btl_tcp_if_include': 'lo', 'I_MPI_FABRICS': 'shm'}
+AS_ROOT = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+
+
+@pytest.fixture(scope='module')
+def node():
+    topology = cpuinfo()
+    cores = topology['num_cpus'] // topology['num_cpus_per_core']
+    if cores < 2:
+        pytest.skip('needs a machine with two cores: this one has 1')
+    if len(os.sched_getaffinity(0)) < topology['num_cpus']:
+        pytest.skip('needs all CPUs of the machine: this process may use only some of them')
+    return Node(cores, len(topology['topology']['numa_nodes']))
+
+
+@pytest.mark.parametrize('layout', LAYOUTS)
+@pytest.mark.parametrize('name', MPIS)
+def test_affinity(name, layout, node):
+    mpi = MPIS[name]
+    placement = place(layout, mpi.family, node, ranks=2)
+    path = f'{mpi.bindir}:{os.environ["PATH"]}'  # Intel's mpirun takes its helpers from PATH
+    launch = ' '.join([mpi.launcher, '-np', str(placement.ranks), *placement.options]).split()
+    run = subprocess.run(
+        [*launch, sys.executable, '-c', TELL],
+        env={**os.environ, 'PATH': path, **LOOPBACK, **AS_ROOT, **mpi.env, **placement.env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stdout
+    # Ranks may share a line: their output is not ordered.
+    affinities = [json.loads(f'[{part}') for part in run.stdout.replace('\n', '').split('[')[1:]]
+    assert len(affinities) == placement.ranks
+    if layout in ('packed', 'spread'):
+        assert all(len(cpus) <= os.cpu_count() // node.cores for cpus in affinities)
+        assert not set(affinities[0]) & set(affinities[1])
+    else:
+        assert all(len(cpus) >= placement.threads for cpus in affinities)
+        assert set().union(*affinities) == set(range(os.cpu_count()))

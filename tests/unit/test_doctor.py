@@ -1,0 +1,54 @@
+"""What the doctor says of a machine that lacks something."""
+
+import shutil
+from pathlib import Path
+
+from assay import doctor, mpi
+
+ONE = mpi.Mpi(
+    name='mpich',
+    family='mpich',
+    version='4.3.2',
+    prefix=Path('/opt/mpich'),
+    cc='/opt/mpich/bin/mpicc',
+    cxx=None,
+    bindir=Path('/opt/mpich/bin'),
+    launcher='/opt/mpich/bin/mpiexec',
+    description='MPICH Device: ch4:ucx',
+    source='PATH',
+)
+
+
+def lacking(monkeypatch, *names):
+    which = shutil.which
+    monkeypatch.setattr(shutil, 'which', lambda name: None if name in names else which(name))
+
+
+def test_this_machine_can_run(capsys):
+    assert doctor.examine()
+    said = capsys.readouterr().out
+    for title in ('Python', 'Compilers', 'Configuration', 'Launchers', 'Spack', 'Hardware'):
+        assert f'\n{title}' in said
+    assert 'PROBLEM' not in said
+
+
+def test_no_compiler_is_a_problem_with_a_remedy(monkeypatch, capsys):
+    lacking(monkeypatch, 'cc', 'gcc', 'clang', 'icx')
+    assert not doctor.examine()
+    assert 'PROBLEM  no C compiler. Install gcc' in capsys.readouterr().out
+
+
+def test_fabrics_that_an_mpi_lacks_have_a_reason(monkeypatch, capsys):
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [ONE])
+    monkeypatch.setattr(mpi, 'c_compiler', lambda found: '/usr/bin/cc')
+    doctor.examine()
+    said = capsys.readouterr().out
+    assert 'ok       fabric ucx-tcp' in said
+    assert 'no fabric ofi-tcp: this build of MPICH (4.3.2)' in said
+    assert 'no wheel installed: `assay run --with intelmpi` installs it' in said
+
+
+def test_one_processor_is_too_few(monkeypatch, capsys):
+    monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0})
+    assert not doctor.examine()
+    assert 'messages need two ranks' in capsys.readouterr().out

@@ -1,0 +1,161 @@
+"""The catalogue: validation, and the verdict on what each MPI really printed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from assay.fabrics import CATALOGUE, CatalogueError, load_catalogue
+
+STATEMENTS = Path(__file__).parents[1] / 'golden' / 'statements'
+catalogue = load_catalogue()
+
+# Runs that used another transport than the one in their name, or ended before they said which:
+# what the verdict must say. All others are what their name says.
+WRONG = {
+    'mpich-4.0.2-shm': 'tag(sysv/memory',
+    'mpich-4.0.2-ofi-tcp': 'tag(sysv/memory',
+    'mpich-5.0.2-ucx-tcp': 'MPIR_CVAR_NOLOCAL = 1',
+    'openmpi-5.0.11-ucx-tcp': 'component ucx selected',
+    'openmpi-5.0.9-shm-but-tcp': 'tcp was used instead',
+    'mpich-4.3.2-shm-but-ofi-tcp': 'ofi-tcp was used instead',
+    'mpich-4.3.2-ofi-tcp-but-shm': 'shm was used instead',
+    'intelmpi-2021.16-shm-but-ofi-tcp': 'ofi-tcp was used instead',
+    'openmpi-5.0.9-tcp-killed': 'tcp btl for send',
+    'mpich-4.3.2-ofi-tcp-truncated': 'does not say in the output',
+}
+
+
+def asked(stem):
+    family, _, fabric = stem.split('-', 2)
+    for end in ('-but-', '-killed', '-truncated'):
+        fabric = fabric.split(end)[0]
+    return family, fabric
+
+
+@pytest.mark.parametrize('stem', sorted(p.stem for p in STATEMENTS.glob('*.out')))
+def test_verdict_on_real_statements(stem):
+    family, fabric = asked(stem)
+    verdict = catalogue.verify(fabric, family, (STATEMENTS / f'{stem}.out').read_text())
+    if stem in WRONG:
+        assert verdict is not None and f'fabric {fabric} was asked for' in verdict
+        assert WRONG[stem] in verdict
+    else:
+        assert verdict is None
+
+
+def test_every_wrong_statement_is_there():
+    assert {p.stem for p in STATEMENTS.glob('*.out')} >= set(WRONG)
+
+
+@pytest.mark.parametrize('stem', sorted(p.stem for p in STATEMENTS.glob('*.out')))
+def test_a_statement_shows_at_most_one_fabric(stem):
+    family, _ = asked(stem)
+    text = (STATEMENTS / f'{stem}.out').read_text()
+    recipes = {name: catalogue.recipe(name, family) for name in catalogue.fabrics}
+    assert sum(r is not None and r.shown_by(text) for r in recipes.values()) <= 1
+
+
+# What the MPIs of clusters print for fabrics that need a device: written after their sources'
+# formats, since no machine with the device was at hand.
+INTER_NODE = {
+    ('ucx-ib', 'openmpi'): (
+        '  on-host:  all connections are n/a\n'
+        '  off-host: all connections are ucx=rc_mlx5;mlx5_0:1\n'
+        'ucp_worker.c:1903 UCX  INFO    ucp_context_0 inter-node cfg#1 tag(rc_mlx5/mlx5_0:1)\n'
+    ),
+    ('ucx-ib', 'mpich'): (
+        'CVAR: MPIR_CVAR_CH4_NETMOD = ucx\n'
+        'ucp_worker.c:1903 UCX  INFO    ucp_context_0 inter-node cfg#1 tag(rc_mlx5/mlx5_0:1)\n'
+    ),
+    ('ofi-cxi', 'openmpi'): (
+        '  off-host: all connections are ofi\nlibfabric:9:1::cxi:ep_ctrl:cxip_ep_enable():1<info>\n'
+    ),
+    ('ofi-cxi', 'mpich'): 'libfabric provider: cxi - cxi0\n',
+    ('ofi-cxi', 'intelmpi'): '[0] MPI startup(): libfabric provider: cxi\n',
+    ('ofi-psm', 'openmpi'): (
+        '  off-host: all connections are ofi\nlibfabric:9:1::psm3:ep_ctrl:psmx3_ep_open():1<info>\n'
+    ),
+    ('ofi-psm', 'mpich'): 'libfabric provider: psm3 - irdma0\n',
+    ('ofi-psm', 'intelmpi'): '[0] MPI startup(): libfabric provider: psm3\n',
+}
+
+
+@pytest.mark.parametrize(('fabric', 'family'), INTER_NODE)
+def test_cluster_fabrics(fabric, family):
+    assert catalogue.verify(fabric, family, INTER_NODE[fabric, family]) is None
+    for (other, its_family), text in INTER_NODE.items():
+        if its_family == family and other != fabric:
+            assert catalogue.verify(fabric, family, text) is not None
+
+
+def test_cluster_fabric_that_fell_back_to_tcp():
+    text = (
+        '  off-host: all connections are ucx=tcp;eth0\n'
+        'UCX  INFO    ucp_context_0 inter-node cfg#1 tag(tcp/eth0)\n'
+    )
+    verdict = catalogue.verify('ucx-ib', 'openmpi', text)
+    assert 'ucx-tcp was used instead' in verdict and 'tcp/eth0' in verdict
+
+
+def test_an_empty_output_proves_nothing():
+    for name, fabric in catalogue.fabrics.items():
+        for family in catalogue.mpis:
+            if getattr(fabric, family):
+                assert 'does not say' in catalogue.verify(name, family, '')
+
+
+@dataclass
+class FakeMpi:
+    family: str
+    description: str
+    version: str = '1.2.3'
+
+
+def test_missing_says_why():
+    assert 'no way to force' in catalogue.missing('tcp', FakeMpi('mpich', 'ch4:ofi'))
+    reason = catalogue.missing('ucx-tcp', FakeMpi('openmpi', 'MCA pml: ob1'))
+    assert 'Open MPI (1.2.3)' in reason and 'MCA pml: ucx' in reason
+    assert catalogue.missing('shm', FakeMpi('openmpi', 'MCA btl: sm (MCA v2.1.0)')) is None
+
+
+def test_missing_device(monkeypatch):
+    monkeypatch.setattr('assay.fabrics.glob.glob', lambda pattern: [])
+    reason = catalogue.missing('ofi-cxi', FakeMpi('mpich', 'ch4:ofi'))
+    assert '/sys/class/cxi/*' in reason
+
+
+def edited(tmp_path, edit):
+    data = yaml.safe_load(CATALOGUE.read_text())
+    edit(data)
+    path = tmp_path / 'fabrics.yaml'
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ('edit', 'words'),
+    [
+        (lambda d: d['fabrics']['tcp']['openmpi'].pop('expect'), 'fabrics.tcp.openmpi.expect'),
+        (lambda d: d['fabrics']['tcp'].update(reach='moon'), 'fabrics.tcp.reach'),
+        (lambda d: d['fabrics']['tcp'].update(colour='red'), 'fabrics.tcp.colour'),
+        (lambda d: d['fabrics']['tcp']['openmpi'].update(expect=['(']), 'fabrics.tcp.openmpi.expe'),
+        (lambda d: d['fabrics']['tcp']['openmpi']['env'].update(A=1), 'fabrics.tcp.openmpi.env.A'),
+        (lambda d: d['mpis']['mpich'].pop('quote'), 'mpis.mpich.quote'),
+    ],
+)
+def test_a_wrong_entry_is_named(tmp_path, edit, words):
+    path = edited(tmp_path, edit)
+    with pytest.raises(CatalogueError) as error:
+        load_catalogue(path)
+    assert str(path) in str(error.value) and words in str(error.value)
+
+
+def test_unreadable_catalogue(tmp_path):
+    with pytest.raises(CatalogueError, match='No such file'):
+        load_catalogue(tmp_path / 'absent.yaml')
+    broken = tmp_path / 'broken.yaml'
+    broken.write_text('fabrics: [unclosed')
+    with pytest.raises(CatalogueError, match='not valid YAML'):
+        load_catalogue(broken)

@@ -1,0 +1,56 @@
+"""Layouts: the numbers of ranks and threads, and the words of each launcher."""
+
+import pytest
+
+from assay.layouts import LAYOUTS, Node, place
+
+NODE = Node(cores=64, numa_domains=4)
+LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
+
+
+@pytest.mark.parametrize('launcher', LAUNCHERS)
+@pytest.mark.parametrize(
+    ('layout', 'asked', 'ranks', 'threads'),
+    [
+        ('packed', None, 64, 1),
+        ('packed', 2, 2, 1),
+        ('spread', 2, 2, 1),
+        ('one-per-numa', None, 4, 1),
+        ('one-per-node', None, 1, 1),
+        ('hybrid', None, 4, 16),
+    ],
+)
+def test_ranks_and_threads(launcher, layout, asked, ranks, threads):
+    placement = place(layout, launcher, NODE, asked)
+    assert (placement.ranks, placement.threads) == (ranks, threads)
+    assert placement.env['OMP_NUM_THREADS'] == str(threads)
+
+
+@pytest.mark.parametrize('launcher', LAUNCHERS)
+def test_each_layout_is_told_differently(launcher):
+    told = {
+        (tuple(p.options), tuple(sorted(p.env.items())))
+        for p in (place(layout, launcher, NODE, 4) for layout in LAYOUTS)
+    }
+    assert len(told) == len(LAYOUTS)
+
+
+def test_words():
+    assert place('spread', 'openmpi', NODE, 2).options == ['--map-by numa:PE=1', '--bind-to core']
+    assert place('hybrid', 'mpich', NODE).options == ['-ppn 4', '-bind-to core:16 -map-by core:16']
+    assert place('packed', 'intelmpi', NODE, 2).env['I_MPI_PIN_DOMAIN'] == '1:compact'
+    assert '--cpus-per-task=16' in place('hybrid', 'srun', NODE).options
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (('crowded', 'srun', NODE), "unknown layout 'crowded': choose from packed"),
+        (('packed', 'ssh', NODE), "no layouts for launcher 'ssh'"),
+        (('packed', 'srun', NODE, 33, 2), '33 ranks of 2 core'),
+        (('packed', 'srun', NODE, 65), '65 ranks of 1 core'),
+    ],
+)
+def test_refusals(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        place(*arguments)

@@ -1,0 +1,203 @@
+"""Rows, sentences and verdicts from ReFrame's own reports."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from assay import AssayError, results
+
+REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
+
+
+def row(value, reference, lower, upper):
+    return results.Row('c', 'e', 'f', 'l', 'n', value, 'us', reference, lower, upper, 'pass')
+
+
+@pytest.mark.parametrize(
+    ('name', 'exit_code', 'problem'),
+    [
+        ('Passed', 0, None),
+        ('Passed', 1, 'exit code 1'),
+        ('FailedReference', 1, '2 of 2 cases failed'),
+        ('FailedSanity', 1, '2 of 2 cases failed'),
+        ('FailedBuild', 1, '2 of 2 cases failed'),
+        ('NotANumber', 1, '2 of 2 cases failed'),
+        # ReFrame itself ends these with exit code 0.
+        ('Skipped', 0, 'all 2 selected cases were skipped'),
+        ('NoFigures', 0, 'passed without any figure'),
+        ('NoReference', 0, 'passed without any reference'),
+    ],
+)
+def test_verdict(golden_report, name, exit_code, problem):
+    verdict = results.judge(golden_report(name), exit_code)
+    assert verdict.passed is (problem is None)
+    if problem:
+        assert problem in ' '.join(verdict.problems)
+
+
+def test_no_report_is_a_failure_whatever_reframe_says():
+    assert 'no check was selected' in results.judge(None, 0).problems[0]
+    assert 'exit code 3' in results.judge(None, 3).problems[0]
+
+
+def test_a_report_of_builds_only_measured_nothing(golden_report):
+    report = golden_report('Passed')
+    for run in report['runs']:
+        run['testcases'] = [case for case in run['testcases'] if case['fixture']]
+    assert 'nothing was measured' in results.judge(report, 0).problems[0]
+
+
+@pytest.mark.parametrize('value', [None, math.nan, math.inf])
+def test_a_figure_without_a_value_is_a_failure(golden_report, value):
+    report = golden_report('Passed')
+    results.cases(report)[-1]['perfvalues']['toy:node:latency'][0] = value
+    assert 'figure latency has no value' in results.judge(report, 0).problems[0]
+
+
+def test_a_retry_replaces_what_it_retries(golden_report):
+    failed, passed = golden_report('FailedSanity'), golden_report('FailedSanity')
+    for case in results.cases(passed):
+        case['result'] = 'pass'
+        if not case['fixture']:
+            case['perfvalues'] = {'toy:node:latency': [42.5, 42, -0.1, 0.1, 'us', 'pass']}
+    failed['runs'] += passed['runs']
+    assert results.judge(failed, 0).passed
+    assert not results.judge(failed, 1).passed
+
+
+def test_rows_hold_figures_and_absolute_bounds(golden_report):
+    first, second = results.rows(golden_report('Passed'))
+    assert (first.check, first.environment, first.fabric) == ('Passed', 'gnu', 'shm')
+    assert (second.fabric, second.layout, second.figure) == ('tcp', 'packed', 'latency')
+    assert (first.value, first.unit, first.reference) == (42.5, 'us', 42)
+    assert (first.lower, first.upper) == pytest.approx((37.8, 46.2))
+    assert first.deviation == pytest.approx(0.5 / 42)
+    assert first.room == pytest.approx(3.7 / 42)
+    assert first.verdict == 'pass'
+
+
+@pytest.mark.parametrize(
+    ('name', 'verdicts'),
+    [
+        ('FailedReference', ['fail', 'fail']),
+        ('FailedSanity', ['fail', 'fail']),
+        ('FailedBuild', ['fail', 'not run', 'not run']),
+        ('NoFigures', ['no figure', 'no figure']),
+        ('NoReference', ['no bound', 'no bound']),
+        ('Skipped', []),
+    ],
+)
+def test_verdicts_of_rows(golden_report, name, verdicts):
+    assert [row.verdict for row in results.rows(golden_report(name))] == verdicts
+
+
+@pytest.mark.parametrize(
+    ('args', 'deviation', 'room'),
+    [
+        ((80, 100, 50, None), -0.2, 0.3),
+        ((40, 100, 50, None), -0.6, -0.1),
+        ((115, 100, None, 110), 0.15, -0.05),
+        ((-12, -10, -11, -9), -0.2, -0.1),
+        ((5, 100, None, None), -0.95, None),
+        ((5, None, None, None), None, None),
+        ((5, 0, -1, 6), None, None),
+        ((math.nan, 100, 90, 110), None, None),
+    ],
+)
+def test_deviation_and_room(args, deviation, room):
+    assert row(*args).deviation == (deviation if deviation is None else pytest.approx(deviation))
+    assert row(*args).room == (room if room is None else pytest.approx(room))
+
+
+@pytest.mark.parametrize(
+    ('reference', 'threshold', 'bound'),
+    [(100, -0.1, 90), (-100, -0.1, -110), (0, 5, 5), (100, None, None)],
+)
+def test_bounds_are_reframes(reference, threshold, bound):
+    from reframe.utility.sanity import reference_bounds
+
+    assert results._bound(reference, threshold) == (
+        bound if bound is None else pytest.approx(bound)
+    )
+    thresholds = (threshold, None) if (threshold or 0) < 0 else (None, threshold)
+    if bound is not None:
+        assert pytest.approx(bound) in reference_bounds(reference, *thresholds)
+
+
+def test_sentences(golden_report):
+    reference = results.failures(golden_report('FailedReference'))[0]
+    assert reference.reason == (
+        'latency is 42.50 us, but at most 22.00 us is allowed (reference 20.00)'
+    )
+    assert reference.files[1:] == ('rfm_job.out', 'rfm_job.err')
+    assert results.failures(golden_report('FailedSanity'))[0].reason == 'another fabric was used'
+    assert results.failures(golden_report('NotANumber'))[0].reason == 'latency is nan: not a number'
+    assert results.failures(golden_report('Passed')) == []
+
+
+def test_what_waits_for_a_broken_build_is_one_sentence(golden_report):
+    build, waiting = results.failures(golden_report('FailedBuild'))
+    assert build.case == 'BrokenBuild @toy:node+gnu'
+    assert build.reason == 'build job failed with exit code: 1'
+    assert build.files[1:] == ('rfm_build.out', 'rfm_build.err')
+    assert (waiting.case, waiting.reason) == (
+        '2 case(s)',
+        'not run, because BrokenBuild @toy:node+gnu failed',
+    )
+
+
+def test_a_build_failure_quotes_the_compiler(golden_report, tmp_path):
+    report = golden_report('FailedBuild')
+    (tmp_path / 'rfm_build.err').write_text("toy.c: In function\ntoy.c:1:1: error: no 'x'\n")
+    results.cases(report)[0]['stagedir'] = str(tmp_path)
+    assert results.failures(report)[0].reason.endswith("exit code: 1: toy.c:1:1: error: no 'x'")
+
+
+def test_skip_reasons_come_from_reframes_log(golden_report):
+    log = (REPORTS / 'Skipped.log').read_text().splitlines()
+    (case, reason), _ = results.skipped(golden_report('Skipped'), log)
+    assert case == 'Skipped %fabric=shm %layout=packed @toy:node+gnu'
+    assert reason == 'this machine has no shm'
+    (_, reason), _ = results.skipped(golden_report('Skipped'), [])
+    assert reason == "no reason in ReFrame's log"
+
+
+def test_the_report_of_a_run_is_found_by_its_mark():
+    assert results.find_report(REPORTS, 'Skipped')['session_info']['num_skipped'] == 2
+    assert results.find_report(REPORTS, 'another') is None
+
+
+@pytest.mark.parametrize('text', ['', '{"runs": []', '[]', '{}'])
+def test_a_broken_report_is_named(tmp_path, text):
+    path = tmp_path / 'report.json'
+    path.write_text(text)
+    with pytest.raises(AssayError, match=r'report\.json: not a report'):
+        results.read_report(path)
+
+
+@pytest.mark.parametrize(
+    ('value', 'text'),
+    [
+        (None, '-'),
+        (0, '0'),
+        (42.5, '42.50'),
+        (28221.3, '28221'),
+        (0.02841, '0.02841'),
+        (999.96, '1000.0'),
+        (1.5e-9, '1.500e-09'),
+        (math.nan, 'nan'),
+        (-0.5, '-0.5000'),
+    ],
+)
+def test_numbers_keep_four_digits(value, text):
+    assert results.number(value) == text
+
+
+def test_a_check_that_reframe_leaves_out_fails_the_run(golden_report):
+    log = ["WARNING: skipping test file 'ring.py': name conflict error: test 'Ring_00'"]
+    verdict = results.judge(golden_report('Passed'), 0, log)
+    assert verdict.problems == (
+        "ReFrame left a check out: skipping test file 'ring.py': "
+        "name conflict error: test 'Ring_00'",
+    )

@@ -1,0 +1,108 @@
+"""The environment that ReFrame gets, and configurations that are wrong."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from assay import AssayError, paths, settings
+
+GOOD = Path(__file__).parents[1] / 'golden' / 'reports' / 'toy_system.py'
+
+
+@pytest.fixture
+def system(elsewhere):
+    """Writes a system file."""
+
+    def write(text, name='toy'):
+        (paths.SYSTEMS / f'{name}.py').write_text(text)
+        return name
+
+    return write
+
+
+def test_every_system_of_the_checkout_loads():
+    assert {'generic', 'example-slurm'} <= set(settings.known_systems())
+    for name in settings.known_systems():
+        settings.load(name)
+
+
+def test_modes_are_those_of_the_common_configuration():
+    assert list(settings.modes()) == ['smoke', 'maintenance', 'acceptance']
+
+
+def test_exports_take_a_partition(system):
+    system(GOOD.read_text())
+    assert settings.exports('toy:node')['RFM_SYSTEM'] == 'toy:node'
+    settings.load('toy:node')
+
+
+def test_unknown_system_names_the_known_ones(system):
+    system(GOOD.read_text())
+    with pytest.raises(AssayError, match=r"unknown system 'other'\. Known systems: toy\."):
+        settings.exports('other')
+
+
+def test_unknown_partition_is_an_error(system):
+    system(GOOD.read_text())
+    with pytest.raises(AssayError, match=r'toy\.py: .*toy:other'):
+        settings.load('toy:other')
+
+
+def test_syntax_error_names_file_and_line(system):
+    system('site_configuration = {\n  "systems": [\n')
+    with pytest.raises(AssayError, match=r'toy\.py, line \d: not valid Python'):
+        settings.exports('toy')
+
+
+@pytest.mark.parametrize(
+    ('text', 'reason'),
+    [
+        ('x = 1\n', 'not a valid Python configuration file'),
+        ('site_configuration = 1 / 0\n', 'ZeroDivisionError'),
+        (GOOD.read_text().replace("'local'", '7', 1), 'scheduler: 7 is not of type'),
+        (GOOD.read_text().replace("'partitions'", "'parts'"), 'partitions'),
+        (GOOD.read_text().replace("'name': 'toy'", "'name': 'tin'"), "'toy'"),
+    ],
+)
+def test_wrong_configuration_names_file_and_reason(system, text, reason):
+    name = system(text)
+    settings.exports(name)
+    with pytest.raises(AssayError, match=reason) as caught:
+        settings.load(name)
+    assert 'toy.py' in str(caught.value)
+
+
+def test_path_has_our_commands_first_and_once(monkeypatch):
+    monkeypatch.setenv('PATH', f'/usr/bin:{paths.VENV_BIN}:/bin')
+    assert settings.exports()['PATH'] == f'{paths.VENV_BIN}:/usr/bin:/bin'
+
+
+@pytest.mark.parametrize(
+    ('option', 'variable'),
+    [
+        ('general/0/check_search_path', 'RFM_CHECK_SEARCH_PATH'),
+        ('general/0/check_search_recursive', 'RFM_CHECK_SEARCH_RECURSIVE'),
+        ('general/0/report_file', 'RFM_REPORT_FILE'),
+        ('general/0/reference_prefix', 'RFM_REFERENCE_PREFIX'),
+        ('systems/0/prefix', 'RFM_PREFIX'),
+        ('systems/0/name', 'RFM_SYSTEM'),
+        ('storage/0/enable', 'RFM_ENABLE_RESULTS_STORAGE'),
+        ('storage/0/sqlite_db_file', 'RFM_SQLITE_DB_FILE'),
+        ('logging/0/handlers_perflog/0/basedir', 'RFM_PERFLOG_DIR'),
+    ],
+)
+def test_each_variable_takes_effect_in_reframe(option, variable):
+    exports = settings.exports('generic')
+    answer = subprocess.run(
+        [paths.VENV_BIN / 'reframe', f'--show-config={option}'],
+        env={**os.environ, **exports},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = json.loads(answer.stdout)
+    wanted = exports[variable]
+    assert shown == {'yes': True}.get(wanted, wanted) or shown == [wanted]
