@@ -24,11 +24,14 @@ class Halo(MpiBenchmark):
 
     def figures(self):
         blocking = self.select(method='blocking')
-        overlapped = self.select(method='overlapped')
+        # The best chunk of each, so that a passing disturbance of the machine does not count.
+        best = {entry['method']: entry['time']['min'] for entry in self.report['results']}
         share = blocking['communication_share']['avg']
         return {
             'rate': Figure(blocking['points_per_second'] / 1e6, 'Mpoints/s', 'higher'),
             'communication_share': Figure(share, '1', 'lower'),
-            'efficiency': Figure(blocking['efficiency'], '1', 'higher'),
-            'overlapped_efficiency': Figure(overlapped['efficiency'], '1', 'higher'),
+            'efficiency': Figure(best['compute_only'] / best['blocking'], '1', 'higher'),
+            'overlapped_efficiency': Figure(
+                best['compute_only'] / best['overlapped'], '1', 'higher'
+            ),
         }

@@ -33,7 +33,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
         extras = self.current_environ.extras
         limits = [self.executable, *self.executable_opts]
         self.executable = extras['imb']
-        self.executable_opts = ['-time 0.05', '-npmin 2', *TWO_RANKS]
+        self.executable_opts = ['-iter 200,40', '-npmin 2', *TWO_RANKS]
         self.env_vars['LD_LIBRARY_PATH'] = f'{extras["imb_libraries"]}:$LD_LIBRARY_PATH'
         self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
         self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]

@@ -232,8 +232,12 @@ def show(report: Report, log: list[str]) -> None:
 
     out = console()
     out.print()
-    out.print(figure_table(results.rows(report), narrow=out.width < 120))
+    rows = results.rows(report)
+    held = [row for row in rows if row.verdict != 'no bound']
+    out.print(figure_table(held, narrow=out.width < 120))
     out.print('off by: from the reference; room: left to the nearest bound; % of the reference.')
+    if unheld := len(rows) - len(held):
+        out.print(f'{unheld} more figures have no reference; they are in {paths.PERFLOGS}')
 
     for case, reason in results.skipped(report, log):
         out.print(f'skipped: {case}: {reason}', markup=False, soft_wrap=True)

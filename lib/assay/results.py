@@ -312,9 +312,10 @@ def judge(report: Report | None, reframe_exit_code: int, log: Iterable[str] = ()
         problems.append(f'{len(bad)} of {len(own)} cases failed')
     elif failed := failures(report):
         problems.append(f'{failed[0].case} failed')  # a fixture that no case waited for
-    for case in done:
-        if case['result'] in GOOD:
-            problems += _missing_figures(case)
+    good = [case for case in done if case['result'] in GOOD]
+    for what, found in _unmeasured(good).items():
+        others = f' and {len(found) - 1} more' if len(found) > 1 else ''
+        problems.append(f'{title(found[0])}{others} passed {what}')
     if reframe_exit_code and not problems:
         problems.append(
             f'ReFrame ended with exit code {reframe_exit_code}: a case failed in an earlier run '
@@ -323,17 +324,22 @@ def judge(report: Report | None, reframe_exit_code: int, log: Iterable[str] = ()
     return Verdict(tuple(problems))
 
 
-def _missing_figures(case: Case) -> list[str]:
-    figures = case['perfvalues'] or {}
-    if not figures:
-        return [f'{title(case)} passed without any figure: it measured nothing']
-    if all(lower is None and upper is None for _, _, lower, upper, *_ in figures.values()):
-        return [f'{title(case)} passed without any reference: its figures were held to nothing']
-    return [
-        f'{title(case)}: figure {name.rpartition(":")[2]} has no value'
-        for name, values in figures.items()
-        if not _is_number(values[0])
-    ]
+def _unmeasured(good: list[Case]) -> dict[str, list[Case]]:
+    """Cases that passed and measured nothing, by what they lack."""
+    found: dict[str, list[Case]] = {}
+    for case in good:
+        figures = case['perfvalues'] or {}
+        lost = [name for name, values in figures.items() if not _is_number(values[0])]
+        if not figures:
+            what = 'without any figure: nothing was measured'
+        elif lost:
+            what = f'without a value for the figure {lost[0].rpartition(":")[2]}'
+        elif all(lower is None and upper is None for _, _, lower, upper, *_ in figures.values()):
+            what = 'without any reference: the figures were held to nothing'
+        else:
+            continue
+        found.setdefault(what, []).append(case)
+    return found
 
 
 def _is_number(value: object) -> bool:

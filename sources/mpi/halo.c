@@ -308,7 +308,8 @@ __attribute__((noinline)) static void update_row(double *restrict out, const dou
                                                  int points, bool periodic)
 {
 #define UPDATE(k, below, above)                                                                   \
-    (in[k] + diffusion * ((west[k] + east[k]) + (south[k] + north[k]) + ((below) + (above)) - 6 * in[k]))
+    (in[k] + diffusion * ((west[k] + east[k]) + (south[k] + north[k]) + ((below) + (above)) -     \
+                          6 * in[k]))
     int last = points - 1;
     double bottom = periodic ? in[last] : 0, top = periodic ? in[0] : 0;
     for (int k = 1; k < last; k++)

@@ -150,7 +150,7 @@ def test_limits(run):
 WRITES_A_NUMBER = """
 #include <math.h>
 #include "bench.h"
-static const struct option_spec options[] = {{ .name = NULL }};
+static const struct option_spec options[] = {{ {{ .name = NULL }} }};
 static const struct bench_about about = {{
     .program = "writer", .purpose = "writes a number", .examples = "", .min_ranks = 1,
 }};
@@ -165,13 +165,13 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize('number', ['NAN', 'INFINITY', '0.1'])
-def test_only_numbers_get_into_a_report(mpi, build, run, tmp_path, number):
+def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path, number):
     source = tmp_path / 'writer.c'
     source.write_text(WRITES_A_NUMBER.format(number=number))
     folder = build(True)
     command = [mpi.cc, '-D_POSIX_C_SOURCE=200809L', '-fsanitize=address,undefined']
     command += ['-iquote', SOURCES / 'common', source, folder / 'libcommon.a', '-lm', '-lrt']
-    subprocess.run([*command, '-o', folder / 'writer'], check=True)
+    subprocess.run([*command, '-o', folder / 'writer'], env=surroundings, check=True)
     done = run('writer', ranks=1)
     if number == '0.1':
         assert done.code == 0, done.err

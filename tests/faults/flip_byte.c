@@ -34,7 +34,8 @@ static int is_chosen(int count, MPI_Datatype type, int source)
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Type_size(type, &size);
     return rank == setting("FLIP_RANK", 1) && source != MPI_PROC_NULL &&
-           (long)count * size > setting("FLIP_OFFSET", 0) && received++ == setting("FLIP_MESSAGE", 0);
+           (long)count * size > setting("FLIP_OFFSET", 0) &&
+           received++ == setting("FLIP_MESSAGE", 0);
 }
 
 static void flip(void *buffer, MPI_Datatype type)

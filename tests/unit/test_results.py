@@ -52,7 +52,7 @@ def test_a_report_of_builds_only_measured_nothing(golden_report):
 def test_a_figure_without_a_value_is_a_failure(golden_report, value):
     report = golden_report('Passed')
     results.cases(report)[-1]['perfvalues']['toy:node:latency'][0] = value
-    assert 'figure latency has no value' in results.judge(report, 0).problems[0]
+    assert 'without a value for the figure latency' in results.judge(report, 0).problems[0]
 
 
 def test_a_retry_replaces_what_it_retries(golden_report):

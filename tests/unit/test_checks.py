@@ -1,0 +1,158 @@
+"""Checks held against real jobs: what passes, and each way in which a job can be wrong.
+
+A job's output, error and report stand in ``tests/golden/jobs/<check>/<environment>-<fabric>``.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import reframe.core.runtime as rt
+from reframe.core.exceptions import PerformanceError, SanityError
+from reframe.utility import import_module_from_file
+
+from assay import paths
+
+JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
+SYSTEM = Path(__file__).parent / 'system.py'
+FILES = {
+    'PointToPoint': 'pt2pt',
+    'Ring': 'ring',
+    'Collectives': 'collectives',
+    'Overlap': 'overlap',
+    'Halo': 'halo',
+    'IntelMpiBenchmarks': 'imb',
+}
+GOLDEN = sorted(path.relative_to(JOBS) for path in JOBS.glob('*/*'))
+
+
+def test_every_check_has_golden_jobs():
+    assert {path.parts[0] for path in GOLDEN} == set(FILES)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A function that makes a check look at the files of a job, as ReFrame would.
+
+    It returns the figures, each with value, reference, bounds, unit and result.
+    """
+
+    def look_at(golden, edit=None, exitcode=0):
+        name, run = golden.parts
+        environment, _, fabric = run.partition('-')
+        shutil.copytree(JOBS / golden, tmp_path, dirs_exist_ok=True)
+        if edit:
+            edit(tmp_path)
+        options = {
+            'general/reference_prefix': str(paths.REFERENCES),
+            'systems/prefix': str(tmp_path / 'reframe'),
+        }
+        with rt.temp_runtime(str(SYSTEM), 'golden:node', options):
+            module = import_module_from_file(str(paths.CHECKS / 'mpi' / f'{FILES[name]}.py'))
+            cls = getattr(module, name)
+            wanted = {'fabric': fabric, 'layout': 'packed', 'scale': '1_node'}
+            if name == 'Overlap':
+                wanted['progress'] = 'none'
+            conditions = {key: lambda x, v=value: x == v for key, value in wanted.items()}
+            check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
+            (partition,) = rt.runtime().system.partitions
+            environ = next(e for e in partition.environs if e.name == environment)
+            check.setup(partition, environ)
+            check._stagedir = str(tmp_path)
+            check._job = SimpleNamespace(
+                stdout='rfm_job.out', stderr='rfm_job.err', exitcode=exitcode
+            )
+            check.check_sanity()
+            check.check_performance()
+            return {key.rpartition(':')[2]: value for key, value in check.perfvalues.items()}
+
+    return look_at
+
+
+@pytest.mark.parametrize('golden', GOLDEN, ids=str)
+def test_real_jobs(job, golden):
+    figures = job(golden)
+    assert all(value > 0 or name == 'overlap' for name, (value, *_) in figures.items())
+    bounded = [
+        name for name, (_, _, low, high, *_) in figures.items() if (low, high) != (None,) * 2
+    ]
+    assert bounded, 'no figure is held to a reference'
+
+
+def edit_report(change):
+    def edit(folder):
+        path = folder / 'result.json'
+        report = json.loads(path.read_text())
+        change(report)
+        path.write_text(json.dumps(report))
+
+    return edit
+
+
+def rewrite(name, change):
+    def edit(folder):
+        path = folder / name
+        path.write_text(change(path.read_text()))
+
+    return edit
+
+
+def say(text):
+    """The job printed nothing but this."""
+
+    def edit(folder):
+        (folder / 'rfm_job.out').write_text(text)
+        (folder / 'rfm_job.err').write_text('')
+
+    return edit
+
+
+ONE = Path('PointToPoint/openmpi-shm')
+OTHER_FABRIC = (paths.ROOT / 'tests/golden/statements/openmpi-5.0.9-tcp.out').read_text()
+
+
+@pytest.mark.parametrize(
+    ('edit', 'exitcode', 'words'),
+    [
+        (lambda f: (f / 'result.json').unlink(), 0, 'pt2pt wrote no result.json'),
+        (rewrite('result.json', lambda text: text[:-100]), 0, 'result.json is not valid'),
+        (edit_report(lambda r: r.pop('complete')), 0, 'not a complete report of pt2pt'),
+        (edit_report(lambda r: r.update(program='ring')), 0, 'not a complete report of pt2pt'),
+        (edit_report(lambda r: r.update(ranks=1)), 0, 'ran with 1 rank(s) instead of 2'),
+        (edit_report(lambda r: r['mpi'].update(library='MPICH Version: 4')), 0, "is 'MPICH Vers"),
+        (edit_report(lambda r: r['results'].clear()), 0, 'reported no value for a figure'),
+        (edit_report(lambda r: r.pop('limits')), 0, 'reported no value for a figure'),
+        (
+            edit_report(lambda r: r['results'][4]['time'].update(median=float('nan'))),
+            0,
+            'NaN is not a measured value',
+        ),
+        (say(OTHER_FABRIC), 0, 'tcp was used instead'),
+        (say(''), 0, 'does not say in the output'),
+        (None, 137, 'pt2pt ended with exit code 137'),
+    ],
+)
+def test_wrong_jobs(job, edit, exitcode, words):
+    with pytest.raises(SanityError) as error:
+        job(ONE, edit, exitcode)
+    assert words in str(error.value)
+
+
+def test_slow_job_fails_its_reference(job):
+    def slow(report):
+        for entry in report['results']:
+            entry['time'] = {key: value * 1000 for key, value in entry['time'].items()}
+
+    with pytest.raises(PerformanceError, match='latency_over_limit'):
+        job(ONE, edit_report(slow))
+
+
+def test_imb_that_ran_one_rank(job):
+    lone = (paths.ROOT / 'tests/golden/imb/PingPong-mpich-np1.out').read_text()
+    with pytest.raises(SanityError, match=r'PingPong ran with 0 rank\(s\) instead of 2'):
+        job(
+            Path('IntelMpiBenchmarks/mpich-shm'),
+            rewrite('rfm_job.out', lambda text: text.split('#----')[0] + lone),
+        )
