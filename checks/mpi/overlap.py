@@ -12,7 +12,7 @@ LARGEST = 16 << 20
 
 @rfm.simple_test
 class Overlap(MpiBenchmark):
-    """Messages of 1 to 16 MiB both ways, with computation of 1/4 to 2 times their length.
+    """Messages of 1 to 16 MiB both ways, with computation of half to twice their length.
 
     `progress` is what moves the messages meanwhile: nothing, calls of MPI_Testall, or the MPI's
     own asynchronous progress, for which each rank has a second core.
@@ -26,7 +26,7 @@ class Overlap(MpiBenchmark):
 
     @run_after('init')
     def set_progress(self):
-        self.arguments = [f'--max {LARGEST}', '--budget 0.08']
+        self.arguments = [f'--max {LARGEST}', '--ratios 0.5,1,2', '--budget 0.1']
         if self.progress == 'test':
             self.arguments += ['--progress test']
         elif self.progress == 'async':

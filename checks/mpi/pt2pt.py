@@ -26,9 +26,11 @@ class PointToPoint(MpiBenchmark):
         small = self.select(pattern='ping-pong', size=SMALL)
         large = self.select(pattern='ping-pong', size=LARGE)
         both_ways = self.select(pattern='bidirectional', size=LARGE)
+        duplex = 2 * large['time']['min'] / both_ways['time']['min']
         figures = {
             'latency': Figure(small['time']['median'] * 1e6, 'us', 'lower'),
             'bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher'),
             'bidirectional_bandwidth': Figure(both_ways['bandwidth'] / 1e6, 'MB/s', 'higher'),
+            'bidirectional_over_one_way': Figure(duplex, '1', 'higher'),
         }
         return figures | self.limit_figures('', small, large)

@@ -123,7 +123,9 @@ def _tables(output: str) -> Iterator[tuple[str, int, list[Row]]]:
         for line in section[header.end() :].splitlines()[1:]:
             if not line.strip():
                 break
-            rows.append(_row(name, columns, line))
+            # The MPI's own statements may come between the rows, which start with spaces.
+            if re.match(r' +\d', line):
+                rows.append(_row(name, columns, line))
         yield name, int(processes.group(1)), rows
 
 
