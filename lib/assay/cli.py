@@ -97,6 +97,8 @@ def run(
       assay run -n '%fabric=tcp' -P layout=packed
       assay run -l
     """
+    from assay.lint import lint
+
     known = settings.modes()
     if mode not in known:
         raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
@@ -104,6 +106,8 @@ def run(
     environment = {**os.environ, **settings.exports(system)}
     prepare(system, extra or [])
     settings.load(system)
+    if problems := lint(paths.CHECKS, paths.REFERENCES):
+        raise AssayError('\nassay: '.join(problems))
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
     reframe = [str(paths.VENV_BIN / 'reframe'), *shlex.split(' '.join(known[mode]))]
     if any(is_other_action(argument) for argument in context.args):

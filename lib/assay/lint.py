@@ -14,9 +14,9 @@ import yaml
 def lint(checks: Path, references: Path) -> list[str]:
     """Lint check classes and reference files against each other.
 
-    Found are: class names that two files share (ReFrame skips the second file); classes that
-    ``generic.yaml`` has no entry for (their figures would be held to nothing); entries for classes
-    that do not exist; and references that cannot fail.
+    Found are: files that cannot be read; class names that two files share (ReFrame skips the second
+    file); classes that ``generic.yaml`` has no entry for (their figures would be held to nothing);
+    entries for classes that do not exist; and references that cannot fail.
 
     :param checks: folder of check files.
     :param references: folder of reference files.
@@ -25,12 +25,21 @@ def lint(checks: Path, references: Path) -> list[str]:
     classes: dict[str, Path] = {}
     problems = []
     for path in sorted(checks.rglob('*.py')):
-        for name in _check_classes(path):
+        try:
+            names = list(_check_classes(path))
+        except SyntaxError as error:
+            problems.append(f'{path}, line {error.lineno}: not valid Python: {error.msg}')
+            continue
+        for name in names:
             if name in classes:
                 problems.append(f'{path}: class {name} is also in {classes[name]}')
             classes[name] = path
     for path in sorted(references.glob('*.yaml')):
-        entries = yaml.safe_load(path.read_text()) or {}
+        try:
+            entries = yaml.safe_load(path.read_text()) or {}
+        except yaml.YAMLError as error:
+            problems.append(f'{path}: not valid YAML: {error}')
+            continue
         for name, entry in entries.items():
             if name not in classes:
                 problems.append(f'{path}: {name}: no check class has this name')

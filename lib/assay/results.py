@@ -134,7 +134,8 @@ def title(case: Case) -> str:
 
 def check_name(case: Case) -> str:
     """Name and parameters of the check, without those that have a column of their own."""
-    return re.sub(r' (~|%(fabric|layout)=)\S+', '', case['display_name'])
+    name = re.sub(r' (~|%(fabric|layout)=)\S+', '', case['display_name'])
+    return name.replace('%scale=', '').replace('%', '')
 
 
 def rows(report: Report) -> list[Row]:

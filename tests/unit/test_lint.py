@@ -48,6 +48,14 @@ def test_entry_without_class(tree):
     assert 'mine.yaml: Latencies: no check class' in problem
 
 
+def test_unreadable_files(tree):
+    (tree / 'checks' / 'other.py').write_text('x = (')
+    (tree / 'references' / 'mine.yaml').write_text('Latency: [')
+    check, references = run(tree)
+    assert 'other.py, line 1: not valid Python' in check
+    assert 'mine.yaml: not valid YAML' in references
+
+
 @pytest.mark.parametrize(
     ('bounds', 'words'),
     [

