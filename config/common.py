@@ -10,14 +10,8 @@ from assay import paths
 paths.LOGS.mkdir(parents=True, exist_ok=True)
 
 site_configuration = {
-    'general': [
-        {
-            # trap_job_errors stays off: ReFrame 4.10.4 then fails every compile-only test, because
-            # it asks for the exit code of a job that such a test has not. Checks assert the exit
-            # code of their job themselves.
-            'topology_prefix': str(paths.STATE / 'topology'),
-        }
-    ],
+    # general/trap_job_errors stays off: ReFrame 4.10.4 then fails every compile-only test, because
+    # it asks for the exit code of a job that such a test has not. Checks assert theirs themselves.
     # Several -t are ANDed expressions, searched in each tag: anchors make the match exact.
     'modes': [
         {'name': 'smoke', 'options': ["--tag='^smoke$'"]},

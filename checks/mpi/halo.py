@@ -1,5 +1,7 @@
 """Heat diffusion with halo exchange: what communication costs a stencil code."""
 
+import math
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
@@ -15,12 +17,16 @@ class Halo(MpiBenchmark):
     """
 
     program = 'halo'
-    layout = parameter(['packed', 'spread'])
+    layout = parameter(['packed', 'spread', 'one-per-numa'])
     scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
 
     @run_after('setup')
     def set_mesh(self):
-        self.arguments = [f'--n {64 * self.num_tasks},128,128', '--steps 10', '--budget 0.6']
+        # The rank grid as MPI_Dims_create makes it: as square as it can be, the larger side first.
+        side = int(math.sqrt(self.num_tasks))
+        y = next(n for n in range(side, 0, -1) if self.num_tasks % n == 0)
+        x = self.num_tasks // y
+        self.arguments = [f'--n {64 * x},{128 * y},128', '--steps 10', '--budget 0.6']
 
     def figures(self):
         blocking = self.select(method='blocking')

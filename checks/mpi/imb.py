@@ -36,7 +36,9 @@ class IntelMpiBenchmarks(MpiBenchmark):
         self.executable_opts = ['-iter 200,40', '-npmin 2', *TWO_RANKS]
         self.env_vars['LD_LIBRARY_PATH'] = f'{extras["imb_libraries"]}:$LD_LIBRARY_PATH'
         self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
+        limits += ['>limits.out', '2>&1']  # its statement must not stand for that of IMB-MPI1
         self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]
+        self.keep_files += ['limits.out']
 
     def verify_answers(self):
         super().verify_answers()
@@ -54,13 +56,15 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     def figures(self):
         small, large = self.row('PingPong', SMALL), self.row('PingPong', LARGE)
-        exchange = self.row('Exchange', LARGE)
         figures = {
             'latency': Figure(small.time * 1e6, 'us', 'lower'),
             'bandwidth': Figure(large.bandwidth / 1e6, 'MB/s', 'higher'),
-            'exchange_bandwidth': Figure(exchange.bandwidth / 1e6, 'MB/s', 'higher'),
+            'ping_ping_latency': Figure(self.row('PingPing', SMALL).time * 1e6, 'us', 'lower'),
             'allreduce_time': Figure(self.row('Allreduce', SMALL).time * 1e6, 'us', 'lower'),
             'alltoall_time': Figure(self.row('Alltoall', SMALL).time * 1e6, 'us', 'lower'),
         }
+        for name in ('Sendrecv', 'Exchange'):
+            rate = self.row(name, LARGE).bandwidth
+            figures[f'{name.lower()}_bandwidth'] = Figure(rate / 1e6, 'MB/s', 'higher')
         best = [{'size': row.size, 'time': {'min': row.time}} for row in (small, large)]
         return figures | self.limit_figures('', *best)

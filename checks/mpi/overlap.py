@@ -2,6 +2,7 @@
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
+from reframe.core.exceptions import SanityError
 
 from assay.benchmark import MpiBenchmark
 from assay.check import Figure
@@ -42,7 +43,14 @@ class Overlap(MpiBenchmark):
     @run_after('setup')
     def switch_on_async_progress(self):
         if self.progress == 'async':
-            self.env_vars |= load_catalogue().mpis[self.family].async_progress
+            self.env_vars |= load_catalogue().mpis[self.family].async_progress.env
+
+    def verify_answers(self):
+        super().verify_answers()
+        if self.progress == 'async':
+            mpi = load_catalogue().mpis[self.family]
+            if not mpi.async_progress.expect.search(self.output):
+                raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
     def figures(self):
         points = [point for result in self.report['results'] for point in result['points']]

@@ -15,7 +15,7 @@ class Ring(MpiBenchmark):
 
     program = 'ring'
     arguments = ['--limits', f'--max-words {WORDS_LARGE}', '--ci 0.01', '--budget 0.05']
-    layout = parameter(['packed', 'spread'])
+    layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'])
     scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
 
     def figures(self):

@@ -6,9 +6,11 @@ PATH, Debian's, and environment modules.
 
 import os
 
+from reframe.utility.cpuinfo import cpuinfo
+
 from assay.fabrics import load_catalogue
 from assay.imb import find_imb
-from assay.mpi import find_mpis
+from assay.mpi import find_mpis, modules_tool
 
 catalogue = load_catalogue()
 mpis = find_mpis()
@@ -26,7 +28,8 @@ def imb_of(mpi):
     return ['imb'], {'imb': str(imb.program), 'imb_libraries': str(imb.libraries)}
 
 
-# Also what keeps MPI working on a laptop with a VPN.
+# Also what keeps MPI working on a laptop with a VPN. Open MPI 5's launcher refuses the loopback
+# interface for itself; on one machine it makes no connection.
 loopback_only = [
     ['OMPI_MCA_btl_tcp_if_include', 'lo'],
     ['HYDRA_IFACE', 'lo'],
@@ -46,12 +49,15 @@ site_configuration = {
             'name': 'generic',
             'descr': 'any single machine',
             'hostnames': ['.*'],
+            'modules_system': modules_tool(),
             'partitions': [
                 {
                     'name': 'node',
                     'descr': 'this machine',
                     'scheduler': 'local',
                     'launcher': 'mpirun',
+                    # ReFrame asks by itself only where the launcher is local as well.
+                    'processor': cpuinfo(),
                     # Two jobs at once would measure each other.
                     'max_jobs': 1,
                     'environs': [mpi.name for mpi in mpis] or ['builtin'],

@@ -102,7 +102,8 @@ class MpiBenchmark(MpiCheck):
         match load_catalogue().fabrics[self.fabric].limit:
             case 'memory':
                 return Limit(limits['cacheline']['latency'], limits['memcpy']['bandwidth'])
-            case 'socket':
+            # Between hosts nothing but the network itself is the limit.
+            case 'socket' if len(self.report['hosts']) == 1:
                 return Limit(limits['socket']['latency'], limits['socket']['bandwidth'])
         return None
 

@@ -1,4 +1,4 @@
-"""What all checks share: fabric, layout and scale, the build, and the verdict.
+"""What all checks share: fabric, layout and scale, and the verdict.
 
 A check names its program and its figures; everything about launchers, MPIs and fabrics is here.
 """
@@ -10,12 +10,14 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 import reframe as rfm
 import reframe.core.runtime as rt
 import reframe.utility.sanity as sn
+import yaml
 from reframe.core.builtins import (
     parameter,
     run_after,
@@ -23,13 +25,16 @@ from reframe.core.builtins import (
     sanity_function,
     variable,
 )
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.fabrics import load_catalogue
-from assay.layouts import Node, place
+from assay.layouts import DoesNotFitError, Node, place
 
 #: Nodes of each scale. A partition offers a scale by the feature scale_<name>.
-SCALES = {f'{n}_node' if n == 1 else f'{n}_nodes': n for n in (1, 2, 4, 8, 16, 32, 64)}
+SCALES = {f'{n}_node' if n == 1 else f'{n}_nodes': n for n in (1, 2, 4, 8, 16)}
+
+#: References of the checks that the system's own file has no entry for.
+GENERIC = 'generic.yaml'
 
 _CATALOGUE = load_catalogue()
 # What MPIs, launchers and shells write when a job goes wrong.
@@ -57,8 +62,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     """An MPI program on a fabric, in a layout, at a scale.
 
     A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows
-    ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout at one node is the
-    ``smoke`` mode, up to two nodes is ``maintenance``, everything is ``acceptance``.
+    ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout on one node (two
+    for fabrics that need a device) is the ``smoke`` mode, up to two nodes is ``maintenance``,
+    everything is ``acceptance``.
     """
 
     fabric = parameter(_CATALOGUE.fabrics, loggable=True)
@@ -76,34 +82,41 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         self.valid_systems = [f'+{self.fabric} +scale_{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
-        if _CATALOGUE.fabrics[self.fabric].reach == 'node' and SCALES[self.scale] > 1:
+        fabric, nodes = _CATALOGUE.fabrics[self.fabric], SCALES[self.scale]
+        # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
+        if (fabric.reach == 'node' and nodes > 1) or (fabric.device and nodes == 1):
             self.valid_systems = []
 
     @run_after('init')
     def select_modes(self):
-        smallest = self.scale == '1_node'
+        smallest = '2_nodes' if _CATALOGUE.fabrics[self.fabric].device else '1_node'
         first = self.layout == type(self).layout.values[0]
         self.tags |= {'acceptance', self.scale}
         if SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
-        if smallest and first:
+        if self.scale == smallest and first:
             self.tags |= {'smoke'}
 
     @run_after('init')
     def select_references(self):
-        own = f'{self.current_system.name}.yaml'
         folder = Path(rt.runtime().get_option('general/0/reference_prefix'))
-        self.reference = {'$ref': own if (folder / own).exists() else 'generic.yaml'}
+        own = folder / f'{self.current_system.name}.yaml'
+        self.reference = {'$ref': own.name if type(self).__name__ in _classes(own) else GENERIC}
 
     @run_after('setup')
     def apply_fabric_and_layout(self):
         launcher = self.current_partition.launcher_type.registered_name
         processor = self.current_partition.processor
         nodes = SCALES[self.scale]
-        node = Node(
-            cores=processor.num_cores or os.cpu_count(),
-            numa_domains=processor.num_numa_nodes or 1,
-        )
+        if not processor.num_cores:
+            raise ReframeError(
+                f'the topology of {self.current_partition.fullname} is not known: give it a '
+                f'processor in its configuration, or set RFM_REMOTE_DETECT=1'
+            )
+        cores = processor.num_cores
+        if self.current_partition.scheduler.is_local:
+            cores = min(cores, len(os.sched_getaffinity(0)))
+        node = Node(cores=cores, numa_domains=processor.num_numa_nodes or 1)
         per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
         try:
             placement = place(
@@ -113,7 +126,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
                 per_node,
                 self.cores_per_rank,
             )
-        except ValueError as error:
+        except DoesNotFitError as error:
             self.skip(str(error))
         self.num_tasks = placement.ranks * nodes
         self.num_tasks_per_node = placement.ranks
@@ -184,14 +197,33 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     @run_before('performance')
     def collect_figures(self):
         try:
-            figures = self.figures()
+            self.measured = self.figures()
         except (KeyError, IndexError, StopIteration, ZeroDivisionError) as error:
             raise SanityError(
                 f'{self.program_name} reported no value for a figure: {error!r}'
             ) from None
-        for name, figure in figures.items():
+        for name, figure in self.measured.items():
             if not math.isfinite(figure.value):
                 raise SanityError(f'figure {name} is {figure.value}: not a finite number')
             self.perf_variables[name] = sn.make_performance_function(
                 sn.defer(figure.value), figure.unit
             )
+
+    @run_after('performance')
+    def assert_references_can_fail(self):
+        for key, (_, reference, lower, upper, *_) in self.perfvalues.items():
+            name = key.rpartition(':')[2]
+            better = self.measured[name].better
+            if (lower, upper) != (None, None) and (upper if better == 'lower' else lower) is None:
+                raise SanityError(
+                    f'the reference {reference} of {name} cannot fail: {better} is better, and '
+                    f'there is no bound on the other side'
+                )
+
+
+@lru_cache
+def _classes(references: Path) -> frozenset[str]:
+    """The check classes that a file of references has entries for; none if there is no file."""
+    if not references.exists():
+        return frozenset()
+    return frozenset(yaml.safe_load(references.read_text()) or {})

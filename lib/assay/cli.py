@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -118,7 +119,7 @@ def run(
     run_id = uuid.uuid4().hex
     mark = ['-r', '--session-extras', f'assay_run={run_id}']
     code = subprocess.call([*reframe, *mark, *context.args], env=environment)
-    report = results.find_report(paths.REPORTS, run_id)
+    report = results.find_report(report_folder(context.args), run_id)
     log_file = paths.LOGS / 'reframe.log'
     log = log_file.read_text(errors='replace').splitlines() if log_file.is_file() else []
     verdict = results.judge(report, code, log)
@@ -128,6 +129,15 @@ def run(
         explain_empty_selection(environment, context.args)
     conclude(report, verdict, time.monotonic() - started)
     raise typer.Exit(0 if verdict.passed else 1)
+
+
+def report_folder(arguments: list[str]) -> Path:
+    """Where ReFrame writes its report: its own --report-file, if it is given, else our folder."""
+    for number, argument in enumerate(arguments):
+        name, _, value = argument.partition('=')
+        if name == '--report-file':
+            return Path(value or ''.join(arguments[number + 1 : number + 2])).parent
+    return paths.REPORTS
 
 
 def prepare(system: str, extra: list[str]) -> None:
@@ -160,8 +170,16 @@ def prepare(system: str, extra: list[str]) -> None:
         say(f'first use, installing {", ".join(missing)} ...')
     with ThreadPoolExecutor() as pool:
         list(pool.map(install, wanted))
-    for one in mpi.find_mpis():
-        mpi.c_compiler(one)
+    found = mpi.find_mpis()
+    if lost := set(wanted) - {one.name for one in found}:
+        raise AssayError(
+            f'{", ".join(sorted(lost))}: installed, but it does not answer. '
+            f'Run {paths.MPI_PREFIXES}/{min(lost)}/bin/mpirun --version to see why.'
+        )
+    for one in found:
+        # A module may bring its compiler, which is not there before it is loaded.
+        if one.source != 'module':
+            mpi.c_compiler(one)
 
 
 def say(text: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from assay import paths
+from assay import AssayError, paths
 
 if TYPE_CHECKING:
     from assay.mpi import Mpi
@@ -24,7 +24,7 @@ CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
 FamilyName = Literal['openmpi', 'mpich', 'intelmpi']
 
 
-class CatalogueError(Exception):
+class CatalogueError(AssayError):
     """The catalogue cannot be used; the message names file, entry and field."""
 
 
@@ -72,6 +72,13 @@ class Fabric(_Entry):
     intelmpi: Recipe | None = None
 
 
+class AsyncProgress(_Entry):
+    """How an MPI's asynchronous progress is switched on, and what it then says of itself."""
+
+    env: Variables
+    expect: Expression
+
+
 class Family(_Entry):
     """What all fabrics of one MPI share."""
 
@@ -79,7 +86,7 @@ class Family(_Entry):
     library: Expression
     statement: Variables
     quote: Expression
-    async_progress: Variables | None = None
+    async_progress: AsyncProgress | None = None
 
 
 class Catalogue(_Entry):

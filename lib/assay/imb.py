@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from assay import paths
-from assay.mpi import Mpi
+from assay.mpi import PATIENCE_SECONDS, Mpi
 
 PROGRAM = 'IMB-MPI1'
 
@@ -61,6 +61,7 @@ def _programs() -> tuple[Path, ...]:
             [spack, 'find', '--format', '{prefix}', 'intel-mpi-benchmarks'],
             capture_output=True,
             text=True,
+            timeout=PATIENCE_SECONDS,
         )
         # A failing `spack find` says only that the package is not installed.
         found += [Path(prefix, 'bin', PROGRAM) for prefix in answer.stdout.split()]

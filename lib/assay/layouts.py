@@ -19,6 +19,10 @@ from dataclasses import dataclass, field
 LAYOUTS = ('packed', 'spread', 'one-per-numa', 'one-per-node', 'hybrid')
 
 
+class DoesNotFitError(ValueError):
+    """A node has too few cores for the ranks."""
+
+
 @dataclass(frozen=True)
 class Node:
     """What a layout needs to know of a node.
@@ -58,7 +62,8 @@ def place(
     :param ranks: ranks on each node for ``packed`` and ``spread``; one for each core if None. The
         other layouts set their number themselves.
     :param cores_per_rank: cores that ``packed`` and ``spread`` bind a rank to.
-    :raises ValueError: if the layout or the launcher is unknown, or the ranks do not fit.
+    :raises DoesNotFitError: if the node has too few cores.
+    :raises ValueError: if the layout or the launcher is unknown.
     """
     if layout not in LAYOUTS:
         raise ValueError(f'unknown layout {layout!r}: choose from {", ".join(LAYOUTS)}')
@@ -69,7 +74,7 @@ def place(
         threads = cores_per_rank
         ranks = node.cores // threads if ranks is None else ranks
         if ranks * threads > node.cores:
-            raise ValueError(
+            raise DoesNotFitError(
                 f'{ranks} ranks of {threads} core(s) do not fit on the {node.cores} core(s) of a '
                 f'node'
             )

@@ -26,7 +26,7 @@ def lint(checks: Path, references: Path) -> list[str]:
     problems = []
     for path in sorted(checks.rglob('*.py')):
         try:
-            names = list(_check_classes(path))
+            names = list(check_classes(path))
         except SyntaxError as error:
             problems.append(f'{path}, line {error.lineno}: not valid Python: {error.msg}')
             continue
@@ -53,7 +53,8 @@ def lint(checks: Path, references: Path) -> list[str]:
     return problems
 
 
-def _check_classes(path: Path) -> Iterator[str]:
+def check_classes(path: Path) -> Iterator[str]:
+    """The names of the check classes in a file."""
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.ClassDef) and any(
             ast.unparse(decorator).endswith('simple_test') for decorator in node.decorator_list
@@ -71,6 +72,9 @@ def _cannot_fail(entry: dict[str, Any], place: str = '') -> Iterator[str]:
             continue
         if value[0] == '$xfail':
             value = value[-1]
+        if len(value) < 3:
+            yield f'{where}: {value} is no reference: it needs a value and two bounds'
+            continue
         reference, lower, upper = value[:3]
         if any(isinstance(n, float) and not math.isfinite(n) for n in (reference, lower, upper)):
             yield f'{where}: {value} has a bound that is not a finite number'

@@ -191,12 +191,17 @@ def _on_path() -> Iterator[_Candidate]:
         yield _Candidate(None, 'PATH', Path(compiler).parent, suffix='path')
 
 
-def _in_modules() -> Iterator[_Candidate]:
+def modules_tool() -> Literal['lmod', 'envmod', 'nomod']:
+    """The modules system of this machine, as ReFrame calls it."""
     if 'LMOD_CMD' in os.environ:
-        kind = 'lmod'
-    elif 'MODULESHOME' in os.environ or shutil.which('modulecmd'):
-        kind = 'envmod'
-    else:
+        return 'lmod'
+    if 'MODULESHOME' in os.environ or shutil.which('modulecmd'):
+        return 'envmod'
+    return 'nomod'
+
+
+def _in_modules() -> Iterator[_Candidate]:
+    if (kind := modules_tool()) == 'nomod':
         return
     from reframe.core.exceptions import ReframeError
     from reframe.core.modules import ModulesSystem

@@ -85,13 +85,13 @@ class Verdict:
 
 
 def find_report(folder: Path, run: str) -> Report | None:
-    """The report of the session that carries ``assay_run=<run>``; None if there is none.
-
-    :raises AssayError: if a report cannot be read.
-    """
+    """The report of the session that carries ``assay_run=<run>``; None if there is none."""
     newest_first = sorted(folder.glob('*.json'), key=lambda p: p.stat().st_mtime, reverse=True)
     for path in newest_first:
-        report = read_report(path)
+        try:
+            report = read_report(path)
+        except AssayError:
+            continue  # of another run, which was killed or is still writing
         if report['session_info'].get('assay_run') == run:
             return report
     return None
@@ -141,7 +141,7 @@ def check_name(case: Case) -> str:
 def rows(report: Report) -> list[Row]:
     """One row for each figure, and one for each case that has none; build fixtures have none."""
     found: list[Row] = []
-    for case in cases(report):
+    for case in last_cases(report):
         if case['result'] == 'skip':
             continue
         figures = {
@@ -162,7 +162,8 @@ def _row(case: Case, figure: str, values: list) -> Row:
     bounded = lower is not None or upper is not None
     verdict = {'fail_deps': 'not run'}.get(case['result'], case['result'])
     if case['result'] == 'fail' and result == 'pass':
-        verdict = 'pass'  # it is another figure of this case that failed
+        # It is another figure of this case that failed.
+        verdict = 'pass' if bounded else 'no bound'
     elif case['result'] in GOOD and figure == '-' and not case['fixture']:
         verdict = 'no figure'
     elif verdict == 'pass' and not bounded:

@@ -57,7 +57,10 @@ def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
 def modes() -> dict[str, list[str]]:
     """The execution modes of ``config/common.py``: their names and ReFrame options."""
     _compile(COMMON)
-    configuration = runpy.run_path(str(COMMON))['site_configuration']
+    try:
+        configuration = runpy.run_path(str(COMMON))['site_configuration']
+    except Exception as error:  # a configuration file is a program: it can raise anything
+        raise AssayError(f'{COMMON}: cannot be loaded: {_reason(error)}') from error
     return {mode['name']: mode['options'] for mode in configuration['modes']}
 
 

@@ -60,7 +60,7 @@ static const char *const method_names[] = { "blocking", "overlapped", "both", NU
 enum boundary { FIXED, PERIODIC };
 static const char *const boundary_names[] = { "fixed", "periodic", NULL };
 
-enum { X, Y, Z, MOST_POINTS = 100000 };
+enum { X, Y, Z, MOST_POINTS = 10000000 };
 
 static struct option_numbers wanted = { .values = { 128, 128, 128 }, .count = 3 };
 static int whole[3]; /* the same, as integers: points of the whole mesh */

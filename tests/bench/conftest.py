@@ -18,6 +18,7 @@ from assay.mpi import Mpi, find_mpis
 
 SOURCES = paths.ROOT / 'sources' / 'mpi'
 FAULTS = paths.ROOT / 'tests' / 'faults'
+CMAKE = str(paths.VENV_BIN / 'cmake')
 LEAKS = Path(__file__).with_name('leaks.supp')
 
 # More ranks than cores, started by whoever runs the tests, on this machine only.
@@ -100,10 +101,10 @@ def build(
     def build(sanitize: bool) -> Path:
         if sanitize not in done:
             folder = tmp_path_factory.mktemp(f'{mpi.name}-{"sanitized" if sanitize else "plain"}')
-            configure = ['cmake', '-S', str(SOURCES), '-B', str(folder)]
+            configure = [CMAKE, '-S', str(SOURCES), '-B', str(folder)]
             configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DASSAY_SANITIZE={sanitize}']
             _check(configure, surroundings)
-            _check(['cmake', '--build', str(folder), '--parallel', '2'], surroundings)
+            _check([CMAKE, '--build', str(folder), '--parallel', '2'], surroundings)
             done[sanitize] = folder
         return done[sanitize]
 

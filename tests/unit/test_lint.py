@@ -64,6 +64,7 @@ def test_unreadable_files(tree):
         ('[0, null, null, us]', 'cannot fail'),
         ('["$xfail", "known", [1.0, null, null, us]]', 'cannot fail'),
         ('[1.0, null, .inf, us]', 'not a finite number'),
+        ('[1.0, us]', 'is no reference'),
     ],
 )
 def test_reference_that_cannot_fail(tree, bounds, words):

@@ -1,6 +1,6 @@
 /* How often to measure: the adaptive controller.
  *
- * A sample is the time of a batch of operations, long enough for the clock (0.1 ms where one
+ * A sample is the time of a batch of operations, long enough for the clock (0.5 ms where one
  * operation takes less). Batches run until the 95% confidence interval of the median
  * of all samples is narrow enough or the time budget is spent. Rank 0 of the communicator decides
  * and broadcasts its decision between batches, outside what is timed.
