@@ -8,10 +8,10 @@ from assay import AssayError, mpi, paths, results
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the wheels there before the tests look for MPIs; without a network do with what is."""
+    """Have both MPIs there before the tests look for them; without a network do with what is."""
     if config.option.collectonly:
         return
-    for name in mpi.wheel_names():
+    for name in mpi.NEEDED:
         try:
             mpi.install_wheel(name, paths.LOGS / f'install-{name}.log')
         except AssayError as error:

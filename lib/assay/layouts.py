@@ -135,8 +135,8 @@ def _srun(layout: str, ranks: int, threads: int) -> Translation:
         'one-per-node': ['--cpu-bind=none'],
         'hybrid': ['--distribution=block:block', '--cpu-bind=cores'],
     }[layout]
-    # srun does not take the number of CPUs per task over from the job.
-    return [f'--ntasks-per-node={ranks}', f'--cpus-per-task={threads}', *options], {}
+    # ReFrame itself gives srun the number of CPUs per task.
+    return [f'--ntasks-per-node={ranks}', *options], {}
 
 
 _LAUNCHERS: dict[str, Callable[[str, int, int], Translation]] = {

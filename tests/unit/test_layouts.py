@@ -39,7 +39,7 @@ def test_words():
     assert place('spread', 'openmpi', NODE, 2).options == ['--map-by numa:PE=1', '--bind-to core']
     assert place('hybrid', 'mpich', NODE).options == ['-ppn 4', '-bind-to core:16 -map-by core:16']
     assert place('packed', 'intelmpi', NODE, 2).env['I_MPI_PIN_DOMAIN'] == '1:compact'
-    assert '--cpus-per-task=16' in place('hybrid', 'srun', NODE).options
+    assert '--ntasks-per-node=4' in place('hybrid', 'srun', NODE).options
 
 
 @pytest.mark.parametrize(

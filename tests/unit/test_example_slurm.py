@@ -1,0 +1,76 @@
+"""The example of a cluster: valid, and turned into the job scripts that its comments promise."""
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import reframe.core.runtime as rt
+from reframe.utility import import_module_from_file
+
+from assay import paths, settings
+from assay.fabrics import load_catalogue
+
+EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A function that returns the script of the job in which a check would run on a partition."""
+
+    def write(partition, environment, **parameters):
+        options = {
+            'general/reference_prefix': str(paths.REFERENCES),
+            'systems/prefix': str(tmp_path),
+            'systems/modules_system': 'nomod',  # the cluster has one; this machine need not
+        }
+        with rt.temp_runtime(str(EXAMPLE), f'example-slurm:{partition}', options):
+            module = import_module_from_file(str(paths.CHECKS / 'mpi' / 'pt2pt.py'))
+            conditions = {key: lambda x, v=value: x == v for key, value in parameters.items()}
+            cls = module.PointToPoint
+            check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
+            (where,) = rt.runtime().system.partitions
+            environ = next(e for e in where.environs if e.name == environment)
+            check._rfm_dry_run = True
+            check._resolve_fixtures = lambda: None  # nothing is built without the cluster
+            check.build = SimpleNamespace(
+                stagedir='/built', build_system=SimpleNamespace(builddir='build')
+            )
+            check.setup(where, environ)
+            check.run()
+            return (Path(check.stagedir) / check.job.script_filename).read_text()
+
+    return write
+
+
+def test_fabrics_and_families_are_known():
+    settings.load('example-slurm')
+    catalogue = load_catalogue()
+    configuration = runpy.run_path(str(EXAMPLE))['site_configuration']
+    environments = configuration['environments']
+    assert {e['extras']['family'] for e in environments} <= set(catalogue.mpis)
+    for partition in configuration['systems'][0]['partitions']:
+        fabrics = [f for f in partition['features'] if not f.startswith('scale_')]
+        assert set(fabrics) <= set(catalogue.fabrics)
+
+
+def test_a_job_between_two_nodes_over_infiniband(script):
+    text = script('compute', 'openmpi', fabric='ucx-ib', layout='packed', scale='2_nodes')
+    for line in (
+        '#SBATCH --ntasks=2',
+        '#SBATCH --ntasks-per-node=1',
+        '#SBATCH --partition=compute',
+        'export SLURM_MPI_TYPE=pmix',
+        'export UCX_TLS=self,sm,ib',
+        'export OMPI_MCA_pml=ucx',
+    ):
+        assert line in text
+    launch = '--cpus-per-task=1 --ntasks-per-node=1 --distribution=block:block --cpu-bind=cores'
+    assert f'srun {launch} /built/build/pt2pt --limits' in text
+
+
+def test_a_job_with_the_launcher_of_mpich(script):
+    text = script('small', 'mpich', fabric='ofi-tcp', layout='spread', scale='2_nodes')
+    assert 'export FI_TCP_IFACE=eth0' in text
+    assert 'export MPIR_CVAR_NOLOCAL=1' in text
+    assert 'mpiexec -n 2 -ppn 1 -bind-to core:1 -map-by numa /built/build/pt2pt' in text
