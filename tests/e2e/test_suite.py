@@ -156,12 +156,8 @@ def test_an_impossible_reference(fresh):
     root, run = fresh
     references = root / 'config' / 'references' / 'generic.yaml'
     text = references.read_text()
-    references.write_text(
-        text.replace(
-            "hop_latency_over_limit: [1.0, -0.2, 9.0, '1']",
-            "hop_latency_over_limit: [0.001, null, 0.5, '1']",
-        )
-    )
+    bad = "hop_latency_over_limit: [0.001, null, 0.5, '1']"
+    references.write_text(re.sub(r'hop_latency_over_limit: .*', bad, text))
     try:
         said = sentence(run())
     finally:
@@ -183,6 +179,7 @@ def test_an_unreadable_file_is_named(fresh, file, good, bad, words):
     root, run = fresh
     path = root / file
     text = path.read_text()
+    assert good in text
     path.write_text(text.replace(good, bad, 1))
     try:
         ended = run()
