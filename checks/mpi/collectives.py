@@ -25,8 +25,8 @@ class Collectives(MpiBenchmark):
 
     program = 'collectives'
     arguments = ['--limits', f'--max {LARGE}', '--ci 0.01', '--budget 0.03']
-    layout = parameter(['packed', 'spread'])
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
+    layout = parameter(['packed', 'spread'], type=str)
+    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
 
     def figures(self):
         latency = self.report['limits']['ping_pong']['latency']

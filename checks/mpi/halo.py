@@ -17,8 +17,8 @@ class Halo(MpiBenchmark):
     """
 
     program = 'halo'
-    layout = parameter(['packed', 'spread', 'one-per-numa'])
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
+    layout = parameter(['packed', 'spread', 'one-per-numa'], type=str)
+    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
 
     @run_after('setup')
     def set_mesh(self):

@@ -21,8 +21,8 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     program = 'limits'
     ranks = 2
-    layout = parameter(['packed', 'spread'])
-    scale = parameter(['1_node', '2_nodes'])
+    layout = parameter(['packed', 'spread'], type=str)
+    scale = parameter(['1_node', '2_nodes'], type=str)
 
     @run_after('init')
     def need_imb(self):

@@ -21,9 +21,9 @@ class Overlap(MpiBenchmark):
 
     program = 'overlap'
     ranks = 2
-    progress = parameter(['none', 'test', 'async'], loggable=True)
-    layout = parameter(['packed', 'spread'])
-    scale = parameter(['1_node', '2_nodes'])
+    progress = parameter(['none', 'test', 'async'], type=str, loggable=True)
+    layout = parameter(['packed', 'spread'], type=str)
+    scale = parameter(['1_node', '2_nodes'], type=str)
 
     @run_after('init')
     def set_progress(self):

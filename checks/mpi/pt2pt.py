@@ -19,8 +19,8 @@ class PointToPoint(MpiBenchmark):
     program = 'pt2pt'
     arguments = ['--limits', f'--max {LARGE}', '--budget 0.02']
     ranks = 2
-    layout = parameter(['packed', 'spread'])
-    scale = parameter(['1_node', '2_nodes'])
+    layout = parameter(['packed', 'spread'], type=str)
+    scale = parameter(['1_node', '2_nodes'], type=str)
 
     def figures(self):
         small = self.select(pattern='ping-pong', size=SMALL)

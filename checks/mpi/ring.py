@@ -15,8 +15,8 @@ class Ring(MpiBenchmark):
 
     program = 'ring'
     arguments = ['--limits', f'--max-words {WORDS_LARGE}', '--ci 0.01', '--budget 0.05']
-    layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'])
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'])
+    layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'], type=str)
+    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
 
     def figures(self):
         small = self.select(words=WORDS_SMALL)

@@ -67,9 +67,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     everything is ``acceptance``.
     """
 
-    fabric = parameter(_CATALOGUE.fabrics, loggable=True)
-    layout = parameter(['packed'], loggable=True)
-    scale = parameter(['1_node'], loggable=True)
+    fabric = parameter(_CATALOGUE.fabrics, type=str, loggable=True)
+    layout = parameter(['packed'], type=str, loggable=True)
+    scale = parameter(['1_node'], type=str, loggable=True)
 
     #: Ranks of the whole job; None for as many as the layout puts on the nodes.
     ranks = variable(int, type(None), value=None)
