@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ class MpiBenchmark(MpiCheck):
         self.executable_opts = [*self.arguments, '--json', RESULT]
         self.keep_files = [RESULT]
 
-    @property
+    @cached_property
     def report(self) -> dict[str, Any]:
         """The program's JSON report.
 

@@ -3,29 +3,19 @@
 The checks that are run here are tests/golden/reports/toys.py, on the generic system.
 """
 
-import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from command import assay
 
 from assay import paths
 
 TOYS = Path(__file__).parents[1] / 'golden' / 'reports' / 'toys.py'
 # What a checkout needs for the launcher and the Python command to work.
 TREE = ['assay', 'pyproject.toml', 'requirements.lock', 'requirements-test.lock', 'config', 'lib']
-
-
-def assay(*arguments, root=paths.ROOT, env=None, seconds=300):
-    return subprocess.run(
-        [root / 'assay', *arguments],
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-    )
 
 
 def run_toy(name, *arguments):

@@ -1,11 +1,11 @@
 """The suite itself, run as a user runs it: the smoke mode, and jobs that go wrong on purpose."""
 
-import os
 import re
 import shutil
 import subprocess
 
 import pytest
+from command import assay
 
 from assay import paths
 from assay.mpi import find_mpis
@@ -14,22 +14,12 @@ MPIS = {mpi.name: mpi for mpi in find_mpis()}
 FAULTS = paths.ROOT / 'tests' / 'faults'
 
 
-def assay(*arguments, root=paths.ROOT, seconds=600, **env):
-    return subprocess.run(
-        [root / 'assay', *arguments],
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-    )
-
-
 def run_one(mpi, check, *arguments, **env):
     """Run one check on the shared memory of one MPI."""
     if mpi not in MPIS:
         pytest.skip(f'needs the {mpi} wheel, which could not be installed')
     name = f'{check}%fabric=shm%layout=packed'
-    return assay('run', '-n', name, '-p', f'^{mpi}$', *arguments, **env)
+    return assay('run', '-n', name, '-p', f'^{mpi}$', *arguments, env=env)
 
 
 def sentence(ended):
@@ -138,7 +128,7 @@ def fresh(tmp_path_factory):
     def run(*arguments):
         selection = ('-n', 'Ring%fabric=shm%layout=packed', '-p', '^mpich$')
         options = ('--with', 'mpich', '--max-retries=2')
-        return assay('run', *selection, *options, *arguments, root=root, HOME=str(home))
+        return assay('run', *selection, *options, *arguments, root=root, env={'HOME': str(home)})
 
     return root, run
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import reframe.core.runtime as rt
 import yaml
+from checks import check_on
 from reframe.core.exceptions import PerformanceError, SanityError
-from reframe.utility import import_module_from_file
 
 from assay import paths
 from assay.lint import check_classes
@@ -49,21 +48,11 @@ def job(tmp_path):
         shutil.copytree(JOBS / golden, tmp_path, dirs_exist_ok=True)
         if edit:
             edit(tmp_path)
-        options = {
-            'general/reference_prefix': str(paths.REFERENCES),
-            'systems/prefix': str(tmp_path / 'reframe'),
-        }
-        with rt.temp_runtime(str(SYSTEM), 'golden:node', options):
-            module = import_module_from_file(str(paths.CHECKS / 'mpi' / f'{FILES[name]}.py'))
-            cls = getattr(module, name)
-            wanted = {'fabric': fabric, 'layout': 'packed', 'scale': '1_node'}
-            if name == 'Overlap':
-                wanted['progress'] = 'none'
-            conditions = {key: lambda x, v=value: x == v for key, value in wanted.items()}
-            check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
-            (partition,) = rt.runtime().system.partitions
-            environ = next(e for e in partition.environs if e.name == environment)
-            check._resolve_fixtures = lambda: None  # nothing is built for a job of the past
+        wanted = {'fabric': fabric, 'layout': 'packed', 'scale': '1_node'}
+        if name == 'Overlap':
+            wanted['progress'] = 'none'
+        where = (SYSTEM, 'golden:node', tmp_path / 'reframe', FILES[name], name, environment)
+        with check_on(*where, **wanted) as (check, partition, environ):
             check.setup(partition, environ)
             check.executable = check.program
             check._stagedir = str(tmp_path)

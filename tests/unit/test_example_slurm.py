@@ -5,8 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import reframe.core.runtime as rt
-from reframe.utility import import_module_from_file
+from checks import check_on
 
 from assay import paths, settings
 from assay.fabrics import load_catalogue
@@ -19,20 +18,10 @@ def script(tmp_path):
     """A function that returns the script of the job in which a check would run on a partition."""
 
     def write(partition, environment, **parameters):
-        options = {
-            'general/reference_prefix': str(paths.REFERENCES),
-            'systems/prefix': str(tmp_path),
-            'systems/modules_system': 'nomod',  # the cluster has one; this machine need not
-        }
-        with rt.temp_runtime(str(EXAMPLE), f'example-slurm:{partition}', options):
-            module = import_module_from_file(str(paths.CHECKS / 'mpi' / 'pt2pt.py'))
-            conditions = {key: lambda x, v=value: x == v for key, value in parameters.items()}
-            cls = module.PointToPoint
-            check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
-            (where,) = rt.runtime().system.partitions
-            environ = next(e for e in where.environs if e.name == environment)
+        system = f'example-slurm:{partition}'
+        check_of = (EXAMPLE, system, tmp_path, 'pt2pt', 'PointToPoint', environment)
+        with check_on(*check_of, **parameters) as (check, where, environ):
             check._rfm_dry_run = True
-            check._resolve_fixtures = lambda: None  # nothing is built without the cluster
             check.build = SimpleNamespace(
                 stagedir='/built', build_system=SimpleNamespace(builddir='build')
             )
