@@ -30,9 +30,9 @@ LOOPBACK = {'HYDRA_IFACE': 'lo', 'FI_TCP_IFACE': 'lo', 'UCX_NET_DEVICES': 'lo'}
 
 
 def build(mpi: Mpi, folder: Path) -> Path:
-    """Build sources/mpi with the MPI's compiler; returns the path of pt2pt."""
+    """Build the sources with the MPI's compiler; returns the path of pt2pt."""
     cmake = paths.VENV_BIN / 'cmake'
-    configure = [cmake, '-S', paths.ROOT / 'sources' / 'mpi', '-B', folder]
+    configure = [cmake, '-S', paths.ROOT / 'sources', '-B', folder]
     configure.append(f'-DCMAKE_C_COMPILER={mpi.cc}')
     for command in (configure, [cmake, '--build', folder, '--parallel']):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

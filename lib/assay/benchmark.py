@@ -34,12 +34,12 @@ class Limit:
 
 
 class BuildMpiBenchmarks(rfm.CompileOnlyRegressionTest):
-    """Builds sources/mpi once for each environment."""
+    """Builds ``sources`` once for each environment."""
 
     valid_systems = ['*']
     valid_prog_environs = ['+mpi']
     build_system = 'CMake'
-    sourcesdir = str(paths.ROOT / 'sources' / 'mpi')
+    sourcesdir = str(paths.ROOT / 'sources')
 
     @run_before('compile')
     def configure_out_of_source(self):

@@ -16,7 +16,7 @@ from assay import paths
 from assay.fabrics import load_catalogue
 from assay.mpi import Mpi, find_mpis
 
-SOURCES = paths.ROOT / 'sources' / 'mpi'
+SOURCES = paths.ROOT / 'sources'
 FAULTS = paths.ROOT / 'tests' / 'faults'
 CMAKE = str(paths.VENV_BIN / 'cmake')
 LEAKS = Path(__file__).with_name('leaks.supp')
@@ -102,7 +102,10 @@ def build(
         if sanitize not in done:
             folder = tmp_path_factory.mktemp(f'{mpi.name}-{"sanitized" if sanitize else "plain"}')
             configure = [CMAKE, '-S', str(SOURCES), '-B', str(folder)]
-            configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DASSAY_SANITIZE={sanitize}']
+            configure += [
+                f'-DCMAKE_C_COMPILER={mpi.cc}',
+                f'-DASSAY_SANITIZE={"address,undefined" if sanitize else ""}',
+            ]
             _check(configure, surroundings)
             _check([CMAKE, '--build', str(folder), '--parallel', '2'], surroundings)
             done[sanitize] = folder

@@ -99,6 +99,10 @@ void bench_start(int *argc, char ***argv, const struct bench_about *about,
 
 int bench_end(void)
 {
+    const char *missing = json_not_finite(bench.json);
+    if (missing)
+        bench_abort(EXIT_BROKEN, "\"%s\" came out as no number, which is no measurement; nothing "
+                    "is written", missing);
     json_boolean(bench.json, "complete", true);
     if (bench.json && !json_close(bench.json))
         bench_abort(EXIT_BROKEN, "cannot complete the JSON file: %s", strerror(errno));

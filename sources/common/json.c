@@ -6,22 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-
 enum { DEEPEST = 16, LINES_DOWN_TO = 2 };
 
 struct json {
     FILE *file;
-    char *path, *unfinished;
-    int depth;
+    char *path, *unfinished; /* of a file */
+    char *text;              /* of a writer in memory; open_memstream owns both until it is closed */
+    size_t size;
+    const char *not_finite;
+    int depth, lines_down_to;
     char closing[DEEPEST];
     bool first;
 };
 
-/* Containers down to this depth put each entry on a line of its own; deeper ones stay on one. */
+/* In a file, containers down to LINES_DOWN_TO put each entry on a line of its own; deeper ones, and
+ * all of a text in memory, stay on one. */
 static void new_line(struct json *json)
 {
-    if (json->depth <= LINES_DOWN_TO)
+    if (json->depth <= json->lines_down_to)
         fprintf(json->file, "\n%*s", 2 * json->depth, "");
     else if (!json->first)
         fputc(' ', json->file);
@@ -82,6 +84,7 @@ struct json *json_open(const char *path)
         errno = reason;
         return NULL;
     }
+    json->lines_down_to = LINES_DOWN_TO;
     begin(json, '{', '}');
     return json;
 }
@@ -106,14 +109,51 @@ bool json_close(struct json *json)
     return true;
 }
 
+struct json *json_memory(void)
+{
+    struct json *json = calloc(1, sizeof *json);
+    if (!json)
+        return NULL;
+    json->file = open_memstream(&json->text, &json->size);
+    if (!json->file) {
+        free(json);
+        return NULL;
+    }
+    begin(json, '{', '}');
+    return json;
+}
+
+char *json_text(struct json *json)
+{
+    if (!json)
+        return NULL;
+    json_end(json);
+    bool written = !ferror(json->file);
+    written = fclose(json->file) == 0 && written;
+    char *text = json->text;
+    if (!written) {
+        free(text);
+        text = NULL;
+    }
+    release(json);
+    return text;
+}
+
 void json_discard(struct json *json)
 {
     if (!json)
         return;
     if (json->file)
         fclose(json->file);
-    remove(json->unfinished);
+    if (json->unfinished)
+        remove(json->unfinished);
+    free(json->text);
     release(json);
+}
+
+const char *json_not_finite(const struct json *json)
+{
+    return json ? json->not_finite : NULL;
 }
 
 void json_object(struct json *json, const char *key)
@@ -138,7 +178,7 @@ void json_end(struct json *json)
         return;
     bool empty = json->first;
     char closing = json->closing[--json->depth];
-    if (!empty && json->depth < LINES_DOWN_TO)
+    if (!empty && json->depth < json->lines_down_to)
         fprintf(json->file, "\n%*s", 2 * json->depth, "");
     fputc(closing, json->file);
     json->first = false;
@@ -156,11 +196,14 @@ void json_number(struct json *json, const char *key, double value)
 {
     if (!json)
         return;
-    if (!isfinite(value))
-        bench_abort(EXIT_BROKEN, "\"%s\" came out as %f, which is no measurement; nothing is "
-                    "written", key ? key : "a value", value);
     entry(json, key);
-    fprintf(json->file, "%.9g", value);
+    if (isfinite(value)) {
+        fprintf(json->file, "%.9g", value);
+        return;
+    }
+    fputs("null", json->file);
+    if (!json->not_finite)
+        json->not_finite = key ? key : "a value";
 }
 
 void json_integer(struct json *json, const char *key, long long value)
@@ -177,4 +220,12 @@ void json_boolean(struct json *json, const char *key, bool value)
         return;
     entry(json, key);
     fputs(value ? "true" : "false", json->file);
+}
+
+void json_raw(struct json *json, const char *key, const char *text)
+{
+    if (!json)
+        return;
+    entry(json, key);
+    fputs(text, json->file);
 }
