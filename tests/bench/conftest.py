@@ -102,10 +102,8 @@ def build(
         if sanitize not in done:
             folder = tmp_path_factory.mktemp(f'{mpi.name}-{"sanitized" if sanitize else "plain"}')
             configure = [CMAKE, '-S', str(SOURCES), '-B', str(folder)]
-            configure += [
-                f'-DCMAKE_C_COMPILER={mpi.cc}',
-                f'-DASSAY_SANITIZE={"address,undefined" if sanitize else ""}',
-            ]
+            sanitizers = 'address,undefined' if sanitize else ''
+            configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DASSAY_SANITIZE={sanitizers}']
             _check(configure, surroundings)
             _check([CMAKE, '--build', str(folder), '--parallel', '2'], surroundings)
             done[sanitize] = folder

@@ -20,7 +20,7 @@ class Stats(ctypes.Structure):
 def stats(tmp_path_factory):
     """The statistics as a library: they need no MPI."""
     library = tmp_path_factory.mktemp('stats') / 'stats.so'
-    source = SOURCES / 'common' / 'stats.c'
+    source = SOURCES / 'mpi' / 'common' / 'stats.c'
     command = ['cc', '-std=c11', '-Wall', '-Wextra', '-shared', '-fPIC', source, '-lm']
     subprocess.run([*command, '-o', library], check=True)
     functions = ctypes.CDLL(library)
@@ -170,7 +170,10 @@ def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path,
     source.write_text(WRITES_A_NUMBER.format(number=number))
     folder = build(True)
     command = [mpi.cc, '-D_POSIX_C_SOURCE=200809L', '-fsanitize=address,undefined']
-    command += ['-iquote', SOURCES / 'common', source, folder / 'libcommon.a', '-lm', '-lrt']
+    for headers in (SOURCES / 'common', SOURCES / 'mpi' / 'common'):
+        command += ['-iquote', headers]
+    libraries = [folder / 'mpi' / 'libbench.a', folder / 'common' / 'libjson.a']
+    command += [source, *libraries, '-lm', '-lrt']
     subprocess.run([*command, '-o', folder / 'writer'], env=surroundings, check=True)
     done = run('writer', ranks=1)
     if number == '0.1':
