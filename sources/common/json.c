@@ -64,6 +64,11 @@ static void begin(struct json *json, char opening, char closing)
 
 struct json *json_open(const char *path)
 {
+    return remove(path) == 0 || errno == ENOENT ? json_replace(path) : NULL;
+}
+
+struct json *json_replace(const char *path)
+{
     struct json *json = calloc(1, sizeof *json);
     if (!json)
         return NULL;
@@ -73,8 +78,7 @@ struct json *json_open(const char *path)
     if (json->path && json->unfinished) {
         memcpy(json->path, path, length);
         snprintf(json->unfinished, length + 4, "%s.tmp", path);
-        if (remove(path) == 0 || errno == ENOENT)
-            json->file = fopen(json->unfinished, "w");
+        json->file = fopen(json->unfinished, "w");
     }
     if (!json->file) {
         int reason = errno;

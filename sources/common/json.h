@@ -13,6 +13,8 @@ struct json;
 
 /* Removes an earlier FILE and opens FILE.tmp. Returns NULL with errno set when it cannot. */
 struct json *json_open(const char *path);
+/* The same, but an earlier FILE stays until this one is complete. */
+struct json *json_replace(const char *path);
 /* Ends the top-level object, flushes and renames. False with errno set when the disk refuses. */
 bool json_close(struct json *json);
 

@@ -1,4 +1,4 @@
-"""Building the benchmark programs of ``sources/mpi``, and running them with a few ranks."""
+"""Building what stands in ``sources``, and running it with a few ranks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from assay.mpi import Mpi, find_mpis
 
 SOURCES = paths.ROOT / 'sources'
 FAULTS = paths.ROOT / 'tests' / 'faults'
+PROGRAMS = paths.ROOT / 'tests' / 'witness'
 CMAKE = str(paths.VENV_BIN / 'cmake')
 LEAKS = Path(__file__).with_name('leaks.supp')
 
@@ -92,24 +94,33 @@ def surroundings(mpi: Mpi) -> dict[str, str]:
 
 
 @pytest.fixture(scope='session')
-def build(
+def build_with(
     mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[bool], Path]:
-    """Builds the programs, with or without sanitizers, and returns the folder they are in."""
-    done: dict[bool, Path] = {}
+) -> Callable[..., Path]:
+    """Builds a target with some sanitizers, such as ``thread``; returns the folder it is in."""
+    done: dict[tuple[str, str], Path] = {}
 
-    def build(sanitize: bool) -> Path:
-        if sanitize not in done:
-            folder = tmp_path_factory.mktemp(f'{mpi.name}-{"sanitized" if sanitize else "plain"}')
+    def build_with(sanitizers: str, target: str = 'all') -> Path:
+        key = (sanitizers, target)
+        if key not in done:
+            folder = tmp_path_factory.mktemp(f'{mpi.name}-{sanitizers or "plain"}')
             configure = [CMAKE, '-S', str(SOURCES), '-B', str(folder)]
-            sanitizers = 'address,undefined' if sanitize else ''
             configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DASSAY_SANITIZE={sanitizers}']
             _check(configure, surroundings)
-            _check([CMAKE, '--build', str(folder), '--parallel', '2'], surroundings)
-            done[sanitize] = folder
-        return done[sanitize]
+            _check(
+                [CMAKE, '--build', str(folder), '--parallel', '2', '--target', target],
+                surroundings,
+            )
+            done[key] = folder
+        return done[key]
 
-    return build
+    return build_with
+
+
+@pytest.fixture(scope='session')
+def build(build_with: Callable[..., Path]) -> Callable[[bool], Path]:
+    """Builds the programs, with or without sanitizers, and returns the folder they are in."""
+    return lambda sanitize: build_with('address,undefined' if sanitize else '')
 
 
 @pytest.fixture(scope='session')
@@ -128,6 +139,70 @@ def fault(
         return library
 
     return build_fault
+
+
+@pytest.fixture(scope='session')
+def compiled(
+    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """Builds the program tests/witness/<name>.c with further options; returns its path."""
+    done: dict[tuple[str, ...], Path] = {}
+
+    def compile_program(name: str, *options: str) -> Path:
+        key = (name, *options)
+        if key not in done:
+            program = tmp_path_factory.mktemp(name) / name
+            source = str(PROGRAMS / f'{name}.c')
+            command = [mpi.cc, '-std=c11', '-O1', '-g', '-Wall', '-Wextra', '-pthread', source]
+            _check([*command, *options, '-o', str(program)], surroundings)
+            done[key] = program
+        return done[key]
+
+    return compile_program
+
+
+@pytest.fixture(scope='session')
+def witnessed_in(
+    mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path]
+) -> Callable[..., Run]:
+    """As ``witnessed``, with the folder to run in as the first argument."""
+
+    def run(
+        folder: Path,
+        program: Path | str,
+        *arguments: str,
+        ranks: int = 2,
+        env: dict[str, str] | None = None,
+        launch: tuple[str, ...] = (),
+        preload: str | None = None,
+        timeout: float = 120,
+    ) -> Run:
+        if preload is None:
+            preload = str(build(False) / 'libassay_witness.so')
+        command = [mpi.launcher, '-n', str(ranks), *launch, 'env', f'LD_PRELOAD={preload}']
+        variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(folder / 'report.json')}
+        done = subprocess.run(
+            [*command, str(program), *arguments],
+            env={**variables, **(env or {})},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        return Run(done.returncode, done.stdout, done.stderr, folder)
+
+    return run
+
+
+@pytest.fixture
+def witnessed(witnessed_in: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
+    """Runs a program on some ranks with the witness preloaded; its report is ``report.json``.
+
+    ``launch`` are options of the launcher; ``env`` is the ranks' as well as the launcher's;
+    ``preload`` is what to preload in place of the witness.
+    """
+    return partial(witnessed_in, tmp_path)
 
 
 @pytest.fixture

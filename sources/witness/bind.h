@@ -1,0 +1,23 @@
+/* What the witness needs of the program's MPI, included before all else.
+ *
+ * The library may be in a process without MPI, and in one that loads its MPI later, as interpreters
+ * do. So it refers to no symbol of an MPI: every PMPI_ function, and every object that Open MPI's
+ * handles are addresses of, is a pointer behind its own name. */
+#ifndef ASSAY_BIND_H
+#define ASSAY_BIND_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC visibility push(hidden)
+#include "bound.h"
+#pragma GCC visibility pop
+#pragma GCC diagnostic pop
+
+/* Finds them; false where there is no MPI so far. Done when the library is loaded, and again before
+ * the first calls that a program may make. */
+bool bind_mpi(void);
+
+#endif

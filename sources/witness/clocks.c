@@ -1,0 +1,104 @@
+#define _GNU_SOURCE 1
+#include "clocks.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#include "ticks.h"
+#include "witness.h"
+
+enum { ROUNDS = 32, START_TAG = 301, END_TAG = 302 };
+
+/* All in ns. On the ranks of rank 0's own host, nothing is ahead and nothing is wrong. */
+struct measurement {
+    int64_t at;     /* this host's clock */
+    int64_t ahead;  /* of the clock of rank 0's host */
+    int64_t error;  /* bound of that */
+    int64_t origin; /* time zero of all ranks, on the clock of rank 0's host */
+};
+
+static struct measurement start, last;
+static double drift; /* of this host's clock against the other: ns in a ns */
+
+/* What rank 0 answers. */
+struct answer {
+    int64_t now, origin;
+};
+
+/* Rank 0: tells one host after the other, whichever asks first. A host that has to wait for its
+ * turn has one long round trip, which it does not use. */
+static void tell_time(int hosts, int tag, int64_t origin)
+{
+    for (int host = 0; host < hosts; host++) {
+        int asking = MPI_ANY_SOURCE;
+        for (int round = 0; round < ROUNDS; round++) {
+            MPI_Status status;
+            if (PMPI_Recv(NULL, 0, MPI_BYTE, asking, tag, witness.comm, &status) != MPI_SUCCESS)
+                return;
+            asking = status.MPI_SOURCE;
+            struct answer answer = { monotonic_ns(), origin };
+            PMPI_Send(&answer, sizeof answer, MPI_BYTE, asking, tag, witness.comm);
+        }
+    }
+}
+
+static struct measurement ask_time(int tag)
+{
+    struct measurement best = { .error = INT64_MAX };
+    for (int round = 0; round < ROUNDS; round++) {
+        struct answer answer = { 0, 0 };
+        int64_t asked = monotonic_ns();
+        PMPI_Send(NULL, 0, MPI_BYTE, 0, tag, witness.comm);
+        PMPI_Recv(&answer, sizeof answer, MPI_BYTE, 0, tag, witness.comm, MPI_STATUS_IGNORE);
+        int64_t half = (monotonic_ns() - asked + 1) / 2;
+        if (half < best.error)
+            best = (struct measurement){ .at = asked + half, .ahead = asked + half - answer.now,
+                                         .error = half, .origin = answer.origin };
+    }
+    return best;
+}
+
+static struct measurement measure(int tag)
+{
+    struct measurement found = { .at = monotonic_ns() };
+    found.origin = found.at; /* rank 0's; the others are told */
+    int asks = witness.host_rank == 0 && witness.rank != 0, hosts = 0;
+    PMPI_Reduce(&asks, &hosts, 1, MPI_INT, MPI_SUM, 0, witness.comm);
+    if (asks)
+        found = ask_time(tag);
+    else if (witness.rank == 0)
+        tell_time(hosts, tag, found.origin);
+    PMPI_Bcast(&found, sizeof found, MPI_BYTE, 0, witness.host_comm);
+    return found;
+}
+
+void clocks_measure_start(void)
+{
+    start = last = measure(START_TAG);
+}
+
+void clocks_measure_end(void)
+{
+    last = measure(END_TAG);
+    int64_t change = last.ahead - start.ahead, errors = last.error + start.error;
+    if (change < -errors || change > errors)
+        drift = (double)change / (double)(last.at - start.at);
+    else if (last.error < start.error)
+        start.ahead = last.ahead;
+}
+
+int64_t clocks_global(int64_t moment)
+{
+    int64_t local = ticks_to_ns(moment);
+    int64_t ahead = start.ahead + (int64_t)(drift * (double)(local - start.at));
+    return local - ahead - start.origin;
+}
+
+void clocks_write_host(struct json *json)
+{
+    int64_t error = start.error > last.error ? start.error : last.error;
+    json_object(json, "clock");
+    json_number(json, "offset", 1e-9 * (double)last.ahead);
+    json_number(json, "error", 1e-9 * (double)error);
+    json_end(json);
+}

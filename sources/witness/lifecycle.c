@@ -1,0 +1,272 @@
+/* MPI_Init, MPI_Finalize and MPI_Abort: when the witness starts and ends. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clocks.h"
+#include "communicators.h"
+#include "ending.h"
+#include "messages.h"
+#include "placement.h"
+#include "report.h"
+#include "requests.h"
+#include "table.h"
+#include "traffic.h"
+#include "waits.h"
+#include "wrap.h"
+
+struct witness witness;
+
+static char report_path[4096];
+static int64_t started;
+
+static bool built_for_this_mpi(void)
+{
+    enum { LONGEST_OF_ALL = 8192 }; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
+    char library[LONGEST_OF_ALL] = "";
+    int length;
+    PMPI_Get_library_version(library, &length);
+    bool is_open_mpi = strncmp(library, "Open MPI", 8) == 0;
+#ifdef OPEN_MPI
+    bool right = is_open_mpi;
+    const char *own = "Open MPI";
+#else
+    bool right = !is_open_mpi;
+    const char *own = "MPICH or Intel MPI";
+#endif
+    library[strcspn(library, "\n")] = '\0';
+    if (!right)
+        fprintf(stderr, "assay witness: built for %s, but this program runs on %s: it records "
+                "nothing\n", own, library);
+    return right;
+}
+
+/* Takes this library from LD_PRELOAD; false where it is not in there. */
+static bool preload_no_longer(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    Dl_info own;
+    if (!preloaded || !dladdr(&witness, &own) || !own.dli_fname)
+        return false;
+    char *names = strdup(preloaded), *others = calloc(1, strlen(preloaded) + 1);
+    bool found = false;
+    for (char *name = names && others ? strtok(names, ": ") : NULL; name; name = strtok(NULL, ": ")) {
+        if (strcmp(name, own.dli_fname) == 0 || strcmp(name, basename(own.dli_fname)) == 0) {
+            found = true;
+            continue;
+        }
+        if (*others)
+            strcat(others, ":");
+        strcat(others, name);
+    }
+    if (found)
+        setenv("LD_PRELOAD", others, true);
+    free(names);
+    free(others);
+    return found;
+}
+
+/* Handles have another type in another MPI, so that no wrapper could even pass them on. The program
+ * starts again without the witness, before it has done anything. */
+__attribute__((constructor)) static void leave_another_mpi(int argc, char **argv)
+{
+    char program[4096];
+    (void)argc;
+    if (!assay_PMPI_Initialized || built_for_this_mpi() || !preload_no_longer())
+        return;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0) {
+        program[length] = '\0';
+        execv(program, argv);
+    }
+}
+
+/* A rank without the witness would never come: say so once, and go on waiting. */
+static void duplicate_world(void)
+{
+    enum { PATIENCE_SECONDS = 20 };
+    MPI_Request request;
+    int done = 0;
+    int64_t asked = monotonic_ns();
+    bool told = false;
+    PMPI_Comm_idup(MPI_COMM_WORLD, &witness.comm, &request);
+    while (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        if (told || monotonic_ns() - asked < PATIENCE_SECONDS * 1000000000ll)
+            continue;
+        fprintf(stderr, "assay witness: rank %d has waited %d s in MPI_Init for the other ranks: "
+                "is the library preloaded into all of them?\n", witness.rank, PATIENCE_SECONDS);
+        told = true;
+    }
+}
+
+/* What rank 0 was told counts for all. */
+static void choose_sections(void)
+{
+    const char *sections = getenv("ASSAY_WITNESS");
+    int chosen[2] = { !sections || strstr(sections, "profile"),
+                      !sections || strstr(sections, "matrix") };
+    PMPI_Bcast(chosen, 2, MPI_INT, 0, witness.comm);
+    witness.profile = chosen[0];
+    witness.matrix = chosen[1];
+}
+
+static int colour_of(const char *name, uint64_t seed)
+{
+    uint64_t hash = seed;
+    for (; *name; name++)
+        hash = map_hash(hash ^ (unsigned char)*name);
+    return (int)(hash & 0x7fffffff);
+}
+
+/* By name: by shared memory an MPI that is told not to use it finds each rank alone. Two names of one
+ * hash get another. */
+static void find_host(void)
+{
+    int length;
+    PMPI_Get_processor_name(witness.host, &length);
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        PMPI_Comm_split(witness.comm, colour_of(witness.host, seed), 0, &witness.host_comm);
+        char first[MPI_MAX_PROCESSOR_NAME];
+        memcpy(first, witness.host, sizeof first);
+        PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, witness.host_comm);
+        int same = strcmp(first, witness.host) == 0, all_same;
+        PMPI_Allreduce(&same, &all_same, 1, MPI_INT, MPI_MIN, witness.comm);
+        if (all_same || seed == 4)
+            break;
+        PMPI_Comm_free(&witness.host_comm);
+    }
+    PMPI_Comm_rank(witness.host_comm, &witness.host_rank);
+}
+
+/* Spawned ranks have an MPI_COMM_WORLD, and so a report, of their own. */
+static void choose_report_path(void)
+{
+    const char *asked = getenv("ASSAY_WITNESS_REPORT");
+    const char *path = asked && *asked ? asked : "assay-witness.json";
+    char folder[2048] = "", spawned[32] = "";
+    MPI_Comm parent;
+    PMPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) {
+        int leader = getpid();
+        PMPI_Bcast(&leader, 1, MPI_INT, 0, witness.comm);
+        snprintf(spawned, sizeof spawned, ".spawned-%d", leader);
+        communicators_reach_beyond();
+    }
+    /* Absolute: the program may change its folder. */
+    if (*path != '/' && !getcwd(folder, sizeof folder))
+        folder[0] = '\0';
+    snprintf(report_path, sizeof report_path, "%s%s%s%s", *path == '/' ? "" : folder,
+             *folder && *path != '/' ? "/" : "", path, spawned);
+}
+
+static void start(int thread_level)
+{
+    placement_after_init();
+    if (!built_for_this_mpi())
+        return;
+    witness.thread_level = thread_level;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &witness.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &witness.ranks);
+    duplicate_world();
+    choose_sections();
+    find_host();
+    choose_report_path();
+    if (witness.profile)
+        clocks_measure_start();
+    ending_clear(report_path);
+    report_write_start(report_path);
+    ending_watch();
+    if (witness.host_rank == 0)
+        traffic_start();
+    started = ticks();
+    witness.active = true;
+    thread_join();
+}
+
+static size_t state_bytes(void)
+{
+    return tally_bytes() + communicators_bytes() + requests_bytes() + messages_bytes();
+}
+
+static void analyse_waits(struct waits waits[CALLS])
+{
+    int count;
+    struct members *members = communicators_logged(&count);
+    /* A rank that cannot take part must not be waited for. */
+    int can = members != NULL, all_can;
+    PMPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, witness.comm);
+    if (all_can)
+        waits_analyse(members, count, waits);
+    free(members);
+}
+
+static void stop(void)
+{
+    static struct summary summary;
+    int64_t ended = ticks();
+    witness.active = false;
+    ticker_stop();
+    ending_unwatch();
+    report_collect();
+    ticks_calibrate();
+    summary.wall = ticks_to_seconds(ended - started);
+    summary.threads = tally_threads();
+    summary.state = state_bytes();
+    tally_totals(summary.totals);
+    if (witness.profile) {
+        clocks_measure_end();
+        analyse_waits(summary.waits);
+    }
+    report_write_end(report_path, &summary);
+    ending_clear(report_path);
+    if (witness.profile)
+        table_print(&summary);
+    this_thread = NULL;
+    PMPI_Comm_free(&witness.host_comm);
+    PMPI_Comm_free(&witness.comm);
+}
+
+static void before_init(void)
+{
+    bind_mpi();
+    placement_before_init();
+    ending_before_init();
+    ticks_start();
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv)
+{
+    before_init();
+    int code = PMPI_Init(argc, argv);
+    int level = MPI_THREAD_SINGLE;
+    if (code == MPI_SUCCESS) {
+        PMPI_Query_thread(&level);
+        start(level);
+    }
+    return code;
+}
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    before_init();
+    int code = PMPI_Init_thread(argc, argv, required, provided);
+    if (code == MPI_SUCCESS)
+        start(*provided);
+    return code;
+}
+
+EXPORT int MPI_Finalize(void)
+{
+    if (witness.active)
+        stop();
+    return PMPI_Finalize();
+}
+
+EXPORT int MPI_Abort(MPI_Comm comm, int code)
+{
+    if (witness.active)
+        ending_write("MPI_Abort");
+    return PMPI_Abort(comm, code);
+}

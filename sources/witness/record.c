@@ -1,0 +1,97 @@
+#include "record.h"
+
+atomic_uint types_freed;
+
+int64_t record_find_size(struct thread *thread, MPI_Datatype type)
+{
+    MPI_Count size = 0;
+    thread->types_freed = atomic_load(&types_freed);
+    thread->last_type = type;
+    thread->last_type_size = PMPI_Type_size_x(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+    return thread->last_type_size;
+}
+
+/* The same number on both sides. */
+static uint64_t channel_of(const struct communicator *communicator, int sender, int receiver,
+                           int tag)
+{
+    uint64_t pair = (uint64_t)(uint32_t)sender << 32 | (uint32_t)receiver;
+    return map_hash(map_hash(communicator->id) ^ pair) + (uint64_t)tag_class(tag);
+}
+
+static bool is_told_apart(const struct communicator *communicator, const struct partner *partner)
+{
+    return communicator->id && partner->rank >= 0;
+}
+
+uint64_t record_log_send(const struct timing *timing, const struct communicator *communicator,
+                         const struct partner *partner, int tag, uint32_t sequence)
+{
+    if (!is_told_apart(communicator, partner))
+        return NO_MESSAGE;
+    uint64_t channel = channel_of(communicator, witness.rank, partner->rank, tag);
+    return message_posted(SENDER, channel, sequence, tag, partner->rank, timing->begin);
+}
+
+static struct communicator *communicator_in(const struct timing *timing, MPI_Comm comm)
+{
+    return timing->thread ? routes_communicator(&timing->thread->routes, comm) : NULL;
+}
+
+static struct route *route_from(const struct timing *timing, struct communicator *communicator,
+                                int rank)
+{
+    if (!communicator || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE)
+        return NULL;
+    return route_to(&timing->thread->routes, communicator, rank);
+}
+
+static uint64_t log_receive(const struct communicator *communicator, const struct route *route,
+                            int tag, uint32_t sequence, int64_t posted)
+{
+    if (!is_told_apart(communicator, route->partner))
+        return NO_MESSAGE;
+    int sender = route->partner->rank;
+    uint64_t channel = channel_of(communicator, sender, witness.rank, tag);
+    return message_posted(RECEIVER, channel, sequence, tag, sender, posted);
+}
+
+uint64_t record_receive_in(const struct timing *timing, struct communicator *communicator,
+                           int rank, int tag, int64_t posted)
+{
+    struct route *route = route_from(timing, communicator, rank);
+    if (!route)
+        return NO_MESSAGE;
+    uint32_t sequence = route->received[tag_class(tag)]++;
+    return posted && is_logged(timing) ? log_receive(communicator, route, tag, sequence, posted)
+                                       : NO_MESSAGE;
+}
+
+uint64_t record_receive(const struct timing *timing, MPI_Comm comm, int rank, int tag,
+                        int64_t posted)
+{
+    return record_receive_in(timing, communicator_in(timing, comm), rank, tag, posted);
+}
+
+uint64_t record_probe(const struct timing *timing, MPI_Comm comm, int rank, int tag)
+{
+    struct communicator *communicator = communicator_in(timing, comm);
+    struct route *route = is_logged(timing) ? route_from(timing, communicator, rank) : NULL;
+    if (!route)
+        return NO_MESSAGE;
+    uint32_t next = route->received[tag_class(tag)];
+    return log_receive(communicator, route, tag, next, timing->begin);
+}
+
+void record_put(const struct timing *timing, struct communicator *communicator, int rank,
+                int64_t bytes)
+{
+    struct thread *thread = timing->thread;
+    if (!thread || !communicator || rank < 0)
+        return;
+    struct route *route = route_to(&thread->routes, communicator, rank);
+    if (!route)
+        return;
+    add_bytes(timing, bytes);
+    partner_sent(route->partner, bytes);
+}

@@ -1,0 +1,15 @@
+/* The JSON report of a job: one file, written by rank 0 from what each rank says of itself. */
+#ifndef ASSAY_REPORT_H
+#define ASSAY_REPORT_H
+
+#include "summary.h"
+
+/* Collective over witness.comm: what was there at MPI_Init, marked incomplete. */
+void report_write_start(const char *path);
+
+/* First thing in MPI_Finalize: reads sockets and devices, before the witness itself sends. */
+void report_collect(void);
+/* Collective over witness.comm, after report_collect: the whole report. */
+void report_write_end(const char *path, const struct summary *summary);
+
+#endif

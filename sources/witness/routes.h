@@ -1,0 +1,82 @@
+/* Whom a thread exchanges messages with: routes in a communicator, and the partners at their ends.
+ *
+ * A partner is a rank of MPI_COMM_WORLD, with what was sent to it. A route is a rank of one
+ * communicator, with the numbers of its messages so far. Both are made at the first message, so
+ * they grow with the partners of a rank and not with the number of ranks. */
+#ifndef ASSAY_ROUTES_H
+#define ASSAY_ROUTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "communicators.h"
+#include "map.h"
+
+/* Bin 0: empty messages; bin b: sizes from 2^(b-1) to 2^b - 1. */
+enum { SIZE_BINS = 48, TAG_CLASSES = 16 };
+
+struct partner {
+    int rank; /* of MPI_COMM_WORLD; -1: outside it */
+    uint64_t bytes;
+    uint64_t sizes[SIZE_BINS]; /* messages by size */
+};
+
+/* Messages of one tag arrive in the order in which they were sent. Tags may be without number, so
+ * they are numbered in classes. */
+struct route {
+    uint32_t comm; /* serial of the communicator */
+    int rank;      /* in it */
+    struct partner *partner;
+    uint32_t sent[TAG_CLASSES], received[TAG_CLASSES];
+};
+
+struct routes {
+    struct map routes;   /* by communicator and rank */
+    struct map partners; /* by rank */
+    struct route *last;
+    /* The communicator used last, and how many had been freed by then. */
+    MPI_Comm last_handle;
+    struct communicator *last_communicator;
+    unsigned freed;
+};
+
+static inline struct communicator *routes_communicator(struct routes *routes, MPI_Comm comm)
+{
+    unsigned freed = atomic_load_explicit(&communicators_freed, memory_order_relaxed);
+    if (routes->last_communicator && routes->last_handle == comm && routes->freed == freed)
+        return routes->last_communicator;
+    routes->last_communicator = communicator_of(comm);
+    routes->last_handle = comm;
+    routes->freed = freed;
+    return routes->last_communicator;
+}
+
+static inline int tag_class(int tag)
+{
+    return (int)(((uint32_t)tag * 2654435761u) >> 28);
+}
+
+/* The route to a rank of a communicator; NULL without memory. */
+struct route *route_find(struct routes *routes, struct communicator *communicator, int rank);
+
+static inline struct route *route_to(struct routes *routes, struct communicator *communicator,
+                                     int rank)
+{
+    struct route *last = routes->last;
+    if (last && last->rank == rank && last->comm == communicator->serial)
+        return last;
+    return route_find(routes, communicator, rank);
+}
+
+static inline void partner_sent(struct partner *partner, int64_t bytes)
+{
+    partner->bytes += (uint64_t)bytes;
+    int bin = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
+    partner->sizes[bin < SIZE_BINS ? bin : SIZE_BINS - 1]++;
+}
+
+/* Forgets the routes of a communicator that is gone; what its partners got stays. */
+void routes_forget(struct routes *routes, const struct communicator *communicator);
+size_t routes_bytes(const struct routes *routes);
+
+#endif

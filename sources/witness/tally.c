@@ -1,0 +1,173 @@
+#include "tally.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { PACE_NS = 4000, WINDOW = 1024, SAMPLE_EVERY = 64, UNSURE_PERCENT = 2 };
+
+_Thread_local struct thread *this_thread;
+struct thread *threads;
+atomic_bool one_thread = true;
+
+static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+/* Ticks: at the first call; between two calls of a burst, at most; until a call must have been seen
+ * by the ticker. */
+static int64_t started, pace, longest_unseen;
+
+struct thread *thread_join(void)
+{
+    if (!witness.active) {
+        bind_mpi();
+        return NULL;
+    }
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return NULL;
+    thread->inside = CALLS;
+    thread->random = 2463534242u;
+    if (!witness.profile)
+        for (int call = 0; call < CALLS; call++)
+            thread->tallies[call].skip = UINT32_MAX; /* never timed */
+    pthread_mutex_lock(&joining);
+    if (!started) {
+        started = ticks();
+        pace = (int64_t)(1e-9 * PACE_NS / ticks_to_seconds(1));
+        longest_unseen = (int64_t)(1e-9 * 2 * TICKER_NS / ticks_to_seconds(1));
+    }
+    if (threads)
+        atomic_store(&one_thread, false);
+    thread->next = threads;
+    threads = thread;
+    pthread_mutex_unlock(&joining);
+    return this_thread = thread;
+}
+
+/* Xorshift: samples at equal distances would always meet the same call of a periodic program. */
+static uint32_t next_random(uint32_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    return *state;
+}
+
+/* Goes by the average of a window of calls, as there are slow ones in every burst. */
+static void look_for_burst(const struct thread *thread, struct tally *tally, int64_t now)
+{
+    if (tally->in_window++ == 0) {
+        tally->window_began = now;
+        return;
+    }
+    if (tally->in_window <= WINDOW)
+        return;
+    tally->in_window = 0;
+    bool sure = thread->unsure * 100 <= (now - started) * UNSURE_PERCENT;
+    if (!sure || now - tally->window_began > pace * WINDOW || !ticker_start())
+        return;
+    tally->sampled = true;
+    tally->sampled_began = now;
+    tally->sampled_time = tally->time;
+}
+
+/* The calls since the last sample are taken to have been as long as this one. */
+static int64_t time_of_untimed(const struct tally *tally, int64_t took, int64_t since)
+{
+    int64_t others = took * tally->untimed;
+    return others < since ? others : since;
+}
+
+/* In a pause they get the share that they have had in the burst. */
+static int64_t time_in_pause(const struct tally *tally, int64_t pause)
+{
+    int64_t elapsed = tally->last_end - tally->sampled_began;
+    if (elapsed <= 0)
+        return 0;
+    double share = (double)(tally->time - tally->sampled_time) / (double)elapsed;
+    return (int64_t)((double)pause * (share < 1 ? share : 1));
+}
+
+void tally_timed(struct timing *timing)
+{
+    timing->end = ticks();
+    struct tally *tally = &timing->thread->tallies[timing->call];
+    int64_t took = timing->end - timing->begin;
+    int64_t since = timing->begin - tally->last_end;
+    if (tally->sampled && since + took > pace * (tally->untimed + 1)) {
+        /* Beyond that it was the program's. */
+        int64_t pause = since < longest_unseen ? since : longest_unseen;
+        tally->time += time_in_pause(tally, pause);
+        timing->thread->unsure += pause;
+        tally->sampled = false;
+    } else {
+        tally->time += time_of_untimed(tally, took, since);
+        if (!tally->sampled)
+            look_for_burst(timing->thread, tally, timing->end);
+    }
+    tally->time += took;
+    tally->last_end = timing->end;
+    tally->timed++;
+    tally->untimed = 0;
+    if (tally->sampled) {
+        tally->skip = SAMPLE_EVERY / 2 + next_random(&timing->thread->random) % SAMPLE_EVERY;
+        tally->untimed = tally->skip;
+    }
+}
+
+void tally_ticked(const struct timing *timing, uint32_t ticks_passed)
+{
+    /* One may come at any moment; two are a tick apart. */
+    struct tally *tally = &timing->thread->tallies[timing->call];
+    if (ticks_passed < 2 || !tally->sampled)
+        return;
+    tally->time += (int64_t)(1e-9 * TICKER_NS * ticks_passed / ticks_to_seconds(1));
+    tally->last_end = ticks();
+    tally->untimed = 0;
+    tally->skip = 0;
+    tally->sampled = false;
+}
+
+void tally_totals(struct total totals[CALLS])
+{
+    for (int call = 0; call < CALLS; call++) {
+        struct total total = { 0 };
+        for (struct thread *thread = threads; thread; thread = thread->next) {
+            const struct tally *tally = &thread->tallies[call];
+            total.count += tally->count;
+            total.timed += tally->timed;
+            total.bytes += tally->bytes;
+            double time = ticks_to_seconds(tally->time);
+            /* The calls after the last sample are like those before it. */
+            uint32_t after = tally->sampled ? tally->untimed - tally->skip : 0;
+            if (after && tally->count > after)
+                time *= (double)tally->count / (double)(tally->count - after);
+            total.time += time;
+        }
+        totals[call] = total;
+    }
+}
+
+int tally_threads(void)
+{
+    int count = 0;
+    for (struct thread *thread = threads; thread; thread = thread->next)
+        count++;
+    return count;
+}
+
+size_t tally_bytes(void)
+{
+    size_t bytes = 0;
+    for (struct thread *thread = threads; thread; thread = thread->next)
+        bytes += sizeof *thread + routes_bytes(&thread->routes);
+    return bytes;
+}
+
+const char *call_name(enum call call)
+{
+    static const char *const names[CALLS] = {
+#define NAME_OF(name) [CALL_##name] = "MPI_" #name,
+        FOR_EACH_CALL(NAME_OF)
+#undef NAME_OF
+    };
+    return names[call];
+}

@@ -1,0 +1,126 @@
+/* Counts and times of MPI calls, for each thread.
+ *
+ *     struct timing timing = call_begin(CALL_Send);
+ *     int code = PMPI_Send(...);
+ *     call_end(&timing);
+ *
+ * Two readings of the clock cost about 20 ns, which is much beside a message of 100 ns. So calls of
+ * one kind that come in a burst, more than 250,000 a second, are timed by random samples, one of about
+ * 64, until a sample shows a slower pace. All calls are counted. A call left untimed that waits for
+ * 10 ms or more is seen by a ticker. What a shorter pause at the end of a burst was, a call that
+ * waited or the program, cannot be told: it is shared out as the burst was; and there are no samples
+ * while such pauses make up more than 2% of the time. */
+#ifndef ASSAY_TALLY_H
+#define ASSAY_TALLY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calls.h"
+#include "routes.h"
+#include "ticker.h"
+#include "ticks.h"
+#include "witness.h"
+
+struct tally {
+    uint64_t count, timed;
+    uint64_t bytes;   /* that have to leave the rank; of receives and gets: posted */
+    int64_t time;     /* ticks, of the timed calls and those they stand for */
+    int64_t last_end; /* ticks, of the newest timed call */
+    uint32_t skip;    /* calls still to be left untimed */
+    uint32_t untimed; /* calls since the newest timed one, once skip is down */
+    uint32_t in_window;
+    int64_t window_began; /* ticks */
+    bool sampled;         /* in a burst */
+    int64_t sampled_began, sampled_time; /* ticks: since when, and `time` then */
+};
+
+struct thread {
+    struct tally tallies[CALLS];
+    struct routes routes;
+    enum call inside; /* CALLS: in the program */
+    int64_t entered;  /* ticks, of the call that it is inside; 0 where that is not timed */
+    uint32_t random;
+    int64_t unsure; /* ticks, of pauses at the end of bursts */
+    /* The datatype used last, and how many had been freed by then. */
+    MPI_Datatype last_type;
+    int64_t last_type_size;
+    unsigned types_freed;
+    struct thread *next;
+};
+
+struct timing {
+    struct thread *thread; /* NULL: nothing is recorded */
+    enum call call;
+    int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
+    uint32_t ticker;    /* at the begin of a call that is not timed */
+};
+
+/* All threads that called MPI, the newest first. */
+extern struct thread *threads;
+/* Only one has: then the order of its calls is the order of the rank's messages. */
+extern atomic_bool one_thread;
+
+/* The calling thread's; made at its first call. NULL while the witness is not active, and without
+ * memory. */
+struct thread *thread_join(void);
+extern _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
+
+void tally_timed(struct timing *timing);
+/* An untimed call during which the ticker ticked. */
+void tally_ticked(const struct timing *timing, uint32_t ticks_passed);
+
+static inline struct timing call_begin(enum call call)
+{
+    struct timing timing = { .thread = this_thread, .call = call };
+    if (!timing.thread && !(timing.thread = thread_join()))
+        return timing;
+    struct tally *tally = &timing.thread->tallies[call];
+    tally->count++;
+    if (tally->skip) {
+        tally->skip--;
+        timing.ticker = ticker_now();
+    } else {
+        timing.begin = ticks();
+    }
+    timing.thread->inside = call;
+    timing.thread->entered = timing.begin;
+    return timing;
+}
+
+/* For calls of which every one is timed, however often they come. */
+static inline struct timing call_begin_timed(enum call call)
+{
+    if (this_thread)
+        this_thread->tallies[call].in_window = 0;
+    return call_begin(call);
+}
+
+static inline void call_end(struct timing *timing)
+{
+    if (!timing->thread)
+        return;
+    if (timing->begin)
+        tally_timed(timing);
+    else if (ticker_now() != timing->ticker)
+        tally_ticked(timing, ticker_now() - timing->ticker);
+    timing->thread->inside = CALLS;
+}
+
+static inline void add_bytes(const struct timing *timing, int64_t bytes)
+{
+    timing->thread->tallies[timing->call].bytes += (uint64_t)bytes;
+}
+
+/* What all threads of the rank did. Times in seconds. */
+struct total {
+    uint64_t count, timed, bytes;
+    double time;
+};
+void tally_totals(struct total totals[CALLS]);
+int tally_threads(void);
+size_t tally_bytes(void);
+
+#endif

@@ -1,0 +1,303 @@
+#define _GNU_SOURCE 1
+
+#include "traffic.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <linux/tcp.h> /* not netinet/tcp.h: the struct tcp_info there ends before the bytes */
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "system.h"
+
+struct device {
+    char name[96];
+    const char *kind;
+    uint64_t sent, received;
+};
+
+struct devices {
+    struct device *list;
+    size_t count;
+};
+
+static struct devices at_start;
+
+static void add_device(struct devices *devices, const struct device *device)
+{
+    struct device *longer = realloc(devices->list, (devices->count + 1) * sizeof *longer);
+    if (!longer)
+        return;
+    longer[devices->count++] = *device;
+    devices->list = longer;
+}
+
+/* By its type, which /sys would tell too, but of another network namespace in some containers. */
+static const char *interface_kind(const char *name)
+{
+    struct ifreq request = { .ifr_flags = 0 };
+    memcpy(request.ifr_name, name, strnlen(name, sizeof request.ifr_name - 1));
+    int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool known = ioctl(any, SIOCGIFHWADDR, &request) == 0;
+    close(any);
+    if (!known)
+        return NULL;
+    switch (request.ifr_hwaddr.sa_family) {
+    case ARPHRD_LOOPBACK: return "loopback";
+    case ARPHRD_ETHER: return "ethernet";
+    case ARPHRD_INFINIBAND: return "ip-over-infiniband";
+    default: return NULL;
+    }
+}
+
+static void read_interfaces(struct devices *devices)
+{
+    char *text = system_text("/proc/self/net/dev"), *rest = text, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        struct device device;
+        /* Of 8 values for receiving and 8 for sending, the first are bytes. */
+        if (sscanf(line, " %15[^: ]: %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
+                   device.name, &device.received, &device.sent) == 3 &&
+            (device.kind = interface_kind(device.name)))
+            add_device(devices, &device);
+    }
+    free(text);
+}
+
+/* The unit of a port's counters. The InfiniBand specification says 4 bytes; the driver of Omni-Path
+ * passes on what its hardware counts, flits of 8 bytes (pma_get_ib_portcounters_ext in Linux'
+ * drivers/infiniband/hw/hfi1/mad.c). */
+static unsigned port_unit(const char *device)
+{
+    char *event = system_text("/sys/class/infiniband/%s/device/uevent", device);
+    bool omni_path = event && strstr(event, "DRIVER=hfi1\n");
+    free(event);
+    return omni_path ? 8 : 4;
+}
+
+/* The files of RoCE NICs count RDMA only, and the interface of the same NIC all else (mlx5; drivers
+ * that do not count have no such files). Of InfiniBand they count all, so IP over InfiniBand shows
+ * twice: here and as interface. */
+static void read_infiniband(struct devices *devices)
+{
+    glob_t paths = system_paths("/sys/class/infiniband/*/ports/*");
+    for (size_t i = 0; i < paths.gl_pathc; i++) {
+        const char *path = system_path(&paths, i);
+        struct device device = { .kind = "infiniband" };
+        char name[64];
+        if (sscanf(path, "/sys/class/infiniband/%63[^/]", name) == 1 &&
+            system_number(&device.sent, "%s/counters/port_xmit_data", path) &&
+            system_number(&device.received, "%s/counters/port_rcv_data", path)) {
+            snprintf(device.name, sizeof device.name, "%s:%d", name, system_path_number(path));
+            device.sent *= port_unit(name);
+            device.received *= port_unit(name);
+            add_device(devices, &device);
+        }
+    }
+    globfree(&paths);
+}
+
+/* The files hold "value@time" (docs/ABI/testing/sysfs-class-cxi in HPE's shs-cxi-driver). Which
+ * there are is in cassini-telemetry-sysfs-defs.h of its shs-cassini-headers, by name only: these
+ * two count, in 56 bits, the bytes of good frames at the network port, headers included. */
+static void read_cxi(struct devices *devices)
+{
+    glob_t paths = system_paths("/sys/class/cxi/*");
+    for (size_t i = 0; i < paths.gl_pathc; i++) {
+        const char *path = system_path(&paths, i);
+        struct device device = { .kind = "cxi" };
+        snprintf(device.name, sizeof device.name, "%s", strrchr(path, '/') + 1);
+        if (system_number(&device.sent, "%s/device/telemetry/hni_sts_tx_ok_octets", path) &&
+            system_number(&device.received, "%s/device/telemetry/hni_sts_rx_ok_octets", path))
+            add_device(devices, &device);
+    }
+    globfree(&paths);
+}
+
+static struct devices read_devices(void)
+{
+    struct devices devices = { .count = 0 };
+    read_interfaces(&devices);
+    read_infiniband(&devices);
+    read_cxi(&devices);
+    return devices;
+}
+
+void traffic_start(void)
+{
+    at_start = read_devices();
+}
+
+void traffic_write_devices(struct json *json)
+{
+    struct devices now = read_devices();
+    json_array(json, "devices");
+    for (size_t i = 0; i < now.count; i++) {
+        const struct device *device = &now.list[i];
+        for (size_t j = 0; j < at_start.count; j++) {
+            const struct device *before = &at_start.list[j];
+            if (strcmp(before->name, device->name) != 0 || device->sent < before->sent ||
+                device->received < before->received)
+                continue;
+            json_object(json, NULL);
+            json_string(json, "name", device->name);
+            json_string(json, "kind", device->kind);
+            json_integer(json, "sent", (long long)(device->sent - before->sent));
+            json_integer(json, "received", (long long)(device->received - before->received));
+            json_end(json);
+        }
+    }
+    json_end(json);
+    free(now.list);
+}
+
+/* One end of a connection. Addresses of IPv4 are kept as IPv6 writes them, "::ffff:1.2.3.4". */
+struct end {
+    struct in6_addr address;
+    int port;
+};
+
+static bool end_of(const struct sockaddr *address, struct end *end)
+{
+    if (address && address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+        *end = (struct end){ .address = v6->sin6_addr, .port = ntohs(v6->sin6_port) };
+        return true;
+    }
+    if (address && address->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+        *end = (struct end){ .port = ntohs(v4->sin_port) };
+        memset(&end->address.s6_addr[10], 0xff, 2);
+        memcpy(&end->address.s6_addr[12], &v4->sin_addr, 4);
+        return true;
+    }
+    return false;
+}
+
+static void write_end(struct json *json, const char *key, const struct end *end)
+{
+    char address[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + sizeof "[]:65535"];
+    bool v4 = IN6_IS_ADDR_V4MAPPED(&end->address);
+    const unsigned char *bytes = end->address.s6_addr;
+    inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? &bytes[12] : bytes, address, sizeof address);
+    snprintf(text, sizeof text, v4 ? "%s:%d" : "[%s]:%d", address, end->port);
+    json_string(json, key, text);
+}
+
+/* The interface that has the address; NULL if none here has. All of 127.0.0.0/8 is loopback's. */
+static const struct ifaddrs *interface_with(const struct ifaddrs *interfaces, const struct end *end)
+{
+    const unsigned char *bytes = end->address.s6_addr;
+    bool loopback = IN6_IS_ADDR_V4MAPPED(&end->address) && bytes[12] == 127;
+    for (const struct ifaddrs *at = interfaces; at; at = at->ifa_next) {
+        struct end own;
+        if (loopback ? at->ifa_flags & IFF_LOOPBACK
+                     : end_of(at->ifa_addr, &own) &&
+                           IN6_ARE_ADDR_EQUAL(&own.address, &end->address))
+            return at;
+    }
+    return NULL;
+}
+
+/* What the kernel sends to one of its own addresses goes through loopback, whichever interface has
+ * the address. */
+static const char *device_of(const struct ifaddrs *interfaces, const struct end *local,
+                             const struct end *remote)
+{
+    if (interface_with(interfaces, remote))
+        for (const struct ifaddrs *at = interfaces; at; at = at->ifa_next)
+            if (at->ifa_flags & IFF_LOOPBACK)
+                return at->ifa_name;
+    const struct ifaddrs *interface = interface_with(interfaces, local);
+    return interface ? interface->ifa_name : "";
+}
+
+/* As netinet/tcp.h has them, which cannot stand beside linux/tcp.h. */
+enum { CLOSE_WAIT = 8, LAST_ACK = 9, CLOSING = 11 };
+
+/* A connected TCP socket, and a kernel that counts its bytes (Linux 4.19). Multipath TCP would tell
+ * those of one path only. */
+static bool read_socket(int fd, struct end *local, struct end *remote, struct tcp_info *info)
+{
+    int protocol;
+    socklen_t size = sizeof protocol;
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_TCP)
+        return false;
+    struct sockaddr_storage here, there;
+    socklen_t here_size = sizeof here, there_size = sizeof there;
+    if (getsockname(fd, (struct sockaddr *)&here, &here_size) != 0 ||
+        getpeername(fd, (struct sockaddr *)&there, &there_size) != 0 ||
+        !end_of((struct sockaddr *)&here, local) || !end_of((struct sockaddr *)&there, remote))
+        return false;
+    size = sizeof *info;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &size) == 0 &&
+           size >= offsetof(struct tcp_info, tcpi_bytes_retrans) + sizeof info->tcpi_bytes_retrans;
+}
+
+static void write_socket(struct json *json, int fd, const struct ifaddrs *interfaces)
+{
+    struct end local, remote;
+    struct tcp_info info;
+    if (!read_socket(fd, &local, &remote, &info))
+        return;
+    /* Not tcpi_bytes_acked: that counts the SYN of the side that connected, and its FIN. What was
+     * received counts the peer's FIN, which it has sent in these states. */
+    bool fin = info.tcpi_state == CLOSE_WAIT || info.tcpi_state == LAST_ACK ||
+               info.tcpi_state == CLOSING;
+    json_object(json, NULL);
+    write_end(json, "local", &local);
+    write_end(json, "remote", &remote);
+    json_string(json, "device", device_of(interfaces, &local, &remote));
+    json_integer(json, "sent", (long long)(info.tcpi_bytes_sent - info.tcpi_bytes_retrans));
+    json_integer(json, "received", (long long)info.tcpi_bytes_received - fin);
+    json_end(json);
+}
+
+struct file {
+    ino_t inode;
+    int fd;
+};
+
+static int by_inode(const void *a, const void *b)
+{
+    ino_t x = ((const struct file *)a)->inode, y = ((const struct file *)b)->inode;
+    return (x > y) - (x < y);
+}
+
+void traffic_write_sockets(struct json *json)
+{
+    glob_t paths = system_paths("/proc/self/fd/*");
+    struct file *files = calloc(paths.gl_pathc + 1, sizeof *files);
+    size_t count = 0;
+    for (size_t i = 0; files && i < paths.gl_pathc; i++) {
+        int fd = system_path_number(paths.gl_pathv[i]);
+        struct stat about;
+        if (fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode))
+            files[count++] = (struct file){ .inode = about.st_ino, .fd = fd };
+    }
+    globfree(&paths);
+    struct ifaddrs *interfaces = NULL;
+    if (getifaddrs(&interfaces) != 0)
+        interfaces = NULL;
+    json_array(json, "sockets");
+    /* A socket with several file descriptors counts once. */
+    if (count > 0)
+        qsort(files, count, sizeof *files, by_inode);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || files[i].inode != files[i - 1].inode)
+            write_socket(json, files[i].fd, interfaces);
+    json_end(json);
+    if (interfaces)
+        freeifaddrs(interfaces);
+    free(files);
+}

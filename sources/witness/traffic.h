@@ -1,0 +1,24 @@
+/* What carried the bytes: the counters of the network devices, and the TCP sockets of the process.
+ *
+ * Devices count all their traffic, other jobs' too. Their kinds:
+ * loopback, ethernet, ip-over-infiniband: the interfaces that this process can see, i.e. those of
+ *   its network namespace. Tunnels and others that are no Ethernet are left out. Bytes that pass
+ *   through a bond or a bridge are counted by it and by the interface below.
+ * infiniband: a port of an RDMA device ("mlx5_0:1"): InfiniBand, Omni-Path, and RoCE.
+ * cxi: a Slingshot NIC, with its Ethernet traffic. */
+#ifndef ASSAY_WITNESS_TRAFFIC_H
+#define ASSAY_WITNESS_TRAFFIC_H
+
+#include "json.h"
+
+void traffic_start(void); /* end of MPI_Init, on the first rank of each host: reads the counters */
+
+/* Member sockets: the connected TCP sockets. `device` is the interface with the local address, but
+ * loopback when the remote address is this host's own as well; "" when no interface has it. */
+void traffic_write_sockets(struct json *json);
+
+/* Member devices: change since traffic_start. Devices that appeared or were reset since then are
+ * left out. */
+void traffic_write_devices(struct json *json);
+
+#endif

@@ -1,0 +1,37 @@
+/* The state of the witness in one rank.
+ *
+ * The library is preloaded into an MPI program. Its wrappers of MPI calls (wrap_*.c) count and time
+ * what the program does; MPI_Finalize gathers it at rank 0 (report.c), which writes one JSON file.
+ *
+ *   lifecycle.c       MPI_Init, MPI_Finalize, MPI_Abort, signals: when the witness starts and ends
+ *   bind.c            what the program's MPI offers
+ *   wrap_*.c          one wrapper for each MPI call, in families
+ *   fortran.c         the calls of Fortran programs go through the C wrappers
+ *   tally.c           counts and times of calls; ticker.c: a clock that costs next to nothing
+ *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; partners.c: who got messages
+ *   requests.c        what a request stands for until it completes
+ *   messages.c        log of messages and of calls that waited; instances.c: log of collectives
+ *   waits.c           who waited for whom, by what the other side logged; clocks.c: whose clock
+ *   placement.c       CPUs, memory, threads; traffic.c: sockets and devices
+ *   report.c          the JSON report; table.c: the table in the job's output */
+#ifndef ASSAY_WITNESS_H
+#define ASSAY_WITNESS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+struct witness {
+    bool active;        /* between MPI_Init and MPI_Finalize; otherwise wrappers only pass on */
+    bool profile;       /* time calls, and find out what they waited for */
+    bool matrix;        /* report the sizes of the messages of each pair of ranks */
+    int thread_level;   /* provided by MPI_Init */
+    int rank, ranks;
+    MPI_Comm comm;      /* MPI_COMM_WORLD's duplicate, for the witness's own messages */
+    MPI_Comm host_comm; /* its ranks on this host, in their order */
+    int host_rank;
+    char host[MPI_MAX_PROCESSOR_NAME];
+};
+
+extern struct witness witness;
+
+#endif

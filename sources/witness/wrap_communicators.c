@@ -1,0 +1,101 @@
+/* Calls that make and free communicators and datatypes, so that handles mean what they mean. */
+#include "wrap.h"
+
+/* Makes one communicator, of which all its ranks are in the call. */
+#define CREATES(name, arguments, ...)                            \
+    EXPORT int MPI_##name(__VA_ARGS__)                           \
+    {                                                            \
+        struct timing timing = call_begin(CALL_##name);          \
+        int code = PMPI_##name arguments;                        \
+        call_end(&timing);                                       \
+        if (code == MPI_SUCCESS && timing.thread)                \
+            communicator_created(*made);                         \
+        return code;                                             \
+    }
+
+CREATES(Comm_dup, (comm, made), MPI_Comm comm, MPI_Comm *made)
+CREATES(Comm_dup_with_info, (comm, info, made), MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+CREATES(Comm_split, (comm, colour, key, made), MPI_Comm comm, int colour, int key, MPI_Comm *made)
+CREATES(Comm_split_type, (comm, type, key, info, made), MPI_Comm comm, int type, int key,
+        MPI_Info info, MPI_Comm *made)
+CREATES(Comm_create, (comm, group, made), MPI_Comm comm, MPI_Group group, MPI_Comm *made)
+CREATES(Comm_create_group, (comm, group, tag, made), MPI_Comm comm, MPI_Group group, int tag,
+        MPI_Comm *made)
+CREATES(Cart_create, (comm, dimensions, extents, periods, reorder, made), MPI_Comm comm,
+        int dimensions, const int extents[], const int periods[], int reorder, MPI_Comm *made)
+CREATES(Cart_sub, (comm, remaining, made), MPI_Comm comm, const int remaining[], MPI_Comm *made)
+CREATES(Graph_create, (comm, nodes, index, edges, reorder, made), MPI_Comm comm, int nodes,
+        const int index[], const int edges[], int reorder, MPI_Comm *made)
+CREATES(Dist_graph_create,
+        (comm, count, sources, degrees, destinations, weights, info, reorder, made), MPI_Comm comm,
+        int count, const int sources[], const int degrees[], const int destinations[],
+        const int weights[], MPI_Info info, int reorder, MPI_Comm *made)
+CREATES(Dist_graph_create_adjacent,
+        (comm, in, sources, source_weights, out, destinations, weights, info, reorder, made),
+        MPI_Comm comm, int in, const int sources[], const int source_weights[], int out,
+        const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *made)
+CREATES(Intercomm_create, (comm, leader, peers, remote_leader, tag, made), MPI_Comm comm,
+        int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm *made)
+CREATES(Intercomm_merge, (comm, high, made), MPI_Comm comm, int high, MPI_Comm *made)
+
+#define FREES(name)                                              \
+    EXPORT int MPI_##name(MPI_Comm *comm)                        \
+    {                                                            \
+        struct timing timing = call_begin(CALL_##name);          \
+        if (timing.thread)                                       \
+            communicator_freed(*comm);                           \
+        int code = PMPI_##name(comm);                            \
+        call_end(&timing);                                       \
+        return code;                                             \
+    }
+
+FREES(Comm_free)
+FREES(Comm_disconnect)
+
+EXPORT int MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Info info,
+                          int root, MPI_Comm comm, MPI_Comm *made, int codes[])
+{
+    struct timing timing = call_begin(CALL_Comm_spawn);
+    communicators_reach_beyond();
+    int code = PMPI_Comm_spawn(command, arguments, most, info, root, comm, made, codes);
+    call_end(&timing);
+    return code;
+}
+
+EXPORT int MPI_Comm_spawn_multiple(int count, char *commands[], char **arguments[],
+                                   const int most[], const MPI_Info info[], int root,
+                                   MPI_Comm comm, MPI_Comm *made, int codes[])
+{
+    struct timing timing = call_begin(CALL_Comm_spawn_multiple);
+    communicators_reach_beyond();
+    int code = PMPI_Comm_spawn_multiple(count, commands, arguments, most, info, root, comm, made,
+                                        codes);
+    call_end(&timing);
+    return code;
+}
+
+EXPORT int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm,
+                           MPI_Comm *made)
+{
+    communicators_reach_beyond();
+    return PMPI_Comm_accept(port, info, root, comm, made);
+}
+
+EXPORT int MPI_Comm_connect(const char *port, MPI_Info info, int root, MPI_Comm comm,
+                            MPI_Comm *made)
+{
+    communicators_reach_beyond();
+    return PMPI_Comm_connect(port, info, root, comm, made);
+}
+
+EXPORT int MPI_Comm_join(int socket, MPI_Comm *made)
+{
+    communicators_reach_beyond();
+    return PMPI_Comm_join(socket, made);
+}
+
+EXPORT int MPI_Type_free(MPI_Datatype *type)
+{
+    atomic_fetch_add(&types_freed, 1);
+    return PMPI_Type_free(type);
+}

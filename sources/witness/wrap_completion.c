@@ -1,0 +1,196 @@
+/* Calls that complete requests: what they waited for is told by the requests they completed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "wrap.h"
+
+/* Room for the handles of a call, which MPI replaces by MPI_REQUEST_NULL as they complete, for its
+ * statuses where the program ignores them, and for the messages it completed. */
+enum { FEW = 32 };
+
+struct batch {
+    int count; /* 0: nothing is noted */
+    MPI_Request *handles, few_handles[FEW];
+    MPI_Status *statuses, few_statuses[FEW];
+    uint64_t *serials, few_serials[FEW];
+};
+
+static void batch_free(struct batch *batch)
+{
+    if (batch->count > FEW) {
+        free(batch->handles);
+        free(batch->statuses);
+        free(batch->serials);
+    }
+}
+
+static bool batch_allocate(struct batch *batch)
+{
+    size_t count = (size_t)batch->count;
+    batch->handles = malloc(count * sizeof *batch->handles);
+    batch->statuses = malloc(count * sizeof *batch->statuses);
+    batch->serials = malloc(count * sizeof *batch->serials);
+    return batch->handles && batch->statuses && batch->serials;
+}
+
+/* False where no request is known, and where there is no memory. */
+static bool batch_begin(struct batch *batch, const struct timing *timing, int count,
+                        const MPI_Request *requests)
+{
+    batch->count = timing->thread && count > 0 && requests_pending() ? count : 0;
+    batch->handles = batch->few_handles;
+    batch->statuses = batch->few_statuses;
+    batch->serials = batch->few_serials;
+    if (batch->count > FEW && !batch_allocate(batch)) {
+        batch_free(batch);
+        batch->count = 0;
+    }
+    if (batch->count)
+        memcpy(batch->handles, requests, (size_t)count * sizeof *requests);
+    return batch->count > 0;
+}
+
+/* What a request that has completed stood for: a serial, or NO_MESSAGE. */
+static uint64_t completed(const struct timing *timing, MPI_Request handle, const MPI_Status *status)
+{
+    struct request request;
+    if (!request_complete(handle, &request))
+        return NO_MESSAGE;
+    if (request.side == RECEIVER && !is_exact(request.rank, request.tag))
+        request.serial = record_receive_in(timing, request.communicator, status->MPI_SOURCE,
+                                           status->MPI_TAG, request.posted);
+    if (!request.persistent)
+        communicator_release(request.communicator);
+    return request.serial;
+}
+
+/* `indices`: of the requests that completed, NULL for all; statuses are in their order. */
+static void batch_end(struct batch *batch, const struct timing *timing, int done,
+                      const int *indices, const MPI_Status *statuses, bool blocked)
+{
+    if (!batch->count)
+        return;
+    int found = 0;
+    for (int i = 0; i < done; i++) {
+        MPI_Request handle = batch->handles[indices ? indices[i] : i];
+        uint64_t serial = completed(timing, handle, &statuses[i]);
+        if (serial)
+            batch->serials[found++] = serial;
+    }
+    if (blocked && found)
+        record_wait(timing, batch->serials, found);
+    batch_free(batch);
+}
+
+EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Wait);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, 1, request) && status == MPI_STATUS_IGNORE)
+        status = batch.statuses;
+    int code = PMPI_Wait(request, status);
+    call_end(&timing);
+    batch_end(&batch, &timing, code == MPI_SUCCESS, NULL, status, true);
+    return code;
+}
+
+EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    struct timing timing = call_begin(CALL_Waitall);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, count, requests) && statuses == MPI_STATUSES_IGNORE)
+        statuses = batch.statuses;
+    int code = PMPI_Waitall(count, requests, statuses);
+    call_end(&timing);
+    batch_end(&batch, &timing, code == MPI_SUCCESS ? count : 0, NULL, statuses, true);
+    return code;
+}
+
+EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Waitany);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, count, requests) && status == MPI_STATUS_IGNORE)
+        status = batch.statuses;
+    int code = PMPI_Waitany(count, requests, index, status);
+    call_end(&timing);
+    bool done = code == MPI_SUCCESS && *index != MPI_UNDEFINED;
+    batch_end(&batch, &timing, done, index, status, true);
+    return code;
+}
+
+EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[],
+                        MPI_Status statuses[])
+{
+    struct timing timing = call_begin(CALL_Waitsome);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, count, requests) && statuses == MPI_STATUSES_IGNORE)
+        statuses = batch.statuses;
+    int code = PMPI_Waitsome(count, requests, done, indices, statuses);
+    call_end(&timing);
+    bool some = code == MPI_SUCCESS && *done != MPI_UNDEFINED;
+    batch_end(&batch, &timing, some ? *done : 0, indices, statuses, true);
+    return code;
+}
+
+EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Test);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, 1, request) && status == MPI_STATUS_IGNORE)
+        status = batch.statuses;
+    int code = PMPI_Test(request, flag, status);
+    call_end(&timing);
+    batch_end(&batch, &timing, code == MPI_SUCCESS && *flag, NULL, status, false);
+    return code;
+}
+
+EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    struct timing timing = call_begin(CALL_Testall);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, count, requests) && statuses == MPI_STATUSES_IGNORE)
+        statuses = batch.statuses;
+    int code = PMPI_Testall(count, requests, flag, statuses);
+    call_end(&timing);
+    bool done = code == MPI_SUCCESS && *flag;
+    batch_end(&batch, &timing, done ? count : 0, NULL, statuses, false);
+    return code;
+}
+
+EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
+                       MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Testany);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, count, requests) && status == MPI_STATUS_IGNORE)
+        status = batch.statuses;
+    int code = PMPI_Testany(count, requests, index, flag, status);
+    call_end(&timing);
+    bool done = code == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
+    batch_end(&batch, &timing, done, index, status, false);
+    return code;
+}
+
+EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[],
+                        MPI_Status statuses[])
+{
+    struct timing timing = call_begin(CALL_Testsome);
+    struct batch batch;
+    if (batch_begin(&batch, &timing, count, requests) && statuses == MPI_STATUSES_IGNORE)
+        statuses = batch.statuses;
+    int code = PMPI_Testsome(count, requests, done, indices, statuses);
+    call_end(&timing);
+    bool some = code == MPI_SUCCESS && *done != MPI_UNDEFINED;
+    batch_end(&batch, &timing, some ? *done : 0, indices, statuses, false);
+    return code;
+}
+
+EXPORT int MPI_Request_free(MPI_Request *request)
+{
+    MPI_Request handle = *request;
+    int code = PMPI_Request_free(request);
+    if (code == MPI_SUCCESS && witness.active)
+        request_forget(handle);
+    return code;
+}

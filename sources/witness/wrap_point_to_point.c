@@ -1,0 +1,349 @@
+/* Sends, receives and probes; requests are completed in wrap_completion.c. */
+#include "wrap.h"
+
+#define SEND(name, suffix, count_t)                                                               \
+    EXPORT int MPI_##name##suffix(const void *buffer, count_t count, MPI_Datatype type, int dest, \
+                                  int tag, MPI_Comm comm)                                         \
+    {                                                                                             \
+        struct timing timing = call_begin(CALL_##name);                                           \
+        int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm);                     \
+        call_end(&timing);                                                                        \
+        if (code == MPI_SUCCESS) {                                                                \
+            int64_t bytes = bytes_of(&timing, count, type);                                       \
+            uint64_t serial = record_send(&timing, comm, dest, tag, bytes);                       \
+            if (serial)                                                                           \
+                record_wait(&timing, &serial, 1);                                                 \
+        }                                                                                         \
+        return code;                                                                              \
+    }
+#define SENDS(name) SEND(name, , int) LARGE(SEND(name, _c, MPI_Count))
+
+SENDS(Send)
+SENDS(Bsend)
+SENDS(Ssend)
+SENDS(Rsend)
+
+/* A request is only followed where the call that made it was timed. */
+static void remember_send(MPI_Request request, uint64_t serial)
+{
+    if (serial)
+        request_remember(request, &(struct request){ .side = SENDER, .serial = serial });
+}
+
+#define ISEND(name, suffix, count_t)                                                              \
+    EXPORT int MPI_##name##suffix(const void *buffer, count_t count, MPI_Datatype type, int dest, \
+                                  int tag, MPI_Comm comm, MPI_Request *request)                   \
+    {                                                                                             \
+        struct timing timing = call_begin(CALL_##name);                                           \
+        int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm, request);            \
+        call_end(&timing);                                                                        \
+        if (code == MPI_SUCCESS) {                                                                \
+            int64_t bytes = bytes_of(&timing, count, type);                                       \
+            remember_send(*request, record_send(&timing, comm, dest, tag, bytes));                \
+        }                                                                                         \
+        return code;                                                                              \
+    }
+#define ISENDS(name) ISEND(name, , int) LARGE(ISEND(name, _c, MPI_Count))
+
+ISENDS(Isend)
+ISENDS(Ibsend)
+ISENDS(Issend)
+ISENDS(Irsend)
+
+static void count_posted(const struct timing *timing, int rank, int64_t bytes)
+{
+    if (timing->thread && rank != MPI_PROC_NULL)
+        add_bytes(timing, bytes);
+}
+
+/* After a blocking receive whose source or tag had been open. */
+static uint64_t record_arrival(const struct timing *timing, MPI_Comm comm, const MPI_Status *status)
+{
+    return record_receive(timing, comm, status->MPI_SOURCE, status->MPI_TAG, timing->begin);
+}
+
+#define RECV(suffix, count_t)                                                                  \
+    EXPORT int MPI_Recv##suffix(void *buffer, count_t count, MPI_Datatype type, int source,    \
+                                int tag, MPI_Comm comm, MPI_Status *status)                    \
+    {                                                                                          \
+        struct timing timing = call_begin(CALL_Recv);                                          \
+        bool exact = is_exact(source, tag);                                                    \
+        uint64_t serial = NO_MESSAGE;                                                          \
+        MPI_Status own;                                                                        \
+        /* While it waits for the message it has the time for this. */                         \
+        if (exact)                                                                             \
+            serial = record_receive(&timing, comm, source, tag, timing.begin);                 \
+        else if (status == MPI_STATUS_IGNORE)                                                  \
+            status = &own;                                                                     \
+        int code = PMPI_Recv##suffix(buffer, count, type, source, tag, comm, status);          \
+        call_end(&timing);                                                                     \
+        if (code == MPI_SUCCESS) {                                                             \
+            count_posted(&timing, source, bytes_of(&timing, count, type));                     \
+            if (!exact)                                                                        \
+                serial = record_arrival(&timing, comm, status);                                \
+            if (serial)                                                                        \
+                record_wait(&timing, &serial, 1);                                              \
+        }                                                                                      \
+        return code;                                                                           \
+    }
+
+RECV(, int)
+LARGE(RECV(_c, MPI_Count))
+
+static void remember_receive(const struct timing *timing, MPI_Comm comm, int source, int tag,
+                             MPI_Request request)
+{
+    if (!timing->thread || source == MPI_PROC_NULL)
+        return;
+    struct request entry = { .side = RECEIVER, .rank = source, .tag = tag,
+                             .posted = timing->begin };
+    if (is_exact(source, tag))
+        entry.serial = record_receive(timing, comm, source, tag, timing->begin);
+    else
+        entry.communicator = routes_communicator(&timing->thread->routes, comm);
+    if (entry.serial || !is_exact(source, tag))
+        request_remember(request, &entry);
+}
+
+#define IRECV(suffix, count_t)                                                               \
+    EXPORT int MPI_Irecv##suffix(void *buffer, count_t count, MPI_Datatype type, int source, \
+                                 int tag, MPI_Comm comm, MPI_Request *request)               \
+    {                                                                                        \
+        struct timing timing = call_begin(CALL_Irecv);                                       \
+        int code = PMPI_Irecv##suffix(buffer, count, type, source, tag, comm, request);      \
+        call_end(&timing);                                                                   \
+        if (code == MPI_SUCCESS) {                                                           \
+            count_posted(&timing, source, bytes_of(&timing, count, type));                   \
+            remember_receive(&timing, comm, source, tag, *request);                          \
+        }                                                                                    \
+        return code;                                                                         \
+    }
+
+IRECV(, int)
+LARGE(IRECV(_c, MPI_Count))
+
+/* Both messages of a call that sends and receives; `status` is never MPI_STATUS_IGNORE. */
+static void record_exchange(const struct timing *timing, MPI_Comm comm, int dest, int send_tag,
+                            int64_t sent, int source, const MPI_Status *status)
+{
+    uint64_t serials[2] = { record_send(timing, comm, dest, send_tag, sent), NO_MESSAGE };
+    if (source != MPI_PROC_NULL)
+        serials[1] = record_arrival(timing, comm, status);
+    if (serials[0] || serials[1])
+        record_wait(timing, serials, 2);
+}
+
+#define SENDRECV(suffix, count_t)                                                                 \
+    EXPORT int MPI_Sendrecv##suffix(const void *send, count_t send_count, MPI_Datatype send_type, \
+                                    int dest, int send_tag, void *receive, count_t count,         \
+                                    MPI_Datatype type, int source, int tag, MPI_Comm comm,        \
+                                    MPI_Status *status)                                           \
+    {                                                                                             \
+        struct timing timing = call_begin(CALL_Sendrecv);                                         \
+        MPI_Status own;                                                                           \
+        if (status == MPI_STATUS_IGNORE)                                                          \
+            status = &own;                                                                        \
+        int code = PMPI_Sendrecv##suffix(send, send_count, send_type, dest, send_tag, receive,    \
+                                         count, type, source, tag, comm, status);                 \
+        call_end(&timing);                                                                        \
+        if (code == MPI_SUCCESS)                                                                  \
+            record_exchange(&timing, comm, dest, send_tag,                                        \
+                            bytes_of(&timing, send_count, send_type), source, status);            \
+        return code;                                                                              \
+    }
+
+SENDRECV(, int)
+LARGE(SENDRECV(_c, MPI_Count))
+
+#define SENDRECV_REPLACE(suffix, count_t)                                                        \
+    EXPORT int MPI_Sendrecv_replace##suffix(void *buffer, count_t count, MPI_Datatype type,      \
+                                            int dest, int send_tag, int source, int tag,         \
+                                            MPI_Comm comm, MPI_Status *status)                   \
+    {                                                                                            \
+        struct timing timing = call_begin(CALL_Sendrecv_replace);                                \
+        MPI_Status own;                                                                          \
+        if (status == MPI_STATUS_IGNORE)                                                         \
+            status = &own;                                                                       \
+        int code = PMPI_Sendrecv_replace##suffix(buffer, count, type, dest, send_tag, source,    \
+                                                 tag, comm, status);                             \
+        call_end(&timing);                                                                       \
+        if (code == MPI_SUCCESS)                                                                 \
+            record_exchange(&timing, comm, dest, send_tag, bytes_of(&timing, count, type),       \
+                            source, status);                                                     \
+        return code;                                                                             \
+    }
+
+SENDRECV_REPLACE(, int)
+LARGE(SENDRECV_REPLACE(_c, MPI_Count))
+
+EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Probe);
+    MPI_Status own;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int code = PMPI_Probe(source, tag, comm, status);
+    call_end(&timing);
+    uint64_t serial = NO_MESSAGE;
+    if (code == MPI_SUCCESS)
+        serial = record_probe(&timing, comm, status->MPI_SOURCE, status->MPI_TAG);
+    if (serial)
+        record_wait(&timing, &serial, 1);
+    return code;
+}
+
+EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Iprobe);
+    int code = PMPI_Iprobe(source, tag, comm, flag, status);
+    call_end(&timing);
+    return code;
+}
+
+/* A matched probe takes the message out of the channel: its receive is the probe. */
+EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
+                      MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Mprobe);
+    MPI_Status own;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int code = PMPI_Mprobe(source, tag, comm, message, status);
+    call_end(&timing);
+    uint64_t serial = NO_MESSAGE;
+    if (code == MPI_SUCCESS)
+        serial = record_arrival(&timing, comm, status);
+    if (serial)
+        record_wait(&timing, &serial, 1);
+    return code;
+}
+
+EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                       MPI_Status *status)
+{
+    struct timing timing = call_begin(CALL_Improbe);
+    MPI_Status own;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    int code = PMPI_Improbe(source, tag, comm, flag, message, status);
+    call_end(&timing);
+    if (code == MPI_SUCCESS && *flag)
+        record_arrival(&timing, comm, status);
+    return code;
+}
+
+/* Known to be nobody, or any rank. */
+static int source_of(MPI_Message message)
+{
+    return message == MPI_MESSAGE_NO_PROC ? MPI_PROC_NULL : MPI_ANY_SOURCE;
+}
+
+#define MRECV(suffix, count_t)                                                              \
+    EXPORT int MPI_Mrecv##suffix(void *buffer, count_t count, MPI_Datatype type,            \
+                                 MPI_Message *message, MPI_Status *status)                  \
+    {                                                                                       \
+        struct timing timing = call_begin(CALL_Mrecv);                                      \
+        int source = source_of(*message);                                                   \
+        int code = PMPI_Mrecv##suffix(buffer, count, type, message, status);                \
+        call_end(&timing);                                                                  \
+        count_posted(&timing, source, bytes_of(&timing, count, type));                      \
+        return code;                                                                        \
+    }
+
+MRECV(, int)
+LARGE(MRECV(_c, MPI_Count))
+
+#define IMRECV(suffix, count_t)                                                             \
+    EXPORT int MPI_Imrecv##suffix(void *buffer, count_t count, MPI_Datatype type,           \
+                                  MPI_Message *message, MPI_Request *request)               \
+    {                                                                                       \
+        struct timing timing = call_begin(CALL_Imrecv);                                     \
+        int source = source_of(*message);                                                   \
+        int code = PMPI_Imrecv##suffix(buffer, count, type, message, request);              \
+        call_end(&timing);                                                                  \
+        count_posted(&timing, source, bytes_of(&timing, count, type));                      \
+        return code;                                                                        \
+    }
+
+IMRECV(, int)
+LARGE(IMRECV(_c, MPI_Count))
+
+/* Persistent requests count their messages when they are started. */
+static void remember_persistent(enum side side, MPI_Comm comm, int rank, int tag, int64_t count,
+                                MPI_Datatype type, MPI_Request request)
+{
+    MPI_Count size = 0;
+    if (!witness.active || rank == MPI_PROC_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
+        return;
+    request_remember(request, &(struct request){ .side = side, .persistent = true,
+                                                 .communicator = communicator_of(comm),
+                                                 .rank = rank, .tag = tag,
+                                                 .bytes = count * size });
+}
+
+#define SEND_INIT(name, suffix, count_t)                                                          \
+    EXPORT int MPI_##name##suffix(const void *buffer, count_t count, MPI_Datatype type, int dest, \
+                                  int tag, MPI_Comm comm, MPI_Request *request)                   \
+    {                                                                                             \
+        int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm, request);            \
+        if (code == MPI_SUCCESS)                                                                  \
+            remember_persistent(SENDER, comm, dest, tag, count, type, *request);                  \
+        return code;                                                                              \
+    }
+#define SENDS_INIT(name) SEND_INIT(name, , int) LARGE(SEND_INIT(name, _c, MPI_Count))
+
+SENDS_INIT(Send_init)
+SENDS_INIT(Bsend_init)
+SENDS_INIT(Ssend_init)
+SENDS_INIT(Rsend_init)
+
+#define RECV_INIT(suffix, count_t)                                                               \
+    EXPORT int MPI_Recv_init##suffix(void *buffer, count_t count, MPI_Datatype type, int source, \
+                                     int tag, MPI_Comm comm, MPI_Request *request)               \
+    {                                                                                            \
+        int code = PMPI_Recv_init##suffix(buffer, count, type, source, tag, comm, request);      \
+        if (code == MPI_SUCCESS)                                                                 \
+            remember_persistent(RECEIVER, comm, source, tag, count, type, *request);             \
+        return code;                                                                             \
+    }
+
+RECV_INIT(, int)
+LARGE(RECV_INIT(_c, MPI_Count))
+
+static void record_start(const struct timing *timing, MPI_Request handle)
+{
+    struct request request;
+    if (!timing->thread || !request_find(handle, &request) || !request.persistent)
+        return;
+    request.posted = timing->begin;
+    if (request.side == SENDER) {
+        request.serial = record_send_in(timing, request.communicator, request.rank, request.tag,
+                                        request.bytes);
+    } else {
+        add_bytes(timing, request.bytes);
+        if (is_exact(request.rank, request.tag))
+            request.serial = record_receive_in(timing, request.communicator, request.rank,
+                                               request.tag, timing->begin);
+    }
+    request_remember(handle, &request);
+}
+
+EXPORT int MPI_Start(MPI_Request *request)
+{
+    struct timing timing = call_begin(CALL_Start);
+    int code = PMPI_Start(request);
+    call_end(&timing);
+    if (code == MPI_SUCCESS)
+        record_start(&timing, *request);
+    return code;
+}
+
+EXPORT int MPI_Startall(int count, MPI_Request requests[])
+{
+    struct timing timing = call_begin(CALL_Startall);
+    int code = PMPI_Startall(count, requests);
+    call_end(&timing);
+    for (int i = 0; code == MPI_SUCCESS && i < count; i++)
+        record_start(&timing, requests[i]);
+    return code;
+}

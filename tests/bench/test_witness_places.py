@@ -1,0 +1,492 @@
+"""What the witness says of CPUs, threads, cgroups, devices and sockets.
+
+The program ``tests/witness/places.c`` does what its arguments say and reports. This machine's own
+/proc and /sys are read here a second time; hardware and limits that it has not are in small trees.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import SOURCES
+
+PROGRAM = Path(__file__).parents[1] / 'witness' / 'places.c'
+WITNESS = SOURCES / 'witness'
+CPUS = sorted(os.sched_getaffinity(0))
+SKIPPED = 77
+
+
+@pytest.fixture(scope='module')
+def program(tmp_path_factory):
+    """The program, with sanitizers and without MPI."""
+    binary = tmp_path_factory.mktemp('places') / 'places'
+    command = ['cc', '-std=c11', '-O1', '-g', '-Wall', '-Wextra', '-Werror', '-D_GNU_SOURCE']
+    command += ['-fsanitize=address,undefined', '-fno-sanitize-recover=undefined']
+    command += ['-DASSAY_SYSTEM_ROOT=getenv("TREE")']
+    command += ['-Wl,--wrap=getsockopt,--wrap=getifaddrs']
+    command += ['-iquote', SOURCES / 'common', '-iquote', WITNESS, PROGRAM]
+    command += [WITNESS / f'{name}.c' for name in ('system', 'cgroup', 'placement', 'traffic')]
+    command += [SOURCES / 'common' / 'json.c', '-lm', '-pthread', '-o', binary]
+    subprocess.run(command, check=True)
+    return binary
+
+
+@pytest.fixture
+def places(program):
+    """Runs the program and returns its report; `look` is called with its pid while it waits."""
+
+    def run(*actions, cpus=CPUS, look=None):
+        with subprocess.Popen(
+            [program, *actions],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+        ) as process:
+            line = process.stdout.readline()
+            if line and look:
+                look(process.pid)
+            process.stdin.close()
+            errors = process.stderr.read().decode()
+        if process.returncode == SKIPPED:
+            pytest.skip(errors)
+        assert process.returncode == 0, errors
+        report = json.loads(line)
+        assert report['process']['pid'] == process.pid
+        return report
+
+    return run
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Makes a folder that has these files, by path, with their lines; '' is an empty file."""
+
+    def make(files, name='tree'):
+        for path, text in files.items():
+            file = tmp_path / name / path.lstrip('/')
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text('' if text == '' else f'{text}\n')
+        return tmp_path / name
+
+    return make
+
+
+def members(text):
+    """The numbers of a Linux list, '0-3,8'."""
+    numbers = set()
+    for part in filter(None, text.strip().split(',')):
+        first, _, last = part.partition('-')
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
+
+
+def read_members(path):
+    return members(Path(path).read_text())
+
+
+def cores_of(cpus):
+    topology = '/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list'
+    return {min(read_members(topology.format(cpu))) for cpu in cpus}
+
+
+# Processes and threads of this machine
+
+
+@pytest.mark.parametrize('cpus', [{CPUS[0]}, {CPUS[-1]}, set(CPUS)])
+def test_a_process_shows_its_affinity(places, cpus):
+    process = places(cpus=cpus)['process']
+    assert members(process['cpus']) == cpus
+    assert members(process['cores']) == cores_of(cpus)
+    folder = Path('/sys/devices/system')
+    packages = {
+        int((folder / f'cpu/cpu{cpu}/topology/physical_package_id').read_text()) for cpu in cpus
+    }
+    assert members(process['packages']) == {max(package, 0) for package in packages}
+    nodes = {
+        int(node.parent.name.removeprefix('node'))
+        for node in folder.glob('node/node*/cpulist')
+        if read_members(node) & cpus
+    }
+    assert members(process['numa']) == (nodes or {0})
+    assert process['last_cpu'] in cpus
+    assert process['threads'][0]['last_cpu'] in cpus
+
+
+def test_threads_show_their_place_work_and_origin(places):
+    seen = {}
+
+    def look(pid):
+        for task in Path(f'/proc/{pid}/task').iterdir():
+            status = dict(
+                line.split(':\t', 1) for line in (task / 'status').read_text().splitlines()
+            )
+            stat = (task / 'stat').read_text().rpartition(') ')[2].split()
+            busy = int((task / 'schedstat').read_text().split()[0]) / 1e9
+            seen[int(task.name)] = status['Cpus_allowed_list'], int(stat[36]), busy
+
+    first, last = str(CPUS[0]), str(CPUS[-1])
+    threads = places(
+        *('spawn', 'early', first, '0', 'before', 'spawn', 'of) (mpi', last, '0', 'after'),
+        *('spawn', 'late', first, '200'),
+        look=look,
+    )['process']['threads']
+    told = {thread['name']: thread for thread in threads}
+    assert {name: thread['origin'] for name, thread in told.items()} == {
+        'places': 'main',
+        'early': 'program',
+        'of) (mpi': 'mpi',
+        'late': 'program',
+    }
+    assert {thread['tid'] for thread in threads} == set(seen)
+    for name, cpu in (('early', first), ('of) (mpi', last), ('late', first)):
+        allowed, last_cpu, busy = seen[told[name]['tid']]
+        assert told[name]['cpus'] == allowed == cpu
+        assert members(told[name]['cores']) == cores_of([int(cpu)])
+        assert told[name]['last_cpu'] == last_cpu == int(cpu)
+        # It slept since, but may have been about to when the report was written.
+        assert 0 < told[name]['busy'] <= busy < told[name]['busy'] + 0.02
+    assert 0.2 <= told['late']['busy'] < 0.3
+    assert told['early']['busy'] < 0.1
+
+
+def test_a_name_cut_within_a_character_is_text(places):
+    assert places('name', b'caf\xc3')['process']['threads'][0]['name'] == 'caf?'
+
+
+def test_memory_policy(places):
+    assert places()['process']['memory'] == {'policy': 'default', 'nodes': ''}
+    assert places('interleave')['process']['memory'] == {'policy': 'interleave', 'nodes': '0'}
+
+
+def test_the_host_shows_its_cpus(places):
+    host = places()['host']
+    online = read_members('/sys/devices/system/cpu/online')
+    assert members(host['cpus']) == online
+    assert set(CPUS) <= members(host['allowed']) <= online
+    assert members(host['cores']) == cores_of(members(host['allowed']))
+    assert set().union(*(members(node['cpus']) for node in host['numa'])) == online
+
+
+# Machines and cgroups unlike this one
+
+CPU = '/sys/devices/system/cpu'
+NODE = '/sys/devices/system/node'
+TWO_SOCKETS = {
+    f'{CPU}/online': '0-7,64,1030',
+    **{f'{CPU}/cpu{n}/topology/thread_siblings_list': f'{n % 4},{n % 4 + 4}' for n in range(8)},
+    **{f'{CPU}/cpu{n}/topology/physical_package_id': f'{n % 2}' for n in range(8)},
+    f'{CPU}/cpu1030/topology/thread_siblings_list': '1030',
+    f'{CPU}/cpu1030/topology/physical_package_id': '-1',
+    f'{NODE}/has_cpu': '0,2',
+    f'{NODE}/node0/cpulist': '0,2,4,6',
+    f'{NODE}/node1/cpulist': '',
+    f'{NODE}/node2/cpulist': '1,3,5,7,64,1030',
+}
+V1_CPUSET = {
+    '/proc/self/cgroup': '3:cpuset:/job',
+    '/proc/self/mountinfo': '9 8 0:7 / /cg/cpuset rw - cgroup cgroup rw,cpuset',
+}
+V2 = {
+    '/proc/self/cgroup': '0::/job/step',
+    '/proc/self/mountinfo': '9 8 0:7 / /cg rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate',
+}
+
+
+@pytest.mark.skipif(not {0, 1} <= set(CPUS), reason='needs CPUs 0 and 1')
+def test_two_sockets_with_smt(places, tree):
+    report = places('tree', tree(TWO_SOCKETS), cpus={0, 1})
+    process, host = report['process'], report['host']
+    assert process['cpus'] == process['cores'] == process['packages'] == '0-1'
+    assert process['numa'] == '0,2'
+    assert host['cpus'] == host['allowed'] == '0-7,64,1030'
+    assert host['cores'] == '0-3,64,1030'
+    assert host['numa'] == [{'id': 0, 'cpus': '0,2,4,6'}, {'id': 2, 'cpus': '1,3,5,7,64,1030'}]
+
+
+def test_a_machine_that_tells_nothing(places, tree):
+    report = places('tree', tree({'/proc/self/cgroup': ''}), cpus=CPUS)
+    process, host = report['process'], report['host']
+    assert members(process['cores']) == set(CPUS)
+    assert process['numa'] == process['packages'] == '0'
+    assert process['last_cpu'] == -1
+    assert process['cpu_limit'] is None
+    assert host['numa'] == [{'id': 0, 'cpus': host['cpus']}]
+    assert process['threads'] == process['sockets'] == host['devices'] == []
+
+
+def test_a_kernel_without_schedstat(places, tree):
+    fields = ['S', *(str(100 * n) for n in range(4, 39)), '7', '4000']
+    files = {
+        '/proc/self/task/4242/stat': f'4242 (a) b) {" ".join(fields)}',
+        '/proc/self/task/4242/schedstat': '0 0 0',
+        '/proc/self/task/4242/comm': 'a) b',
+        '/proc/self/task/4243/comm': 'ended while it was looked at',
+    }
+    (thread,) = places('tree', tree(files))['process']['threads']
+    assert thread['name'] == 'a) b'
+    assert thread['last_cpu'] == 7
+    assert thread['busy'] == (1400 + 1500) / os.sysconf('SC_CLK_TCK')
+
+
+@pytest.mark.parametrize(
+    ('files', 'allowed'),
+    [
+        ({**V1_CPUSET, '/cg/cpuset/job/cpuset.effective_cpus': '1-2,99,1030'}, '1-2,1030'),
+        ({**V1_CPUSET, '/cg/cpuset/job/cpuset.cpus': '4-6'}, '4-6'),
+        ({**V1_CPUSET, '/cg/cpuset/cpuset.effective_cpus': '3'}, '0-7,64,1030'),
+        ({**V2, '/cg/job/step/cpuset.cpus.effective': '3-5'}, '3-5'),
+        ({**V2, '/cg/job/cpuset.cpus.effective': '2', '/cg/cpuset.cpus.effective': '0'}, '2'),
+        (V2, '0-7,64,1030'),
+    ],
+)
+def test_cpusets(places, tree, files, allowed):
+    host = places('tree', tree({**TWO_SOCKETS, **files}))['host']
+    assert host['allowed'] == allowed
+    assert host['cpus'] == '0-7,64,1030'
+
+
+def v1_cpu(*mounts):
+    return {
+        '/proc/self/cgroup': '5:cpuset:/\n4:cpuacct,cpu:/job/step\n1:name=systemd:/x\n0::/job',
+        '/proc/self/mountinfo': '\n'.join(
+            (
+                '1 0 0:1 / /cg rw - tmpfs tmpfs rw',
+                '2 1 0:2 / /s rw - cgroup cgroup rw,cpuset',
+                *mounts,
+            )
+        ),
+    }
+
+
+V1_CPU = '9 8 0:7 / /cg/cpu rw - cgroup cgroup rw,cpuacct,cpu'
+V1_STEP = {'/cg/cpu/job/step/cpu.cfs_quota_us': '-1', '/cg/cpu/job/step/cpu.cfs_period_us': '100'}
+V1_JOB = {'/cg/cpu/job/cpu.cfs_quota_us': '250', '/cg/cpu/job/cpu.cfs_period_us': '100'}
+
+
+@pytest.mark.parametrize(
+    ('files', 'limit'),
+    [
+        ({**V2, '/cg/job/step/cpu.max': 'max 100000', '/cg/job/cpu.max': '150000 100000'}, 1.5),
+        ({**V2, '/cg/job/step/cpu.max': '50000 100000', '/cg/job/cpu.max': '200000 100000'}, 0.5),
+        ({**V2, '/cg/job/step/cpu.max': '90 10', '/cg/cpu.max': '70 10'}, 7),
+        ({**V2, '/cg/job/step/cpu.max': 'max 100000', '/cg/job/other/cpu.max': '1 100000'}, None),
+        ({**v1_cpu(V1_CPU), **V1_STEP, **V1_JOB}, 2.5),
+        ({**v1_cpu(V1_CPU), **V1_STEP}, None),
+        ({**v1_cpu(), **V1_JOB}, None),
+        (
+            {
+                **v1_cpu(V1_CPU, '9 8 0:8 / /cg/unified rw - cgroup2 cgroup2 rw'),
+                **V1_JOB,
+                '/cg/unified/job/cpu.max': '125 100',
+            },
+            1.25,
+        ),
+    ],
+)
+def test_the_smallest_quota_counts(places, tree, files, limit):
+    assert places('tree', tree(files))['process']['cpu_limit'] == limit
+
+
+@pytest.mark.parametrize(
+    ('root', 'path', 'limit'),
+    [
+        ('/', '/', 3),
+        ('/docker/ab', '/docker/ab', 3),
+        ('/docker/ab', '/docker/ab/in', 2),
+        ('/docker/ab', '/docker/abc', None),
+        ('/docker/ab', '/', None),
+        ('/../..', '/', None),
+        (r'/my\134x2da\040b', r'/my\x2da b/in', 2),
+    ],
+)
+def test_in_a_container_a_part_of_the_cgroups_is_seen(places, tree, root, path, limit):
+    files = {
+        '/proc/self/cgroup': f'0::{path}',
+        '/proc/self/mountinfo': f'9 8 0:7 {root} /cg\\040s ro - cgroup2 cgroup rw',
+        '/cg s/cpu.max': '300 100',
+        '/cg s/in/cpu.max': '200 100',
+        '/cg sc/cpu.max': '100 100',
+    }
+    assert places('tree', tree(files))['process']['cpu_limit'] == limit
+
+
+# Devices
+
+IB = '/sys/class/infiniband'
+CXI = '/sys/class/cxi/{}/device/telemetry/hni_sts_{}_ok_octets'
+
+
+def port(name, sent, received):
+    return {f'{name}/counters/port_xmit_data': sent, f'{name}/counters/port_rcv_data': received}
+
+
+def test_counters_of_high_speed_networks(places, tree):
+    before = {
+        **port(f'{IB}/mlx5_0/ports/1', 2**40, 7),
+        **port(f'{IB}/mlx5_0/ports/2', 5, 5),
+        **port(f'{IB}/mlx5_0/ports/3', 5, 5),
+        **port(f'{IB}/hfi1_0/ports/1', 100, 200),
+        f'{IB}/hfi1_0/device/uevent': 'DRIVER=hfi1\nPCI_CLASS=20800',
+        **port(f'{IB}/iwp0/ports/1', 'N/A (no PMA)', 'N/A (no PMA)'),
+        **{CXI.format('cxi0', way): '4000@1700000000.000000001' for way in ('tx', 'rx')},
+    }
+    after = {
+        **before,
+        **port(f'{IB}/mlx5_0/ports/1', 2**40 + 25, 8),
+        **port(f'{IB}/mlx5_0/ports/2', 9, 4),  # reset
+        **port(f'{IB}/mlx5_0/ports/3', 4, 9),  # reset
+        **port(f'{IB}/hfi1_0/ports/1', 101, 202),
+        **port(f'{IB}/mlx5_1/ports/1', 9, 9),  # new
+        CXI.format('cxi0', 'tx'): '4007@1700000001.900000001',
+        CXI.format('cxi0', 'rx'): '4900@1700000001.900000002',
+    }
+    trees = tree(before, 'before'), tree(after, 'after')
+    devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
+    assert sorted(devices, key=lambda device: device['name']) == [
+        {'name': 'cxi0', 'kind': 'cxi', 'sent': 7, 'received': 900},
+        {'name': 'hfi1_0:1', 'kind': 'infiniband', 'sent': 8, 'received': 16},
+        {'name': 'mlx5_0:1', 'kind': 'infiniband', 'sent': 100, 'received': 4},
+    ]
+
+
+def test_counters_of_interfaces(places, tree):
+    def interfaces(lo_received, lo_sent):
+        return {
+            '/proc/self/net/dev': f"""Inter-|   Receive  |  Transmit
+ face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls
+    lo: {lo_received} 2 3 4 5 6 7 8 {lo_sent} 10 11 12 13 14 15 16
+ gone0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"""
+        }
+
+    trees = tree(interfaces(10, 20), 'before'), tree(interfaces(2**50, 21), 'after')
+    devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
+    assert devices == [{'name': 'lo', 'kind': 'loopback', 'sent': 1, 'received': 2**50 - 10}]
+
+
+def test_interfaces_of_this_machine(places):
+    kinds = {'1': 'ethernet', '772': 'loopback', '32': 'ip-over-infiniband'}
+    types = {
+        folder.parent.name: folder.read_text().strip()
+        for folder in Path('/sys/class/net').glob('*/type')
+    }
+    devices = places('start')['host']['devices']
+    assert {device['name']: device['kind'] for device in devices} == {
+        name: kinds[number] for name, number in types.items() if number in kinds
+    }
+
+
+def lo_bytes():
+    for line in Path('/proc/net/dev').read_text().splitlines():
+        name, _, numbers = line.partition(':')
+        if name.strip() == 'lo':
+            return int(numbers.split()[8])
+    raise AssertionError('no loopback')
+
+
+def test_loopback_counts_what_it_carries(places):
+    before = lo_bytes()
+    report = places('start', 'connect', '127.0.0.1', '127.0.0.1', '3000000', '2000000')
+    after = lo_bytes()
+    (lo,) = (device for device in report['host']['devices'] if device['name'] == 'lo')
+    assert lo['sent'] == lo['received']
+    assert 5_000_000 <= lo['sent'] <= after - before
+
+
+# Sockets
+
+
+def ends(report):
+    """(local address, remote address, device, sent, received) of the sockets, without ports."""
+    return [
+        (
+            end['local'].rpartition(':')[0],
+            end['remote'].rpartition(':')[0],
+            end['device'],
+            end['sent'],
+            end['received'],
+        )
+        for end in report['process']['sockets']
+    ]
+
+
+@pytest.mark.parametrize(
+    ('given', 'written'),
+    [('127.0.0.1', '127.0.0.1'), ('::1', '[::1]'), ('::ffff:127.0.0.2', '127.0.0.2')],
+)
+def test_bytes_of_a_socket(places, given, written):
+    if ':' in given and not socket.has_dualstack_ipv6():
+        pytest.skip('no IPv6 here')
+    open_ports = set()
+
+    def look(pid):
+        for table in Path(f'/proc/{pid}/net').glob('tcp*'):
+            for line in table.read_text().splitlines()[1:]:
+                open_ports.add(int(line.split()[1].rpartition(':')[2], 16))
+
+    report = places('connect', given, given, '3000017', '5', look=look)
+    client, server = report['process']['sockets']
+    assert ends(report) == [
+        (written, written, 'lo', 3000017, 5),
+        (written, written, 'lo', 5, 3000017),
+    ]
+    assert (client['local'], client['remote']) == (server['remote'], server['local'])
+    assert {int(end['local'].rpartition(':')[2]) for end in (client, server)} <= open_ports
+
+
+def test_a_fin_is_no_byte(places):
+    report = places('connect', '127.0.0.1', '127.0.0.1', '30', '5', 'shut')
+    assert [end[3:] for end in ends(report)] == [(30, 5), (5, 30)]
+
+
+def test_bytes_sent_twice_count_once(places):
+    report = places('connect', '127.0.0.1', '127.0.0.1', '30', '5', 'lose')
+    assert [end[3:] for end in ends(report)] == [(1030, 5), (5, 1030)]
+
+
+def test_only_connected_tcp_and_each_once(places):
+    report = places('connect', '127.0.0.1', '127.0.0.1', '0', '0', 'duplicate', 'others')
+    assert len(report['process']['sockets']) == 2
+
+
+def test_an_old_kernel_shows_no_sockets(places):
+    report = places('connect', '127.0.0.1', '127.0.0.1', '1', '1', 'old')
+    assert report['process']['sockets'] == []
+
+
+@pytest.fixture
+def interface():
+    """Name and address of an interface other than loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for _, name in socket.if_nameindex():
+            request = struct.pack('256s', name.encode())
+            try:
+                answer = fcntl.ioctl(any_socket, 0x8915, request)  # SIOCGIFADDR
+            except OSError:
+                continue
+            address = socket.inet_ntoa(answer[20:24])
+            if not address.startswith('127.'):
+                return name, address
+    return pytest.skip('no interface with an IPv4 address but loopback')
+
+
+def test_loopback_carries_what_a_host_sends_itself(places, interface):
+    _, address = interface
+    report = places('connect', address, address, '10', '20')
+    assert ends(report) == [(address, address, 'lo', 10, 20), (address, address, 'lo', 20, 10)]
+
+
+def test_the_device_is_the_one_with_the_local_address(places, interface):
+    name, address = interface
+    report = places('connect', address, '127.0.0.1', '10', '20', 'astray')
+    assert ends(report) == [
+        (address, '127.0.0.1', name, 10, 20),
+        ('127.0.0.1', address, '', 20, 10),
+    ]

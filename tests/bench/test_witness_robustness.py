@@ -1,0 +1,570 @@
+"""The witness breaks no program, and what it gathered is there however the job ends.
+
+Programs run twice, without the witness and with it: the same exit code, the same output. Most of
+them are ``tests/witness/endings.c``, which does what its arguments say.
+
+What ranks get when a job ends badly differs between MPIs. Another rank has died, left without
+MPI_Finalize or called MPI_Abort: Open MPI's launcher sends SIGTERM to the others, so they leave
+their line too; MPICH's and Intel MPI's send SIGKILL, and only the rank itself leaves one. The
+launcher gets SIGTERM, as at a time limit: Open MPI's and MPICH's mpirun pass it on to the ranks;
+Intel MPI's mpirun is a shell script that dies of it and leaves the ranks running, but the
+mpiexec.hydra that it started passes it on, so signals go to the group of processes here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import CMAKE, MPIS, PROGRAMS, SOURCES, Run
+from conftest import _check as check
+
+PASSES_SIGTERM_ON = {'openmpi'}  # when a rank has ended badly; the others send SIGKILL
+
+
+@dataclass
+class Job:
+    """A job that runs in a session of its own."""
+
+    process: subprocess.Popen[str]
+    files: Path
+
+    def signal(self, number: int) -> None:
+        """To the launcher and what it started in its group, as a batch system does."""
+        os.killpg(self.process.pid, number)
+
+    def processes(self) -> list[int]:
+        """The launcher, its helpers and the ranks."""
+        found = []
+        for folder in Path('/proc').glob('[0-9]*'):
+            with contextlib.suppress(OSError, IndexError):
+                fields = (folder / 'stat').read_text().rpartition(')')[2].split()
+                if int(fields[3]) == self.process.pid and fields[0] != 'Z':
+                    found.append(int(folder.name))
+        return found
+
+    def kill(self) -> None:
+        """SIGKILL to all of them."""
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def wait(self, seconds: float = 60) -> Run:
+        """Its end, and that of its ranks."""
+        try:
+            out, err = self.process.communicate(timeout=seconds)
+            until = time.monotonic() + seconds
+            while self.processes() and time.monotonic() < until:
+                time.sleep(0.02)
+            assert not self.processes()
+        finally:
+            self.kill()
+        return Run(self.process.returncode, out, err, self.files)
+
+
+@pytest.fixture
+def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
+    """Starts a program on some ranks, with the witness or without."""
+    started: list[Job] = []
+
+    def start(
+        program: Path | str,
+        *arguments: str,
+        ranks: int = 2,
+        env: dict[str, str] | None = None,
+        preload: bool | Path = True,
+    ) -> Job:
+        library = build(False) / 'libassay_witness.so' if preload is True else preload
+        variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(tmp_path / 'report.json')}
+        command = [mpi.launcher, '-n', str(ranks), 'env']
+        command += [f'LD_PRELOAD={library}'] if library else ['NO_PRELOAD=']
+        process = subprocess.Popen(
+            [*command, str(program), *arguments],
+            env={**variables, **(env or {})},
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(Job(process, tmp_path))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.process.communicate()
+
+
+@pytest.fixture
+def endings(compiled) -> Path:
+    """The program that does what its arguments say."""
+    return compiled('endings')
+
+
+def said(run: Run) -> list[str]:
+    """What the program wrote; ranks in any order, and without what launchers add at a bad end."""
+    lines = [line.lstrip('\0') for line in run.out.splitlines()]
+    return sorted(line for line in lines if line.startswith(('rank ', 'survived')))
+
+
+@pytest.fixture
+def same(job) -> Callable[..., Run]:
+    """Runs a program without the witness and with it: code and output are the same.
+
+    Returns the run with it; `code` is the one to expect.
+    """
+
+    def run_both(*arguments: Path | str, code: int | None = 0, **options) -> Run:
+        without = job(*arguments, **options, preload=False).wait()
+        assert code is None or without.code == code, without.out + without.err
+        with_it = job(*arguments, **options).wait()
+        assert with_it.code == without.code, with_it.out + with_it.err
+        assert said(with_it) == said(without)
+        return with_it
+
+    return run_both
+
+
+def witness_lines(run: Run) -> list[str]:
+    """What the witness said to the user, its table apart."""
+    return [line for line in run.err.splitlines() if line.startswith('assay witness: ')]
+
+
+def lines(run: Run) -> dict[int, dict]:
+    """The lines of ``report.json.ranks``, by rank; each rank has one at most."""
+    path = run.files / 'report.json.ranks'
+    found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    by_rank = {line['rank']: line for line in found}
+    assert len(by_rank) == len(found)
+    return by_rank
+
+
+def check_complete(run: Run, ranks: int = 2) -> None:
+    assert run.report['complete'] is True
+    assert [process['rank'] for process in run.report['processes']] == [*range(ranks)]
+    assert lines(run) == {}
+    assert list(run.files.glob('*.tmp')) == []
+
+
+# Programs that are not broken ---------------------------------------------------------------------
+
+STATIC = '#include <stdio.h>\nint main(void) { return puts("static") < 0; }\n'
+
+
+@pytest.mark.parametrize('now', [False, True], ids=['lazy', 'bind-now'])
+@pytest.mark.parametrize('program', ['true', 'python3', 'bash', 'static'])
+def test_a_program_without_mpi(build, tmp_path, program, now):
+    commands = {
+        'true': ['/bin/true'],
+        'python3': [sys.executable, '-c', 'import ssl, sqlite3, threading; print("python")'],
+        'bash': ['bash', '-c', 'seq 100 | sort -r | head -3; echo $(ls / | wc -l); exit 3'],
+        'static': [str(tmp_path / 'static')],
+    }
+    if program == 'static':
+        (tmp_path / 'static.c').write_text(STATIC)
+        made = subprocess.run(
+            ['cc', '-static', tmp_path / 'static.c', '-o', tmp_path / 'static'], capture_output=True
+        )
+        if made.returncode:
+            pytest.skip('no static C library')
+    env = {**os.environ, **({'LD_BIND_NOW': '1'} if now else {})}
+    preloaded = {**env, 'LD_PRELOAD': str(build(False) / 'libassay_witness.so')}
+    plain, witnessed = (
+        subprocess.run(commands[program], env=one, cwd=tmp_path, capture_output=True)
+        for one in (env, preloaded)
+    )
+    assert witnessed.returncode == plain.returncode
+    assert (witnessed.stdout, witnessed.stderr) == (plain.stdout, plain.stderr)
+    assert list(tmp_path.glob('assay-witness*')) == []
+
+
+def test_mpi_that_never_starts(same, endings):
+    run = same(endings, 'early', 'exit=4', code=4, ranks=1)
+    assert not (run.files / 'report.json').exists()
+
+
+def test_a_working_life(same, endings):
+    """Questions before MPI_Init, children and commands, another folder, work after the end."""
+    actions = ['early', 'init', 'ring', 'commands', 'forks', 'chdir=/', 'ring', 'finalize']
+    check_complete(same(endings, *actions, 'compute'))
+    check_complete(same(endings, *actions, 'compute', 'exit=7', code=7, ranks=1), ranks=1)
+
+
+def test_bound_at_once(same, endings):
+    check_complete(same(endings, 'init', 'ring', 'finalize', env={'LD_BIND_NOW': '1'}))
+
+
+@pytest.mark.parametrize('level', ['single', 'funneled', 'serialized', 'multiple'])
+def test_thread_levels(same, endings, level):
+    run = same(endings, f'init={level}', 'ring', 'finalize')
+    names = ['single', 'funneled', 'serialized', 'multiple']
+    provided = next(line for line in said(run) if 'level' in line).rpartition(' ')[2]
+    assert run.report['mpi']['thread_level'] == names[int(provided)]
+
+
+def test_a_relative_path_counts_from_the_start(same, endings):
+    run = same(endings, 'init', 'chdir=/', 'finalize', env={'ASSAY_WITNESS_REPORT': 'report.json'})
+    check_complete(run)
+
+
+def test_errors_are_returned_as_before(same, endings):
+    check_complete(same(endings, 'init', 'errors', 'finalize'))
+
+
+def test_no_datatype(same, endings):
+    check_complete(same(endings, 'init', 'no-datatype', 'finalize'))
+
+
+def test_sessions_only(same, endings):
+    run = same(endings, 'session')
+    if 'no sessions' in run.out:
+        pytest.skip('this MPI has no sessions')
+    assert not (run.files / 'report.json').exists()
+
+
+# Shared memory alone reaches no ranks that are started later.
+SPAWNING = {
+    'OMPI_MCA_btl': 'self,sm,tcp',
+    'I_MPI_FABRICS': 'shm:ofi',
+    'FI_PROVIDER': 'tcp',
+    'I_MPI_SPAWN': 'on',
+}
+
+
+def test_spawned_ranks_have_a_report_of_their_own(job, build, endings):
+    library = build(False) / 'libassay_witness.so'
+    actions = ['init=single', f'spawn={library}', 'finalize']
+    run = job(endings, *actions, env=SPAWNING).wait()
+    assert run.code == 0, run.out + run.err
+    assert sum('token 42' in line for line in said(run)) == 4
+    check_complete(run)
+    (children,) = run.files.glob('report.json.spawned-*')
+    for report in run.report, json.loads(children.read_text()):
+        assert report['complete'] is True
+        for process in report['processes']:
+            (partner,) = process['partners']
+            assert (partner['rank'], partner['messages'], partner['bytes']) == (-1, 3, 12)
+
+
+def test_spawned_ranks_without_the_witness(same, endings):
+    check_complete(same(endings, 'init=single', 'spawn=', 'finalize', env=SPAWNING))
+
+
+def test_exceptions(same, mpi, surroundings, tmp_path):
+    if not mpi.cxx:
+        pytest.skip('no C++ compiler of this MPI')
+    program = tmp_path / 'exceptions'
+    source = PROGRAMS / 'exceptions.cc'
+    check([mpi.cxx, '-std=c++11', '-Wall', str(source), '-o', str(program)], surroundings)
+    check_complete(same(program, code=4, ranks=1), ranks=1)
+
+
+def test_a_layer_of_its_own(same, compiled):
+    run = same(compiled('own_layer'))
+    assert said(run) == [f'rank {rank}: 3 sends, token {1 - rank}' for rank in range(2)]
+    check_complete(run)
+
+
+def test_mpi_that_is_loaded_later(same, compiled):
+    """By an interpreter, say, and for its own use alone."""
+    plugin = compiled('plugin', '-DPLUGIN', '-shared', '-fPIC')
+    check_complete(same(compiled('plugin', '-ldl'), str(plugin)))
+
+
+@pytest.fixture(scope='session')
+def witness_of(tmp_path_factory) -> Callable[[str], Path]:
+    """The witness built with the MPI of a family."""
+    done: dict[str, Path] = {}
+
+    def build(family: str) -> Path:
+        mpi = next((one for one in MPIS.values() if one.family == family), None)
+        if not mpi:
+            pytest.skip(f'no {family} on this machine')
+        if family not in done:
+            env = {**os.environ, **mpi.env}
+            folder = str(tmp_path_factory.mktemp(family))
+            check([CMAKE, '-S', str(SOURCES), '-B', folder, f'-DCMAKE_C_COMPILER={mpi.cc}'], env)
+            check([CMAKE, '--build', folder, '--target', 'assay_witness', '--parallel', '2'], env)
+            done[family] = Path(folder) / 'libassay_witness.so'
+        return done[family]
+
+    return build
+
+
+def test_the_witness_of_another_mpi_leaves(mpi, job, endings, witness_of, build):
+    """Handles have other types there. Other libraries stay preloaded."""
+    other_witness = witness_of('mpich' if mpi.family == 'openmpi' else 'openmpi')
+    actions = ['init', 'ring', 'errors', 'finalize', 'exit=7']
+    without = job(endings, *actions, preload=False, ranks=1).wait()
+    run = job(endings, *actions, preload=other_witness, ranks=1).wait()
+    assert (run.code, said(run)) == (7, said(without))
+    (sentence,) = witness_lines(run)
+    assert 'it records nothing' in sentence
+    assert not (run.files / 'report.json').exists()
+    both = f'{other_witness}:{build(False) / "libassay_witness.so"}'
+    job(endings, *actions, preload=both, ranks=1).wait()
+    assert run.report['complete'] is True
+
+
+def test_mpich_s_witness_under_intel_mpi(mpi, job, endings, witness_of):
+    """They have one ABI."""
+    if mpi.family != 'intelmpi':
+        pytest.skip('for Intel MPI only')
+    run = job(endings, 'init', 'ring', 'finalize', preload=witness_of('mpich')).wait()
+    assert run.code == 0, run.err
+    check_complete(run)
+
+
+@pytest.mark.slow
+def test_only_some_ranks_have_the_witness(mpi, surroundings, build, endings, tmp_path):
+    """They wait for the others in MPI_Init and say so."""
+    library = build(False) / 'libassay_witness.so'
+    program = [str(endings), 'init', 'finalize']
+    command = [mpi.launcher, '-n', '1', 'env', f'LD_PRELOAD={library}', *program]
+    process = subprocess.Popen(
+        [*command, ':', '-n', '1', *program],
+        env=surroundings,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    job, started = Job(process, tmp_path), time.monotonic()
+    too_late = threading.Timer(60, job.kill)
+    too_late.start()
+    try:
+        sentence = next((line for line in process.stderr if line.startswith('assay witness')), '')
+        assert 'rank 0 has waited 20 s in MPI_Init for the other ranks' in sentence
+        assert 19 < time.monotonic() - started < 30
+    finally:
+        too_late.cancel()
+        job.kill()
+        process.communicate()
+
+
+# Where the report goes, and what is in it ---------------------------------------------------------
+
+
+def test_a_path_that_cannot_be_written(same, endings, tmp_path):
+    path = tmp_path / 'nowhere' / 'report.json'
+    env = {'ASSAY_WITNESS_REPORT': str(path)}
+    run = same(endings, 'init', 'ring', 'finalize', 'exit=7', code=7, env=env, ranks=1)
+    reason = 'No such file or directory'
+    assert witness_lines(run) == [f'assay witness: cannot write {path}: {reason}']
+
+
+def test_a_full_disk(same, endings, tmp_path):
+    disk = tmp_path / 'disk'
+    disk.mkdir()
+    mount = ['mount', '-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip('cannot mount a small disk')
+    try:
+        with contextlib.suppress(OSError), (disk / 'filled').open('wb', buffering=0) as file:
+            for _ in range(100):
+                file.write(bytes(4096))
+        path = disk / 'report.json'
+        env = {'ASSAY_WITNESS_REPORT': str(path)}
+        run = same(endings, 'init', 'ring', 'finalize', 'exit=7', code=7, env=env, ranks=1)
+        reason = 'No space left on device'
+        assert witness_lines(run) == [f'assay witness: cannot write {path}: {reason}']
+        assert [file.name for file in disk.iterdir()] == ['filled']
+    finally:
+        subprocess.run(['umount', str(disk)], check=True)
+
+
+@pytest.mark.parametrize(
+    ('asked', 'found'),
+    [
+        ('placement,fabric', ['placement', 'fabric']),
+        ('profile', ['placement', 'fabric', 'profile']),
+        ('matrix', ['placement', 'fabric', 'matrix']),
+        ('nonsense', ['placement', 'fabric']),
+        ('', ['placement', 'fabric']),
+    ],
+)
+def test_sections(job, endings, asked, found):
+    run = job(endings, 'init', 'ring', 'finalize', env={'ASSAY_WITNESS': asked}).wait()
+    check_complete(run)
+    assert run.report['sections'] == found
+    for process in run.report['processes']:
+        assert process['calls']['MPI_Allreduce']['count'] == 1
+        assert ('waits' in process) is ('profile' in found)
+        assert all(('sizes' in partner) is ('matrix' in found) for partner in process['partners'])
+    assert ('# assay witness: ' in run.err) is ('profile' in found)
+
+
+def test_the_table_goes_to_stderr(job, endings):
+    actions = ['early', 'init', 'ring', 'compute', 'finalize']
+    without = job(endings, *actions, ranks=1, preload=False).wait()
+    run = job(endings, *actions, ranks=1).wait()
+    assert run.out == without.out
+    assert '# assay witness: 1 ranks, ' in run.err
+
+
+# Ranks that end badly -----------------------------------------------------------------------------
+
+
+def check_incomplete(run: Run, ranks: int) -> None:
+    """The report of MPI_Init is there, with the placement."""
+    assert run.report['complete'] is False
+    assert [process['rank'] for process in run.report['processes']] == [*range(ranks)]
+    for process in run.report['processes']:
+        assert process['cpus'] and process['threads']
+        assert 'wall' not in process and 'calls' not in process
+
+
+@pytest.mark.parametrize(
+    ('action', 'reason'),
+    [
+        ('abort=5', 'MPI_Abort'),
+        ('leave=3', 'exit without MPI_Finalize'),
+        ('fault', 'SIGSEGV'),
+        (f'kill={signal.SIGSEGV.value}', 'SIGSEGV'),
+        (f'kill={signal.SIGTERM.value}', 'SIGTERM'),
+        (f'kill={signal.SIGKILL.value}', None),
+    ],
+    ids=['abort', 'exit', 'fault', 'SIGSEGV', 'SIGTERM', 'SIGKILL'],
+)
+@pytest.mark.parametrize('ranks', [1, 3])
+def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks):
+    last = ranks - 1
+    # With others beside it, the exit code of MPICH is that of whoever ended last.
+    if ranks == 1:
+        run = same(endings, 'init', 'ring', action, code=None, ranks=ranks)
+    else:
+        run = job(endings, 'init', 'ring', action, ranks=ranks).wait()
+    assert run.code != 0
+    check_incomplete(run, ranks)
+    found = lines(run)
+    assert (last in found) is (reason is not None)
+    if reason:
+        line = found.pop(last)
+        assert (line['reason'], line['inside']) == (reason, None)
+        assert 'since' not in line
+        assert line['calls']['MPI_Allreduce']['count'] == 1
+        assert 0 <= line['mpi_time'] <= line['wall'] < 30
+    assert bool(found) is (ranks > 1 and mpi.family in PASSES_SIGTERM_ON)
+    for line in found.values():
+        assert (line['reason'], line['inside']) == ('SIGTERM', 'MPI_Recv')
+
+
+def test_a_fault_is_told_as_before(job, endings):
+    """What the MPI's handlers say of it: at which address."""
+    said = [job(endings, 'init', 'fault', ranks=1, preload=it).wait().err for it in (False, True)]
+    assert len({'0x1000' in text for text in said}) == 1
+
+
+@pytest.mark.parametrize(
+    'actions',
+    [
+        ['catch=15', 'init', 'take=15'],
+        ['init', 'catch=15', 'take=15', 'take=15'],
+        ['ignore=15', 'init', 'take=15'],
+        ['init', 'ignore=15', 'take=15'],
+        ['catch=11', 'init', 'take=11'],
+    ],
+)
+def test_a_signal_that_the_program_takes(same, endings, actions):
+    check_complete(same(endings, *actions, 'ring', 'finalize', ranks=1), ranks=1)
+
+
+def test_a_signal_taken_before_one_that_kills(same, endings):
+    actions = ['catch=15', 'init', 'take=15', f'kill={signal.SIGSEGV.value}']
+    run = same(endings, *actions, code=None, ranks=1)
+    assert lines(run)[0]['reason'] == 'SIGSEGV'
+
+
+def test_children_of_a_rank_leave_no_lines(same, endings):
+    run = same(endings, 'init', 'commands', 'forks', 'ring', 'leave=3', code=3, ranks=1)
+    assert lines(run)[0]['reason'] == 'exit without MPI_Finalize'
+    assert 'MPI_Allreduce' in lines(run)[0]['calls']
+
+
+def test_mpi_finalize_in_an_exit_handler(same, endings):
+    for order in itertools.permutations(['atexit', 'init']):
+        check_complete(same(endings, *order, 'ring', 'leave=3', code=3, ranks=1), ranks=1)
+
+
+def hung(job: Job, ranks: int) -> float:
+    """Waits until all ranks hang and returns since when; s of ``time.time``."""
+    marks = [job.files / f'mark-{rank}' for rank in range(ranks)]
+    until = time.monotonic() + 30
+    while not all(mark.exists() for mark in marks):
+        assert time.monotonic() < until and job.process.poll() is None, job.process.communicate()
+        time.sleep(0.01)
+    return max(mark.stat().st_mtime for mark in marks)
+
+
+def test_a_time_limit(job, endings):
+    """Every rank says where it was: two of them in MPI_Recv, for as long as they hang."""
+    running = job(endings, 'init', 'ring', 'hang=mark', ranks=3)
+    since = hung(running, 3)
+    time.sleep(1.5)
+    asked = time.time()
+    running.signal(signal.SIGTERM)
+    run = running.wait()
+    assert run.code != 0
+    check_incomplete(run, 3)
+    found = lines(run)
+    assert {line['reason'] for line in found.values()} == {'SIGTERM'}
+    assert [found[rank]['inside'] for rank in range(3)] == [None, 'MPI_Recv', 'MPI_Recv']
+    assert 'since' not in found[0]
+    for rank in 1, 2:
+        assert found[rank]['since'] == pytest.approx(asked - since, abs=1)
+        assert found[rank]['since'] <= found[rank]['mpi_time'] <= found[rank]['wall']
+        call = found[rank]['calls']['MPI_Recv']
+        assert (call['count'], call['timed'], call['time']) == (1, 0, 0)
+
+
+def test_all_ranks_killed(job, endings):
+    running = job(endings, 'init', 'ring', 'hang=mark')
+    hung(running, 2)
+    running.kill()
+    run = running.wait()
+    check_incomplete(run, 2)
+    assert lines(run) == {}
+
+
+def test_lines_of_an_earlier_run_are_gone(job, endings, tmp_path):
+    (tmp_path / 'report.json.ranks').write_text('of an earlier run\n')
+    job(endings, 'init', 'exit=3').wait()
+    first = (tmp_path / 'report.json.ranks').read_text()
+    assert 'earlier' not in first and 'exit without' in first
+    check_complete(job(endings, 'init', 'finalize').wait())
+
+
+def test_there_is_never_half_a_report(job, endings, tmp_path):
+    """It is read all the time, while jobs run, end, and are killed as they end."""
+    path = tmp_path / 'report.json'
+    seen = []
+    for number in range(8):
+        running = job(endings, 'init', 'ring', 'hang=mark' if number == 0 else 'finalize', ranks=3)
+        until = None
+        while running.process.poll() is None:
+            if path.exists():
+                report = json.loads(path.read_text())
+                assert len(report['processes']) == report['ranks'] == 3
+                seen.append(report['complete'])
+                # Around the time when ranks end, each time a little later.
+                until = until or time.monotonic() + 0.003 * number
+            if until and time.monotonic() > until and number < 7:
+                running.kill()
+        running.wait()
+    assert {False, True} <= set(seen)
+    assert json.loads(path.read_text())['complete'] is True

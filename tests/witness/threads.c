@@ -1,0 +1,113 @@
+/* MPI_THREAD_MULTIPLE: threads of 2 ranks that send to each other, with known counts.
+ *
+ *   threads [race]    race: all threads also write to one variable of the program
+ *
+ * Each of the threads has a communicator of its own; one they share, on which they have tags of their
+ * own. */
+#include "known.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, ROUNDS = 40 };
+
+static MPI_Comm own[THREADS], shared;
+static MPI_Request posted[THREADS];
+static int arrived[THREADS];
+static bool race;
+static int contended;
+
+/* In its own communicator, in which peer and order are those of the world. */
+static void alone(int thread, int round)
+{
+    int other = 1 - rank, in[8], out[8];
+    MPI_Request requests[2];
+    fill(out, 8, 10 * thread + rank);
+    MPI_Irecv(in, 8, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, own[thread], &requests[0]);
+    MPI_Isend(out, 1 + thread, MPI_INT, other, round, own[thread], &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect(in, 1 + thread, 10 * thread + other, "in an own communicator");
+    if (round % 4 == 0) {
+        int sum;
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, own[thread]);
+        check(sum == 1, "MPI_Allreduce");
+    }
+}
+
+/* In the shared one, of reversed ranks: the peer is the other one there, too. */
+static void together(int thread, int round)
+{
+    int peer, in[8], out[8];
+    MPI_Comm_rank(shared, &peer);
+    peer = 1 - peer;
+    fill(out, 8, 10 * thread + rank);
+    MPI_Sendrecv(out, 4, MPI_INT, peer, thread, in, 8, MPI_INT, peer, thread, shared,
+                 MPI_STATUS_IGNORE);
+    expect(in, 4, 10 * thread + 1 - rank, "MPI_Sendrecv in the shared communicator");
+    MPI_Send(out, round % 2 ? 8 : 0, MPI_INT, peer, THREADS + thread, shared);
+    MPI_Recv(in, 8, MPI_INT, MPI_ANY_SOURCE, THREADS + thread, shared, MPI_STATUS_IGNORE);
+    if (round % 2)
+        expect(in, 8, 10 * thread + 1 - rank, "a wildcard in the shared communicator");
+}
+
+/* Handles come and go while other threads use theirs. */
+static void make_and_free(int thread)
+{
+    int words[6] = { 0 };
+    MPI_Comm made;
+    MPI_Datatype type;
+    MPI_Comm_split(own[thread], 0, -rank, &made);
+    MPI_Type_contiguous(1 + thread, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    /* To the first of reversed ranks, which is rank 1. */
+    if (rank == 0)
+        MPI_Send(words, 1, type, 0, 1, made);
+    else
+        MPI_Recv(words, 1, type, 1, 1, made, MPI_STATUS_IGNORE);
+    MPI_Type_free(&type);
+    MPI_Comm_free(&made);
+}
+
+static void *work(void *argument)
+{
+    int thread = *(int *)argument;
+    if (race)
+        contended++;
+    for (int round = 0; round < ROUNDS; round++) {
+        alone(thread, round);
+        together(thread, round);
+        if (round % 8 == 0)
+            make_and_free(thread);
+    }
+    /* What the main thread has posted. */
+    MPI_Send(&thread, 1, MPI_INT, 1 - rank, thread, MPI_COMM_WORLD);
+    MPI_Wait(&posted[thread], MPI_STATUS_IGNORE);
+    check(arrived[thread] == thread, "posted by another thread");
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS];
+    int provided, numbers[THREADS];
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    check(provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE");
+    race = argc > 1 && strcmp(argv[1], "race") == 0;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &shared);
+    for (int i = 0; i < THREADS; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
+        MPI_Irecv(&arrived[i], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : 1 - rank, i, MPI_COMM_WORLD,
+                  &posted[i]);
+        numbers[i] = i;
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, work, &numbers[i]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        MPI_Comm_free(&own[i]);
+    MPI_Comm_free(&shared);
+    MPI_Finalize();
+    return 0;
+}
