@@ -1,4 +1,4 @@
-"""The command: ``run``, ``env``, ``test``, ``doctor``.
+"""The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError, __version__, paths, settings
+from assay.witness_command import witness
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -235,6 +236,9 @@ def doctor() -> None:
     from assay.doctor import examine
 
     raise typer.Exit(0 if examine() else 1)
+
+
+app.command()(witness)
 
 
 # What a run ends with -------------------------------------------------------------------------

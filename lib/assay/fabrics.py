@@ -65,6 +65,7 @@ class Fabric(_Entry):
 
     description: str
     reach: Literal['node', 'network']
+    carrier: Literal['memory', 'sockets', 'infiniband', 'cxi']
     limit: Literal['memory', 'socket'] | None = None
     device: str | None = None
     openmpi: Recipe | None = None

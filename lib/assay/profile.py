@@ -1,0 +1,213 @@
+"""Where the time of a job went, and who sent to whom: pure functions over the witness's report.
+
+``docs/witness.md`` explains the method. Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import fmean
+
+from assay.witness import Process, Report
+
+# Calls whose bytes are those posted for arrival. The bytes of all other calls leave the rank.
+RECEIVING = {f'MPI_{name}' for name in ('Recv', 'Irecv', 'Mrecv', 'Imrecv', 'Get', 'Rget')}
+
+
+@dataclass(frozen=True)
+class CallSummary:
+    """One MPI call over all ranks; a rank that never called it counts as 0 in ``time_min``.
+
+    ``waiting`` is the part of ``time`` spent waiting for other ranks.
+    """
+
+    name: str
+    count: int
+    time: float
+    time_min: float
+    time_mean: float
+    time_max: float
+    bytes: int
+    share_of_mpi: float
+    share_of_wall: float
+    waiting: float
+
+
+def summarise_calls(report: Report) -> list[CallSummary]:
+    """The profile that users of IPM know, the longest first."""
+    wall = sum(p.wall * p.mpi_threads for p in report.processes)
+    in_mpi = sum(p.mpi_time for p in report.processes)
+    found = []
+    for name in {name for process in report.processes for name in process.calls}:
+        calls = [p.calls[name] for p in report.processes if name in p.calls]
+        times = [call.time for call in calls]
+        idle = len(calls) < len(report.processes)
+        found.append(
+            CallSummary(
+                name=name,
+                count=sum(call.count for call in calls),
+                time=sum(times),
+                time_min=0.0 if idle else min(times),
+                time_mean=sum(times) / len(report.processes),
+                time_max=max(times),
+                bytes=sum(call.bytes for call in calls),
+                share_of_mpi=_share(sum(times), in_mpi),
+                share_of_wall=_share(sum(times), wall),
+                waiting=sum(sum(_waits(p, name)) for p in report.processes),
+            )
+        )
+    return sorted(found, key=lambda one: (-one.time, one.name))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _waits(process: Process, call: str) -> tuple[float, float, float]:
+    """Imbalance, late sender and late receiver of a call, from what was analysed of it."""
+    wait = process.waits.get(call)
+    if wait is None or wait.analysed <= 0:
+        return 0.0, 0.0, 0.0
+    scale = process.calls[call].time / wait.analysed
+    return wait.imbalance * scale, wait.late_sender * scale, wait.late_receiver * scale
+
+
+@dataclass(frozen=True)
+class Split:
+    """What the wall time of a rank was spent on, in seconds; the mean of its threads in MPI.
+
+    ``transfer`` is all time in MPI that is not known to be waiting.
+    """
+
+    rank: int
+    host: str
+    wall: float
+    computation: float
+    transfer: float
+    imbalance: float
+    late_sender: float
+    late_receiver: float
+
+    @property
+    def waiting(self) -> float:
+        return self.imbalance + self.late_sender + self.late_receiver
+
+
+def split(process: Process) -> Split:
+    """Divide the wall time of a rank."""
+    threads = max(1, process.mpi_threads)
+    in_mpi = min(process.mpi_time / threads, process.wall)
+    by_call = [_waits(process, call) for call in process.waits]
+    waits = [sum(column) / threads for column in zip(*by_call, strict=True)] or [0.0] * 3
+    # The waits are estimates: they are no more than what they are a part of.
+    scale = min(1.0, _share(in_mpi, sum(waits)))
+    imbalance, late_sender, late_receiver = (wait * scale for wait in waits)
+    return Split(
+        rank=process.rank,
+        host=process.host,
+        wall=process.wall,
+        computation=process.wall - in_mpi,
+        transfer=max(0.0, in_mpi - imbalance - late_sender - late_receiver),
+        imbalance=imbalance,
+        late_sender=late_sender,
+        late_receiver=late_receiver,
+    )
+
+
+# The parts of a rank's wall time, which make it up.
+PARTS = ('computation', 'transfer', 'imbalance', 'late_sender', 'late_receiver')
+
+
+def mean_shares(splits: list[Split]) -> dict[str, float]:
+    """Each part of the wall time as a share of it: the mean of the ranks."""
+    return {part: fmean(_share(getattr(one, part), one.wall) for one in splits) for part in PARTS}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a job. Shares are fractions.
+
+    :param wall: seconds from the end of MPI_Init to the start of MPI_Finalize, of the last rank.
+    :param comm_share: time in MPI, of the wall time of all threads that called it (``%comm``).
+    :param imbalance_share: time that a rank waited for others, of its wall time; mean of the ranks.
+        Also the most that perfect balance can win: ranks that do not wait have the same computation
+        and transfers to do, and no distribution ends them all before their mean.
+    :param transfer_share: other time in MPI, of the wall time; mean of the ranks.
+    :param messages: messages in the matrix; exact.
+    :param bytes: bytes of all calls that send, collectives included; exact.
+    :param load_balance: mean computation over the largest of any rank.
+    :param network_bound: the most that a network of no cost can win, of the wall time: the rank
+        with the most computation still has that to do.
+    :param analysed: how much of the time in MPI was searched for waiting.
+    """
+
+    wall: float
+    comm_share: float
+    imbalance_share: float
+    transfer_share: float
+    messages: int
+    bytes: int
+    load_balance: float
+    network_bound: float
+    analysed: float
+
+
+def figures(report: Report) -> Figures:
+    """The figures of a complete report; those of times are 0 without the section profile."""
+    processes = report.processes
+    splits = [split(process) for process in processes]
+    wall = max(one.wall for one in splits)
+    most = max(one.computation for one in splits)
+    shares = mean_shares(splits)
+    in_mpi = sum(p.mpi_time for p in processes)
+    return Figures(
+        wall=wall,
+        comm_share=_share(in_mpi, sum(p.wall * p.mpi_threads for p in processes)),
+        imbalance_share=shares['imbalance'] + shares['late_sender'] + shares['late_receiver'],
+        transfer_share=shares['transfer'],
+        messages=sum(partner.messages for p in processes for partner in p.partners),
+        bytes=sum(
+            call.bytes for p in processes for name, call in p.calls.items() if name not in RECEIVING
+        ),
+        load_balance=_share(fmean(one.computation for one in splits), most),
+        network_bound=1 - most / wall if wall > 0 else 0.0,
+        analysed=min(
+            1.0, _share(sum(w.analysed for p in processes for w in p.waits.values()), in_mpi)
+        ),
+    )
+
+
+def slowest(report: Report, count: int) -> list[Split]:
+    """The ranks with the most computation, for which the others wait."""
+    splits = map(split, report.processes)
+    return sorted(splits, key=lambda one: -one.computation)[:count]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Messages of one rank to another; -1 for all outside MPI_COMM_WORLD."""
+
+    sender: int
+    receiver: int
+    messages: int
+    bytes: int
+
+
+def pairs(report: Report) -> list[Pair]:
+    """All pairs of ranks with messages, the heaviest first."""
+    found = [
+        Pair(process.rank, partner.rank, partner.messages, partner.bytes)
+        for process in report.processes
+        for partner in process.partners
+    ]
+    return sorted(found, key=lambda one: (-one.bytes, -one.messages, one.sender, one.receiver))
+
+
+def message_sizes(report: Report) -> dict[int, int]:
+    """Messages by size: key k counts those of k to 2k - 1 bytes, key 0 the empty ones."""
+    found: Counter[int] = Counter()
+    for process in report.processes:
+        for partner in process.partners:
+            found.update(partner.sizes)
+    return dict(sorted(found.items()))

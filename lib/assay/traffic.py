@@ -1,0 +1,139 @@
+"""What carried the bytes of a job: the system's counters against the bytes that ranks sent.
+
+Pure functions over the witness's report. ``docs/witness.md`` explains the method.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from assay.witness import Process, Report
+
+# Up to so many bytes of each rank say nothing: ranks that connect exchange addresses over sockets.
+WIRE_UP = 64 * 1024
+
+# Collectives whose bytes are in no pair of the matrix; a neighbourhood collective's are.
+_COLLECTIVE = re.compile(
+    r'MPI_I?(bcast|(all)?gatherv?|scatterv?|alltoall[vw]?|(all)?reduce|reduce_scatter(_block)?'
+    r'|(ex)?scan)',
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that the ranks of one host sent: on a single host to each other, else to other hosts.
+
+    :param had_to_travel: what the program sent, by the matrix (and collectives, on a single host:
+        between hosts their way is the MPI's choice).
+    :param sockets: what TCP sockets between those ranks carried.
+    :param devices: what the host's devices sent, by kind.
+    """
+
+    host: str
+    ranks: int
+    had_to_travel: int
+    sockets: int
+    devices: dict[str, int]
+
+
+def account(report: Report) -> list[Traffic]:
+    """What the ranks of each host sent, by the program and by the system's counters."""
+    alone = len(report.hosts) == 1
+    on_sockets = _socket_bytes(report)
+    by_host = report.by_host()
+    found = []
+    for host in report.hosts:
+        ranks = by_host[host.name]
+        had_to_travel = sum(
+            partner.bytes
+            for process in ranks
+            for partner in process.partners
+            if partner.rank not in (-1, process.rank)
+            and (alone or report.processes[partner.rank].host != host.name)
+        )
+        if alone:
+            had_to_travel += sum(
+                call.bytes
+                for process in ranks
+                for name, call in process.calls.items()
+                if _COLLECTIVE.fullmatch(name)
+            )
+        devices: Counter[str] = Counter()
+        for device in host.devices:
+            devices[device.kind] += device.sent
+        sockets = on_sockets[host.name]
+        found.append(Traffic(host.name, len(ranks), had_to_travel, sockets, dict(devices)))
+    return found
+
+
+def _socket_bytes(report: Report) -> Counter[str]:
+    """Bytes sent by each host's ranks over sockets whose other end is a rank, too.
+
+    On several hosts, only over sockets to another host.
+    """
+    ends = {
+        _end(process, socket.local, socket.remote): process
+        for process in report.processes
+        for socket in process.sockets
+    }
+    found: Counter[str] = Counter()
+    for process in report.processes:
+        for socket in process.sockets:
+            other = ends.get(_end(process, socket.remote, socket.local))
+            if other is None or other is process:
+                continue
+            if len(report.hosts) == 1 or other.host != process.host:
+                found[process.host] += socket.sent
+    return found
+
+
+def _end(process: Process, local: str, remote: str) -> tuple[str, str, str]:
+    """What identifies one end of a connection: every host has a 127.0.0.1 of its own."""
+    own = re.match(r'127\.|\[?(::1\]|::ffff:127\.)', local)
+    return process.host if own else '', local, remote
+
+
+def verify_traffic(report: Report, carrier: str, fabric: str) -> str | None:
+    """Hold what really carried the bytes against the fabric asked for.
+
+    :param carrier: ``memory``, ``sockets``, or a kind of device: the fabric's, in the catalogue.
+    :param fabric: its name.
+    :returns: None if the counters agree, or too little was sent to tell; otherwise one sentence
+        with both figures.
+    """
+    asked = f'fabric {fabric} was asked for, but '
+    alone = len(report.hosts) == 1
+    if not report.complete:
+        return f'{asked}the report of the witness is incomplete: what carried the bytes is unknown'
+    if carrier == 'memory' and not alone:
+        return f'{asked}the ranks are on {len(report.hosts)} hosts'
+    if carrier not in ('memory', 'sockets') and alone:
+        return None  # ranks of one host need no network
+    for one in account(report):
+        few = WIRE_UP * one.ranks
+        if one.had_to_travel < few:
+            continue
+        sent = f'{size(one.had_to_travel)} {"sent" if alone else f"that {one.host} sent to others"}'
+        by_sockets = f'TCP sockets between the {"ranks" if alone else "hosts"} carried '
+        if carrier == 'sockets':
+            if one.sockets < 0.9 * one.had_to_travel:
+                return f'{asked}of {sent} {by_sockets}{size(one.sockets)}'
+            continue
+        if one.sockets > max(few, 0.1 * one.had_to_travel):
+            return f'{asked}{by_sockets}{size(one.sockets)} of the {sent}'
+        by_device = one.devices.get(carrier, 0)
+        if carrier != 'memory' and by_device < 0.9 * one.had_to_travel:
+            return f'{asked}of {sent} its {carrier} devices carried {size(by_device)}'
+    return None
+
+
+def size(count: float) -> str:
+    """Bytes as people read them: ``12.1 MB``."""
+    for unit in ('B', 'kB', 'MB', 'GB'):
+        if round(count, 1) < 1000:
+            return f'{count:.0f} B' if unit == 'B' else f'{count:.1f} {unit}'
+        count /= 1000
+    return f'{count:.1f} TB'

@@ -1,0 +1,365 @@
+"""The report of the witness: its fields, reading it, and which MPI it shows.
+
+``docs/witness.md`` explains the fields. Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from assay import AssayError
+
+SCHEMA = 1
+
+
+class WitnessError(AssayError):
+    """A report cannot be used; the message names the file and, where one is wrong, the field."""
+
+
+@lru_cache(maxsize=4096)
+def parse_cpus(text: str) -> frozenset[int]:
+    """The numbers of a Linux list such as ``0-3,8``.
+
+    :raises ValueError: if it is not one.
+    """
+    numbers: set[int] = set()
+    for part in text.split(',') if text else []:
+        if not (match := re.fullmatch(r'(\d+)(?:-(\d+))?', part)):
+            raise ValueError(f'not a list of numbers such as 0-3,8: {text!r}')
+        first, last = int(match[1]), int(match[2] or match[1])
+        numbers.update(range(first, last + 1))
+    return frozenset(numbers)
+
+
+def as_list(numbers: frozenset[int] | set[int] | list[int]) -> str:
+    """Numbers as a Linux list: ``0-3,8``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return ','.join('-'.join(map(str, run)) for run in runs)
+
+
+def _cpus(value: object) -> frozenset[int]:
+    if not isinstance(value, str):
+        raise ValueError('a list of numbers must be a string')
+    return parse_cpus(value)
+
+
+Cpus = Annotated[frozenset[int], BeforeValidator(_cpus)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra='forbid', frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Library(_Record):
+    """The MPI library of rank 0."""
+
+    library: str
+    standard: str
+    thread_level: str
+    path: str
+
+
+class Domain(_Record):
+    """A NUMA domain with the CPUs it has, allowed or not."""
+
+    id: int
+    cpus: Cpus
+
+
+class Device(_Record):
+    """A network device, and what its counters counted between MPI_Init and MPI_Finalize.
+
+    ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's.
+    """
+
+    name: str
+    kind: str
+    sent: int
+    received: int
+
+
+class Clock(_Record):
+    """A host's clock against that of rank 0's host."""
+
+    offset: float
+    error: float
+
+
+class Host(_Record):
+    """A host of the job. A core's number is the lowest CPU number of its hardware threads."""
+
+    name: str
+    cpus: Cpus
+    allowed: Cpus
+    cores: Cpus
+    numa: list[Domain]
+    devices: list[Device] = []
+    clock: Clock | None = None
+
+
+class Memory(_Record):
+    """The memory policy of a process."""
+
+    policy: str
+    nodes: Cpus
+
+
+class Thread(_Record):
+    """A thread; ``busy`` are the CPU seconds that it used."""
+
+    tid: int
+    name: str
+    cpus: Cpus
+    cores: Cpus
+    last_cpu: int
+    busy: float
+    origin: Literal['main', 'mpi', 'program']
+
+
+class Socket(_Record):
+    """A TCP socket, and its bytes of payload."""
+
+    local: str
+    remote: str
+    device: str | None = None
+    sent: int
+    received: int
+
+
+class Differs(_Record):
+    """What a rank has unlike rank 0, each whole; what is not there is the same."""
+
+    mpi: dict[str, str] = {}
+    libraries: list[str] = []
+    environment: dict[str, str] = {}
+
+
+class Call(_Record):
+    """What a rank did in one MPI call; ``time`` is an estimate where ``timed`` < ``count``."""
+
+    count: int
+    timed: int
+    time: float
+    bytes: int
+
+
+class Wait(_Record):
+    """What ``analysed`` seconds of one MPI call were spent waiting for."""
+
+    analysed: float
+    late_sender: float
+    late_receiver: float
+    imbalance: float
+
+
+class Partner(_Record):
+    """Messages to another rank; -1 for all outside MPI_COMM_WORLD."""
+
+    rank: int
+    messages: int
+    bytes: int
+    sizes: dict[int, int] = {}
+
+
+class Process(_Record):
+    """A rank. An incomplete report holds its placement only."""
+
+    rank: int
+    host: str
+    pid: int
+    cpus: Cpus
+    cores: Cpus
+    numa: Cpus
+    packages: Cpus
+    last_cpu: int
+    memory: Memory
+    cpu_limit: float | None
+    threads: list[Thread]
+    sockets: list[Socket] = []
+    differs: Differs = Differs()
+    wall: float = 0.0
+    mpi_time: float = 0.0
+    mpi_threads: int = 1
+    calls: dict[str, Call] = {}
+    waits: dict[str, Wait] = {}
+    partners: list[Partner] = []
+    state_bytes: int = 0
+
+
+class Ended(_Record):
+    """A rank that ended before MPI_Finalize, and the call it was in since ``since``."""
+
+    rank: int
+    reason: str
+    inside: str | None
+    since: float | None = None
+    wall: float
+    mpi_time: float
+    calls: dict[str, Call]
+
+
+class Report(_Record):
+    """What the witness wrote. ``ended`` is what ranks appended to ``<report>.ranks``."""
+
+    schema_: Literal[SCHEMA] = Field(alias='schema')
+    witness: str
+    complete: bool
+    sections: list[Literal['placement', 'fabric', 'profile', 'matrix']]
+    command: list[str]
+    started: str
+    ranks: int
+    mpi: Library
+    libraries: list[str]
+    environment: dict[str, str]
+    hosts: list[Host]
+    processes: list[Process]
+    ended: list[Ended] = []
+
+    @model_validator(mode='after')
+    def _is_whole(self) -> Report:
+        hosts = {host.name for host in self.hosts}
+        needed = ['wall', 'sockets'] if self.complete else []
+        if self.complete and 'profile' in self.sections:
+            needed += ['mpi_time', 'calls']
+        if self.complete and 'matrix' in self.sections:
+            needed += ['partners']
+        if len(hosts) < len(self.hosts):
+            raise ValueError('hosts: one of them is there twice')
+        if [process.rank for process in self.processes] != list(range(self.ranks)):
+            raise ValueError(f'processes: not those of ranks 0 to {self.ranks - 1} in their order')
+        for process in self.processes:
+            where = f'processes.{process.rank}'
+            if process.host not in hosts:
+                raise ValueError(f'{where}.host: {process.host!r} is not one of the hosts')
+            for name in needed:
+                if name not in process.model_fields_set:
+                    raise ValueError(f'{where}.{name}: Field required in a complete report')
+            if lost := set(process.waits) - set(process.calls):
+                raise ValueError(f'{where}.waits.{min(lost)}: not one of the calls')
+            for partner in process.partners:
+                if not -1 <= partner.rank < self.ranks:
+                    raise ValueError(f'{where}.partners: there is no rank {partner.rank}')
+        return self
+
+    @property
+    def has_profile(self) -> bool:
+        """Whether it says where time went."""
+        return self.complete and 'profile' in self.sections
+
+    @property
+    def has_matrix(self) -> bool:
+        """Whether it says who sent to whom."""
+        return self.complete and 'matrix' in self.sections
+
+    def environment_of(self, process: Process) -> dict[str, str]:
+        """The variables of OpenMP that a rank has."""
+        has_its_own = 'environment' in process.differs.model_fields_set
+        return process.differs.environment if has_its_own else self.environment
+
+    def by_host(self) -> dict[str, list[Process]]:
+        """The ranks on each host, by its name."""
+        found: dict[str, list[Process]] = {host.name: [] for host in self.hosts}
+        for process in self.processes:
+            found[process.host].append(process)
+        return found
+
+
+def read(path: Path) -> Report:
+    """Read and validate a report, and what ranks that ended early left beside it.
+
+    :raises WitnessError: if there is none, or it is not one.
+    """
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise WitnessError(
+            f'no witness report {path}: was the library preloaded into the program?'
+        ) from None
+    except OSError as error:
+        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
+    try:
+        report = Report.model_validate_json(text)
+    except ValidationError as error:
+        raise WitnessError(f'{path}: {_problems(error)}') from None
+    return report.model_copy(update={'ended': _read_ended(path.with_name(f'{path.name}.ranks'))})
+
+
+def _read_ended(path: Path) -> list[Ended]:
+    try:
+        lines = path.read_text(errors='replace').splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
+    # A line without an end is one that a rank was killed at.
+    whole = [line for line in lines if line.endswith('\n') and line.strip()]
+    ended = []
+    for number, line in enumerate(whole, 1):
+        try:
+            ended.append(Ended.model_validate_json(line))
+        except ValidationError as error:
+            raise WitnessError(f'{path}: line {number}: {_problems(error)}') from None
+    return sorted(ended, key=lambda one: one.rank)
+
+
+def _problems(error: ValidationError) -> str:
+    """What is wrong, with the names of the fields; the first few if it is much."""
+    problems = []
+    for one in error.errors(include_url=False):
+        if one['type'] == 'json_invalid':
+            return f'not JSON: {one["ctx"]["error"]}'
+        if one['loc'] == ('schema',) and one['type'] == 'literal_error':
+            return f'it has schema {one["input"]!r}, and this Assay reads schema {SCHEMA}'
+        where = '.'.join(map(str, one['loc']))
+        words = str(one['ctx']['error']) if one['type'] == 'value_error' else one['msg']
+        problems.append(f'{where}: {words}' if where else words)
+    more = f' (and {len(problems) - 3} more)' if len(problems) > 3 else ''
+    return 'not a report of the witness: ' + '; '.join(problems[:3]) + more
+
+
+def verify_mpi(report: Report, library: re.Pattern[str], name: str) -> str | None:
+    """Hold the MPI libraries of all ranks against the one asked for.
+
+    :param library: expression that its MPI_Get_library_version matches.
+    :param name: what messages call it.
+    :returns: None, or one sentence that says what was used instead.
+    """
+    if not library.search(report.mpi.library):
+        return (
+            f'{name} was asked for, but the program ran on {_first_line(report.mpi.library)!r} '
+            f'({report.mpi.path})'
+        )
+    # Ranks may ask for different thread levels.
+    same = report.mpi.model_dump(exclude={'thread_level'}).items()
+    unlike = [p for p in report.processes if not same <= {**dict(same), **p.differs.mpi}.items()]
+    if not unlike:
+        return None
+    first = unlike[0]
+    seen = {**dict(same), **first.differs.mpi}
+    more = f' (and {len(unlike) - 1} more)' if len(unlike) > 1 else ''
+    return (
+        f'rank {first.rank} on {first.host}{more} uses another MPI than rank 0: '
+        f'{_first_line(seen["library"])!r} ({seen["path"]}) instead of '
+        f'{_first_line(report.mpi.library)!r} ({report.mpi.path})'
+    )
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition('\n')[0].strip()

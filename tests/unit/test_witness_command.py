@@ -1,0 +1,250 @@
+"""The command `witness`: what it shows, of small and large jobs, and its exit codes."""
+
+import pytest
+from witnessed import call, halo, partner, write
+
+from assay import cli
+
+
+@pytest.fixture
+def assay(monkeypatch, capsys):
+    """Calls the command; returns its exit code (or sentence) and what it printed."""
+
+    def run(*arguments, width=160):
+        monkeypatch.setattr('sys.argv', ['assay', 'witness', *map(str, arguments)])
+        monkeypatch.setenv('COLUMNS', str(width))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code, capsys.readouterr().out
+
+    return run
+
+
+def line(shown, start):
+    """The cells of the line that starts so, with one space between them."""
+    found = [one for one in shown.splitlines() if one.strip().startswith(start)]
+    assert found, f'no line starts with {start!r} in:\n{shown}'
+    return ' '.join(found[0].split())
+
+
+def test_a_small_job(tmp_path, assay):
+    code, shown = assay(write(tmp_path / 'r.json', halo(2)))
+    assert not code
+    assert shown.startswith('./halo --n 64\nranks: 2, hosts: 1, started 2026-11-21T06:10:00Z, wall')
+    assert 'MPICH Version: 4.3.2 (/x/libmpi.so.12), thread level single' in shown
+    assert line(shown, '1  n1') == '1 n1 101 1 1 0 0 1 1 default -'
+    assert line(shown, 'n1  ') == 'n1 2 0-1 0-1 0-1 0: 0; 1: 1'
+    assert line(shown.partition('Fabric')[2], 'n1') == 'n1 2 2.0 MB 0 B'
+    assert 'Profile (30.0% of the time in MPI; 200 messages, 4000160 bytes):' in shown
+    assert line(shown, 'MPI_Allreduce') == (
+        'MPI_Allreduce 20 0.300000 50.0% 15.0% 0.100000 0.150000 0.200000 50.0% 160 B'
+    )
+    assert line(shown, 'mean') == 'mean 70.0% 17.3% 7.5% 3.9% 1.3%'
+    assert '83.3% of the time in MPI was searched for waiting' in shown
+    assert 'A network of no cost would win at most 20.0%, perfect balance at most 12.7%' in shown
+    assert line(shown, '0  n1         0.8') == '0 n1 0.800000 80.0% 8.2% 11.8%'
+    assert line(shown, '0  ->') == '0 -> 1 100 1.0 MB 10.0 kB'
+    assert line(shown, '8192') == '8192 16383 200 ' + '#' * 40
+    assert 'more' not in shown
+
+
+def test_a_large_job_is_cut_and_counted(tmp_path, assay):
+    code, shown = assay(write(tmp_path / 'r.json', halo(1000, 20)))
+    assert not code
+    assert len(shown.splitlines()) < 120
+    for rest in ('... and 984 more', '... and 4 more', '... and 1984 more'):
+        assert rest in shown
+    assert 'MPI_Waitall' in shown and '\n  15  n1' in shown and '\n  16  n1' not in shown
+
+
+@pytest.mark.parametrize('width', [60, 80, 100, 160])
+def test_nothing_is_cut_in_a_narrow_window(tmp_path, assay, width):
+    content = halo(2)
+    for process in content['processes']:
+        process['calls']['MPI_Reduce_scatter_block'] = call(123456, 0.12345, 10**9)
+    _, shown = assay(write(tmp_path / 'r.json', content), width=width)
+    row = line(shown, 'MPI_Reduce_scatter_block')
+    assert row.startswith('MPI_Reduce_scatter_block 246912 0.246900 ')
+    assert row.endswith(' 2.0 GB')
+    assert ('avg s' in shown) == (width >= 100)
+    assert '…' not in shown
+
+
+def test_partners_outside_and_a_histogram_to_scale(tmp_path, assay):
+    content = halo(2)
+    content['processes'][0]['partners'] = [
+        partner(-1, 1, 2 * 10**6, {1048576: 1}),
+        partner(0, 40, 320, {8: 40}),
+        partner(1, 80, 320, {0: 80}),
+    ]
+    content['processes'][1]['partners'] = []
+    _, shown = assay(write(tmp_path / 'r.json', content))
+    pairs = shown.partition('Matrix')[2]
+    assert line(pairs, '0  ->') == '0 -> outside 1 2.0 MB 2.0 MB'
+    assert '0  ->         0        40' in pairs and '0  ->         1        80' in pairs
+    sizes = shown.partition('Sizes')[2]
+    assert line(sizes, '0 ') == '0 0 80 ' + '#' * 40
+    assert line(sizes, '8 ') == '8 15 40 ' + '#' * 20
+    assert line(sizes, '1048576') == '1048576 2097151 1 #'
+
+
+def test_hosts_decide_what_had_to_travel(tmp_path, assay):
+    _, shown = assay(write(tmp_path / 'r.json', halo(4)))
+    assert 'what the ranks of a host sent to each other, and' in shown
+    _, shown = assay(write(tmp_path / 'r.json', halo(4, 2)))
+    assert 'what the ranks of a host sent to other hosts, and' in shown
+    # Of two neighbours in the ring one is on the other host.
+    assert line(shown.partition('Fabric')[2], 'n2') == 'n2 2 2.0 MB 0 B'
+
+
+def test_devices_and_sections_that_are_off(tmp_path, assay):
+    content = halo(2)
+    content['hosts'][0]['devices'] = [
+        {'name': 'eth0', 'kind': 'ethernet', 'sent': 1234, 'received': 5}
+    ]
+    content['sections'] = ['placement', 'fabric']
+    _, shown = assay(write(tmp_path / 'r.json', content))
+    assert line(shown, 'n1    eth0') == 'n1 eth0 ethernet 1.2 kB 5 B'
+    for title in ('Profile', 'Time of the ranks', 'Matrix'):
+        assert title not in shown
+
+
+ENDED = [
+    {
+        'rank': 1,
+        'reason': 'SIGTERM',
+        'inside': 'MPI_Recv',
+        'since': 280.1,
+        'wall': 300.2,
+        'mpi_time': 290.0,
+        'calls': {},
+    },
+    {
+        'rank': 0,
+        'reason': 'MPI_Abort',
+        'inside': None,
+        'wall': 300.2,
+        'mpi_time': 290.0,
+        'calls': {},
+    },
+]
+
+
+def test_an_incomplete_report_says_so_first(tmp_path, assay):
+    content = {**halo(2), 'complete': False}
+    code, shown = assay(write(tmp_path / 'r.json', content, ENDED))
+    assert not code
+    assert shown.splitlines()[1:4] == [
+        'INCOMPLETE: the job did not get to MPI_Finalize; its placement is known.',
+        '  rank 0 ended by MPI_Abort after 300.2 s, outside MPI',
+        '  rank 1 ended by SIGTERM after 300.2 s, inside MPI_Recv since 280.1 s, for 20.1 s',
+    ]
+    assert 'Placement:' in shown and 'Profile' not in shown and 'Fabric' not in shown
+
+
+def test_many_ranks_that_ended(tmp_path, assay):
+    content = {**halo(100), 'complete': False}
+    ended = [{**ENDED[0], 'rank': rank} for rank in range(100)]
+    _, shown = assay(write(tmp_path / 'r.json', content, ended))
+    assert '  ... and 84 more' in shown
+    _, shown = assay(write(tmp_path / 'none.json', content))
+    assert 'No rank left word of its end.' in shown
+
+
+def test_two_equal_jobs(tmp_path, assay):
+    path = write(tmp_path / 'r.json', halo(2))
+    code, shown = assay(path, '--diff', path)
+    assert not code
+    assert shown.startswith('program, MPI and settings: the same\n')
+    assert line(shown, 'wall s') == 'wall s 1.000000 1.000000 ='
+    assert 'Placement: the same' in shown
+
+
+def test_two_jobs_side_by_side(tmp_path, assay):
+    after = halo(2)
+    first, second = after['processes']
+    first['calls']['MPI_Send'] = call(120, 0.1, 8)
+    first['calls']['MPI_Test'] = call(5000, 0.0)
+    first['calls']['MPI_Waitall']['time'] *= 3
+    first['mpi_time'] *= 1.5
+    first['partners'][0]['messages'] += 20
+    second.update(cores='0', cpus='0')
+    after['environment'] = {'OMP_NUM_THREADS': '2'}
+    after['mpi']['library'] = 'MPICH Version: 4.0.2\nmore'
+    code, shown = assay(
+        write(tmp_path / 'a.json', halo(2)), '--diff', write(tmp_path / 'b.json', after)
+    )
+    assert not code
+    assert shown.splitlines()[:5] == [
+        'program changed: 200 -> 220 messages',
+        'program changed: MPI_Send 0 -> 120 calls',
+        'program changed: MPI_Send 0 -> 8 bytes',
+        'MPI library changed: MPICH Version: 4.3.2 -> MPICH Version: 4.0.2',
+        'environment changed: OMP_NUM_THREADS: 1 -> 2',
+    ]
+    # How often a program polls is no property of the program.
+    assert 'MPI_Test 0' not in shown
+    assert line(shown, 'messages') == 'messages 200 220 +10.0%'
+    assert line(shown, 'time in MPI') == 'time in MPI 30.0% 35.0% +5.0 points'
+    calls = shown.partition('Calls')[2]
+    assert line(calls, 'MPI_') == 'MPI_Waitall 200 200 0.260000 0.420000 +61.5% 0 B 0 B'
+    by_change = [row.split()[0] for row in calls.splitlines() if row.startswith('MPI_')]
+    assert by_change[:2] == ['MPI_Waitall', 'MPI_Send']
+    assert line(calls, 'MPI_Send') == 'MPI_Send 0 120 0.000000 0.100000 new 0 B 8 B'
+    assert 'Placement (ranks that sat elsewhere: 1):' in shown
+    assert line(shown, '1  n1') == '1 n1 1 0 -> n1 0 0'
+
+
+def test_counts_are_compared_without_times(tmp_path, assay):
+    jobs = [{**halo(2), 'sections': ['placement', 'fabric']} for _ in range(2)]
+    jobs[1]['processes'][0]['calls']['MPI_Send'] = call(1)
+    paths = [write(tmp_path / f'{number}.json', job) for number, job in enumerate(jobs)]
+    _, shown = assay(paths[0], '--diff', paths[1])
+    assert shown.startswith('program changed: MPI_Send 0 -> 1 calls\n')
+    # A matrix that is not there has no fewer messages.
+    jobs[0]['sections'] = ['placement', 'fabric', 'matrix']
+    jobs[0]['processes'][0]['partners'] = []
+    _, shown = assay(write(paths[0], jobs[0]), '--diff', paths[1])
+    assert 'messages' not in shown
+    assert 'Figures' not in shown
+
+
+def test_jobs_of_different_size_and_an_incomplete_one(tmp_path, assay):
+    two, four = write(tmp_path / 'a.json', halo(2)), write(tmp_path / 'b.json', halo(4))
+    _, shown = assay(two, '--diff', four)
+    assert shown.startswith('ranks changed: 2 -> 4\n')
+    half = write(tmp_path / 'c.json', {**halo(2), 'complete': False}, ENDED)
+    _, shown = assay(two, '--diff', half)
+    assert shown.startswith('INCOMPLETE second report: ')
+    assert 'Figures' not in shown
+
+
+def test_a_picture(tmp_path, assay):
+    path = tmp_path / 'job.svg'
+    code, shown = assay(write(tmp_path / 'r.json', halo(2)), '--picture', path)
+    assert not code
+    assert shown.endswith(f'picture: {path}\n')
+    assert '% of wall time' in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'sentence'),
+    [
+        (['absent.json'], 'assay: no witness report absent.json: was the library preloaded'),
+        (['r.json', '--diff', 'absent.json'], 'assay: no witness report absent.json'),
+        (['r.json', '--picture', 'job.pdf'], 'assay: job.pdf: a picture ends in .png or .svg'),
+        (['broken.json'], 'assay: broken.json: not JSON'),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(tmp_path, monkeypatch, assay, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / 'r.json', halo(2))
+    (tmp_path / 'broken.json').write_text('{')
+    code, shown = assay(*arguments)
+    assert code.startswith(sentence) and shown == ''
+
+
+def test_help_has_examples(assay):
+    code, shown = assay('--help')
+    assert not code
+    assert 'assay witness before.json --diff after.json' in shown
