@@ -17,6 +17,7 @@ class Halo(MpiBenchmark):
     """
 
     program = 'halo'
+    witness_sections = 'placement,fabric,profile,matrix'
     layout = parameter(['packed', 'spread', 'one-per-numa'], type=str)
     scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
 

@@ -38,7 +38,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
         self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
         limits += ['>limits.out', '2>&1']  # its statement must not stand for that of IMB-MPI1
         self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]
-        self.keep_files += ['limits.out']
+        self.keep_files = [*self.keep_files, 'limits.out']
 
     def verify_answers(self):
         super().verify_answers()

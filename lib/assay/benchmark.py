@@ -1,20 +1,17 @@
-"""Checks of the MPI benchmarks in ``sources/mpi``: their build, and their JSON report."""
+"""Checks of the MPI benchmarks in ``sources/mpi``, and their JSON report."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import reframe as rfm
 import reframe.utility.typecheck as typ
-from reframe.core.builtins import fixture, run_before, sanity_function, variable
+from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import SanityError
 
-from assay import paths
 from assay.check import Figure, MpiCheck
 from assay.fabrics import load_catalogue
 
@@ -33,26 +30,6 @@ class Limit:
     bandwidth: float
 
 
-class BuildMpiBenchmarks(rfm.CompileOnlyRegressionTest):
-    """Builds ``sources`` once for each environment."""
-
-    valid_systems = ['*']
-    valid_prog_environs = ['+mpi']
-    build_system = 'CMake'
-    sourcesdir = str(paths.ROOT / 'sources')
-
-    @run_before('compile')
-    def configure_out_of_source(self):
-        self.build_system.builddir = 'build'
-        self.build_system.max_concurrency = os.cpu_count()
-        # The sources are C only, and ReFrame's defaults for the others are Cray's names.
-        self.build_system.cxx = self.build_system.ftn = self.build_system.nvcc = ''
-
-    @sanity_function
-    def built(self):
-        return True
-
-
 class MpiBenchmark(MpiCheck):
     """A benchmark of ``sources/mpi``.
 
@@ -61,15 +38,13 @@ class MpiBenchmark(MpiCheck):
 
     program = variable(str)
     arguments = variable(typ.List[str], value=[])
-    build = fixture(BuildMpiBenchmarks, scope='environment')
+    witness_sections = 'placement,fabric'
 
     @run_before('run')
     def use_built_program(self):
-        self.executable = os.path.join(
-            self.build.stagedir, self.build.build_system.builddir, self.program
-        )
+        self.executable = self.build.product(self.program)
         self.executable_opts = [*self.arguments, '--json', RESULT]
-        self.keep_files = [RESULT]
+        self.keep_files = [*self.keep_files, RESULT]
 
     @cached_property
     def report(self) -> dict[str, Any]:
@@ -129,16 +104,6 @@ class MpiBenchmark(MpiCheck):
         report = self.report
         if report.get('program') != self.program or not report.get('complete'):
             raise SanityError(f'{RESULT} is not a complete report of {self.program}')
-        if report['ranks'] != self.num_tasks:
-            raise SanityError(
-                f'{self.program} ran with {report["ranks"]} rank(s) instead of {self.num_tasks}: '
-                f"was it started by another MPI's launcher?"
-            )
-        library = report['mpi']['library']
-        if not load_catalogue().mpis[self.family].library.search(library):
-            raise SanityError(
-                f'{self.program} was to run on {self.family}, but its MPI library is {library!r}'
-            )
 
 
 def _refuse_constant(name: str) -> None:

@@ -9,8 +9,9 @@ import math
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ import reframe.core.runtime as rt
 import reframe.utility.sanity as sn
 import yaml
 from reframe.core.builtins import (
+    fixture,
     parameter,
     run_after,
     run_before,
@@ -27,14 +29,20 @@ from reframe.core.builtins import (
 )
 from reframe.core.exceptions import ReframeError, SanityError
 
+from assay import paths, profile, witness
 from assay.fabrics import load_catalogue
-from assay.layouts import DoesNotFitError, Node, place
+from assay.layouts import DoesNotFitError, Node, Placement, place
+from assay.placement import verify_placement
+from assay.traffic import verify_traffic
 
 #: Nodes of each scale. A partition offers a scale by the feature scale_<name>.
 SCALES = {f'{n}_node' if n == 1 else f'{n}_nodes': n for n in (1, 2, 4, 8, 16)}
 
 #: References of the checks that the system's own file has no entry for.
 GENERIC = 'generic.yaml'
+
+#: The witness's report, in the job's folder.
+WITNESS = 'witness.json'
 
 _CATALOGUE = load_catalogue()
 # What MPIs, launchers and shells write when a job goes wrong.
@@ -50,16 +58,41 @@ class Figure:
 
     :param value: the number measured.
     :param unit: its unit; ``1`` for a fraction of a limit.
-    :param better: the direction in which the figure improves.
+    :param better: the direction in which the figure improves; ``exact`` for one that must not
+        change at all.
     """
 
     value: float
     unit: str
-    better: Literal['higher', 'lower']
+    better: Literal['higher', 'lower', 'exact']
+
+
+class BuildSources(rfm.CompileOnlyRegressionTest):
+    """Builds the benchmarks and the witness once for each environment."""
+
+    valid_systems = ['*']
+    valid_prog_environs = ['+mpi']
+    build_system = 'CMake'
+    sourcesdir = str(paths.ROOT / 'sources')
+
+    @run_before('compile')
+    def configure_out_of_source(self):
+        self.build_system.builddir = 'build'
+        self.build_system.max_concurrency = os.cpu_count()
+        # The sources are C only, and ReFrame's defaults for the others are Cray's names.
+        self.build_system.cxx = self.build_system.ftn = self.build_system.nvcc = ''
+
+    def product(self, name: str) -> str:
+        """The absolute path of what was built."""
+        return os.path.join(self.stagedir, self.build_system.builddir, name)
+
+    @sanity_function
+    def built(self):
+        return True
 
 
 class MpiCheck(rfm.RunOnlyRegressionTest):
-    """An MPI program on a fabric, in a layout, at a scale.
+    """An MPI program on a fabric, in a layout, at a scale, with the witness preloaded.
 
     A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows
     ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout on one node (two
@@ -71,6 +104,11 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     layout = parameter(['packed'], type=str, loggable=True)
     scale = parameter(['1_node'], type=str, loggable=True)
 
+    build = fixture(BuildSources, scope='environment')
+
+    #: What the witness records beside placement and fabric; a benchmark that times single messages
+    #: leaves out the profile, which costs some ns of each.
+    witness_sections = variable(str, value='placement,fabric,profile,matrix')
     #: Ranks of the whole job; None for as many as the layout puts on the nodes.
     ranks = variable(int, type(None), value=None)
     #: Cores of each rank, where the layout does not set them.
@@ -119,7 +157,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         node = Node(cores=cores, numa_domains=processor.num_numa_nodes or 1)
         per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
         try:
-            placement = place(
+            self.placement: Placement = place(
                 self.layout,
                 'srun' if launcher.startswith('srun') else self.family,
                 node,
@@ -128,6 +166,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
             )
         except DoesNotFitError as error:
             self.skip(str(error))
+        placement = self.placement
         self.num_tasks = placement.ranks * nodes
         self.num_tasks_per_node = placement.ranks
         self.num_cpus_per_task = placement.threads
@@ -145,6 +184,15 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
             },
             **self.env_vars,
         }
+
+    @run_before('run')
+    def preload_witness(self):
+        # A library that the user preloads comes first: a tool of MPI calls then sees them.
+        libraries = [self.env_vars.get('LD_PRELOAD'), self.build.product('libassay_witness.so')]
+        self.env_vars['LD_PRELOAD'] = ':'.join(filter(None, libraries))
+        self.env_vars['ASSAY_WITNESS'] = self.witness_sections
+        self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS
+        self.keep_files = [*self.keep_files, WITNESS]
 
     @run_before('sanity')
     def assert_job_ended_well(self):
@@ -187,17 +235,57 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         """The figures of the job, by name."""
         raise NotImplementedError
 
+    @cached_property
+    def witnessed(self) -> witness.Report:
+        """What the witness saw of the job.
+
+        :raises SanityError: if there is no report, or it is not whole.
+        """
+        try:
+            report = witness.read(Path(self.stagedir, WITNESS))
+        except witness.WitnessError as error:
+            raise SanityError(f'{error} ({self.reason})') from None
+        if not report.complete:
+            raise SanityError(f'{self.program_name} did not reach MPI_Finalize: {self.reason}')
+        return report
+
+    def faults(self) -> Iterator[str | None]:
+        """Every way in which the job can have run other than asked: a sentence, None if not so."""
+        report, mpi = self.witnessed, _CATALOGUE.mpis[self.family]
+        yield witness.verify_mpi(report, mpi.library, mpi.name)
+        if report.ranks != self.num_tasks:
+            yield (
+                f'{self.program_name} ran with {report.ranks} rank(s) instead of '
+                f"{self.num_tasks}: was it started by another MPI's launcher?"
+            )
+        yield verify_placement(report, self.layout, self.placement.threads, self.placement.ranks)
+        yield _CATALOGUE.verify(self.fabric, self.family, self.output)
+        yield verify_traffic(report, _CATALOGUE.fabrics[self.fabric].carrier, self.fabric)
+
     @sanity_function
     def validate(self):
         self.verify_answers()
-        if wrong := _CATALOGUE.verify(self.fabric, self.family, self.output):
-            raise SanityError(wrong)
+        for fault in self.faults():
+            if fault:
+                raise SanityError(fault)
         return True
+
+    def witness_figures(self) -> dict[str, Figure]:
+        """Where the time of the job went, and how much it sent."""
+        if not self.witnessed.has_profile:
+            return {}
+        seen = profile.figures(self.witnessed)
+        return {
+            'comm_share': Figure(seen.comm_share, '1', 'lower'),
+            'imbalance_share': Figure(seen.imbalance_share, '1', 'lower'),
+            'messages': Figure(seen.messages, '1', 'exact'),
+            'bytes': Figure(seen.bytes, 'B', 'exact'),
+        }
 
     @run_before('performance')
     def collect_figures(self):
         try:
-            self.measured = self.figures()
+            self.measured = self.figures() | self.witness_figures()
         except (KeyError, IndexError, StopIteration, ZeroDivisionError) as error:
             raise SanityError(
                 f'{self.program_name} reported no value for a figure: {error!r}'
@@ -214,10 +302,12 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         for key, (_, reference, lower, upper, *_) in self.perfvalues.items():
             name = key.rpartition(':')[2]
             better = self.measured[name].better
-            if (lower, upper) != (None, None) and (upper if better == 'lower' else lower) is None:
+            needed = {'lower': [upper], 'higher': [lower], 'exact': [lower, upper]}[better]
+            if (lower, upper) != (None, None) and None in needed:
+                side = 'both sides' if better == 'exact' else 'the other side'
                 raise SanityError(
                     f'the reference {reference} of {name} cannot fail: {better} is better, and '
-                    f'there is no bound on the other side'
+                    f'there is no bound on {side}'
                 )
 
 

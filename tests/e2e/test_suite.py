@@ -76,6 +76,13 @@ def test_a_fabric_that_falls_back(mpi, variable, words):
 
 
 @pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
+def test_ranks_that_share_a_core(fault, mpi):
+    library = fault('one_core', mpi)
+    said = sentence(run_one(mpi, 'Ring', '-S', f'env_vars=LD_PRELOAD:{library}'))
+    assert said.startswith('ranks 0 and 1 share core 0 of node ')
+
+
+@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
 def test_a_corrupted_payload(fault, mpi):
     library = fault('flip_byte', mpi)
     variables = f'LD_PRELOAD:{library},FLIP_MESSAGE:40,FLIP_OFFSET:6'

