@@ -50,7 +50,8 @@ def draw(report: Report, path: Path) -> None:
     with matplotlib.rc_context({'svg.fonttype': 'none', 'svg.hashsalt': 'assay'}):
         figure = Figure(figsize=(13, 6), dpi=120, layout='constrained')
         left, right = figure.subplots(1, 2)
-        command = ' '.join(report.command)
+        program, *arguments = report.command or ['']
+        command = ' '.join([Path(program).name, *arguments])
         command = command if len(command) <= 80 else f'{command[:79]}…'
         title = f'{command} (ranks: {report.ranks}, hosts: {len(report.hosts)})'
         figure.suptitle(title, parse_math=False)

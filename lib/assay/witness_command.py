@@ -55,14 +55,14 @@ def witness(
 ) -> None:
     """Show what the witness saw of a job: placement, fabric, profile, waits and messages.
 
-    The witness is preloaded into every program of a run; its report, assay-witness.json, is among
-    the job's files.
+    The witness is preloaded into every program of a run; its report, witness.json, is among the
+    job's files.
 
     Examples:
 
     \b
-      assay witness assay-witness.json
-      assay witness assay-witness.json --picture job.svg
+      assay witness witness.json
+      assay witness witness.json --picture job.svg
       assay witness before.json --diff after.json
     """
     from assay import cli, pictures

@@ -29,7 +29,7 @@ def job(tmp_path):
 
 def test_labels_units_and_legend(tmp_path, job):
     seen = words(drawn(tmp_path, job(16, 2)))
-    assert './halo --n 64 (ranks: 16, hosts: 2)' in seen
+    assert 'halo --n 64 (ranks: 16, hosts: 2)' in seen
     assert {'sender (rank)', 'receiver (rank)', 'rank', '% of wall time'} <= set(seen)
     assert 'bytes sent (logarithmic; white: none)' in seen
     assert {'100 kB', '1 MB'} <= {text.replace('\N{NO-BREAK SPACE}', ' ') for text in seen}
