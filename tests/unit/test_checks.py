@@ -182,6 +182,32 @@ def test_slow_job_fails_its_reference(job):
         job(ONE, edit_report(slow))
 
 
+def hold_to(messages, tmp_path_factory, monkeypatch):
+    """Give the golden system a reference of its own for the number of messages in Halo."""
+    folder = tmp_path_factory.mktemp('references')
+    entry = {'$index': ['fabric'], '.*': {'messages': messages}}
+    (folder / 'golden.yaml').write_text(yaml.dump({'Halo': entry}))
+    monkeypatch.setattr(paths, 'REFERENCES', folder)
+
+
+def test_a_changed_number_of_messages(job, tmp_path_factory, monkeypatch):
+    golden = Path('Halo/openmpi-shm')
+    report = json.loads((JOBS / golden / 'witness.json').read_text())
+    sent = sum(partner['messages'] for one in report['processes'] for partner in one['partners'])
+    hold_to([sent, 0, 0, '1'], tmp_path_factory, monkeypatch)
+    assert job(golden)['messages'][0] == sent
+    hold_to([sent - 1, 0, 0, '1'], tmp_path_factory, monkeypatch)
+    with pytest.raises(PerformanceError, match='messages'):
+        job(golden)
+
+
+@pytest.mark.parametrize('bounds', [(0, None), (None, 0)])
+def test_an_exact_figure_needs_both_bounds(job, bounds, tmp_path_factory, monkeypatch):
+    hold_to([1012, *bounds, '1'], tmp_path_factory, monkeypatch)
+    with pytest.raises(SanityError, match='no bound on both sides'):
+        job(Path('Halo/openmpi-shm'))
+
+
 def test_imb_that_ran_one_rank(job):
     lone = (paths.ROOT / 'tests/golden/imb/PingPong-mpich-np1.out').read_text()
     with pytest.raises(SanityError, match=r'PingPong ran with 0 rank\(s\) instead of 2'):
