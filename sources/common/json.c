@@ -202,7 +202,13 @@ void json_number(struct json *json, const char *key, double value)
         return;
     entry(json, key);
     if (isfinite(value)) {
-        fprintf(json->file, "%.9g", value);
+        char text[32];
+        snprintf(text, sizeof text, "%.9g", value);
+        /* The program may have set a locale that writes a comma. */
+        char *comma = strchr(text, ',');
+        if (comma)
+            *comma = '.';
+        fputs(text, json->file);
         return;
     }
     fputs("null", json->file);
