@@ -194,16 +194,19 @@ static void forget(struct communicator *communicator)
     *link = communicator->next;
     if (communicator->group != MPI_GROUP_NULL)
         PMPI_Group_free(&communicator->group);
-    if (this_thread)
-        routes_forget(&this_thread->routes, communicator);
     free(communicator->neighbours);
     free(communicator);
 }
 
 /* A log is compared in the end, by the group. */
-static bool is_needed(const struct communicator *communicator)
+static void forget_unless_needed(struct communicator *communicator)
 {
-    return communicator->handle != MPI_COMM_NULL || communicator->log || communicator->users;
+    if (communicator->handle != MPI_COMM_NULL || communicator->users)
+        return;
+    if (this_thread)
+        routes_forget(&this_thread->routes, communicator);
+    if (!communicator->log)
+        forget(communicator);
 }
 
 void communicator_hold(struct communicator *communicator)
@@ -221,8 +224,7 @@ void communicator_release(struct communicator *communicator)
         return;
     pthread_mutex_lock(&lock);
     communicator->users--;
-    if (!is_needed(communicator))
-        forget(communicator);
+    forget_unless_needed(communicator);
     pthread_mutex_unlock(&lock);
 }
 
@@ -235,8 +237,7 @@ void communicator_freed(MPI_Comm comm)
         if (communicator->log || communicator->users)
             find_group(communicator);
         communicator->handle = MPI_COMM_NULL;
-        if (!is_needed(communicator))
-            forget(communicator);
+        forget_unless_needed(communicator);
     }
     pthread_mutex_unlock(&lock);
 }

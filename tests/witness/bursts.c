@@ -2,8 +2,9 @@
  *
  *   bursts MESSAGES BURSTS PAUSE WHO    WHO pauses for PAUSE ms before each burst: both, or one
  *
- * Where one pauses, it is rank 0, and rank 1 waits for its message. Each rank tells the seconds that
- * it was in the MPI library: it times every call below the witness, which calls PMPI_Send, too. */
+ * Where one pauses, it is rank 0, and rank 1 waits for its message. Each rank tells the seconds
+ * that it was in the MPI library: it times every call below the witness, which calls PMPI_Send,
+ * too. */
 #include "known.h"
 
 #include <dlfcn.h>

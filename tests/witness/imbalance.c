@@ -1,10 +1,10 @@
 /* Steps of computation and communication, in which one rank computes longer than the others.
  *
- *   imbalance STEPS MS PERCENT    all ranks compute for MS milliseconds, the late ones PERCENT longer
+ *   imbalance STEPS MS PERCENT    all ranks compute for MS milliseconds, late ones PERCENT longer
  *
- * Each pattern of communication has a call of its own. Each rank writes a file "times.RANK", with a line
- * for each of them: "NAME BEGIN END BEGIN END ...", the seconds at which the call of each step began
- * and ended.
+ * Each pattern of communication has a call of its own. Each rank writes a file "times.RANK" with a
+ * line for each of them: "NAME BEGIN END BEGIN END ...", the seconds at which the call of each step
+ * began and ended.
  *
  * To compute is to sleep, so that more ranks than cores do each other no harm. */
 #include "known.h"

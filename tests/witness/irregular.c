@@ -1,8 +1,9 @@
-/* Messages without a pattern, on several communicators, counted by Open MPI's own monitoring as well.
- * Each rank tells a line for each rank that it sent to: "RANK TO MESSAGES BYTES", as Open MPI has it.
+/* Messages without a pattern, on several communicators, counted by Open MPI's own monitoring as
+ * well. Each rank tells a line for each rank that it sent to, as Open MPI has it:
+ * "RANK TO MESSAGES BYTES".
  *
- * Monitoring counts the witness's own messages in MPI_Init and MPI_Finalize, too: so its counters are
- * read at the begin and at the end of main. */
+ * Monitoring counts the witness's own messages in MPI_Init and MPI_Finalize, too: so its counters
+ * are read after the one and before the other. */
 #include "known.h"
 
 enum { STEPS = 400, LONGEST = 100000, COMMS = 4, MOST_RANKS = 16 };

@@ -103,8 +103,8 @@ static void post(void)
     MPI_Win_free(&window);
 }
 
-/* On reversed ranks, in a communicator that is freed before its window; thrice, so that handles come
- * again. */
+/* On reversed ranks, in a communicator that is freed before its windows; thrice, so that handles
+ * come again. */
 static void orphan(void)
 {
     for (int i = 0; i < 3; i++) {

@@ -2,15 +2,16 @@
  *
  *   threads [race]    race: all threads also write to one variable of the program
  *
- * Each of the threads has a communicator of its own; one they share, on which they have tags of their
- * own. */
+ * Each of the threads has a communicator of its own; some they share, on which they have tags of
+ * their own. */
 #include "known.h"
 
 #include <pthread.h>
 
-enum { THREADS = 4, ROUNDS = 40 };
+enum { THREADS = 4, SHARED = 8, ROUNDS = 40 };
 
-static MPI_Comm own[THREADS], shared;
+static MPI_Comm own[THREADS], shared[SHARED];
+static pthread_barrier_t at_once;
 static MPI_Request posted[THREADS];
 static int arrived[THREADS];
 static bool race;
@@ -33,20 +34,21 @@ static void alone(int thread, int round)
     }
 }
 
-/* In the shared one, of reversed ranks: the peer is the other one there, too. */
+/* In a shared one, of reversed ranks. All threads begin to use it at once. */
 static void together(int thread, int round)
 {
-    int peer, in[8], out[8];
-    MPI_Comm_rank(shared, &peer);
-    peer = 1 - peer;
+    MPI_Comm comm = shared[round % SHARED];
+    int peer = rank, in[8], out[8]; /* the other one has this one's number there */
+    if (round < SHARED)
+        pthread_barrier_wait(&at_once);
     fill(out, 8, 10 * thread + rank);
-    MPI_Sendrecv(out, 4, MPI_INT, peer, thread, in, 8, MPI_INT, peer, thread, shared,
+    MPI_Sendrecv(out, 4, MPI_INT, peer, thread, in, 8, MPI_INT, peer, thread, comm,
                  MPI_STATUS_IGNORE);
-    expect(in, 4, 10 * thread + 1 - rank, "MPI_Sendrecv in the shared communicator");
-    MPI_Send(out, round % 2 ? 8 : 0, MPI_INT, peer, THREADS + thread, shared);
-    MPI_Recv(in, 8, MPI_INT, MPI_ANY_SOURCE, THREADS + thread, shared, MPI_STATUS_IGNORE);
+    expect(in, 4, 10 * thread + 1 - rank, "MPI_Sendrecv in a shared communicator");
+    MPI_Send(out, round % 2 ? 8 : 0, MPI_INT, peer, THREADS + thread, comm);
+    MPI_Recv(in, 8, MPI_INT, MPI_ANY_SOURCE, THREADS + thread, comm, MPI_STATUS_IGNORE);
     if (round % 2)
-        expect(in, 8, 10 * thread + 1 - rank, "a wildcard in the shared communicator");
+        expect(in, 8, 10 * thread + 1 - rank, "a wildcard in a shared communicator");
 }
 
 /* Handles come and go while other threads use theirs. */
@@ -94,7 +96,9 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     check(provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE");
     race = argc > 1 && strcmp(argv[1], "race") == 0;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &shared);
+    for (int i = 0; i < SHARED; i++)
+        MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &shared[i]);
+    pthread_barrier_init(&at_once, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &own[i]);
         MPI_Irecv(&arrived[i], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : 1 - rank, i, MPI_COMM_WORLD,
@@ -107,7 +111,8 @@ int main(int argc, char **argv)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&own[i]);
-    MPI_Comm_free(&shared);
+    for (int i = 0; i < SHARED; i++)
+        MPI_Comm_free(&shared[i]);
     MPI_Finalize();
     return 0;
 }
