@@ -90,9 +90,7 @@ static void put_inside(struct line *line, int64_t now)
 /* The call it is in counts too. */
 static double time_in_mpi(const struct total totals[CALLS], int64_t now)
 {
-    double time = 0;
-    for (int call = 0; call < CALLS; call++)
-        time += totals[call].time;
+    double time = tally_time(totals);
     for (const struct thread *thread = threads; thread; thread = thread->next)
         if (thread->inside != CALLS && thread->entered)
             time += ticks_to_seconds(now - thread->entered);

@@ -8,6 +8,7 @@
 #include "clocks.h"
 #include "communicators.h"
 #include "ending.h"
+#include "map.h"
 #include "messages.h"
 #include "placement.h"
 #include "report.h"
@@ -112,14 +113,6 @@ static void choose_sections(void)
     witness.matrix = chosen[1];
 }
 
-static int colour_of(const char *name, uint64_t seed)
-{
-    uint64_t hash = seed;
-    for (; *name; name++)
-        hash = map_hash(hash ^ (unsigned char)*name);
-    return (int)(hash & 0x7fffffff);
-}
-
 /* By name: by shared memory an MPI that is told not to use it finds each rank alone. Two names of one
  * hash get another. */
 static void find_host(void)
@@ -127,7 +120,8 @@ static void find_host(void)
     int length;
     PMPI_Get_processor_name(witness.host, &length);
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        PMPI_Comm_split(witness.comm, colour_of(witness.host, seed), 0, &witness.host_comm);
+        int colour = (int)(map_hash_text(witness.host, seed) & 0x7fffffff);
+        PMPI_Comm_split(witness.comm, colour, 0, &witness.host_comm);
         char first[MPI_MAX_PROCESSOR_NAME];
         memcpy(first, witness.host, sizeof first);
         PMPI_Bcast(first, sizeof first, MPI_CHAR, 0, witness.host_comm);

@@ -30,4 +30,13 @@ static inline uint64_t map_hash(uint64_t key)
     return key ^ (key >> 32);
 }
 
+/* Of a text, NULL as an empty one; another seed gives another hash. */
+static inline uint64_t map_hash_text(const char *text, uint64_t seed)
+{
+    uint64_t hash = seed;
+    for (; text && *text; text++)
+        hash = map_hash(hash ^ (unsigned char)*text);
+    return hash;
+}
+
 #endif

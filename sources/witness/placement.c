@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,13 @@
 #include "cgroup.h"
 #include "system.h"
 
-/* What a CPU belongs to. */
+/* What a CPU belongs to; read when it is asked for, as a rank mostly has few of the host's CPUs. */
 struct home {
+    bool known;
     int core, node, package;
 };
 
-/* The homes of CPUs 0 .. count - 1. */
-struct topology {
-    struct home *homes;
-    int count;
-};
+static struct home homes[SET_MEMBERS];
 
 /* Threads by number. */
 struct threads {
@@ -56,52 +54,51 @@ static struct set cpus_of_node(int node)
     return set_next(&cpus, 0) < 0 ? online_cpus() : cpus;
 }
 
-static struct topology topology_read(void)
+static void find_nodes(void)
 {
-    struct set online = online_cpus(), nodes = numa_nodes();
-    struct topology topology = { .count = 0 };
-    for (int cpu = set_next(&online, 0); cpu >= 0; cpu = set_next(&online, cpu + 1))
-        topology.count = cpu + 1;
-    topology.homes = calloc((size_t)topology.count, sizeof *topology.homes);
-    if (!topology.homes)
-        return (struct topology){ .count = 0 };
-    for (int cpu = 0; cpu < topology.count; cpu++) {
+    static bool found;
+    if (found)
+        return;
+    found = true;
+    struct set nodes = numa_nodes();
+    for (int node = set_next(&nodes, 0); node >= 0; node = set_next(&nodes, node + 1)) {
+        struct set cpus = cpus_of_node(node);
+        for (int cpu = set_next(&cpus, 0); cpu >= 0; cpu = set_next(&cpus, cpu + 1))
+            homes[cpu].node = node;
+    }
+}
+
+/* Of a member of a set. */
+static const struct home *home_of(int cpu)
+{
+    struct home *home = &homes[cpu];
+    if (!home->known) {
         uint64_t lowest_of_core = (uint64_t)cpu, package = 0;
         const char *folder = "/sys/devices/system/cpu";
         system_number(&lowest_of_core, "%s/cpu%d/topology/thread_siblings_list", folder, cpu);
         system_number(&package, "%s/cpu%d/topology/physical_package_id", folder, cpu);
-        topology.homes[cpu] = (struct home){ .core = (int)lowest_of_core,
-                                             .package = (int)package };
+        find_nodes();
+        home->core = (int)lowest_of_core;
+        home->package = (int)package;
+        home->known = true;
     }
-    for (int node = set_next(&nodes, 0); node >= 0; node = set_next(&nodes, node + 1)) {
-        struct set cpus = cpus_of_node(node);
-        for (int cpu = set_next(&cpus, 0); cpu >= 0; cpu = set_next(&cpus, cpu + 1))
-            if (cpu < topology.count)
-                topology.homes[cpu].node = node;
-    }
-    return topology;
+    return home;
 }
 
-static struct home home_of(int cpu, const struct topology *topology)
-{
-    return cpu < topology->count ? topology->homes[cpu] : (struct home){ .core = cpu };
-}
-
-static void write_cores(struct json *json, const struct set *cpus, const struct topology *topology)
+static void write_cores(struct json *json, const struct set *cpus)
 {
     struct set cores = { { 0 } };
     for (int cpu = set_next(cpus, 0); cpu >= 0; cpu = set_next(cpus, cpu + 1))
-        set_add(&cores, home_of(cpu, topology).core);
+        set_add(&cores, home_of(cpu)->core);
     set_write(json, "cores", &cores);
 }
 
-static void write_numa_and_packages(struct json *json, const struct set *cpus,
-                                    const struct topology *topology)
+static void write_numa_and_packages(struct json *json, const struct set *cpus)
 {
     struct set nodes = { { 0 } }, packages = { { 0 } };
     for (int cpu = set_next(cpus, 0); cpu >= 0; cpu = set_next(cpus, cpu + 1)) {
-        set_add(&nodes, home_of(cpu, topology).node);
-        set_add(&packages, home_of(cpu, topology).package);
+        set_add(&nodes, home_of(cpu)->node);
+        set_add(&packages, home_of(cpu)->package);
     }
     set_write(json, "numa", &nodes);
     set_write(json, "packages", &packages);
@@ -196,7 +193,7 @@ static void write_name(struct json *json, int tid)
     free(name);
 }
 
-static void write_thread(struct json *json, int tid, const struct topology *topology)
+static void write_thread(struct json *json, int tid)
 {
     double busy;
     int last_cpu = read_stat(tid, &busy);
@@ -207,7 +204,7 @@ static void write_thread(struct json *json, int tid, const struct topology *topo
     json_integer(json, "tid", tid);
     write_name(json, tid);
     set_write(json, "cpus", &cpus);
-    write_cores(json, &cpus, topology);
+    write_cores(json, &cpus);
     json_integer(json, "last_cpu", last_cpu);
     json_number(json, "busy", busy);
     json_string(json, "origin", origin_of(tid));
@@ -233,15 +230,14 @@ static void write_memory(struct json *json)
 
 void placement_write(struct json *json)
 {
-    struct topology topology = topology_read();
     struct set cpus = allowed_cpus(getpid());
     double busy;
     int last_cpu = read_stat(getpid(), &busy);
     double limit = cgroup_cpu_limit();
     json_integer(json, "pid", getpid());
     set_write(json, "cpus", &cpus);
-    write_cores(json, &cpus, &topology);
-    write_numa_and_packages(json, &cpus, &topology);
+    write_cores(json, &cpus);
+    write_numa_and_packages(json, &cpus);
     json_integer(json, "last_cpu", last_cpu);
     write_memory(json);
     if (isfinite(limit))
@@ -251,22 +247,20 @@ void placement_write(struct json *json)
     struct threads threads = threads_now();
     json_array(json, "threads");
     for (size_t i = 0; i < threads.count; i++)
-        write_thread(json, threads.tids[i], &topology);
+        write_thread(json, threads.tids[i]);
     json_end(json);
     free(threads.tids);
-    free(topology.homes);
 }
 
 void placement_write_host(struct json *json)
 {
-    struct topology topology = topology_read();
     struct set online = online_cpus(), cpuset = cgroup_cpus(), nodes = numa_nodes();
     struct set allowed = set_both(&online, &cpuset);
     if (set_next(&allowed, 0) < 0)
         allowed = online;
     set_write(json, "cpus", &online);
     set_write(json, "allowed", &allowed);
-    write_cores(json, &allowed, &topology);
+    write_cores(json, &allowed);
     json_array(json, "numa");
     for (int node = set_next(&nodes, 0); node >= 0; node = set_next(&nodes, node + 1)) {
         struct set cpus = cpus_of_node(node);
@@ -276,5 +270,4 @@ void placement_write_host(struct json *json)
         json_end(json);
     }
     json_end(json);
-    free(topology.homes);
 }

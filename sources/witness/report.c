@@ -35,8 +35,6 @@ static void open_entries(void)
 
 /* What all ranks should have in common -------------------------------------------------------- */
 
-enum { LIBRARIES = 32 };
-
 static int note_library(struct dl_phdr_info *object, size_t size, void *context)
 {
     static const char *const telling[] = { "/libmpi", "/libpmpi", "/libopen-pal", "/libucp",
@@ -122,18 +120,11 @@ static char *libraries_of(const struct identity *identity)
     return array;
 }
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 0;
-    for (; text && *text; text++)
-        hash = map_hash(hash ^ (unsigned char)*text);
-    return hash;
-}
-
 /* A rank only has to know whether it differs from rank 0. */
 static void write_differences(const struct identity *own)
 {
-    uint64_t mine[3] = { hash_of(own->mpi), hash_of(own->environment), hash_of(own->libraries) };
+    uint64_t mine[3] = { map_hash_text(own->mpi, 0), map_hash_text(own->environment, 0),
+                         map_hash_text(own->libraries, 0) };
     uint64_t first[3] = { mine[0], mine[1], mine[2] };
     PMPI_Bcast(first, 3, MPI_UINT64_T, 0, witness.comm);
     if (memcmp(mine, first, sizeof mine) == 0)
@@ -304,11 +295,8 @@ void report_collect(void)
 
 static void write_calls(const struct summary *summary)
 {
-    double time = 0;
-    for (int call = 0; call < CALLS; call++)
-        time += summary->totals[call].time;
     json_number(process, "wall", summary->wall);
-    json_number(process, "mpi_time", time);
+    json_number(process, "mpi_time", tally_time(summary->totals));
     json_integer(process, "mpi_threads", summary->threads);
     json_object(process, "calls");
     for (int call = 0; call < CALLS; call++) {

@@ -15,26 +15,13 @@ static int by_time(const void *left, const void *right)
     return (a->sum < b->sum) - (a->sum > b->sum);
 }
 
-/* Fills the rows of rank 0; all ranks take part. */
-static int gather(const struct summary *summary, struct row rows[CALLS])
-{
-    double mine[CALLS][3], sums[CALLS][3], time[CALLS], min[CALLS], max[CALLS];
-    for (int call = 0; call < CALLS; call++) {
-        const struct total *total = &summary->totals[call];
-        mine[call][0] = (double)total->count;
-        mine[call][1] = (double)total->bytes;
-        mine[call][2] = time[call] = total->time;
-    }
-    PMPI_Reduce(mine, sums, 3 * CALLS, MPI_DOUBLE, MPI_SUM, 0, witness.comm);
-    PMPI_Reduce(time, min, CALLS, MPI_DOUBLE, MPI_MIN, 0, witness.comm);
-    PMPI_Reduce(time, max, CALLS, MPI_DOUBLE, MPI_MAX, 0, witness.comm);
-    int count = 0;
-    for (int call = 0; witness.rank == 0 && call < CALLS; call++)
-        if (sums[call][0] > 0)
-            rows[count++] = (struct row){ (enum call)call, sums[call][0], sums[call][1],
-                                          sums[call][2], min[call], max[call] };
-    return count;
-}
+/* What ranks add up, and of what the most is asked for: the least is the most of the negative. */
+struct sums {
+    double count[CALLS], bytes[CALLS], time[CALLS], wall, waited;
+};
+struct extremes {
+    double most[CALLS], negative_least[CALLS], wall;
+};
 
 static double share(double part, double whole)
 {
@@ -65,26 +52,54 @@ static void print_rows(FILE *out, const struct row *rows, int count, double mpi,
                 rows[i].bytes);
 }
 
+/* All ranks' sums and extremes, on rank 0. */
+static void gather(const struct summary *summary, struct sums *sums, struct extremes *extremes)
+{
+    struct sums mine = { .wall = summary->wall * summary->threads, .waited = waited(summary) };
+    struct extremes own = { .wall = summary->wall };
+    for (int call = 0; call < CALLS; call++) {
+        const struct total *total = &summary->totals[call];
+        mine.count[call] = (double)total->count;
+        mine.bytes[call] = (double)total->bytes;
+        mine.time[call] = own.most[call] = total->time;
+        own.negative_least[call] = -total->time;
+    }
+    PMPI_Reduce(&mine, sums, sizeof mine / sizeof(double), MPI_DOUBLE, MPI_SUM, 0, witness.comm);
+    PMPI_Reduce(&own, extremes, sizeof own / sizeof(double), MPI_DOUBLE, MPI_MAX, 0, witness.comm);
+}
+
+static int fill(const struct sums *sums, const struct extremes *extremes, struct row rows[CALLS])
+{
+    int count = 0;
+    for (int call = 0; call < CALLS; call++)
+        if (sums->count[call] > 0)
+            rows[count++] = (struct row){ (enum call)call, sums->count[call], sums->bytes[call],
+                                          sums->time[call], -extremes->negative_least[call],
+                                          extremes->most[call] };
+    qsort(rows, (size_t)count, sizeof *rows, by_time);
+    return count;
+}
+
 void table_print(const struct summary *summary)
 {
     static struct row rows[CALLS];
-    int count = gather(summary, rows);
-    double mine[3] = { summary->wall * summary->threads, waited(summary), 0 }, sums[3], longest;
-    for (int call = 0; call < CALLS; call++)
-        mine[2] += summary->totals[call].time;
-    PMPI_Reduce(mine, sums, 3, MPI_DOUBLE, MPI_SUM, 0, witness.comm);
-    PMPI_Reduce(&summary->wall, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, witness.comm);
+    struct sums sums;
+    struct extremes extremes;
+    gather(summary, &sums, &extremes);
     if (witness.rank != 0)
         return;
-    qsort(rows, (size_t)count, sizeof *rows, by_time);
+    int count = fill(&sums, &extremes, rows);
+    double mpi = 0;
+    for (int i = 0; i < count; i++)
+        mpi += rows[i].sum;
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return;
     fprintf(out, "# assay witness: %d ranks, %.3f s, %.2f%% in MPI, %.2f%% waiting for other ranks\n",
-            witness.ranks, longest, share(sums[2], sums[0]), share(sums[1], sums[0]));
-    print_rows(out, rows, count, sums[2], sums[0]);
+            witness.ranks, extremes.wall, share(mpi, sums.wall), share(sums.waited, sums.wall));
+    print_rows(out, rows, count, mpi, sums.wall);
     /* In one piece, as other ranks may be writing too. */
     if (fclose(out) == 0)
         fwrite(text, 1, size, stderr);

@@ -146,6 +146,14 @@ void tally_totals(struct total totals[CALLS])
     }
 }
 
+double tally_time(const struct total totals[CALLS])
+{
+    double time = 0;
+    for (int call = 0; call < CALLS; call++)
+        time += totals[call].time;
+    return time;
+}
+
 int tally_threads(void)
 {
     int count = 0;

@@ -120,6 +120,8 @@ struct total {
     double time;
 };
 void tally_totals(struct total totals[CALLS]);
+/* Of all calls together. */
+double tally_time(const struct total totals[CALLS]);
 int tally_threads(void);
 size_t tally_bytes(void);
 

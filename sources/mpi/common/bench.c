@@ -116,13 +116,14 @@ int bench_end(void)
 _Noreturn void bench_refuse(const char *format, ...)
 {
     if (bench.rank == 0) {
+        char sentence[1024];
         va_list values;
         va_start(values, format);
-        fflush(stdout);
-        fprintf(stderr, "%s: ", bench.about->program);
-        vfprintf(stderr, format, values);
-        fputc('\n', stderr);
+        vsnprintf(sentence, sizeof sentence, format, values);
         va_end(values);
+        fflush(stdout);
+        /* In one piece: Open MPI's launcher may deliver the first of several as standard output. */
+        fprintf(stderr, "%s: %s\n", bench.about->program, sentence);
     }
     json_discard(bench.json);
     leave(EXIT_WRONG_USE);
