@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -20,35 +19,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from assay import paths
-from assay.fabrics import load_catalogue
+from common import build, environment
+
 from assay.imb import find_imb, parse
 from assay.mpi import Mpi, find_mpis
 
 CLAIM = 0.05
-LOOPBACK = {'HYDRA_IFACE': 'lo', 'FI_TCP_IFACE': 'lo', 'UCX_NET_DEVICES': 'lo'}
-
-
-def build(mpi: Mpi, folder: Path) -> Path:
-    """Build the sources with the MPI's compiler; returns the path of pt2pt."""
-    cmake = paths.VENV_BIN / 'cmake'
-    configure = [cmake, '-S', paths.ROOT / 'sources', '-B', folder]
-    configure.append(f'-DCMAKE_C_COMPILER={mpi.cc}')
-    for command in (configure, [cmake, '--build', folder, '--parallel']):
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return folder / 'pt2pt'
 
 
 def run(mpi: Mpi, fabric: str, command: list[str], libraries: Path) -> tuple[str, float]:
     """Standard output and wall seconds of two bound ranks of a program."""
-    recipe = load_catalogue().recipe(fabric, mpi.family)
-    env = {
-        **os.environ,
-        **LOOPBACK,
-        **recipe.env,
-        'PATH': f'{mpi.bindir}:{os.environ["PATH"]}',
-        'LD_LIBRARY_PATH': str(libraries),
-    }
+    env = environment(mpi, fabric) | {'LD_LIBRARY_PATH': str(libraries)}
     launch = [mpi.launcher, '-n', '2', '-bind-to', 'core', '-map-by', 'core', *command]
     start = time.monotonic()
     done = subprocess.run(launch, env=env, capture_output=True, text=True, timeout=300)
@@ -120,7 +101,7 @@ def main() -> None:
         sys.exit('MPICH with an IMB-MPI1 is needed: ./assay run --with mpich --with intelmpi -l')
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pt2pt = build(mpi, folder / 'build')
+        pt2pt = build(mpi, folder / 'build') / 'pt2pt'
         within = [
             compare(mpi, fabric, arguments.runs, arguments.budget, pt2pt, folder)
             for fabric in arguments.fabric

@@ -12,40 +12,28 @@ the same round without; the interval is the 95% one of that median (order statis
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from assay import paths
-from assay.fabrics import load_catalogue
+from common import build, environment, interval
+
 from assay.layouts import Node, place
 from assay.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')
 LOADS = ('ping-pong', 'cg', 'md', 'stencil', 'calls')
-SURROUNDINGS = {
-    'HYDRA_IFACE': 'lo',
-    'FI_TCP_IFACE': 'lo',
-    'OMPI_MCA_btl_tcp_if_include': 'lo',
-    'OMPI_ALLOW_RUN_AS_ROOT': '1',
-    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
-}
 Times = dict[str, float]
 
 
-def build(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
+def build_load(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
     """The load and the witness, built with the MPI's compiler."""
-    cmake = paths.VENV_BIN / 'cmake'
-    configure = [cmake, '-S', paths.ROOT / 'sources', '-B', folder]
-    configure.append(f'-DCMAKE_C_COMPILER={mpi.cc}')
-    make = [cmake, '--build', folder, '--parallel', '--target', 'assay_witness']
-    compile_load = [mpi.cc, '-O2', SOURCE, '-o', folder / 'witness_load']
-    for command in (configure, make, compile_load):
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return folder / 'witness_load', folder / 'libassay_witness.so'
+    build(mpi, folder)
+    load = folder / 'witness_load'
+    subprocess.run([mpi.cc, '-O2', SOURCE, '-o', load], check=True)
+    return load, folder / 'libassay_witness.so'
 
 
 def variants(mpi: Mpi, witness: Path) -> dict[str, list[str]]:
@@ -59,27 +47,25 @@ def variants(mpi: Mpi, witness: Path) -> dict[str, list[str]]:
 
 def run(mpi: Mpi, load: str, program: Path, prefix: list[str], folder: Path) -> Times:
     """Nanoseconds of each thing that the load measures."""
-    recipe = load_catalogue().recipe('shm', mpi.family)
     placement = place('packed', mpi.family, Node(cores=2, numa_domains=1), ranks=2)
     options = ' '.join(placement.options).split()
-    env = {**os.environ, **SURROUNDINGS, **recipe.env, 'PATH': f'{mpi.bindir}:{os.environ["PATH"]}'}
     command = [mpi.launcher, '-n', '2', *options, *prefix, str(program), load]
-    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command,
+        env=environment(mpi, 'shm'),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     if done.returncode:
         sys.exit(f'{" ".join(command)} ended with exit code {done.returncode}: {done.stderr}')
     return {name: float(ns) for name, ns in map(str.split, done.stdout.splitlines())}
 
 
-def interval(values: list[float]) -> tuple[float, float, float]:
-    """Median, and its 95% interval from order statistics (binomial, p = 1/2)."""
-    ordered = sorted(values)
-    skip = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
-    return statistics.median(ordered), ordered[skip], ordered[-1 - skip]
-
-
 def compare(mpi: Mpi, loads: list[str], rounds: int, folder: Path) -> None:
     """Measure one MPI and print its tables."""
-    program, witness = build(mpi, folder)
+    program, witness = build_load(mpi, folder)
     for load in loads:
         measured: dict[str, list[Times]] = {}
         for number in range(rounds):

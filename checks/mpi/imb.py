@@ -6,7 +6,7 @@ from reframe.core.exceptions import SanityError
 
 from assay import imb
 from assay.benchmark import MpiBenchmark
-from assay.check import Figure
+from assay.figure import Figure
 
 TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')
 SMALL, LARGE = 8, 4 << 20
@@ -43,9 +43,9 @@ class IntelMpiBenchmarks(MpiBenchmark):
     def verify_answers(self):
         super().verify_answers()
         try:
-            self.tables = imb.parse(self.output)
+            self.tables = imb.parse(self.launch.output)
         except ValueError as error:
-            raise SanityError(f'{error}: {self.reason}') from None
+            raise SanityError(f'{error}: {self.launch.reason}') from None
         for name in TWO_RANKS:
             ranks = self.tables.get(name, (0, []))[0]
             if ranks != self.num_tasks:

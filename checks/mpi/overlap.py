@@ -5,8 +5,8 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
 from assay.benchmark import MpiBenchmark
-from assay.check import Figure
 from assay.fabrics import load_catalogue
+from assay.figure import Figure
 
 LARGEST = 16 << 20
 
@@ -49,7 +49,7 @@ class Overlap(MpiBenchmark):
         super().verify_answers()
         if self.progress == 'async':
             mpi = load_catalogue().mpis[self.family]
-            if not mpi.async_progress.expect.search(self.output):
+            if not mpi.async_progress.expect.search(self.launch.output):
                 raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
     def figures(self):

@@ -6,13 +6,16 @@ Copy it to config/systems/<your system>.py, change what is marked, and try it wi
 """
 
 # An environment is a compiler and an MPI. The features name the MPI's family and the fabrics that
-# this build of it can use (config/fabrics.yaml says what each fabric is).
+# this build of it can use (config/fabrics.yaml says what each fabric is). The benchmarks are built
+# where ReFrame runs: name the compute nodes' architecture if it is another.
 openmpi = {
     'name': 'openmpi',
     'modules': ['gcc/13.2', 'openmpi/5.0.8'],  # change: what `module load` needs
     'cc': 'mpicc',
     'cxx': 'mpicxx',
     'ftn': '',
+    'cflags': ['-march=x86-64-v3'],  # change
+    'cxxflags': ['-march=x86-64-v3'],  # change
     'features': ['mpi', 'openmpi', 'shm', 'ucx-shm', 'ucx-ib'],
     'extras': {'family': 'openmpi', 'version': '5.0.8'},
     'env_vars': [['SLURM_MPI_TYPE', 'pmix']],  # how srun and this MPI find each other
@@ -23,6 +26,8 @@ mpich = {
     'cc': 'mpicc',
     'cxx': 'mpicxx',
     'ftn': '',
+    'cflags': ['-march=x86-64-v3'],  # change
+    'cxxflags': ['-march=x86-64-v3'],  # change
     'features': ['mpi', 'mpich', 'shm', 'ofi-tcp', 'ucx-ib'],
     'extras': {'family': 'mpich', 'version': '4.3.2'},
     'env_vars': [['SLURM_MPI_TYPE', 'pmi2']],
@@ -50,6 +55,7 @@ site_configuration = {
                         *('shm', 'ucx-shm', 'ucx-ib'),
                     ],
                     'max_jobs': 4,
+                    'extras': {'memory_gib': 256},  # change: of a node, for sizes of problems
                     # Leave this out and ReFrame asks a node (RFM_REMOTE_DETECT=1).
                     'processor': {
                         'num_cpus': 64,
@@ -70,6 +76,7 @@ site_configuration = {
                     'environs': ['mpich'],
                     'features': ['scale_1_node', 'scale_2_nodes', 'shm', 'ofi-tcp'],
                     'max_jobs': 4,
+                    'extras': {'memory_gib': 64},
                     # change: the interface that MPI may use between nodes
                     'env_vars': [['FI_TCP_IFACE', 'eth0'], ['HYDRA_IFACE', 'eth0']],
                     'processor': {

@@ -75,6 +75,9 @@ site_configuration = {
             'cc': mpi.cc,
             'cxx': mpi.cxx or '',
             'ftn': '',
+            # The machine that builds is the machine that runs.
+            'cflags': ['-march=native'],
+            'cxxflags': ['-march=native'],
             'modules': list(mpi.modules),
             'env_vars': [['PATH', f'{mpi.bindir}:$PATH'], *map(list, mpi.env.items())],
             'features': ['mpi', mpi.family, *usable(mpi), *imb_of(mpi)[0]],

@@ -12,8 +12,9 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import SanityError
 
-from assay.check import Figure, MpiCheck
+from assay.check import MpiCheck
 from assay.fabrics import load_catalogue
+from assay.figure import Figure
 
 RESULT = 'result.json'
 
@@ -56,7 +57,8 @@ class MpiBenchmark(MpiCheck):
             text = Path(self.stagedir, RESULT).read_text()
         except FileNotFoundError:
             raise SanityError(
-                f'{self.program} wrote no {RESULT}: it did not get to its end ({self.reason})'
+                f'{self.program} wrote no {RESULT}: it did not get to its end '
+                f'({self.launch.reason})'
             ) from None
         try:
             return json.loads(text, parse_constant=_refuse_constant)

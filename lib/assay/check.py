@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Literal
 
 import reframe as rfm
 import reframe.core.runtime as rt
@@ -27,13 +24,13 @@ from reframe.core.builtins import (
     sanity_function,
     variable,
 )
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
-from assay import paths, profile, witness
+from assay import paths
 from assay.fabrics import load_catalogue
+from assay.figure import Figure
+from assay.launch import WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
-from assay.placement import verify_placement
-from assay.traffic import verify_traffic
 
 #: Nodes of each scale. A partition offers a scale by the feature scale_<name>.
 SCALES = {f'{n}_node' if n == 1 else f'{n}_nodes': n for n in (1, 2, 4, 8, 16)}
@@ -41,30 +38,21 @@ SCALES = {f'{n}_node' if n == 1 else f'{n}_nodes': n for n in (1, 2, 4, 8, 16)}
 #: References of the checks that the system's own file has no entry for.
 GENERIC = 'generic.yaml'
 
-#: The witness's report, in the job's folder.
-WITNESS = 'witness.json'
-
 _CATALOGUE = load_catalogue()
-# What MPIs, launchers and shells write when a job goes wrong.
-_FAILURE = re.compile(
-    r'UCX +ERROR|An error occurred|Abort\(|[Ff]atal|[Kk]illed|signal \d+|cannot|could not|not found'
-    r'|No such file|unreachable|undefined symbol'
-)
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A performance value.
+def offered(names: Iterable[str], prefix: str = '') -> list[str]:
+    """Those of the names that a partition of this system has as a feature, with that prefix.
 
-    :param value: the number measured.
-    :param unit: its unit; ``1`` for a fraction of a limit.
-    :param better: the direction in which the figure improves; ``exact`` for one that must not
-        change at all.
+    A check that no partition can run costs as much to make as one that runs. All names where
+    ReFrame has no system yet.
     """
-
-    value: float
-    unit: str
-    better: Literal['higher', 'lower', 'exact']
+    try:
+        partitions = rt.runtime().system.partitions
+    except ReframeFatalError:
+        return list(names)
+    features = {feature for partition in partitions for feature in partition.features}
+    return [name for name in names if f'{prefix}{name}' in features]
 
 
 class BuildSources(rfm.CompileOnlyRegressionTest):
@@ -79,8 +67,13 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
     def configure_out_of_source(self):
         self.build_system.builddir = 'build'
         self.build_system.max_concurrency = os.cpu_count()
-        # The sources are C only, and ReFrame's defaults for the others are Cray's names.
-        self.build_system.cxx = self.build_system.ftn = self.build_system.nvcc = ''
+        # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
+        self.build_system.ftn = self.build_system.nvcc = ''
+        if not self.current_environ.cxx:
+            raise ReframeError(
+                f'environment {self.current_environ.name} has no C++ compiler, which the '
+                f'applications need: give it cxx in its configuration, or install one for its MPI'
+            )
 
     def product(self, name: str) -> str:
         """The absolute path of what was built."""
@@ -100,7 +93,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     everything is ``acceptance``.
     """
 
-    fabric = parameter(_CATALOGUE.fabrics, type=str, loggable=True)
+    fabric = parameter(offered(_CATALOGUE.fabrics), type=str, loggable=True)
     layout = parameter(['packed'], type=str, loggable=True)
     scale = parameter(['1_node'], type=str, loggable=True)
 
@@ -111,6 +104,8 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     witness_sections = variable(str, value='placement,fabric,profile,matrix')
     #: Ranks of the whole job; None for as many as the layout puts on the nodes.
     ranks = variable(int, type(None), value=None)
+    #: Fewer ranks than these show nothing.
+    least_ranks = variable(int, value=2)
     #: Cores of each rank, where the layout does not set them.
     cores_per_rank = variable(int, value=1)
     time_limit = '5m'
@@ -141,47 +136,54 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         own = folder / f'{self.current_system.name}.yaml'
         self.reference = {'$ref': own.name if type(self).__name__ in _classes(own) else GENERIC}
 
-    @run_after('setup')
-    def apply_fabric_and_layout(self):
-        launcher = self.current_partition.launcher_type.registered_name
-        processor = self.current_partition.processor
-        nodes = SCALES[self.scale]
+    @property
+    def node(self) -> Node:
+        """What the partition's nodes have.
+
+        :raises ReframeError: if nobody has said it.
+        """
+        partition = self.current_partition
+        processor = partition.processor
         if not processor.num_cores:
             raise ReframeError(
-                f'the topology of {self.current_partition.fullname} is not known: give it a '
-                f'processor in its configuration, or set RFM_REMOTE_DETECT=1'
+                f'the topology of {partition.fullname} is not known: give it a processor in its '
+                f'configuration, or set RFM_REMOTE_DETECT=1'
             )
         cores = processor.num_cores
-        if self.current_partition.scheduler.is_local:
+        if partition.scheduler.is_local:
             cores = min(cores, len(os.sched_getaffinity(0)))
-        node = Node(cores=cores, numa_domains=processor.num_numa_nodes or 1)
-        per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
+        return Node(cores=cores, numa_domains=processor.num_numa_nodes or 1)
+
+    def place(self, ranks: int | None, threads: int) -> Placement:
+        """Where the layout puts ranks with their threads on each node; skips what does not fit."""
+        launcher = self.current_partition.launcher_type.registered_name
+        words = 'srun' if launcher.startswith('srun') else self.family
         try:
-            self.placement: Placement = place(
-                self.layout,
-                'srun' if launcher.startswith('srun') else self.family,
-                node,
-                per_node,
-                self.cores_per_rank,
-            )
+            return place(self.layout, words, self.node, ranks, threads)
         except DoesNotFitError as error:
             self.skip(str(error))
-        placement = self.placement
-        self.num_tasks = placement.ranks * nodes
-        self.num_tasks_per_node = placement.ranks
-        self.num_cpus_per_task = placement.threads
+
+    @run_after('setup')
+    def apply_layout(self):
+        nodes = SCALES[self.scale]
+        per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
+        self.placement = self.place(per_node, self.cores_per_rank)
+        self.num_tasks = self.placement.ranks * nodes
+        self.num_tasks_per_node = self.placement.ranks
+        self.num_cpus_per_task = self.placement.threads
         self.skip_if(
-            self.num_tasks < 2,
+            self.num_tasks < self.least_ranks,
             f'layout {self.layout} puts 1 rank on {nodes} node(s): no message can be sent',
         )
-        self.job.launcher.options = placement.options + self.job.launcher.options
+        self.job.launcher.options = self.placement.options + self.job.launcher.options
+
+    @run_after('setup')
+    def apply_fabric(self):
+        forced = _CATALOGUE.variables(self.fabric, self.family)
         # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
         self.env_vars = {
-            **placement.env,
-            **{
-                name: shlex.quote(value)
-                for name, value in _CATALOGUE.variables(self.fabric, self.family).items()
-            },
+            **self.placement.env,
+            **{name: shlex.quote(value) for name, value in forced.items()},
             **self.env_vars,
         }
 
@@ -194,35 +196,34 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS
         self.keep_files = [*self.keep_files, WITNESS]
 
-    @run_before('sanity')
-    def assert_job_ended_well(self):
-        if code := self.job.exitcode:
-            raise SanityError(f'{self.program_name} ended with exit code {code}: {self.reason}')
-
-    @property
-    def program_name(self) -> str:
-        return os.path.basename(self.executable)
-
     @property
     def family(self) -> str:
         """The MPI family of the environment."""
         return self.current_environ.extras['family']
 
     @property
-    def output(self) -> str:
-        """Standard output and error of the job."""
-        return '\n'.join(
-            Path(self.stagedir, name).read_text(errors='replace')
-            for name in (self.job.stdout, self.job.stderr)
-        )
+    def program_name(self) -> str:
+        """As the program begins its error messages."""
+        return os.path.basename(self.executable)
 
-    @property
-    def reason(self) -> str:
-        """The line of the output that says best why the job failed."""
-        lines = [line.strip() for line in self.output.splitlines() if re.search(r'\w', line)]
-        own = [line for line in lines if line.startswith(f'{self.program_name}: ')]
-        telling = [line for line in lines if _FAILURE.search(line)]
-        return next(iter(own or telling or lines[-1:]), 'it printed nothing')
+    @cached_property
+    def launch(self) -> Launch:
+        """The program's start in this job."""
+        folder = Path(self.stagedir)
+        return Launch(
+            program=self.program_name,
+            family=self.family,
+            fabric=self.fabric,
+            layout=self.layout,
+            placement=self.placement,
+            ranks=self.num_tasks,
+            folder=folder,
+            output='\n'.join(
+                Path(folder, name).read_text(errors='replace')
+                for name in (self.job.stdout, self.job.stderr)
+            ),
+            exit_code=self.job.exitcode or 0,
+        )
 
     def verify_answers(self) -> None:
         """Hold the program's own verdict and the problem it says it ran against what was asked.
@@ -235,52 +236,26 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         """The figures of the job, by name."""
         raise NotImplementedError
 
-    @cached_property
-    def witnessed(self) -> witness.Report:
-        """What the witness saw of the job.
+    def verify(self) -> None:
+        """Everything that has to be right before a figure counts.
 
-        :raises SanityError: if there is no report, or it is not whole.
+        :raises SanityError, LaunchError: with a sentence that says what is wrong.
         """
-        try:
-            report = witness.read(Path(self.stagedir, WITNESS))
-        except witness.WitnessError as error:
-            raise SanityError(f'{error} ({self.reason})') from None
-        if not report.complete:
-            raise SanityError(f'{self.program_name} did not reach MPI_Finalize: {self.reason}')
-        return report
-
-    def faults(self) -> Iterator[str | None]:
-        """Every way in which the job can have run other than asked: a sentence, None if not so."""
-        report, mpi = self.witnessed, _CATALOGUE.mpis[self.family]
-        yield witness.verify_mpi(report, mpi.library, mpi.name)
-        if report.ranks != self.num_tasks:
-            yield (
-                f'{self.program_name} ran with {report.ranks} rank(s) instead of '
-                f"{self.num_tasks}: was it started by another MPI's launcher?"
-            )
-        yield verify_placement(report, self.layout, self.placement.threads, self.placement.ranks)
-        yield _CATALOGUE.verify(self.fabric, self.family, self.output)
-        yield verify_traffic(report, _CATALOGUE.fabrics[self.fabric].carrier, self.fabric)
+        self.launch.assert_ended_well()
+        self.verify_answers()
+        self.launch.assert_as_asked()
 
     @sanity_function
     def validate(self):
-        self.verify_answers()
-        for fault in self.faults():
-            if fault:
-                raise SanityError(fault)
+        try:
+            self.verify()
+        except LaunchError as error:
+            raise SanityError(str(error)) from None
         return True
 
     def witness_figures(self) -> dict[str, Figure]:
-        """Where the time of the job went, and how much it sent."""
-        if not self.witnessed.has_profile:
-            return {}
-        seen = profile.figures(self.witnessed)
-        return {
-            'comm_share': Figure(seen.comm_share, '1', 'lower'),
-            'imbalance_share': Figure(seen.imbalance_share, '1', 'lower'),
-            'messages': Figure(seen.messages, '1', 'exact'),
-            'bytes': Figure(seen.bytes, 'B', 'exact'),
-        }
+        """Where the time went, and how much was sent."""
+        return self.launch.witness_figures()
 
     @run_before('performance')
     def collect_figures(self):
@@ -288,7 +263,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
             self.measured = self.figures() | self.witness_figures()
         except (KeyError, IndexError, StopIteration, ZeroDivisionError) as error:
             raise SanityError(
-                f'{self.program_name} reported no value for a figure: {error!r}'
+                f'{type(self).__name__} reported no value for a figure: {error!r}'
             ) from None
         for name, figure in self.measured.items():
             if not math.isfinite(figure.value):

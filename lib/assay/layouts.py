@@ -8,6 +8,8 @@ spread     are dealt round the NUMA domains, each bound to a core
 one-per-numa  one for each NUMA domain, bound to it
 one-per-node  one, free to use the whole node
 hybrid     one for each NUMA domain, with a thread for each of its cores, bound to them
+mixed      one with a thread for each of half of the cores, and one for each other core; each binds
+           itself (:mod:`assay.parts`), as launchers have no words for ranks that differ
 ========== ================================================================================
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-LAYOUTS = ('packed', 'spread', 'one-per-numa', 'one-per-node', 'hybrid')
+LAYOUTS = ('packed', 'spread', 'one-per-numa', 'one-per-node', 'hybrid', 'mixed')
 
 
 class DoesNotFitError(ValueError):
@@ -43,12 +45,15 @@ class Placement:
     :param threads: threads (and cores) of each rank.
     :param options: options for the launcher.
     :param env: environment variables for the job.
+    :param widths: threads (and cores) of each rank of a node in turn, where they differ;
+        ``threads`` is the least of them.
     """
 
     ranks: int
     threads: int
     options: list[str]
     env: dict[str, str] = field(default_factory=dict)
+    widths: tuple[int, ...] = ()
 
 
 def place(
@@ -69,7 +74,7 @@ def place(
         raise ValueError(f'unknown layout {layout!r}: choose from {", ".join(LAYOUTS)}')
     if launcher not in _LAUNCHERS:
         raise ValueError(f'no layouts for launcher {launcher!r}: only {", ".join(_LAUNCHERS)}')
-    threads = 1
+    threads, widths = 1, ()
     if layout in ('packed', 'spread'):
         threads = cores_per_rank
         ranks = node.cores // threads if ranks is None else ranks
@@ -80,15 +85,21 @@ def place(
             )
     elif layout == 'one-per-node':
         ranks = 1
+    elif layout == 'mixed':
+        if node.cores < 2:
+            raise DoesNotFitError('ranks that differ do not fit on the 1 core of a node')
+        wide = node.cores // 2
+        widths = (wide, *[1] * (node.cores - wide))
+        ranks = len(widths)
     else:
         ranks = node.numa_domains
         if layout == 'hybrid':
             threads = node.cores // node.numa_domains
     env = {'OMP_NUM_THREADS': str(threads)}
-    if layout == 'hybrid':
+    if threads > 1:
         env |= {'OMP_PLACES': 'cores', 'OMP_PROC_BIND': 'close'}
     options, launcher_env = _LAUNCHERS[launcher](layout, ranks, threads)
-    return Placement(ranks, threads, options, env | launcher_env)
+    return Placement(ranks, threads, options, env | launcher_env, widths)
 
 
 Translation = tuple[list[str], dict[str, str]]
@@ -100,6 +111,7 @@ def _openmpi(layout: str, ranks: int, threads: int) -> Translation:
         'spread': (f'numa:PE={threads}', 'core'),
         'one-per-numa': ('ppr:1:numa', 'numa'),
         'one-per-node': ('ppr:1:node', 'none'),
+        'mixed': (f'ppr:{ranks}:node', 'none'),
         'hybrid': (f'ppr:{ranks}:node:PE={threads}', 'core'),
     }[layout]
     return [f'--map-by {place}', f'--bind-to {bind}'], {}
@@ -111,6 +123,7 @@ def _mpich(layout: str, ranks: int, threads: int) -> Translation:
         'spread': f'-bind-to core:{threads} -map-by numa',
         'one-per-numa': '-bind-to numa -map-by numa',
         'one-per-node': '-bind-to none',
+        'mixed': '-bind-to none',
         'hybrid': f'-bind-to core:{threads} -map-by core:{threads}',
     }[layout]
     return [f'-ppn {ranks}', bind], {}
@@ -122,6 +135,7 @@ def _intelmpi(layout: str, ranks: int, threads: int) -> Translation:
         'spread': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:scatter'},
         'one-per-numa': {'I_MPI_PIN_DOMAIN': 'numa'},
         'one-per-node': {'I_MPI_PIN_DOMAIN': 'node'},
+        'mixed': {'I_MPI_PIN': '0'},
         'hybrid': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
     }[layout]
     return [f'-ppn {ranks}'], env
@@ -133,6 +147,7 @@ def _srun(layout: str, ranks: int, threads: int) -> Translation:
         'spread': ['--distribution=block:cyclic', '--cpu-bind=cores'],
         'one-per-numa': ['--distribution=block:cyclic', '--cpu-bind=ldoms'],
         'one-per-node': ['--cpu-bind=none'],
+        'mixed': ['--distribution=block:block', '--cpu-bind=none'],
         'hybrid': ['--distribution=block:block', '--cpu-bind=cores'],
     }[layout]
     # ReFrame itself gives srun the number of CPUs per task.

@@ -20,6 +20,16 @@ class _Asked:
     layout: str
     threads: int
     ranks: int
+    widths: tuple[int, ...] = ()
+
+    def cores_of(self, place: int) -> int:
+        """Cores of the rank at a place on its host."""
+        return self.widths[place] if self.widths else self.threads
+
+    @property
+    def cores(self) -> int:
+        """Cores of all ranks of a host."""
+        return sum(map(self.cores_of, range(self.ranks)))
 
 
 @dataclass(frozen=True)
@@ -66,15 +76,18 @@ class _Host:
         return '; '.join(seats)
 
 
-def verify_placement(report: Report, layout: str, threads: int, ranks_per_node: int) -> str | None:
+def verify_placement(
+    report: Report, layout: str, threads: int, ranks_per_node: int, widths: tuple[int, ...] = ()
+) -> str | None:
     """Hold where ranks and threads sat against the layout asked for.
 
     :param layout: one of :data:`assay.layouts.LAYOUTS`.
     :param threads: threads (and cores) of each rank, as :func:`assay.layouts.place` gave them.
     :param ranks_per_node: ranks on each host, likewise.
+    :param widths: threads (and cores) of each rank of a host in turn, where they differ.
     :returns: None if they sat there, otherwise one sentence on the fault that explains the others.
     """
-    asked = _Asked(layout, threads, ranks_per_node)
+    asked = _Asked(layout, threads, ranks_per_node, widths)
     hosts = _hosts(report, asked)
     for check in (
         _wrong_count,
@@ -99,9 +112,9 @@ def _hosts(report: Report, asked: _Asked) -> list[_Host]:
     for host in report.hosts:
         domains = {domain.id: domain.cpus & host.cores for domain in host.numa}
         ranks = []
-        for process in by_host[host.name]:
+        for place, process in enumerate(by_host[host.name]):
             parts: list[Process | Thread] = [process]
-            if asked.threads > 1:
+            if place < asked.ranks and asked.cores_of(place) > 1:
                 # An idle thread that may go anywhere, as some libraries start them, harms nobody.
                 parts += [
                     thread
@@ -135,7 +148,7 @@ def _wrong_count(report: Report, host: _Host, asked: _Asked) -> str | None:
 
 def _small_cpuset(report: Report, host: _Host, asked: _Asked) -> str | None:
     what = f'the cpuset of the job on {host.name}' if host.is_limited else host.name
-    cores, needed = len(host.cores), asked.ranks * asked.threads
+    cores, needed = len(host.cores), asked.cores
     if cores < needed:
         return (
             f'{what} has {_many(cores, "core")} ({as_list(host.cores)}), '
@@ -151,7 +164,7 @@ def _small_cpuset(report: Report, host: _Host, asked: _Asked) -> str | None:
 
 def _cpu_limit(report: Report, host: _Host, asked: _Asked) -> str | None:
     limits = [r.process.cpu_limit for r in host.ranks if r.process.cpu_limit is not None]
-    needed = asked.ranks * asked.threads
+    needed = asked.cores
     if not limits or min(limits) >= needed:
         return None
     return (
@@ -167,7 +180,8 @@ def _unbound(report: Report, host: _Host, asked: _Asked) -> str | None:
     if asked.layout == 'one-per-numa':
         fair, share = max(map(len, host.domains.values())), 'one NUMA domain'
     else:
-        fair, share = asked.threads, str(asked.threads)
+        fair = max(asked.widths, default=asked.threads)
+        share = ', '.join(map(str, asked.widths)) if asked.widths else str(asked.threads)
     ranks = [rank for rank in host.ranks if rank.cores >= host.cores and len(rank.cores) > fair]
     if not ranks:
         return None
@@ -187,8 +201,15 @@ def _wrong_cores(report: Report, host: _Host, asked: _Asked) -> str | None:
         domains = '; '.join(f'domain {i}: {_cores(cores)}' for i, cores in host.domains.items())
         share = f'gives each rank one NUMA domain ({domains})'
     else:
-        wrong = [rank for rank in host.ranks if len(rank.cores) != asked.threads]
-        share = f'gives each rank {asked.threads}'
+        wrong = [
+            rank
+            for place, rank in enumerate(host.ranks)
+            if len(rank.cores) != asked.cores_of(place)
+        ]
+        if asked.widths:
+            share = f'gives the ranks {", ".join(map(str, asked.widths))}'
+        else:
+            share = f'gives each rank {asked.threads}'
     if not wrong:
         return None
     alike = [rank for rank in wrong if rank.cores == wrong[0].cores]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay import AssayError
+from assay.disturbance import disturbed
 
 Case = dict[str, Any]
 Report = dict[str, Any]
@@ -221,7 +222,10 @@ def _reason(case: Case) -> str:
     missed = [_row(case, k.rpartition(':')[2], v) for k, v in (case['perfvalues'] or {}).items()]
     missed = [row for row in missed if row.verdict == 'fail' and row.value is not None]
     if case['fail_phase'] == 'performance' and missed:
-        return '; '.join(_missed(row) for row in missed)
+        shares = {
+            key.rpartition(':')[2]: value[0] for key, value in (case['perfvalues'] or {}).items()
+        }
+        return '; '.join([*map(_missed, missed), *filter(None, [disturbed(shares)])])
     # ReFrame starts each reason with the kind of its exception.
     reason = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):

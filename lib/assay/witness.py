@@ -102,6 +102,23 @@ class Clock(_Record):
     error: float
 
 
+class Disturbance(_Record):
+    """What else took time of the CPUs that a host's ranks may run on: shares of these CPUs' time.
+
+    ``foreign_share`` went to other processes, ``steal_share`` to the hypervisor's other guests,
+    ``throttled_share`` was withheld by quotas. ``waited_share`` is the share of its wall time that
+    the rank which waited most had threads ready to run and no CPU for them. ``thermal_events`` are
+    times that heat or power slowed a CPU, where CPUs count them.
+    """
+
+    seconds: float
+    foreign_share: float
+    steal_share: float
+    throttled_share: float
+    waited_share: float
+    thermal_events: int = 0
+
+
 class Host(_Record):
     """A host of the job. A core's number is the lowest CPU number of its hardware threads."""
 
@@ -112,6 +129,7 @@ class Host(_Record):
     numa: list[Domain]
     devices: list[Device] = []
     clock: Clock | None = None
+    disturbance: Disturbance | None = None
 
 
 class Memory(_Record):

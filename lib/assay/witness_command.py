@@ -139,6 +139,7 @@ def show(report: Report, out: Console) -> None:
     say(out, summary(report))
     show_placement(report, out)
     if report.complete:
+        show_disturbance(report, out)
         show_traffic(report, out)
     if report.has_profile:
         show_profile(report, out)
@@ -228,6 +229,16 @@ def placement_row(process: Process) -> list[object]:
         memory,
         '-' if process.cpu_limit is None else f'{process.cpu_limit:g}',
     ]
+
+
+def show_disturbance(report: Report, out: Console) -> None:
+    """What else took time of the CPUs of the job."""
+    from assay.disturbance import disturbance_figures, disturbed
+
+    shares = {name: figure.value for name, figure in disturbance_figures(report).items()}
+    if words := disturbed(shares):
+        out.print()
+        say(out, f'{words[0].upper()}{words[1:]}.')
 
 
 def show_traffic(report: Report, out: Console) -> None:

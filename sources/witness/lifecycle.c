@@ -7,6 +7,7 @@
 
 #include "clocks.h"
 #include "communicators.h"
+#include "disturbed.h"
 #include "ending.h"
 #include "map.h"
 #include "messages.h"
@@ -172,6 +173,7 @@ static void start(int thread_level)
     ending_clear(report_path);
     report_write_start(report_path);
     ending_watch();
+    disturbed_start();
     if (witness.host_rank == 0)
         traffic_start();
     started = ticks();

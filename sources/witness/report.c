@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "clocks.h"
+#include "disturbed.h"
 #include "json.h"
 #include "map.h"
 #include "placement.h"
@@ -287,6 +288,7 @@ void report_collect(void)
 {
     open_entries();
     traffic_write_sockets(process);
+    disturbed_write(host);
     if (host)
         traffic_write_devices(host);
 }

@@ -61,6 +61,22 @@ class Run:
         return json.loads((self.files / 'report.json').read_text(), parse_constant=refuse)
 
 
+def run_command(
+    command: list[str], env: dict[str, str], folder: Path, timeout: float, cwd: Path | None = None
+) -> Run:
+    """Run a command to its end; ``folder`` is where its files are."""
+    done = subprocess.run(
+        command,
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    return Run(done.returncode, done.stdout, done.stderr, folder)
+
+
 def _one_of_each_family() -> dict[str, Mpi]:
     chosen: dict[str, Mpi] = {}
     for mpi in find_mpis():
@@ -69,6 +85,11 @@ def _one_of_each_family() -> dict[str, Mpi]:
 
 
 MPIS = _one_of_each_family()
+
+#: For tests that no MPI has to do with.
+on_one_mpi = pytest.mark.parametrize(
+    'mpi', [name for name in MPIS if name == 'openmpi'] or [*MPIS][:1], indirect=True
+)
 
 
 @pytest.fixture(scope='session', params=[*MPIS] or ['none'])
@@ -105,7 +126,8 @@ def build_with(
         if key not in done:
             folder = tmp_path_factory.mktemp(f'{mpi.name}-{sanitizers or "plain"}')
             configure = [CMAKE, '-S', str(SOURCES), '-B', str(folder)]
-            configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DASSAY_SANITIZE={sanitizers}']
+            configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
+            configure += [f'-DASSAY_SANITIZE={sanitizers}']
             _check(configure, surroundings)
             _check(
                 [CMAKE, '--build', str(folder), '--parallel', '2', '--target', target],
@@ -181,16 +203,8 @@ def witnessed_in(
             preload = str(build(False) / 'libassay_witness.so')
         command = [mpi.launcher, '-n', str(ranks), *launch, 'env', f'LD_PRELOAD={preload}']
         variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(folder / 'report.json')}
-        done = subprocess.run(
-            [*command, str(program), *arguments],
-            env={**variables, **(env or {})},
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        return Run(done.returncode, done.stdout, done.stderr, folder)
+        command += [str(program), *arguments]
+        return run_command(command, {**variables, **(env or {})}, folder, timeout, cwd=folder)
 
     return run
 
@@ -229,17 +243,43 @@ def run(
             # Into the ranks only: a launcher is no MPI program.
             command += ['env', f'LD_PRELOAD={preload}']
         command += [str(folder / program), *arguments, '--json', str(report)]
-        done = subprocess.run(
-            command,
-            env={**surroundings, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        return Run(done.returncode, done.stdout, done.stderr, tmp_path)
+        return run_command(command, {**surroundings, **(env or {})}, tmp_path, timeout)
 
     return run
+
+
+@pytest.fixture
+def launch(
+    mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path], tmp_path: Path
+) -> Callable[..., Run]:
+    """Runs an application in a folder of its own, on some ranks with some threads each.
+
+    Sanitized unless something is preloaded or ``sanitize`` is false. Not with Intel MPI, of whose
+    ABI MPICH is as well: the time that saves is for the others.
+    """
+    if mpi.family == 'intelmpi':
+        pytest.skip('applications are tested on Open MPI and MPICH')
+
+    def launch(
+        program: str,
+        *arguments: str,
+        ranks: int = 1,
+        threads: int = 1,
+        env: dict[str, str] | None = None,
+        preload: Path | None = None,
+        sanitize: bool = True,
+        folder: Path = tmp_path,
+        timeout: float = 120,
+    ) -> Run:
+        command = [mpi.launcher, '-n', str(ranks)]
+        if preload:
+            # Into the ranks only: a launcher is no MPI program.
+            command += ['env', f'LD_PRELOAD={preload}']
+        command += [str(build(sanitize and preload is None) / program), *arguments]
+        variables = {**surroundings, 'OMP_NUM_THREADS': str(threads), **(env or {})}
+        return run_command(command, variables, folder, timeout, cwd=folder)
+
+    return launch
 
 
 def check_head(report: dict[str, Any], program: str, ranks: int) -> None:

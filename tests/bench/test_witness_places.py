@@ -32,8 +32,9 @@ def program(tmp_path_factory):
     command += ['-DASSAY_SYSTEM_ROOT=getenv("TREE")']
     command += ['-Wl,--wrap=getsockopt,--wrap=getifaddrs']
     command += ['-iquote', SOURCES / 'common', '-iquote', WITNESS, PROGRAM]
-    command += [WITNESS / f'{name}.c' for name in ('system', 'cgroup', 'placement', 'traffic')]
-    command += [SOURCES / 'common' / 'json.c', '-lm', '-pthread', '-o', binary]
+    command += [WITNESS / f'{name}.c' for name in ('placement', 'traffic')]
+    command += [SOURCES / 'common' / f'{name}.c' for name in ('system', 'cgroup', 'json')]
+    command += ['-lm', '-pthread', '-o', binary]
     subprocess.run(command, check=True)
     return binary
 

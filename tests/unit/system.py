@@ -21,7 +21,10 @@ site_configuration = {
                         'num_cpus_per_core': 1,
                         'num_cpus_per_socket': 2,
                         'num_sockets': 1,
-                        'topology': {'numa_nodes': ['0x3']},
+                        'topology': {
+                            'numa_nodes': ['0x3'],
+                            'caches': [{'type': 'L3', 'size': 32 << 20, 'cpusets': ['0x3']}],
+                        },
                     },
                 }
             ],

@@ -1,5 +1,6 @@
 """The example of a cluster: valid, and turned into the job scripts that its comments promise."""
 
+import re
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +18,9 @@ EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 def script(tmp_path):
     """A function that returns the script of the job in which a check would run on a partition."""
 
-    def write(partition, environment, **parameters):
+    def write(partition, environment, file='mpi/pt2pt', name='PointToPoint', **parameters):
         system = f'example-slurm:{partition}'
-        check_of = (EXAMPLE, system, tmp_path, 'pt2pt', 'PointToPoint', environment)
+        check_of = (EXAMPLE, system, tmp_path, file, name, environment)
         with check_on(*check_of, **parameters) as (check, where, environ):
             check._rfm_dry_run = True
             check.build = SimpleNamespace(product='/built/build/{}'.format)
@@ -63,3 +64,24 @@ def test_a_job_with_the_launcher_of_mpich(script):
     assert 'export FI_TCP_IFACE=eth0' in text
     assert 'export MPIR_CVAR_NOLOCAL=1' in text
     assert 'mpiexec -n 2 -ppn 1 -bind-to core:1 -map-by numa /built/build/pt2pt' in text
+
+
+def test_a_series_takes_its_nodes_from_one_job(script):
+    text = script(
+        *('compute', 'openmpi', 'apps/minife', 'MiniFESweep'),
+        **{'fabric': 'ucx-ib', 'scale': '2_nodes', 'sweep': 'strong', 'size': 'memory'},
+    )
+    assert '#SBATCH --ntasks=128' in text
+    runs = re.findall(r'srun .*--nodes=(\d) --ntasks=(\d+) --cpus-per-task=1 .*minife', text)
+    within = [('1', str(1 << doubled)) for doubled in range(7)]
+    assert runs == [*within, ('2', '128')]
+
+
+def test_ranks_that_differ(script):
+    text = script(
+        *('compute', 'openmpi', 'apps/minimd', 'MiniMDMixed'),
+        **{'fabric': 'ucx-ib', 'scale': '2_nodes', 'size': 'memory'},
+    )
+    widths = ','.join(['32', *['1'] * 32])
+    assert f'bash part {widths} /built/build/minimd /built/build/minimd ' in text
+    assert '--cpu-bind=none' in text

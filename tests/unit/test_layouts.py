@@ -18,6 +18,7 @@ LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
         ('one-per-numa', None, 4, 1),
         ('one-per-node', None, 1, 1),
         ('hybrid', None, 4, 16),
+        ('mixed', None, 33, 1),
     ],
 )
 def test_ranks_and_threads(launcher, layout, asked, ranks, threads):
@@ -42,6 +43,11 @@ def test_words():
     assert '--ntasks-per-node=4' in place('hybrid', 'srun', NODE).options
 
 
+def test_ranks_that_differ_fill_the_node():
+    assert place('mixed', 'srun', Node(cores=5, numa_domains=1)).widths == (2, 1, 1, 1)
+    assert place('mixed', 'srun', Node(cores=2, numa_domains=1)).widths == (1, 1)
+
+
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
@@ -49,6 +55,7 @@ def test_words():
         (('packed', 'ssh', NODE), "no layouts for launcher 'ssh'"),
         (('packed', 'srun', NODE, 33, 2), '33 ranks of 2 core'),
         (('packed', 'srun', NODE, 65), '65 ranks of 1 core'),
+        (('mixed', 'srun', Node(cores=1, numa_domains=1)), 'ranks that differ do not fit'),
     ],
 )
 def test_refusals(arguments, words):

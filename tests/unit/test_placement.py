@@ -21,7 +21,7 @@ SHAPES = {
 }
 
 
-def seats(layout, domains, ranks, threads):
+def seats(layout, domains, ranks, threads, widths):
     """Cores of each rank of a host, as the launchers deal them."""
     cores = [core for domain in domains for core in domain]
     if layout == 'one-per-node':
@@ -40,7 +40,8 @@ def seats(layout, domains, ranks, threads):
                 return None
             turn += 1
         return dealt
-    return [cores[rank * threads : (rank + 1) * threads] for rank in range(ranks)]
+    widths = widths or [threads] * ranks
+    return [cores[sum(widths[:rank]) :][: widths[rank]] for rank in range(ranks)]
 
 
 def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more):
@@ -50,7 +51,7 @@ def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more)
         asked = place(layout, 'srun', node, ranks, cores_per_rank)
     except DoesNotFitError:
         return None
-    sat = seats(layout, domains, asked.ranks, asked.threads)
+    sat = seats(layout, domains, asked.ranks, asked.threads, asked.widths)
     if sat is None:
         return None
     machine = [host(f'n{number + 1}', domains, smt) for number in range(hosts)]
@@ -69,9 +70,10 @@ def test_right_seats_pass(layout, shape):
     for smt, hosts, ranks, cores in product((1, 2), (1, 3), (None, 1, 2, 3), (1, 2, 3)):
         if found := right(layout, SHAPES[shape], smt, hosts, ranks, cores):
             made, asked = found
-            assert verify_placement(made, layout, asked.threads, asked.ranks) is None
+            verdict = verify_placement(made, layout, asked.threads, asked.ranks, asked.widths)
+            assert verdict is None
             seen += 1
-    assert seen
+    assert seen or (layout, shape) == ('mixed', 'one core')
 
 
 def test_threads_of_a_rank_that_openmp_binds():
@@ -107,6 +109,20 @@ def test_an_incomplete_report_shows_placement():
     made, asked = right('packed', SHAPES['two cores'])
     made = made.model_copy(update={'complete': False})
     assert verify_placement(made, 'packed', asked.threads, asked.ranks) is None
+
+
+def test_ranks_that_differ():
+    domains = SHAPES['two domains']
+    asked = ('mixed', 1, 5, (4, 1, 1, 1, 1))
+    wide = process(0, (0, 1, 2, 3))
+    narrow = [process(rank, (3 + rank,)) for rank in (1, 2, 3, 4)]
+    found = report([wide, *narrow], [host(domains=domains)])
+    assert verify_placement(found, *asked) is None
+    narrow[1] = process(2, (5, 6))
+    found = report([wide, *narrow], [host(domains=domains)])
+    assert verify_placement(found, *asked) == (
+        'rank 2 on n1 is bound to cores 5-6, layout mixed gives the ranks 4, 1, 1, 1, 1'
+    )
 
 
 # Faults ---------------------------------------------------------------------------------------

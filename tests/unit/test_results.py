@@ -48,6 +48,18 @@ def test_a_report_of_builds_only_measured_nothing(golden_report):
     assert 'nothing was measured' in results.judge(report, 0).problems[0]
 
 
+def test_a_missed_reference_on_a_disturbed_node_says_so(golden_report):
+    report = golden_report('FailedReference')
+    for case in results.cases(report):
+        if case['perfvalues']:
+            case['perfvalues']['toy:node:foreign_share'] = [0.48, 0, None, None, '1', 'pass']
+    reason = results.failures(report)[0].reason
+    words = "; the node was disturbed: other processes took 48% of the time of the job's CPUs"
+    assert reason.endswith(words)
+    quiet = results.failures(golden_report('FailedReference'))[0].reason
+    assert reason == quiet + words
+
+
 @pytest.mark.parametrize('value', [None, math.nan, math.inf])
 def test_a_figure_without_a_value_is_a_failure(golden_report, value):
     report = golden_report('Passed')

@@ -69,6 +69,8 @@ void bench_start(int *argc, char ***argv, const struct bench_about *about,
     int level;
     if (about->thread_multiple && *about->thread_multiple)
         MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+    else if (about->thread_funneled)
+        MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
     else
         MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);

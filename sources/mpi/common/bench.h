@@ -27,6 +27,7 @@ struct bench_about {
     const char *text;     /* what times and bandwidths mean; NULL-able; ends with a newline */
     const char *examples; /* command lines, one per line, each ends with a newline */
     int min_ranks;
+    bool thread_funneled; /* it has threads that call no MPI: ask for MPI_THREAD_FUNNELED */
     const bool *thread_multiple; /* an option's value: ask for MPI_THREAD_MULTIPLE; NULL-able */
 };
 

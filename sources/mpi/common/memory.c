@@ -7,23 +7,9 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "host.h"
 
 enum { CACHE_LINE = 64 };
-
-/* What the kernel says can be taken without swapping, or SIZE_MAX when it does not say. */
-static size_t available_bytes(void)
-{
-    FILE *file = fopen("/proc/meminfo", "r");
-    if (!file)
-        return SIZE_MAX;
-    char line[256];
-    size_t kibibytes, available = SIZE_MAX;
-    while (fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %zu kB", &kibibytes) == 1)
-            available = kibibytes * 1024;
-    fclose(file);
-    return available;
-}
 
 void memory_require(size_t bytes_on_this_rank, const char *remedy)
 {
@@ -34,7 +20,7 @@ void memory_require(size_t bytes_on_this_rank, const char *remedy)
     MPI_Comm_free(&host);
 
     /* The host that lacks most decides, and everybody learns of it. */
-    struct { double lack; int rank; } worst = { need - (double)available_bytes(), bench.rank };
+    struct { double lack; int rank; } worst = { need - (double)host_available_memory(), bench.rank };
     MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
     if (worst.lack <= 0)
         return;
@@ -53,26 +39,6 @@ void *memory_allocate(size_t bytes)
     return memory;
 }
 
-size_t memory_last_level_cache(void)
-{
-    size_t largest = 0;
-    for (int index = 0; index < 8; index++) {
-        char path[64];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
-        FILE *file = fopen(path, "r");
-        if (!file)
-            break;
-        size_t size;
-        char unit = 'B';
-        if (fscanf(file, "%zu%c", &size, &unit) >= 1) {
-            size <<= unit == 'K' ? 10 : unit == 'M' ? 20 : 0;
-            largest = size > largest ? size : largest;
-        }
-        fclose(file);
-    }
-    return largest ? largest : (size_t)64 << 20;
-}
-
 /* Large messages start on pages, as separate buffers would; small ones on cache lines. */
 static size_t slot_stride(size_t size)
 {
@@ -84,7 +50,7 @@ static size_t slot_stride(size_t size)
 size_t memory_pool_bytes(size_t size, size_t slots, bool cached)
 {
     size_t needed = slots * slot_stride(size);
-    size_t evicting = 2 * memory_last_level_cache() + slot_stride(size);
+    size_t evicting = 2 * host_last_level_cache() + slot_stride(size);
     return cached || needed > evicting ? needed : evicting;
 }
 

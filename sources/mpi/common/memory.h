@@ -13,9 +13,6 @@ void memory_require(size_t bytes_on_this_rank, const char *remedy);
  * aborts with a sentence. free() it. bytes may be 0. */
 void *memory_allocate(size_t bytes);
 
-/* Bytes of the largest cache of CPU 0; 64 MiB where the system does not say. */
-size_t memory_last_level_cache(void);
-
 /* A pool of message buffers. Cache-on: one slot, used again and again. Cache-off: the pool is
  * larger than the last-level cache and the slots are visited in a scattered order, so that a slot
  * has left the caches when its turn comes again and no prefetcher guesses the next one. */

@@ -135,6 +135,34 @@ double cgroup_cpu_limit(void)
     return limit;
 }
 
+/* The lines of cpu.stat are "nr_throttled 3" and "throttled_usec 51000" (version 1:
+ * "throttled_time 51000000", in ns). */
+static void add_throttled(struct cgroup_throttled *sum, const char *folder)
+{
+    char *text = system_text("%s/cpu.stat", folder), *rest = text, *line;
+    unsigned long long value;
+    while ((line = strsep(&rest, "\n"))) {
+        if (sscanf(line, "nr_throttled %llu", &value) == 1)
+            sum->periods += value;
+        else if (sscanf(line, "throttled_usec %llu", &value) == 1)
+            sum->seconds += 1e-6 * (double)value;
+        else if (sscanf(line, "throttled_time %llu", &value) == 1)
+            sum->seconds += 1e-9 * (double)value;
+    }
+    free(text);
+}
+
+struct cgroup_throttled cgroup_throttled(void)
+{
+    struct cgroup cgroup;
+    struct cgroup_throttled sum = { 0 };
+    for (bool more = find_cgroup("cpu", &cgroup); more; more = go_up(&cgroup))
+        add_throttled(&sum, cgroup.folder);
+    for (bool more = find_cgroup("", &cgroup); more; more = go_up(&cgroup))
+        add_throttled(&sum, cgroup.folder);
+    return sum;
+}
+
 struct set cgroup_cpus(void)
 {
     struct cgroup cgroup;

@@ -1,7 +1,7 @@
 /* What the kernel tells in /proc and /sys: files of text, and sets of CPUs, NUMA domains or
  * packages, which it writes as lists: "0-3,8". */
-#ifndef ASSAY_WITNESS_SYSTEM_H
-#define ASSAY_WITNESS_SYSTEM_H
+#ifndef ASSAY_SYSTEM_H
+#define ASSAY_SYSTEM_H
 
 #include <glob.h>
 #include <stdbool.h>

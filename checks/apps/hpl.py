@@ -1,0 +1,21 @@
+"""A dense linear system by LU factorisation: the figure of the Top500."""
+
+import reframe as rfm
+
+from assay.application_check import ApplicationCheck
+from assay.apps.hpl import Hpl as Application
+from assay.sweep import ApplicationSweep
+
+
+@rfm.simple_test
+class HPL(ApplicationCheck):
+    """One run at a size."""
+
+    application = Application()
+
+
+@rfm.simple_test
+class HPLSweep(ApplicationSweep):
+    """A series of runs in one job."""
+
+    application = Application()

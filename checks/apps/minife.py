@@ -1,0 +1,21 @@
+"""Finite elements: assembly of a sparse system and conjugate gradients."""
+
+import reframe as rfm
+
+from assay.application_check import ApplicationCheck
+from assay.apps.minife import MiniFE as Application
+from assay.sweep import ApplicationSweep
+
+
+@rfm.simple_test
+class MiniFE(ApplicationCheck):
+    """One run at a size."""
+
+    application = Application()
+
+
+@rfm.simple_test
+class MiniFESweep(ApplicationSweep):
+    """A series of runs in one job."""
+
+    application = Application()

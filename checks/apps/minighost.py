@@ -1,0 +1,21 @@
+"""Stencils on many variables with halo exchange."""
+
+import reframe as rfm
+
+from assay.application_check import ApplicationCheck
+from assay.apps.minighost import MiniGhost as Application
+from assay.sweep import ApplicationSweep
+
+
+@rfm.simple_test
+class MiniGhost(ApplicationCheck):
+    """One run at a size."""
+
+    application = Application()
+
+
+@rfm.simple_test
+class MiniGhostSweep(ApplicationSweep):
+    """A series of runs in one job."""
+
+    application = Application()

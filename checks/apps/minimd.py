@@ -1,0 +1,33 @@
+"""Molecular dynamics: forces of short range, neighbour lists, ghost atoms."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter
+
+from assay.application_check import ApplicationCheck
+from assay.apps.minimd import MiniMD as Application
+from assay.sweep import ApplicationSweep
+
+
+@rfm.simple_test
+class MiniMD(ApplicationCheck):
+    """One run at a size."""
+
+    application = Application()
+
+
+@rfm.simple_test
+class MiniMDSweep(ApplicationSweep):
+    """A series of runs in one job."""
+
+    application = Application()
+
+
+@rfm.simple_test
+class MiniMDMixed(ApplicationCheck):
+    """Ranks that differ: a wide one with many threads or of another build, and narrow ones.
+
+    This is how the parts of host and coprocessor, or of fast and slow cores, are balanced.
+    """
+
+    application = Application()
+    layout = parameter(['mixed'], type=str)

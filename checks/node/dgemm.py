@@ -1,0 +1,24 @@
+"""The rate of matrix products: what a dense code can get of a node's cores."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter
+
+from assay.figure import Figure
+from assay.node import NodeBenchmark
+
+
+@rfm.simple_test
+class Dgemm(NodeBenchmark):
+    """Square matrices of 2000 rows for each rank, all cores at once."""
+
+    program = 'dgemm'
+    layout = parameter(['packed', 'hybrid'], type=str, loggable=True)
+
+    def figures(self):
+        (result,) = self.report['results']
+        ranks = result['rank_rates']
+        return {
+            'rate': Figure(result['rate'] / 1e9, 'Gflop/s', 'higher'),
+            'slowest_rank_of_median': Figure(ranks['min'] / ranks['median'], '1', 'higher'),
+            **self.disturbance_figures(),
+        }

@@ -1,0 +1,128 @@
+"""Checks of applications: one problem of a size, on our sources or on a binary that exists."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.exceptions import ReframeError, SanityError
+
+from assay import parts
+from assay.application import Application, Problem, WrongAnswerError
+from assay.check import SCALES, MpiCheck, offered
+from assay.fabrics import load_catalogue
+from assay.sizes import Memory, last_level_caches, working_set
+
+_CATALOGUE = load_catalogue()
+GIB = float(1 << 30)
+
+
+class ApplicationJob(MpiCheck):
+    """What every check of an application shares: which program, and how large a node is.
+
+    A subclass gives ``application``. ``-S <class>.binary=PATH`` runs another build of it, such as
+    upstream's from Spack or a vendor's.
+    """
+
+    application: Application
+    binary = variable(str, value='')
+    #: Whose figures these are: they are never held against another's references.
+    implementation = variable(str, value='assay', loggable=True)
+    least_ranks = 1
+
+    @run_after('init')
+    def tell_implementation(self):
+        if self.binary:
+            self.implementation = os.path.basename(self.binary)
+
+    @property
+    def memory(self) -> Memory:
+        """What the partition's nodes keep data in.
+
+        :raises ReframeError: if nobody has said it.
+        """
+        partition = self.current_partition
+        if partition.scheduler.is_local:
+            total = float(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
+        elif 'memory_gib' in partition.extras:
+            total = float(partition.extras['memory_gib']) * GIB
+        else:
+            raise ReframeError(
+                f"the memory of a node of {partition.fullname} is not known: give 'memory_gib' in "
+                f'the extras of its configuration'
+            )
+        return Memory(last_level_caches(partition.processor.topology or {}), total)
+
+    def problem(self, size: str, nodes: float, ranks: int, threads: int) -> Problem:
+        """The application's problem of a size, for some nodes' (or a part of a node's) memory."""
+        try:
+            return self.application.problem(nodes * working_set(size, self.memory), ranks, threads)
+        except ValueError as error:
+            self.skip(str(error))
+
+    @property
+    def program_name(self):
+        return os.path.basename(self.binary) or self.application.program
+
+    @property
+    def program_path(self) -> str:
+        """The executable; absolute, as jobs run in folders of their own."""
+        return (
+            os.path.abspath(self.binary)
+            if self.binary
+            else self.build.product(self.application.program)
+        )
+
+
+class ApplicationCheck(ApplicationJob):
+    """One run of an application. Caches' size is ``smoke``, memory's ``maintenance``."""
+
+    size = parameter(['cache', 'memory', 'largest'], type=str, loggable=True)
+    layout = parameter(['packed', 'hybrid'], type=str, loggable=True)
+    scale = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
+    #: Another build of it for the first rank of each node, in layout ``mixed``.
+    wide_binary = variable(str, value='')
+
+    @run_after('init')
+    def select_modes(self):
+        fabric = _CATALOGUE.fabrics[self.fabric]
+        least = '2_nodes' if fabric.device else '1_node'
+        # Within a node applications show nothing of a fabric that its benchmarks do not.
+        first = self.fabric == next(iter(_CATALOGUE.fabrics)) or fabric.device
+        self.tags |= {'acceptance', self.scale}
+        if self.size == 'memory' and SCALES[self.scale] <= 2 and first:
+            self.tags |= {'maintenance'}
+        if self.size == 'cache' and self.scale == least and self.layout != 'hybrid' and first:
+            self.tags |= {'smoke'}
+        self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
+
+    @cached_property
+    def asked(self) -> Problem:
+        """What the job computes."""
+        return self.problem(self.size, SCALES[self.scale], self.num_tasks, self.placement.threads)
+
+    @run_before('run')
+    def set_problem(self):
+        for name, content in self.asked.files.items():
+            Path(self.stagedir, name).write_text(content)
+        command = [self.program_path, *self.asked.arguments]
+        if widths := self.placement.widths:
+            wide = os.path.abspath(self.wide_binary) if self.wide_binary else self.program_path
+            Path(self.stagedir, parts.SCRIPT).write_text(parts.TEXT)
+            command = parts.command(widths, wide, *command)
+        self.executable, *self.executable_opts = command
+
+    def verify_answers(self):
+        launch = self.launch
+        threads = max(launch.placement.widths, default=launch.placement.threads)
+        try:
+            self.answer = self.application.read(
+                launch.output, launch.folder, self.asked, launch.ranks, threads
+            )
+        except WrongAnswerError as error:
+            raise SanityError(f'{launch.program}: {error}') from None
+
+    def figures(self):
+        return self.answer

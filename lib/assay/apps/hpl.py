@@ -1,0 +1,225 @@
+"""HPL: a dense linear system by LU factorisation; everybody's HPL writes the same report."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.figure import Figure
+
+_BYTES = 8  # of an element
+
+# Floating-point operations of all runs of a job together: some seconds on two cores. One run after
+# the other, of which the fastest counts: a small one alone would show every disturbance.
+_WORK = 2e11
+_MOST_RUNS = 10
+
+# Share of the memory for the matrix; the rest is for MPI, the system and what solving it needs.
+_SHARE_OF_MEMORY = 0.8
+
+# Block sizes by the least order they are worth it for: wide ones make DGEMM fast, narrow ones keep
+# the panels short beside it.
+_BLOCKS = ((8000, 192), (2000, 128), (512, 64), (1, 16))
+
+_INPUT = 'HPL.dat'
+_TEMPLATE = """\
+HPL: a dense linear system
+written by Assay
+none         output file
+6            device out: standard output
+{runs}            problem sizes
+{sizes}   N
+1            block sizes
+{nb}          NB
+0            PMAP: row-major
+1            process grids
+{p}            P
+{q}            Q
+16.0         threshold
+1            panel factorisations
+2            PFACT: right-looking
+1            ends of the recursion
+8            NBMIN
+1            divisions
+2            NDIV
+1            recursive panel factorisations
+2            RFACT: right-looking
+1            broadcasts
+1            BCAST: ring, modified
+1            depths of look-ahead
+1            DEPTH
+1            SWAP: long
+64           threshold of mixed swapping
+1            L1: not transposed
+1            U: not transposed
+0            equilibration: no
+8            alignment
+"""
+
+_RUN = re.compile(
+    r'^W[RC]\S+ +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +\S+ +(?P<gflops>\S+)\s*$',
+    re.MULTILINE,
+)
+_RESIDUAL = re.compile(
+    r'^\|\|Ax-b\|\|_oo/\(.*\)= *(?P<value>\S+) \.\.\.\.\.\. (?P<word>PASSED|FAILED)', re.MULTILINE
+)
+_TALLY = re.compile(r'^ +(\d+) tests (completed and passed|completed and failed|skipped)', re.M)
+# HPL's own where it is built to time its parts; ours always.
+_PHASES = {'rfact': 'panel', 'wait': 'wait', 'update': 'update', 'up tr sv': 'substitution'}
+_PHASE = re.compile(
+    r'^Max aggregated wall time (?P<key>[a-z ]+?) [. ]*: +(?P<seconds>\S+)$', re.MULTILINE
+)
+_OURS = re.compile(r'^(?P<key>RANKS|THREADS) *: (?P<value>\d+)', re.MULTILINE)
+_COMPLAINT = re.compile(r'^(?:>>> (?P<upstream>.+?) <<<|hpl: (?P<ours>.+))$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What goes into HPL.dat.
+
+    :param n: order of the matrix.
+    :param nb: columns of a block; it divides n.
+    :param p: rows of the process grid, at most as many as columns.
+    :param q: columns of the process grid.
+    """
+
+    n: int
+    nb: int
+    p: int
+    q: int
+
+
+def choose(memory_bytes: float, ranks: int) -> Choice:
+    """The largest problem for a machine: 80% of the memory that the ranks have together."""
+    return _largest(_SHARE_OF_MEMORY * memory_bytes, ranks)
+
+
+def _largest(matrix_bytes: float, ranks: int) -> Choice:
+    order = math.isqrt(max(int(matrix_bytes / _BYTES), 0))
+    nb = next((block for least, block in _BLOCKS if order >= least), _BLOCKS[-1][1])
+    if order < nb:
+        raise ValueError(f'HPL needs {_BYTES * nb * nb} bytes at least: one block of order {nb}')
+    p = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
+    return Choice(n=order // nb * nb, nb=nb, p=p, q=ranks // p)
+
+
+def operations(n: int) -> float:
+    """As HPL counts them."""
+    return 2 / 3 * n**3 + 3 / 2 * n**2
+
+
+class Hpl(Application):
+    """High-Performance Linpack."""
+
+    name = 'hpl'
+    program = 'hpl'
+    rate = 'rate'
+
+    def problem(self, size: float, ranks: int, threads: int) -> Problem:
+        choice = _largest(size, ranks)
+        runs = min(max(round(_WORK / operations(choice.n)), 1), _MOST_RUNS)
+        sizes = ' '.join([str(choice.n)] * runs)
+        content = _TEMPLATE.format(runs=runs, sizes=sizes, nb=choice.nb, p=choice.p, q=choice.q)
+        return Problem(
+            arguments=[],
+            files={_INPUT: content},
+            facts={'n': choice.n, 'nb': choice.nb, 'p': choice.p, 'q': choice.q, 'runs': runs},
+        )
+
+    def read(
+        self, output: str, folder: Path, problem: Problem, ranks: int, threads: int
+    ) -> dict[str, Figure]:
+        runs = list(_RUN.finditer(output))
+        _check_end(output, runs)
+        _check_problem(output, runs, problem, ranks, threads)
+        _check_residuals(output, runs)
+
+        rates = [_positive(run['gflops'], 'rate') for run in runs]
+        fastest = rates.index(max(rates))
+        figures = {
+            'rate': Figure(rates[fastest], 'Gflop/s', 'higher'),
+            # The printed time has two decimals only.
+            'time': Figure(
+                operations(int(runs[fastest]['n'])) / rates[fastest] * 1e-9, 's', 'lower'
+            ),
+        }
+        end = runs[fastest + 1].start() if fastest + 1 < len(runs) else len(output)
+        for phase in _PHASE.finditer(output, runs[fastest].end(), end):
+            if name := _PHASES.get(phase['key']):
+                seconds = _number(phase['seconds'], f'{name} time')
+                figures[f'{name}_time'] = Figure(seconds, 's', 'lower')
+        limits = limit_figures(output)
+        if _ours(output) and 'hpl_of_limit' not in limits:
+            raise WrongAnswerError("HPL's output ends before the limit that it measures")
+        return figures | limits
+
+
+def _ours(output: str) -> bool:
+    return 'Implementation: assay' in output
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise WrongAnswerError(f'HPL printed "{text}" as its {what}, which is no number')
+    return value
+
+
+def _positive(text: str, what: str) -> float:
+    if (value := _number(text, what)) <= 0:
+        raise WrongAnswerError(f'HPL printed {text} as its {what}')
+    return value
+
+
+def _check_end(output: str, runs: list[re.Match[str]]) -> None:
+    if complaint := _COMPLAINT.search(output):
+        raise WrongAnswerError(f'HPL refused: {complaint["upstream"] or complaint["ours"]}')
+    if not re.search(r'^End of Tests\.$', output, re.MULTILINE):
+        raise WrongAnswerError('HPL did not get to its end')
+    if not runs:
+        raise WrongAnswerError('HPL ran no test')
+
+
+def _check_problem(
+    output: str, runs: list[re.Match[str]], problem: Problem, ranks: int, threads: int
+) -> None:
+    facts = problem.facts
+    if len(runs) != facts['runs']:
+        raise WrongAnswerError(f'HPL ran {len(runs)} tests instead of {facts["runs"]}')
+    for run in runs:
+        for key in ('n', 'nb', 'p', 'q'):
+            if int(run[key]) != facts[key]:
+                raise WrongAnswerError(f'HPL ran {key.upper()} = {run[key]}, not {facts[key]}')
+        if int(run['p']) * int(run['q']) != ranks:
+            raise WrongAnswerError(f'HPL ran on {run["p"]} x {run["q"]} ranks instead of {ranks}')
+    asked = {'RANKS': ranks, 'THREADS': threads}
+    told = {found['key']: int(found['value']) for found in _OURS.finditer(output)}
+    if _ours(output) and told != asked:
+        raise WrongAnswerError(
+            f'HPL ran on {told.get("RANKS")} ranks with {told.get("THREADS")} threads each instead '
+            f'of {ranks} with {threads}'
+        )
+
+
+def _check_residuals(output: str, runs: list[re.Match[str]]) -> None:
+    if 'tests completed without checking' in output:
+        raise WrongAnswerError('HPL did not check its answer: the threshold is not positive')
+    residuals = list(_RESIDUAL.finditer(output))
+    for residual in residuals:
+        if residual['word'] != 'PASSED':
+            raise WrongAnswerError(
+                f'HPL solved the system wrong: its scaled residual is {residual["value"]}'
+            )
+        _number(residual['value'], 'scaled residual')
+    tally = {kind: int(count) for count, kind in _TALLY.findall(output)}
+    expected = {'completed and passed': len(runs), 'completed and failed': 0, 'skipped': 0}
+    if len(residuals) != len(runs) or tally != expected:
+        raise WrongAnswerError(
+            f'HPL ran {len(runs)} tests, of which {tally.get("completed and passed", 0)} passed'
+        )

@@ -1,0 +1,190 @@
+"""miniFE: finite elements and conjugate gradients; ours and upstream's write the same report."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from assay.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.figure import Figure
+
+# Of a node: 27 entries of 8 + 4 bytes, where its row starts, five vectors and its number.
+_BYTES_OF_NODE = 27 * 12 + 8 + 5 * 8 + 4
+
+# Up to here the 200 iterations bring the centre near enough to the analytic solution.
+_LARGEST_VERIFIED = 200
+_MOST_ITERATIONS = 200
+_PRINTED_EVERY = 20
+
+_INITIAL = re.compile(r'Initial Residual = (\S+)')
+_ITERATION = re.compile(r'^Iteration = (\d+)   Residual = (\S+)$', re.MULTILINE)
+_FAILED = re.compile(r'^(.+): FAILED$', re.MULTILINE)
+_COMPLAINT = re.compile(
+    r'^miniFE: (?P<ours>.+)$|^(?P<upstream>One or more processors have 0 equations)|'
+    r'^miniFE::cg_solve ERROR, (?P<broken>.+)!$',
+    re.MULTILINE,
+)
+
+
+class MiniFE(Application):
+    """A cube of hexahedra."""
+
+    name = 'minife'
+    program = 'minife'
+    rate = 'cg_rate'
+
+    def problem(self, size: float, ranks: int, threads: int) -> Problem:
+        # The third root of a cube may come out just below.
+        edge = math.floor((size / _BYTES_OF_NODE) ** (1 / 3) + 1e-9) - 1
+        if edge < (least := _least_edge(ranks)):
+            need = _BYTES_OF_NODE * (least + 1) ** 3
+            raise ValueError(
+                f'miniFE on {ranks} ranks needs {need} bytes at least: {least}^3 elements'
+            )
+        arguments = [f'{axis}={edge}' for axis in ('nx', 'ny', 'nz')]
+        if edge <= _LARGEST_VERIFIED:
+            arguments.append('verify_solution=1')
+        return Problem(arguments, facts={'elements': (edge, edge, edge)})
+
+    def read(
+        self, output: str, folder: Path, problem: Problem, ranks: int, threads: int
+    ) -> dict[str, Figure]:
+        _check_course(output)
+        report = _report(folder, problem, ranks)
+        ours = report.get('Implementation') == 'assay'
+        _check_run(report, problem, ranks, threads)
+        _check_residuals(output, report)
+        if ours and report.get('Verdict') != 'PASSED':
+            raise WrongAnswerError('the report of miniFE has no verdict that it passed')
+
+        figures = _figures(report)
+        if ours:
+            figures |= limit_figures(output)
+            if 'matvec_of_limit' not in figures:
+                raise WrongAnswerError('miniFE printed no limit: its output is not whole')
+        wrong = [name for name, figure in figures.items() if not 0 < figure.value < math.inf]
+        if wrong:
+            raise WrongAnswerError(f'{wrong[0]} of miniFE is no number above zero')
+        return figures
+
+
+def _least_edge(ranks: int) -> int:
+    """Of a cube of which bisection leaves every rank two layers in each direction."""
+    halvings = math.ceil(math.ceil(math.log2(ranks)) / 3)
+    return 2 ** (halvings + 1)
+
+
+def _check_course(output: str) -> None:
+    """That one miniFE ran to its end, and found nothing wrong itself."""
+    if failed := _FAILED.search(output):
+        raise WrongAnswerError(f"miniFE's own check failed: {failed[1]}")
+    if 'max absolute error is' in output:
+        raise WrongAnswerError("miniFE's solution is not the analytic one")
+    if complaint := _COMPLAINT.search(output):
+        raise WrongAnswerError(f'miniFE says: {complaint[complaint.lastgroup or 0]}')
+    starts = len(_INITIAL.findall(output))
+    if starts > 1:
+        raise WrongAnswerError(
+            f'{starts} miniFE ran beside each other: were they started by the launcher of another '
+            'MPI?'
+        )
+    if starts == 0:
+        raise WrongAnswerError('miniFE printed no residual: its output is not whole')
+
+
+def _report(folder: Path, problem: Problem, ranks: int) -> dict[str, Any]:
+    """The report file of this mesh and number of ranks."""
+    found = sorted(folder.glob('miniFE.*.yaml'))
+    mesh = 'x'.join(map(str, problem.facts['elements']))
+    mine = [path for path in found if path.name.startswith(f'miniFE.{mesh}.P{ranks}.')]
+    if len(mine) != 1 or len(found) > 1:
+        names = ', '.join(path.name for path in found) or 'none'
+        raise WrongAnswerError(f'miniFE left not one report of {mesh} on {ranks} ranks but {names}')
+    try:
+        report = yaml.safe_load(mine[0].read_text())
+    except yaml.YAMLError:
+        report = None
+    if not isinstance(report, dict) or 'Total Program Time' not in report:
+        raise WrongAnswerError(f'the report {mine[0].name} is not whole')
+    return report
+
+
+def _entry(report: Mapping[str, Any], *keys: str) -> Any:
+    value: Any = report
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            raise WrongAnswerError(f'the report of miniFE lacks {": ".join(keys)}')
+        value = value[key]
+    return value
+
+
+def _number(report: Mapping[str, Any], *keys: str) -> float:
+    value = _entry(report, *keys)
+    try:
+        # As text: YAML takes 7e-08 for a string.
+        return float(str(value))
+    except ValueError:
+        raise WrongAnswerError(f'{": ".join(keys)} in the report of miniFE is no number') from None
+
+
+def _check_run(report: Mapping[str, Any], problem: Problem, ranks: int, threads: int) -> None:
+    parameters = 'Global Run Parameters'
+    elements = problem.facts['elements']
+    asked = {
+        'number of processors': ranks,
+        **{f'dimensions: {axis}': n for axis, n in zip(('nx', 'ny', 'nz'), elements, strict=True)},
+    }
+    if 'OpenMP Max Threads:' in _entry(report, parameters):
+        asked['OpenMP Max Threads:'] = threads
+    said = {name: _number(report, parameters, *name.split(': ')) for name in asked}
+    said['Global Nrows'] = _number(report, 'Matrix attributes', 'Global Nrows')
+    asked['Global Nrows'] = math.prod(n + 1 for n in elements)
+    said['Global NNZ'] = _number(report, 'Matrix attributes', 'Global NNZ')
+    asked['Global NNZ'] = math.prod(3 * n + 1 for n in elements)
+    for name, value in asked.items():
+        if said[name] != value:
+            raise WrongAnswerError(f'miniFE ran with {name}: {said[name]:.0f}, not {value}')
+
+
+def _check_residuals(output: str, report: Mapping[str, Any]) -> None:
+    iterations = int(_number(report, 'CG solve', 'Iterations'))
+    final = _number(report, 'CG solve', 'Final Resid Norm')
+    printed = dict(_ITERATION.findall(output))
+    # The next iteration may have begun, and have found nothing left to do.
+    needed = {str(k) for k in range(_PRINTED_EVERY, iterations + 1, _PRINTED_EVERY)}
+    if missing := sorted(needed - printed.keys(), key=int):
+        raise WrongAnswerError(f'miniFE printed no residual of iteration {missing[0]}')
+    try:
+        initial = float(_INITIAL.findall(output)[0])
+        residuals = [initial, *map(float, printed.values()), final]
+    except ValueError:
+        raise WrongAnswerError('a residual of miniFE is no number') from None
+    if not all(map(math.isfinite, residuals)):
+        raise WrongAnswerError('a residual of miniFE is not finite')
+    if not (0 < iterations <= _MOST_ITERATIONS and final < initial):
+        raise WrongAnswerError(
+            f'miniFE went from residual {initial:g} to {final:g} in {iterations} iterations'
+        )
+
+
+def _figures(report: Mapping[str, Any]) -> dict[str, Figure]:
+    def add(name: str, *keys: str) -> None:
+        figures[f'{name}_time'] = Figure(_number(report, *keys), 's', 'lower')
+
+    figures: dict[str, Figure] = {}
+    add('total', 'Total Program Time')
+    add('structure', 'Matrix structure generation', 'Mat-struc-gen Time')
+    add('assembly', 'FE assembly', 'FE assembly Time')
+    parts = {name.lower(): ('CG solve', name) for name in ('WAXPY', 'DOT', 'MATVEC')}
+    parts['cg'] = ('CG solve', 'Total', 'Total CG')
+    for name, (*place, key) in parts.items():
+        add(name, *place, f'{key} Time')
+        # Not the rate in the report: what takes less than 0.1 ms has none there.
+        flops, time = _number(report, *place, f'{key} Flops'), figures[f'{name}_time'].value
+        figures[f'{name}_rate'] = Figure(1e-9 * flops / time if time else 0.0, 'Gflop/s', 'higher')
+    return figures

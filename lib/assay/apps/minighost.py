@@ -1,0 +1,228 @@
+"""miniGhost: a difference stencil with halo exchange; ours and upstream's print the same report."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from pathlib import Path
+
+from assay.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.figure import Figure
+
+# As in the run of the Trinity procurement.
+_VARIABLES = 40
+_STENCIL, _STENCIL_NAME = 24, 'STENCIL_3D27PT'
+_METHOD, _METHOD_NAME = 10, 'COMM_METHOD_BSPMA'
+_FEWEST_STEPS = 20
+
+# Points times variables times steps: a few seconds on two cores.
+_WORK = 4e9
+_MOST_STEPS = 1000
+
+_VALUE_BYTES = 8
+# One read and one write of each point in each step.
+_UPDATE_BYTES = 2 * _VALUE_BYTES
+
+# Edges of meshes are multiples of the second where they are at least the first: upstream enlarges a
+# mesh that the processes do not divide.
+_MULTIPLES = ((192, 24), (96, 12), (32, 4), (8, 2), (1, 1))
+
+_NUMBER = r' *([^\s,]+)'
+_FAILED = re.compile(r'^FAILED: (.+)$', re.MULTILINE)
+_ERROR = re.compile(
+    r'^Time step .* the error is *(\S+); error tolerance is *(\S+)\.$', re.MULTILINE
+)
+_COMPLAINT = re.compile(
+    r'^(?:minighost: (?P<ours>.+)|\[pe 0\] \*\* Input error \*\*: *(?P<upstream>.+))$', re.MULTILINE
+)
+_RIGHT = 'Computation within error tolerance.'
+_TOTAL = re.compile(r'^ *Total time for test \(sec\):' + _NUMBER + r';', re.MULTILINE)
+_STENCIL_TIME = re.compile(
+    r'^ *Time : avg,(?: stddev,)? min, max secs:' + ','.join([_NUMBER] * 4) + '$', re.MULTILINE
+)
+_GFLOPS = re.compile(r'^ *Total GFLOPS:' + _NUMBER + '$', re.MULTILINE)
+_SUM = re.compile(
+    r'^ *Max \(total,compute,reduce secs\):' + ','.join([_NUMBER] * 3) + '$', re.MULTILINE
+)
+# The first such line is of all directions together.
+_WAYS = ('communication', 'pack', 'send', 'wait', 'recv', 'unpack')
+_COMM = re.compile(
+    r'^ *Max \(total,pack,send,wait,recv,unpack secs\):' + ','.join([_NUMBER] * 6) + '$', re.M
+)
+_LAST_OF_SUMS = re.compile(r'^ *Min \(total,compute,reduce secs\):' + ','.join([_NUMBER] * 3), re.M)
+_END = 'End report'
+
+_THREE = r' *(\d+), *(\d+), *(\d+)'
+_SAID = {
+    'the mesh': re.compile(r'Global Grid Dimension *:' + _THREE),
+    'the process grid': re.compile(r'Task grid:' + _THREE),
+    'the number of processes': re.compile(r'(\d+) process(?:es)? executing(?:,| on machine)'),
+    'the number of variables': re.compile(r'Number of variables: *(\d+)'),
+    'the number of time steps': re.compile(r'Time steps per spike: *(\d+)'),
+    'the number of spikes': re.compile(r'Number of spikes: *(\d+)'),
+    'the stencil': re.compile(r'\((STENCIL_\w+)\)'),
+    'the way to communicate': re.compile(r'\((COMM_METHOD_\w+)\)'),
+}
+
+
+class MiniGhost(Application):
+    """The 27-point stencil on many variables, exchanged together."""
+
+    name = 'minighost'
+    program = 'minighost'
+    rate = 'rate'
+
+    def problem(self, size: float, ranks: int, threads: int) -> Problem:
+        """The same mesh for any number of ranks; ``size`` is without the halos between them."""
+        grids = _VARIABLES + 1
+        # The third root of a cube may come out just below.
+        edge = math.floor((size / (_VALUE_BYTES * grids)) ** (1 / 3) + 1e-9) - 2
+        processes = _process_grid(ranks)
+        least = max(processes)
+        if edge < least:
+            raise ValueError(
+                f'miniGhost needs {_VALUE_BYTES * grids * (least + 2) ** 3} bytes at least: a mesh '
+                f'of {least} points in each direction for {ranks} ranks'
+            )
+        multiple = next(m for low, m in _MULTIPLES if edge >= low)
+        edge = max(edge // multiple * multiple, least)
+        steps = round(_WORK / (_VARIABLES * edge**3))
+        steps = min(max(steps, _FEWEST_STEPS), _MOST_STEPS)
+        options = {
+            'scaling': 1,
+            **{f'n{d}': edge for d in 'xyz'},
+            'num_vars': _VARIABLES,
+            'num_spikes': 1,
+            'debug_grid': 1,
+            'report_diffusion': steps + 1,
+            'percent_sum': 100,
+            'num_tsteps': steps,
+            'stencil': _STENCIL,
+            'comm_method': _METHOD,
+            'report_perf': 1,
+            **{f'np{d}': count for d, count in zip('xyz', processes, strict=True)},
+            'error_tol': 8,
+        }
+        return Problem(
+            arguments=[
+                word for name, value in options.items() for word in (f'--{name}', f'{value}')
+            ],
+            facts={
+                'the mesh': (edge,) * 3,
+                'the process grid': processes,
+                'the number of variables': _VARIABLES,
+                'the number of time steps': steps,
+                'the number of spikes': 1,
+                'the stencil': _STENCIL_NAME,
+                'the way to communicate': _METHOD_NAME,
+            },
+        )
+
+    def read(
+        self, output: str, folder: Path, problem: Problem, ranks: int, threads: int
+    ) -> dict[str, Figure]:
+        _check_verdict(output)
+        _check_whole(output, ranks)
+        _check_problem(output, problem, ranks, threads)
+
+        (total,) = _numbers(_TOTAL, output, 'total time')
+        *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
+        (rate,) = _numbers(_GFLOPS, output, 'rate')
+        sums = _numbers(_SUM, output, 'time of the sums')
+        updates = math.prod(problem.facts['the mesh'])
+        for name in ('variables', 'time steps', 'spikes'):
+            updates *= problem.facts[f'the number of {name}']
+        figures = {
+            'total_time': Figure(total, 's', 'lower'),
+            'rate': Figure(rate, 'Gflop/s', 'higher'),
+            'stencil_time': Figure(stencil, 's', 'lower'),
+            'stencil_rate': Figure(updates * _UPDATE_BYTES / stencil * 1e-9, 'GB/s', 'higher'),
+            'sum_time': Figure(sums[0], 's', 'lower'),
+        }
+        if not all(figure.value > 0 for figure in figures.values()):
+            raise WrongAnswerError('miniGhost printed a time or a rate that is not above zero')
+        if ranks > 1:
+            times = _numbers(_COMM, output, 'time of the communication')
+            # What an exchange does without takes no time: derived datatypes need no packing.
+            figures |= {
+                f'{way}_time': Figure(seconds, 's', 'lower')
+                for way, seconds in zip(_WAYS, times, strict=True)
+                if seconds > 0
+            }
+        return figures | limit_figures(output)
+
+
+def _process_grid(ranks: int) -> tuple[int, int, int]:
+    """The one with the smallest faces; most processes in z, where faces lie together in memory."""
+    divisors = [d for d in range(1, ranks + 1) if ranks % d == 0]
+    grids = (
+        (x, y, ranks // (x * y))
+        for x, y in itertools.product(divisors, repeat=2)
+        if ranks % (x * y) == 0
+    )
+    return min((grid for grid in grids if grid[0] <= grid[1] <= grid[2]), key=sum)
+
+
+def _ours(output: str) -> bool:
+    return 'Implementation: assay' in output
+
+
+def _check_verdict(output: str) -> None:
+    if complaint := _COMPLAINT.search(output):
+        raise WrongAnswerError(
+            f'miniGhost refused: {complaint["ours"] or complaint["upstream"].strip()}'
+        )
+    if failed := _FAILED.search(output):
+        raise WrongAnswerError(f"miniGhost's own check failed: {failed[1]}")
+    for error in _ERROR.finditer(output):
+        if not float(error[1]) <= float(error[2]):
+            raise WrongAnswerError(f"miniGhost's own check failed: {error.group()}")
+    if output.count(_RIGHT) > 1:
+        raise WrongAnswerError(
+            f'{output.count(_RIGHT)} miniGhost ran beside each other: were they started by the '
+            'launcher of another MPI?'
+        )
+    if _RIGHT not in output:
+        raise WrongAnswerError('miniGhost printed no verdict: its output is not whole')
+
+
+def _check_whole(output: str, ranks: int) -> None:
+    # Upstream's report has no end if there is one rank only.
+    needs_end = _ours(output) or ranks > 1
+    if not _LAST_OF_SUMS.search(output) or (needs_end and _END not in output):
+        raise WrongAnswerError("miniGhost's report is not whole; was it run with --report_perf 1?")
+    if _ours(output) and not limit_figures(output):
+        raise WrongAnswerError("miniGhost's output ends before the machine's limit")
+
+
+def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> None:
+    asked = {**problem.facts, 'the number of processes': ranks}
+    patterns = dict(_SAID)
+    if _ours(output):
+        asked['the number of threads'] = threads
+        patterns['the number of threads'] = re.compile(r'executing, (\d+) threads? each')
+    for name, value in asked.items():
+        said = {_plain(found.groups()) for found in patterns[name].finditer(output)}
+        if said != {value}:
+            words = ' and '.join(map(str, said)) or 'nothing'
+            raise WrongAnswerError(f'miniGhost says of {name}: {words}, not {value}')
+
+
+def _plain(groups: tuple[str, ...]) -> tuple[int, ...] | int | str:
+    values = tuple(int(word) if word.isdigit() else word for word in groups)
+    return values[0] if len(values) == 1 else values
+
+
+def _numbers(pattern: re.Pattern[str], output: str, name: str) -> list[float]:
+    """Of the first line that has them."""
+    found = pattern.search(output)
+    if not found:
+        raise WrongAnswerError(f'miniGhost printed no {name}')
+    try:
+        values = [float(word) for word in found.groups()]
+    except ValueError:
+        values = [math.nan]
+    if not all(map(math.isfinite, values)):
+        raise WrongAnswerError(f'not a {name}: {found.group().strip()!r}')
+    return values

@@ -1,0 +1,21 @@
+"""A value that a job is judged by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A performance value.
+
+    :param value: the number measured.
+    :param unit: its unit; ``1`` for a fraction of a limit.
+    :param better: the direction in which the figure improves; ``exact`` for one that must not
+        change at all.
+    """
+
+    value: float
+    unit: str
+    better: Literal['higher', 'lower', 'exact']

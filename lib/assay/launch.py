@@ -1,0 +1,124 @@
+"""One start of an MPI program in a job: what was asked of it, and every way it ran otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from assay import profile, witness
+from assay.disturbance import disturbance_figures
+from assay.fabrics import load_catalogue
+from assay.figure import Figure
+from assay.layouts import Placement
+from assay.placement import verify_placement
+from assay.traffic import verify_traffic
+
+#: The witness's report, in the folder of the launch.
+WITNESS = 'witness.json'
+
+# What MPIs, launchers and shells write when a job goes wrong.
+_FAILURE = re.compile(
+    r'UCX +ERROR|An error occurred|Abort\(|[Ff]atal|[Kk]illed|signal \d+|cannot|could not|not found'
+    r'|No such file|unreachable|undefined symbol'
+)
+
+
+class LaunchError(Exception):
+    """The program did not run to its end, or not as asked; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A program that was started by an MPI's launcher and has ended.
+
+    :param program: its name, as it begins its error messages.
+    :param family: of the MPI.
+    :param fabric: that was forced.
+    :param layout: that was asked for.
+    :param placement: ranks and threads of each node, as the layout gave them.
+    :param ranks: of all nodes together.
+    :param folder: where it ran.
+    :param output: its standard output and error.
+    :param exit_code: of the launcher.
+    """
+
+    program: str
+    family: str
+    fabric: str
+    layout: str
+    placement: Placement
+    ranks: int
+    folder: Path
+    output: str
+    exit_code: int
+
+    @property
+    def reason(self) -> str:
+        """The line of the output that says best why it failed."""
+        lines = [line.strip() for line in self.output.splitlines() if re.search(r'\w', line)]
+        own = [line for line in lines if line.startswith(f'{self.program}: ')]
+        telling = [line for line in lines if _FAILURE.search(line)]
+        return next(iter(own or telling or lines[-1:]), 'it printed nothing')
+
+    def assert_ended_well(self) -> None:
+        """:raises LaunchError: if the exit code is not 0."""
+        if self.exit_code:
+            raise LaunchError(
+                f'{self.program} ended with exit code {self.exit_code}: {self.reason}'
+            )
+
+    @cached_property
+    def witnessed(self) -> witness.Report:
+        """What the witness saw of it.
+
+        :raises LaunchError: if there is no report, or it is not whole.
+        """
+        try:
+            report = witness.read(self.folder / WITNESS)
+        except witness.WitnessError as error:
+            raise LaunchError(f'{error} ({self.reason})') from None
+        if not report.complete:
+            raise LaunchError(f'{self.program} did not reach MPI_Finalize: {self.reason}')
+        return report
+
+    def assert_as_asked(self) -> None:
+        """Hold MPI, ranks, placement and fabric against what was asked for.
+
+        :raises LaunchError: with the first fault that is found.
+        """
+        for fault in self._faults():
+            if fault:
+                raise LaunchError(fault)
+
+    def _faults(self) -> Iterator[str | None]:
+        catalogue = load_catalogue()
+        report, mpi = self.witnessed, catalogue.mpis[self.family]
+        yield witness.verify_mpi(report, mpi.library, mpi.name)
+        if report.ranks != self.ranks:
+            yield (
+                f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}: was it '
+                f"started by another MPI's launcher?"
+            )
+        placement = self.placement
+        yield verify_placement(
+            report, self.layout, placement.threads, placement.ranks, placement.widths
+        )
+        if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
+            yield catalogue.verify(self.fabric, self.family, self.output)
+            yield verify_traffic(report, catalogue.fabrics[self.fabric].carrier, self.fabric)
+
+    def witness_figures(self) -> dict[str, Figure]:
+        """What disturbed it, and, if the witness kept a profile, where its time went."""
+        figures = disturbance_figures(self.witnessed)
+        if not self.witnessed.has_profile:
+            return figures
+        seen = profile.figures(self.witnessed)
+        return figures | {
+            'comm_share': Figure(seen.comm_share, '1', 'lower'),
+            'imbalance_share': Figure(seen.imbalance_share, '1', 'lower'),
+            'messages': Figure(seen.messages, '1', 'exact'),
+            'bytes': Figure(seen.bytes, 'B', 'exact'),
+        }

@@ -1,0 +1,174 @@
+"""Series of runs of an application in one job, on the same nodes: scaling, balance and sizes."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.exceptions import SanityError
+from tabulate import tabulate
+
+from assay.application import WrongAnswerError
+from assay.application_check import ApplicationJob
+from assay.check import SCALES, offered
+from assay.fabrics import load_catalogue
+from assay.figure import Figure
+from assay.launch import Launch, LaunchError
+from assay.layouts import Placement
+from assay.scaling import (
+    Point,
+    balance_figures,
+    factorisations,
+    scaling_figures,
+    scaling_points,
+    sizes_up_to,
+)
+
+_CATALOGUE = load_catalogue()
+TABLE = 'sweep.txt'
+
+
+class ApplicationSweep(ApplicationJob):
+    """One application again and again: over ranks and nodes, ranks x threads, or sizes.
+
+    ``strong`` keeps one node's problem, ``weak`` grows it with the ranks; ``ranks-x-threads`` fills
+    the nodes in every way; ``size`` goes from the starved problem up to the one of ``size``.
+    """
+
+    sweep = parameter(['strong', 'weak', 'ranks-x-threads', 'size'], type=str, loggable=True)
+    size = parameter(['cache', 'memory'], type=str, loggable=True)
+    layout = parameter(['packed'], type=str, loggable=True)
+    scale = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
+    time_limit = '6h'
+
+    @run_after('init')
+    def select_modes(self):
+        self.tags |= {'acceptance', self.scale}
+        fabric = _CATALOGUE.fabrics[self.fabric]
+        first = self.fabric == next(iter(_CATALOGUE.fabrics)) or fabric.device
+        if self.size == 'memory' and SCALES[self.scale] <= 2 and first:
+            self.tags |= {'maintenance'}
+
+    @run_after('setup')
+    def plan(self):
+        cores, nodes = self.node.cores, SCALES[self.scale]
+        match self.sweep:
+            case 'strong' | 'weak':
+                self.points = scaling_points(cores, nodes, self.size, self.sweep == 'weak')
+            case 'ranks-x-threads':
+                self.points = factorisations(cores, nodes, self.size)
+            case 'size':
+                self.points = sizes_up_to(cores, nodes, self.size)
+        self.skip_if(len(self.points) < 2, f'a node of {cores} core has nothing to sweep over')
+        self.placements: list[Placement] = [
+            self.place(point.ranks // point.nodes, point.threads) for point in self.points
+        ]
+        self.problems = [
+            self.problem(point.size, point.worth, point.ranks, point.threads)
+            for point in self.points
+        ]
+
+    @run_before('run')
+    def launch_each_point(self):
+        own_options = self.job.launcher.options[len(self.placement.options) :]
+        self.prerun_cmds = []
+        for point, placement, problem in zip(
+            self.points, self.placements, self.problems, strict=True
+        ):
+            folder = Path(self.stagedir, point.name)
+            folder.mkdir()
+            for name, content in problem.files.items():
+                (folder / name).write_text(content)
+            self.job.num_tasks = point.ranks
+            self.job.launcher.options = placement.options + own_options
+            if self.job.launcher.registered_name.startswith('srun'):
+                self.job.launcher.options += [
+                    f'--nodes={point.nodes}',
+                    f'--ntasks={point.ranks}',
+                    f'--cpus-per-task={point.threads}',
+                ]
+            exports = ' '.join(f'{key}={shlex.quote(v)}' for key, v in placement.env.items())
+            command = ' '.join(
+                [self.job.launcher.run_command(self.job), self.program_path, *problem.arguments]
+            )
+            run = f'export {exports} && {command} >out 2>err; echo $? >exit_code'
+            self.prerun_cmds += [f'echo {point.name}', f'(cd {point.name} && {run})']
+        self.job.num_tasks = self.num_tasks
+        self.job.launcher = getlauncher('local')()
+        self.executable, self.executable_opts = 'true', []
+        self.keep_files = [*self.keep_files, TABLE, *(point.name for point in self.points)]
+
+    def verify(self):
+        self.answers: list[dict[str, Figure]] = []
+        for point, placement, problem in zip(
+            self.points, self.placements, self.problems, strict=True
+        ):
+            launch = self.launch_of(point, placement)
+            try:
+                launch.assert_ended_well()
+                answer = self.application.read(
+                    launch.output, launch.folder, problem, point.ranks, point.threads
+                )
+                launch.assert_as_asked()
+            except (WrongAnswerError, LaunchError) as error:
+                raise SanityError(f'{self.application.name} of {point.name}: {error}') from None
+            self.answers.append(answer | launch.witness_figures())
+        Path(self.stagedir, TABLE).write_text(self.table())
+
+    def launch_of(self, point: Point, placement: Placement) -> Launch:
+        """What the launch of a point left."""
+        folder = Path(self.stagedir, point.name)
+        try:
+            texts = [(folder / name).read_text(errors='replace') for name in ('out', 'err')]
+            exit_code = int((folder / 'exit_code').read_text())
+        except (FileNotFoundError, ValueError):
+            raise SanityError(f'{self.application.name} of {point.name} was not run') from None
+        return Launch(
+            program=self.program_name,
+            family=self.family,
+            fabric=self.fabric,
+            layout=self.layout,
+            placement=placement,
+            ranks=point.ranks,
+            folder=folder,
+            output='\n'.join(texts),
+            exit_code=exit_code,
+        )
+
+    def table(self) -> str:
+        """One line a point: its rate, its fraction of the limit, and where its time went."""
+        rate = self.application.rate
+        columns = [
+            rate,
+            *(name for name in self.answers[0] if name.endswith('_of_limit')),
+            'comm_share',
+            'imbalance_share',
+        ]
+        rows = [
+            [point.nodes, point.ranks, point.threads, point.size]
+            + [answer[name].value if name in answer else None for name in columns]
+            for point, answer in zip(self.points, self.answers, strict=True)
+        ]
+        headers = ['nodes', 'ranks', 'threads', 'size']
+        headers += [f'{rate} [{self.answers[0][rate].unit}]', *columns[1:]]
+        return tabulate(rows, headers, floatfmt='.4g') + '\n'
+
+    def figures(self):
+        rates = [answer[self.application.rate] for answer in self.answers]
+        values = [rate.value for rate in rates]
+        match self.sweep:
+            case 'strong' | 'weak':
+                return scaling_figures([point.ranks for point in self.points], values)
+            case 'ranks-x-threads':
+                return balance_figures(values, rates[0].unit)
+            case 'size':
+                return {f'rate_{p.size}': r for p, r in zip(self.points, rates, strict=True)}
+
+    def witness_figures(self):
+        return {
+            f'imbalance_share_{point.name}': answer['imbalance_share']
+            for point, answer in zip(self.points, self.answers, strict=True)
+            if point.ranks > 1
+        }

@@ -1,0 +1,46 @@
+# Which BLAS: what the user names (-DASSAY_OPENBLAS=<folder> of a wheel scipy-openblas32, or FindBLAS's
+# own -DBLA_VENDOR=... and -DBLAS_LIBRARIES=...), then a tuned one of the system or a loaded module,
+# then OpenBLAS from the wheel beside CMake's. Never the reference BLAS by accident: it is slow.
+
+set(ASSAY_OPENBLAS "" CACHE PATH "Folder of an installed scipy-openblas32, holding lib/")
+
+if(NOT ASSAY_OPENBLAS)
+  if(BLA_VENDOR OR BLAS_LIBRARIES)
+    find_package(BLAS REQUIRED)
+  else()
+    foreach(BLA_VENDOR OpenBLAS Intel10_64lp_seq FLAME AOCL Arm)
+      find_package(BLAS QUIET)
+      if(BLAS_FOUND)
+        break()
+      endif()
+    endforeach()
+    unset(BLA_VENDOR)
+  endif()
+  if(NOT BLAS_FOUND)
+    # Where CMake is a wheel too: its command is site-packages/cmake/data/bin/cmake.
+    get_filename_component(ASSAY_OPENBLAS ${CMAKE_COMMAND}/../../../../scipy_openblas32 ABSOLUTE)
+    if(NOT IS_DIRECTORY ${ASSAY_OPENBLAS})
+      message(FATAL_ERROR "No tuned BLAS found: load a module with OpenBLAS, BLIS or MKL, or "
+        "install scipy-openblas32 by pip and name its folder: -DASSAY_OPENBLAS=<folder>")
+    endif()
+  endif()
+endif()
+
+add_library(blas STATIC blas.c dgemm_limit.c)
+target_compile_options(blas PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
+# RTLD_DEFAULT of dlfcn.h
+target_compile_definitions(blas PRIVATE _GNU_SOURCE)
+if(ASSAY_OPENBLAS)
+  find_library(SCIPY_OPENBLAS scipy_openblas
+    PATHS ${ASSAY_OPENBLAS}/lib NO_DEFAULT_PATH NO_CACHE REQUIRED)
+  message(STATUS "BLAS: ${SCIPY_OPENBLAS}")
+  target_compile_definitions(blas PRIVATE ASSAY_BLAS_PREFIX=scipy_ ASSAY_BLAS_NAME="scipy-openblas32")
+  target_link_libraries(blas PUBLIC ${SCIPY_OPENBLAS})
+else()
+  message(STATUS "BLAS: ${BLAS_LIBRARIES}")
+  list(GET BLAS_LIBRARIES 0 LIBRARY)
+  get_filename_component(LIBRARY ${LIBRARY} NAME)
+  target_compile_definitions(blas PRIVATE ASSAY_BLAS_PREFIX= ASSAY_BLAS_NAME="${LIBRARY}")
+  target_link_libraries(blas PUBLIC BLAS::BLAS)
+endif()
+target_link_libraries(blas PUBLIC OpenMP::OpenMP_C ${CMAKE_DL_LIBS} m)

@@ -1,0 +1,126 @@
+#define _GNU_SOURCE 1
+
+#include "disturbance.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static bool affinity(int thread, struct set *cpus)
+{
+    *cpus = (struct set){ { 0 } };
+    return sched_getaffinity(thread, sizeof *cpus, (cpu_set_t *)cpus->words) == 0;
+}
+
+void disturbance_add_cpus(struct set *cpus)
+{
+    struct set own;
+    if (!affinity(0, &own))
+        return;
+    for (int cpu = set_next(&own, 0); cpu >= 0; cpu = set_next(&own, cpu + 1))
+        set_add(cpus, cpu);
+}
+
+/* The lines of /proc/stat are "cpu3 user nice system idle iowait irq softirq steal ...", in ticks;
+ * that of all CPUs together begins with "cpu ". */
+static void add_times(struct disturbance *sum, const struct set *cpus)
+{
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    char *text = system_text("/proc/stat"), *rest = text, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        int cpu;
+        unsigned long long user, nice, system, steal;
+        if (strncmp(line, "cpu ", 4) == 0 ||
+            sscanf(line, "cpu%d %llu %llu %llu %*u %*u %*u %*u %llu", &cpu, &user, &nice, &system,
+                   &steal) != 5 ||
+            !set_has(cpus, cpu))
+            continue;
+        sum->busy += tick * (double)(user + nice + system);
+        sum->steal += tick * (double)steal;
+    }
+    free(text);
+}
+
+static void add_thermal(struct disturbance *sum, int cpu)
+{
+    static const char *const counts[] = { "core_throttle_count", "package_throttle_count" };
+    for (int i = 0; i < 2; i++) {
+        uint64_t events;
+        if (system_number(&events, "/sys/devices/system/cpu/cpu%d/thermal_throttle/%s", cpu,
+                          counts[i])) {
+            sum->thermal_known = true;
+            sum->thermal_events += events;
+        }
+    }
+}
+
+/* A thread's schedstat is "time on a CPU, time waiting for one, number of turns", in ns. What
+ * threads did that may not run on the CPUs is no part of their busy time: OpenMP binds its first
+ * thread to a place before the program starts, when nobody can know where the others will be. */
+static void add_threads(struct disturbance *sum, const struct set *cpus)
+{
+    glob_t threads = system_paths("/proc/self/task/*");
+    for (size_t i = 0; i < threads.gl_pathc; i++) {
+        char *text = system_text("%s/schedstat", system_path(&threads, i));
+        unsigned long long ran, waited;
+        if (text && sscanf(text, "%llu %llu", &ran, &waited) == 2) {
+            struct set own;
+            sum->waited += 1e-9 * (double)waited;
+            if (affinity(system_path_number(system_path(&threads, i)), &own)) {
+                own = set_both(&own, cpus);
+                if (set_next(&own, 0) < 0)
+                    sum->own -= 1e-9 * (double)ran;
+            }
+        }
+        free(text);
+    }
+    globfree(&threads);
+}
+
+struct disturbance disturbance_read(const struct set *cpus)
+{
+    struct disturbance now = { .wall = seconds_of(CLOCK_MONOTONIC),
+                               .own = seconds_of(CLOCK_PROCESS_CPUTIME_ID) };
+    add_times(&now, cpus);
+    for (int cpu = set_next(cpus, 0); cpu >= 0; cpu = set_next(cpus, cpu + 1)) {
+        now.cpus++;
+        add_thermal(&now, cpu);
+    }
+    struct cgroup_throttled throttled = cgroup_throttled();
+    add_threads(&now, cpus);
+    now.throttled = throttled.seconds;
+    now.throttled_periods = throttled.periods;
+    return now;
+}
+
+struct disturbance disturbance_since(const struct disturbance *before, const struct set *cpus)
+{
+    struct disturbance passed = disturbance_read(cpus);
+    passed.wall -= before->wall;
+    passed.busy -= before->busy;
+    passed.own -= before->own;
+    passed.steal -= before->steal;
+    passed.throttled -= before->throttled;
+    passed.waited -= before->waited;
+    passed.throttled_periods -= before->throttled_periods;
+    passed.thermal_events -= before->thermal_events;
+    return passed;
+}
+
+double disturbance_foreign_share(const struct disturbance *passed, double own)
+{
+    double share = (passed->busy - own) / (passed->wall * passed->cpus);
+    return share < 0 ? 0 : share > 1 ? 1 : share;
+}

@@ -1,0 +1,47 @@
+/* What takes CPU time from a job: other processes, the hypervisor, quotas, heat.
+ *
+ *     struct set cpus = { { 0 } };
+ *     disturbance_add_cpus(&cpus);                    on each thread
+ *     struct disturbance before = disturbance_read(&cpus);
+ *     ... the job ...
+ *     struct disturbance passed = disturbance_since(&before, &cpus);
+ *
+ * All of it is read from /proc and /sys, for as little as a file or two for each CPU. No MPI here:
+ * `own` is this process's, and whoever knows the other ranks of the host adds up theirs. */
+#ifndef ASSAY_DISTURBANCE_H
+#define ASSAY_DISTURBANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "system.h"
+
+/* All times in seconds, added up over the CPUs where they are of CPUs. */
+struct disturbance {
+    double wall;
+    int cpus;
+    double busy;  /* of the CPUs, with whatever process (user, nice and system time) */
+    double own;   /* CPU time of this process, but for threads that may not run on the CPUs */
+    double steal; /* the hypervisor ran something else while a process was ready */
+    double throttled; /* a quota of the process's cgroups was used up, and CPUs waited */
+    uint64_t throttled_periods;
+    bool thermal_known; /* the CPUs count how often heat or power slowed them down */
+    uint64_t thermal_events;
+    double waited; /* threads of this process were ready to run, and had no CPU; over threads */
+};
+
+/* Adds the CPUs that the calling thread may run on. */
+void disturbance_add_cpus(struct set *cpus);
+
+/* The counters, as they stand. */
+struct disturbance disturbance_read(const struct set *cpus);
+
+/* What they have gone up by. */
+struct disturbance disturbance_since(const struct disturbance *before, const struct set *cpus);
+
+/* Share of the CPUs' time that processes other than those with `own` seconds took, 0 to 1. The
+ * kernel may count busy time in ticks (10 ms or less on each CPU), so that a share taken over a
+ * second is good to a few percent. */
+double disturbance_foreign_share(const struct disturbance *passed, double own);
+
+#endif

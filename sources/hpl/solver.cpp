@@ -1,0 +1,180 @@
+#include "solver.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "blas.h"
+#include "interchange.hpp"
+#include "panel.hpp"
+#include "substitution.hpp"
+
+namespace hpl {
+
+namespace {
+
+// Columns that a thread updates at a time: enough for DGEMM to run at its full rate, and few, so
+// that threads that are disturbed take less of them, and broadcasts are polled often enough.
+constexpr int LEAST_TILE = 32, WIDEST_TILE = 512, TILES_PER_THREAD = 4;
+
+int tile_for(int columns)
+{
+    if (omp_get_max_threads() == 1)
+        return WIDEST_TILE;
+    int fair = columns / (TILES_PER_THREAD * omp_get_max_threads()) / LEAST_TILE * LEAST_TILE;
+    return std::clamp(fair, LEAST_TILE, WIDEST_TILE);
+}
+
+class Factors {
+public:
+    Factors(Matrix &to_factor, const Algorithm &chosen, Seconds &times)
+        : matrix(to_factor), grid(matrix.grid), algorithm(chosen), seconds(times),
+          factorisation(grid, matrix.row_map.block, chosen.least, chosen.divisions),
+          panels{ { matrix, chosen.topology }, { matrix, chosen.topology } },
+          buffers(grid, matrix), u(omp_get_max_threads())
+    {
+        for (Buffer &tile : u)
+            tile = Buffer(static_cast<std::size_t>(std::min(matrix.row_map.block, matrix.n)) *
+                          WIDEST_TILE);
+    }
+
+    void compute()
+    {
+        begin(0);
+        for (int first = 0; first < matrix.n; first += matrix.row_map.block)
+            step(first);
+    }
+
+private:
+    struct Travelling {
+        Travelling(const Matrix &matrix, Topology topology)
+            : panel(matrix), broadcast(matrix.grid.row_comm, topology)
+        {
+        }
+        Panel panel;
+        Broadcast broadcast;
+    };
+
+    Travelling &travelling(int first) { return panels[first / matrix.row_map.block % 2]; }
+
+    bool owns(int first) const { return matrix.column_map.owner(first) == grid.column; }
+
+    // Factors the panel, where it is here, and sends it on its way.
+    void begin(int first)
+    {
+        auto &[panel, broadcast] = travelling(first);
+        double start = MPI_Wtime();
+        broadcast.release(); // of the last panel but one, from the same memory
+        panel.shape(matrix, first);
+        seconds.wait += MPI_Wtime() - start;
+        if (owns(first)) {
+            start = MPI_Wtime();
+            panel.load(matrix);
+            factorisation(panel);
+            seconds.factor += MPI_Wtime() - start;
+        }
+        broadcast.start(panel.lower, panel.count, matrix.column_map.owner(first));
+    }
+
+    void step(int first)
+    {
+        auto &[panel, broadcast] = travelling(first);
+        double start = MPI_Wtime();
+        broadcast.receive();
+        seconds.wait += MPI_Wtime() - start;
+        if (!owns(first))
+            panel.require_seal();
+        else if (panel.diagonal_rows > 0)
+            store_diagonal_block(panel);
+
+        const int next = first + panel.width;
+        const bool last = next >= matrix.n, look_ahead = !last && algorithm.depth > 0;
+        int column = matrix.column_map.below(next, grid.column);
+        Interchange interchange(matrix, panel, buffers);
+        start = MPI_Wtime();
+        double factored = seconds.factor;
+        interchange.exchange(column, matrix.columns);
+        int ahead = look_ahead && owns(next) ? std::min(matrix.row_map.block, matrix.n - next) : 0;
+#pragma omp parallel
+        {
+            update(panel, interchange, column, column + ahead, nullptr);
+            // One thread, the one that MPI was initialised by, factors the next panel and sends it
+            // on its way; the others go on at once.
+#pragma omp master
+            if (look_ahead)
+                begin(next);
+            update(panel, interchange, column + ahead, matrix.columns,
+                   look_ahead ? &travelling(next).broadcast : nullptr);
+        }
+        seconds.update += MPI_Wtime() - start - (seconds.factor - factored);
+        if (!last && !look_ahead)
+            begin(next);
+    }
+
+    // Back substitution wants U; L has done its work, b included.
+    void store_diagonal_block(const Panel &panel)
+    {
+        int column = matrix.column_map.local(panel.first);
+        for (int j = 0; j < panel.width; j++)
+            std::copy_n(panel.top + static_cast<std::size_t>(j) * panel.width, panel.width,
+                        matrix.at(panel.first_row, column + j));
+    }
+
+    // Local columns [begin, end) by a panel; all threads call it. `meanwhile` is polled.
+    void update(const Panel &panel, const Interchange &interchange, int begin, int end,
+                Broadcast *meanwhile)
+    {
+        int tile = tile_for(end - begin);
+#pragma omp for schedule(dynamic, 1)
+        for (int column = begin; column < end; column += tile) {
+            int thread = omp_get_thread_num();
+            if (meanwhile && thread == 0)
+                meanwhile->poll();
+            update_tile(panel, interchange, column, std::min(column + tile, end), u[thread].data());
+        }
+    }
+
+    void update_tile(const Panel &panel, const Interchange &interchange, int begin, int end,
+                     double *u_tile)
+    {
+        const int width = panel.width, columns = end - begin;
+        interchange.take(begin, end, u_tile);
+        blas_solve_unit_lower(width, columns, panel.top, width, u_tile, width);
+        for (int j = 0; panel.diagonal_rows > 0 && j < columns; j++)
+            std::copy_n(u_tile + static_cast<std::size_t>(j) * width, width,
+                        matrix.at(panel.first_row, begin + j));
+        blas_subtract_product(panel.rows - panel.diagonal_rows, columns, width,
+                              panel.lower + panel.diagonal_rows, panel.ld, u_tile, width,
+                              matrix.at(panel.first_row + panel.diagonal_rows, begin), matrix.ld);
+    }
+
+    Matrix &matrix;
+    const Grid &grid;
+    const Algorithm algorithm;
+    Seconds &seconds;
+    Factorisation factorisation;
+    Travelling panels[2];
+    InterchangeBuffers buffers;
+    std::vector<Buffer> u; // a tile of each thread
+};
+
+} // namespace
+
+Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds)
+{
+    Factors(matrix, algorithm, seconds).compute();
+    double start = MPI_Wtime();
+    Buffer x = substitute(matrix);
+    seconds.substitute = MPI_Wtime() - start;
+    return x;
+}
+
+double solve_bytes(const Grid &grid, int n, int block, int threads)
+{
+    double panels = 2.0 * sizeof(double) * Panel::capacity(grid, n, block);
+    double tiles = sizeof(double) * static_cast<double>(std::min(block, n)) * WIDEST_TILE * threads;
+    return panels + tiles + InterchangeBuffers::bytes(grid, n, block);
+}
+
+} // namespace hpl

@@ -1,0 +1,32 @@
+// Solves [A | b]: LU factorisation with look-ahead, then back substitution.
+#ifndef HPL_SOLVER_HPP
+#define HPL_SOLVER_HPP
+
+#include "broadcast.hpp"
+#include "matrix.hpp"
+
+namespace hpl {
+
+struct Algorithm {
+    int depth;           // of the look-ahead: 0, or 1 for anything above
+    Topology topology;   // of the panels' broadcasts
+    int least, divisions; // of the panels' recursion
+};
+
+struct Seconds {
+    double factor = 0;    // panels
+    double wait = 0;      // for panels of others
+    double update = 0;    // interchanges, U, and the trailing matrix
+    double substitute = 0;
+};
+
+// Collective over the grid. Overwrites the matrix; returns the part of x that belongs to this rank's
+// columns, the same on all process rows. The times are this rank's.
+Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds);
+
+// Bytes that it needs on this rank.
+double solve_bytes(const Grid &grid, int n, int block, int threads);
+
+} // namespace hpl
+
+#endif

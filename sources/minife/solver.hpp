@@ -1,0 +1,35 @@
+// Conjugate gradients without preconditioner.
+#ifndef MINIFE_SOLVER_HPP
+#define MINIFE_SOLVER_HPP
+
+#include "matrix.hpp"
+#include "matvec.hpp"
+
+namespace minife {
+
+constexpr int MOST_ITERATIONS = 200;
+
+// Seconds of this rank.
+struct SolverTimes {
+    double waxpy = 0, dot = 0, matvec = 0, total = 0;
+};
+
+struct Solution {
+    Vector x;
+    Vector r;             // residual by the recurrence, after the last iteration
+    Vector p;             // with room for ghosts; of no further use
+    int iterations = 0;
+    double residual = 0;  // norm of the recurrence's at the start of the last iteration
+    bool broken = false;  // the matrix is not positive definite
+    SolverTimes times;
+};
+
+// Solves A x = b from x = 0, and prints the residuals on rank 0.
+Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print);
+
+// Over all ranks.
+double dot(std::int64_t count, const Vector &x, const Vector &y);
+
+} // namespace minife
+
+#endif

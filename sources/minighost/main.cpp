@@ -1,0 +1,293 @@
+// miniGhost: heat spreads over a mesh by a difference stencil, step by step. Before each step the
+// processes exchange the halos of their parts; after it the heat of each variable is added up, and
+// together with what left the mesh it has to be what was put in.
+#include <climits>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "application.hpp"
+#include "domain.hpp"
+#include "exchange.hpp"
+#include "modes.hpp"
+#include "node_limits.h"
+#include "options.hpp"
+#include "report.hpp"
+#include "source.hpp"
+#include "stencil.hpp"
+#include "variables.hpp"
+
+namespace minighost {
+namespace {
+
+constexpr double LIMIT_SECONDS = 0.3;
+// Enough to be far out of any cache.
+constexpr double LIMIT_BYTES = 512.0 * 1024 * 1024;
+// One read and one write of each point.
+constexpr double BYTES_PER_UPDATE = 2 * sizeof(double);
+
+// In doubles, as absurd sizes would overflow anything else.
+void require_resources(const Options &options, const Domain &domain)
+{
+    double grid = sizeof(double), buffers = 0, largest_face = 0;
+    double together = options.is_aggregated() ? options.variables : 1;
+    for (int n : domain.n)
+        grid *= n + 2.0;
+    grid += 8.0 * sizeof(double) * (domain.n[1] + 3.0) * (domain.n[2] + 3.0); // whole cache lines
+    for (int d = 0; d < 3; d++) {
+        double face = (domain.largest[(d + 1) % 3] + 2.0) * (domain.largest[(d + 2) % 3] + 2.0);
+        for (int neighbour : domain.neighbour[d])
+            buffers += neighbour == MPI_PROC_NULL ? 0 : 2 * sizeof(double) * face * together;
+        if (domain.grid[d] > 1)
+            largest_face = std::fmax(largest_face, face);
+    }
+    double heats = sizeof(double) * static_cast<double>(options.spikes) * options.variables;
+    assay::require_memory(grid * (options.variables + 1.0) + buffers + heats,
+                          "use a smaller mesh, fewer --num_vars or more hosts");
+    if (largest_face * together > INT_MAX)
+        assay::refuse("a message would have %.3g values, and MPI counts to %d only; use more "
+                      "processes%s",
+                      largest_face * together, INT_MAX,
+                      options.is_aggregated() ? " or --comm_method 11" : "");
+}
+
+// Streaming saves the memory a read of what is overwritten, but is slower if the grids stay in a
+// cache. Which is better the first time steps show: two of each, of which the second counts, as the
+// first finds the caches as the other way has left them.
+class ChoiceOfStores {
+public:
+    Stores now() const { return now_; }
+    void took(double seconds)
+    {
+        step_++;
+        if (!Stencil::can_stream() || step_ < 2 || step_ > 4)
+            return;
+        if (step_ == 2) {
+            streaming_ = seconds;
+            now_ = Stores::NORMAL;
+        } else if (seconds > (step_ == 3 ? CLEAR : 1) * streaming_) {
+            now_ = Stores::STREAMING;
+            step_ = 4; // settled
+        }
+    }
+
+private:
+    static constexpr double CLEAR = 1.5; // not the caches' doing
+    long step_ = 0;
+    Stores now_ = Stencil::can_stream() ? Stores::STREAMING : Stores::NORMAL;
+    double streaming_ = 0;
+};
+
+class Run {
+public:
+    Run(const Options &options, const Domain &domain, const assay::Job &job)
+        : options_(options), domain_(domain), job_(job), layout_(domain), source_(options, domain),
+          variables_(layout_, options.variables, source_.start()),
+          exchange_(options, domain, variables_), stencil_(options.stencil, domain, layout_),
+          modes_(options, domain, source_.start()), flux_(options.variables),
+          put_in_(options.variables, source_.start() * domain.all_points()),
+          tolerance_(std::pow(10.0, -options.error_digits))
+    {
+    }
+
+    // Both return whether all heat is where it should be.
+    bool step_through();
+    bool check_end();
+
+    const Taken &taken() const { return taken_; }
+    const Exchange &exchange() const { return exchange_; }
+    double bytes() const { return layout_.bytes(options_.variables); }
+
+private:
+    void insert(const Spike &spike);
+    bool step(int spike, int step);
+    bool update(int variable, int spike, int step);
+    double sum_over_ranks(double own);
+    void print_error(int spike, int step, int variable, double error) const;
+
+    bool is_summed(int variable) const
+    {
+        long percent = options_.percent_sum;
+        return (variable + 1) * percent / 100 > variable * percent / 100;
+    }
+    double error_of(int variable, double heat) const
+    {
+        return std::fabs(put_in_[variable] - heat) / put_in_[variable];
+    }
+
+    const Options &options_;
+    const Domain &domain_;
+    const assay::Job &job_;
+    Layout layout_;
+    Source source_;
+    Variables variables_;
+    Exchange exchange_;
+    Stencil stencil_;
+    Modes modes_;
+    ChoiceOfStores stores_;
+    std::vector<double> flux_, put_in_; // heat of each variable; flux on this rank
+    double tolerance_;
+    Taken taken_;
+};
+
+void Run::insert(const Spike &spike)
+{
+    std::ptrdiff_t place = 0;
+    bool is_here = true;
+    for (int d = 0; d < 3; d++) {
+        long local = spike.place[d] - domain_.first[d] + 1;
+        is_here = is_here && local >= 1 && local <= domain_.n[d];
+        place += local * layout_.stride(d);
+    }
+    for (int v = 0; v < options_.variables; v++) {
+        if (is_here)
+            variables_[v][place] += spike.heat[v];
+        put_in_[v] += spike.heat[v];
+    }
+    modes_.add(spike);
+}
+
+bool Run::step_through()
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    for (int spike = 0; spike < options_.spikes; spike++) {
+        insert(source_.spike(spike));
+        for (int number = 1; number <= options_.steps; number++)
+            if (!step(spike + 1, number))
+                return false;
+    }
+    taken_.wall = MPI_Wtime() - start;
+    return true;
+}
+
+bool Run::step(int spike, int number)
+{
+    double before = taken_.stencil;
+    if (options_.is_aggregated())
+        exchange_.run(0, options_.variables);
+    for (int v = 0; v < options_.variables; v++) {
+        if (!options_.is_aggregated())
+            exchange_.run(v, 1);
+        if (!update(v, spike, number))
+            return false;
+    }
+    modes_.step();
+    stores_.took(taken_.stencil - before);
+    return true;
+}
+
+bool Run::update(int v, int spike, int number)
+{
+    double start = MPI_Wtime();
+    Heat heat = stencil_.apply(variables_[v], variables_.spare(), stores_.now());
+    variables_.swap_with_spare(v);
+    flux_[v] += heat.flux;
+    taken_.stencil += MPI_Wtime() - start;
+    if (!is_summed(v))
+        return true;
+    double error = error_of(v, sum_over_ranks(heat.sum + flux_[v]));
+    if (number % options_.report_diffusion == 0)
+        print_error(spike, number, v, error);
+    if (error <= tolerance_) // false if it is no number
+        return true;
+    if (job_.rank == 0)
+        std::printf("FAILED: heat of variable %d was lost or made in time step %d of spike %d: the "
+                    "error is %.5E, the tolerance %.5E\n",
+                    v + 1, number, spike, error, tolerance_);
+    return false;
+}
+
+double Run::sum_over_ranks(double own)
+{
+    double all, start = MPI_Wtime();
+    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    double took = MPI_Wtime() - start;
+    taken_.sum_ranks += took;
+    taken_.sum += took;
+    taken_.sums++;
+    return all;
+}
+
+void Run::print_error(int spike, int number, int variable, double error) const
+{
+    if (job_.rank == 0)
+        std::printf("Time step %4d for spike %3d for variable %4d the error is %12.5E; error "
+                    "tolerance is %12.5E.\n",
+                    number, spike, variable + 1, error, tolerance_);
+}
+
+bool Run::check_end()
+{
+    bool passed = true;
+    for (int v = 0; v < options_.variables; v++) {
+        double start = MPI_Wtime(), sum = 0;
+        const double *grid = variables_[v];
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+        for (int z = 1; z <= layout_.n[2]; z++)
+            for (int y = 1; y <= layout_.n[1]; y++)
+                sum += row_sum(grid + z * layout_.plane + y * layout_.row + 1, layout_.n[0]);
+        double took = MPI_Wtime() - start;
+        taken_.sum_points += took;
+        taken_.sum += took;
+        double heat = sum_over_ranks(sum + flux_[v]);
+
+        double own[Modes::COUNT + 1] = {}, shares[Modes::COUNT + 1];
+        modes_.measure(layout_, grid, own);
+        own[Modes::COUNT] = flux_[v];
+        MPI_Allreduce(own, shares, Modes::COUNT + 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        double misplaced = 0;
+        for (int mode = 0; mode < Modes::COUNT; mode++) {
+            double difference = std::fabs(shares[mode] - modes_.expected(v, mode)) / put_in_[v];
+            if (!(difference <= misplaced)) // no number is the worst of all
+                misplaced = difference;
+        }
+        double error = error_of(v, heat), flux = shares[Modes::COUNT];
+        if (job_.rank == 0)
+            std::printf(" Variable %4d: source %.15E, in the mesh %.15E, flux %.15E, weighted "
+                        "%.15E; error %.2E, misplaced %.2E\n",
+                        v + 1, put_in_[v], heat - flux, flux, shares[0], error, misplaced);
+        bool is_right = error <= tolerance_ && misplaced <= tolerance_;
+        if (!is_right && job_.rank == 0)
+            std::printf("FAILED: heat of variable %d was lost, made or misplaced: the errors are "
+                        "%.5E and %.5E, the tolerance is %.5E\n",
+                        v + 1, error, misplaced, tolerance_);
+        passed = passed && is_right;
+    }
+    return passed;
+}
+
+bool run(const Options &options, const Domain &domain, const assay::Job &job)
+{
+    double bytes, stencil_seconds;
+    {
+        Run run(options, domain, job);
+        if (!run.step_through() || !run.check_end())
+            return false;
+        if (job.rank == 0)
+            std::printf("\n Computation within error tolerance.\n\n");
+        report(options, domain, job, run.taken(), run.exchange());
+        bytes = std::fmin(run.bytes(), LIMIT_BYTES);
+        MPI_Allreduce(&run.taken().stencil, &stencil_seconds, 1, MPI_DOUBLE, MPI_MAX,
+                      MPI_COMM_WORLD);
+    } // its memory serves for the limit
+    double updates = domain.all_points() * options.variables * options.steps * options.spikes;
+    double triad = limit_triad(MPI_COMM_WORLD, static_cast<size_t>(bytes), LIMIT_SECONDS);
+    assay::print_limit("stencil", "triad", "GB/s", triad * 1e-9,
+                       updates * BYTES_PER_UPDATE / stencil_seconds * 1e-9);
+    return true;
+}
+
+} // namespace
+} // namespace minighost
+
+int main(int argc, char **argv)
+{
+    using namespace minighost;
+    assay::Job job = assay::start(&argc, &argv, "minighost", HELP);
+    Options options = read_options(argc, argv, job);
+    Domain domain = make_domain(options, job);
+    require_resources(options, domain);
+    print_header(options, domain, job);
+    return assay::finish(run(options, domain, job));
+}

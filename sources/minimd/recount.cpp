@@ -1,0 +1,91 @@
+#include "recount.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace minimd {
+
+namespace {
+
+// Chains of the atoms and ghosts in each cell of the smallest box around them.
+class Cells {
+public:
+    Cells(const double *x, int atoms, double cut) : x(x), cut(cut)
+    {
+        double high[3];
+        for (int d = 0; d < 3; d++)
+            low[d] = high[d] = atoms ? x[d] : 0;
+        for (int i = 0; i < atoms; i++)
+            for (int d = 0; d < 3; d++) {
+                low[d] = std::min(low[d], at(i)[d]);
+                high[d] = std::max(high[d], at(i)[d]);
+            }
+        // No more cells than a few for each atom, however far apart they are.
+        double most = std::cbrt(atoms) + 1;
+        for (int d = 0; d < 3; d++) {
+            edge[d] = std::max(cut, (high[d] - low[d]) / most);
+            count[d] = static_cast<int>((high[d] - low[d]) / edge[d]) + 1;
+        }
+        first.assign(static_cast<std::size_t>(count[0]) * count[1] * count[2], NONE);
+        next.resize(static_cast<std::size_t>(atoms));
+        for (int i = 0; i < atoms; i++) {
+            int &head = first[cell(place(i, 0), place(i, 1), place(i, 2))];
+            next[i] = head;
+            head = i;
+        }
+    }
+
+    // The others within the cut-off.
+    int around(int i) const
+    {
+        int found = 0;
+        int from[3], to[3];
+        for (int d = 0; d < 3; d++) {
+            from[d] = std::max(place(i, d) - 1, 0);
+            to[d] = std::min(place(i, d) + 1, count[d] - 1);
+        }
+        for (int c = from[2]; c <= to[2]; c++)
+            for (int b = from[1]; b <= to[1]; b++)
+                for (int a = from[0]; a <= to[0]; a++)
+                    for (int j = first[cell(a, b, c)]; j != NONE; j = next[j])
+                        found += j != i && near(i, j);
+        return found;
+    }
+
+private:
+    static constexpr int NONE = -1;
+
+    const double *at(int i) const { return x + ROW * static_cast<std::size_t>(i); }
+    int place(int i, int d) const { return static_cast<int>((at(i)[d] - low[d]) / edge[d]); }
+    std::size_t cell(int a, int b, int c) const
+    {
+        return (static_cast<std::size_t>(c) * count[1] + b) * count[0] + a;
+    }
+    bool near(int i, int j) const
+    {
+        double squared = 0;
+        for (int d = 0; d < 3; d++)
+            squared += (at(i)[d] - at(j)[d]) * (at(i)[d] - at(j)[d]);
+        return squared < cut * cut;
+    }
+
+    const double *x;
+    double cut, edge[3], low[3];
+    int count[3];
+    std::vector<int> first, next;
+};
+
+} // namespace
+
+double recount_pairs(const Atoms &atoms, double cut)
+{
+    Cells cells(atoms.x.data(), atoms.all(), cut);
+    double found = 0;
+#pragma omp parallel for schedule(static) reduction(+ : found)
+    for (int i = 0; i < atoms.local; i++)
+        found += cells.around(i);
+    return found / 2;
+}
+
+} // namespace minimd

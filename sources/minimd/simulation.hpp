@@ -1,0 +1,62 @@
+// The run: steps, what is measured of them, and the times of their phases.
+#ifndef MINIMD_SIMULATION_HPP
+#define MINIMD_SIMULATION_HPP
+
+#include "atoms.hpp"
+#include "force.hpp"
+#include "ghosts.hpp"
+#include "neighbours.hpp"
+#include "settings.hpp"
+#include "verdict.hpp"
+
+namespace minimd {
+
+struct Times {
+    double total = 0, force = 0, neighbours = 0, communication = 0;
+    double moving = 0; // of the communication: exchange, sorting and borders
+};
+
+class Simulation {
+public:
+    Simulation(const Settings &settings, const Domain &domain, const Units &units, Force &force,
+               Atoms &atoms, int rank);
+
+    // Collective. Prints the table of states, and judges them.
+    void run();
+
+    const Times &times() const { return spent; }
+    Verdict &verdict() { return judge; }
+    Pairs pairs() const { return count_pairs(atoms, neighbours, force.cut()); }
+    double operations(const Pairs &pairs) const { return force.operations(pairs, neighbours); }
+
+private:
+    void first_half_step();
+    void second_half_step();
+    void renew_lists(int step);
+    void forces(bool with_sums);
+    void report_state(int step);
+    Sums sums_of_all() const;
+    double energy();
+    double energy_moved(const Buffer<double> &from, const Buffer<double> &along, double scale);
+    double curvature();
+    double gradient_error();
+
+    const Settings &settings;
+    const Domain &domain;
+    const Units &units;
+    Force &force;
+    Atoms &atoms;
+    Ghosts ghosts;
+    Neighbours neighbours;
+    Verdict judge;
+    Sums sums; // of this rank, where the last computation of forces asked for them
+    Times spent;
+    double kick; // half a time step over the mass, in the units of velocities and forces
+    double began = 0, last = 0;
+    int next_sort;
+    int rank;
+};
+
+} // namespace minimd
+
+#endif

@@ -1,0 +1,256 @@
+/* clock: the frequency of the cores under load, and what keeps them from it.
+ *
+ * Each thread runs a chain of integer additions of which each waits for the one before. An addition
+ * of two registers takes one cycle on every x86-64 and AArch64 CPU there is, so additions per
+ * second are cycles per second; no counter, no driver and no rights are needed. (Not of a register
+ * and a constant: the latest CPUs take several of those in one cycle.) */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "memory.h"
+#include "stats.h"
+#include "vector_kernels.h"
+#include "watch.h"
+
+static const struct bench_about about = {
+    .program = "clock",
+    .purpose = "frequency of the cores under load, and what keeps them from it",
+    .text =
+        "A chain of dependent integer additions, one cycle each, tells the frequency: alone\n"
+        "(scalar), and in short turns with multiply-adds in the widest vectors, for which many\n"
+        "CPUs run slower (vector). Each thread measures in slices of a millisecond. A rank's\n"
+        "frequency is the median of its threads' slices; its slowest slice and the cycles lost\n"
+        "against its fastest slice tell of interruptions, of cores shared with others and of\n"
+        "throttling. At the end stand the CPU time that others took, time that a hypervisor\n"
+        "stole, quotas used up, and how often heat or power slowed the CPUs down.\n",
+    .examples = "  mpirun -n 2 clock\n"
+                "  OMP_NUM_THREADS=8 mpirun -n 2 --bind-to numa clock --seconds 10 --json c.json\n",
+    .min_ranks = 1,
+    .thread_funneled = true,
+};
+
+static double seconds = 1;
+
+static const struct option_spec options[] = {
+    { .name = "seconds", .kind = OPTION_NUMBER, .value = &seconds, .argument = "SECONDS",
+      .low = 0.01, .high = 600, .help = "time for each of the two loads" },
+    { .name = NULL },
+};
+
+static const double SLICE = 1e-3;
+
+enum {
+    CHAIN_BLOCK = 100,
+    CHAIN_BLOCKS = 800,  /* 80,000 cycles between looks at the clock, which cost 100 of them */
+    FMA_ITERATIONS = 32000, /* some 320,000 cycles: vectors work for four fifths of the time */
+};
+
+enum load { SCALAR, VECTOR, LOADS };
+
+static const char *const load_names[] = { "scalar", "vector" };
+
+/* CHAIN_BLOCK * CHAIN_BLOCKS additions, each of which needs the result of the one before. */
+static long chain(long sum, long addend)
+{
+    for (int block = 0; block < CHAIN_BLOCKS; block++) {
+#if defined(__x86_64__)
+        __asm__ volatile(".rept %c2\n\tadd %1, %0\n\t.endr"
+                         : "+r"(sum) : "r"(addend), "i"(CHAIN_BLOCK));
+#elif defined(__aarch64__)
+        __asm__ volatile(".rept %c2\n\tadd %0, %0, %1\n\t.endr"
+                         : "+r"(sum) : "r"(addend), "i"(CHAIN_BLOCK));
+#else
+        for (int i = 0; i < CHAIN_BLOCK; i++) {
+            sum += addend;
+            __asm__ volatile("" : "+r"(sum));
+        }
+#endif
+    }
+    return sum;
+}
+
+/* What one thread measured. */
+struct thread_times {
+    double *hz, *flops; /* of each slice, per second */
+    int slices;
+    double additions, chain_seconds;
+};
+
+/* Without vectors the chain's time is that of the whole slice, so that an interruption anywhere
+ * shows; with them it is that of the chain's turns only. */
+static void measure_thread(enum load load, const struct vector_kernels *kernels, int most_slices,
+                           struct thread_times *times)
+{
+    double start = omp_get_wtime(), now = start;
+    long sum = 0;
+    while (now < start + seconds && times->slices < most_slices) {
+        double slice_start = now, additions = 0, chain_seconds = 0, flops = 0, fma_seconds = 0;
+        while (now < slice_start + SLICE) {
+            double before = now;
+            if (load == VECTOR) {
+                double ones = kernels->fma(FMA_ITERATIONS);
+                before = omp_get_wtime();
+                flops += ones * FMA_ITERATIONS * kernels->flops;
+                fma_seconds += before - now;
+            }
+            sum = chain(sum, 1);
+            now = omp_get_wtime();
+            chain_seconds += now - before;
+            additions += (double)CHAIN_BLOCK * CHAIN_BLOCKS;
+        }
+        times->hz[times->slices] = additions / chain_seconds;
+        times->flops[times->slices++] = load == VECTOR ? flops / fma_seconds : 0;
+        times->additions += additions;
+        times->chain_seconds += chain_seconds;
+    }
+}
+
+/* What rank 0 learns of a rank. */
+struct rank_clock {
+    double threads;
+    double median, slowest, fastest; /* slices, in cycles per second */
+    double lost;                     /* share of the cycles that the fastest slice would have had */
+    double flops;                    /* per second: median of slices times threads */
+};
+
+enum { RANK_CLOCK_DOUBLES = sizeof(struct rank_clock) / sizeof(double) };
+
+static struct rank_clock measure(enum load load, struct thread_times *threads, int most_slices)
+{
+    const struct vector_kernels *kernels = vector_kernels();
+    int team = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+#pragma omp parallel
+    {
+        struct thread_times times = threads[omp_get_thread_num()];
+#pragma omp single
+        team = omp_get_num_threads();
+        measure_thread(load, kernels, most_slices, &times);
+        threads[omp_get_thread_num()] = times;
+    }
+    struct rank_clock clock = { .threads = team };
+    double additions = 0, chain_seconds = 0;
+    double *hz = threads[0].hz, *flops = threads[0].flops;
+    int slices = 0; /* of all threads, behind those of the first */
+    for (int i = 0; i < team; i++) {
+        size_t bytes = (size_t)threads[i].slices * sizeof(double);
+        memmove(hz + slices, threads[i].hz, bytes);
+        memmove(flops + slices, threads[i].flops, bytes);
+        slices += threads[i].slices;
+        additions += threads[i].additions;
+        chain_seconds += threads[i].chain_seconds;
+        threads[i].slices = 0;
+        threads[i].additions = threads[i].chain_seconds = 0;
+    }
+    struct stats stats = stats_of(hz, slices);
+    clock.median = stats.median;
+    clock.slowest = stats.min;
+    clock.fastest = hz[slices - 1]; /* sorted by now */
+    clock.lost = 1 - additions / chain_seconds / clock.fastest;
+    clock.flops = team * stats_of(flops, slices).median;
+    return clock;
+}
+
+static void write_rank(int rank, const struct rank_clock *clock)
+{
+    json_object(bench.json, NULL);
+    json_integer(bench.json, "rank", rank);
+    json_string(bench.json, "host", bench.hosts[bench.host_of[rank]]);
+    json_integer(bench.json, "threads", (long long)clock->threads);
+    json_number(bench.json, "frequency", clock->median);
+    json_number(bench.json, "slowest_slice", clock->slowest);
+    json_number(bench.json, "fastest_slice", clock->fastest);
+    json_number(bench.json, "lost_share", clock->lost);
+    if (clock->flops > 0) /* the scalar load has none */
+        json_number(bench.json, "flops", clock->flops);
+    json_end(bench.json);
+}
+
+static void report(enum load load, const struct rank_clock *clocks, double *medians)
+{
+    int slowest = 0;
+    double flops = 0, cycles = 0, slice = clocks[0].slowest, lost = 0;
+    for (int rank = 0; rank < bench.ranks; rank++) {
+        medians[rank] = clocks[rank].median;
+        if (clocks[rank].median < clocks[slowest].median)
+            slowest = rank;
+        slice = clocks[rank].slowest < slice ? clocks[rank].slowest : slice;
+        lost = clocks[rank].lost > lost ? clocks[rank].lost : lost;
+        flops += clocks[rank].flops;
+        cycles += clocks[rank].threads * clocks[rank].median;
+    }
+    struct stats stats = stats_of(medians, bench.ranks);
+    double max = medians[bench.ranks - 1];
+    const char *host = bench.hosts[bench.host_of[slowest]];
+
+    printf("%-8s %8.3f %8.3f %8.3f %9.3f %8.1f %10.1f %10.1f  %d on %s\n", load_names[load],
+           stats.min * 1e-9, stats.median * 1e-9, max * 1e-9, slice * 1e-9, 100 * lost,
+           flops * 1e-9, flops / cycles, slowest, host);
+    fflush(stdout);
+
+    json_object(bench.json, NULL);
+    json_string(bench.json, "load", load_names[load]);
+    json_object(bench.json, "frequency");
+    json_number(bench.json, "min", stats.min);
+    json_number(bench.json, "median", stats.median);
+    json_number(bench.json, "max", max);
+    json_integer(bench.json, "slowest_rank", slowest);
+    json_string(bench.json, "slowest_host", host);
+    json_end(bench.json);
+    json_number(bench.json, "slowest_slice", slice);
+    json_number(bench.json, "lost_share", lost);
+    if (load == VECTOR) {
+        json_number(bench.json, "flops", flops);
+        json_number(bench.json, "flops_per_cycle", flops / cycles);
+    }
+    json_array(bench.json, "ranks");
+    for (int rank = 0; rank < bench.ranks; rank++)
+        write_rank(rank, &clocks[rank]);
+    json_end(bench.json);
+    json_end(bench.json);
+}
+
+int main(int argc, char **argv)
+{
+    bench_start(&argc, &argv, &about, options);
+    int most_slices = (int)(seconds / SLICE) + 1;
+    int team = omp_get_max_threads();
+    double *slices = memory_allocate(2 * (size_t)team * (size_t)most_slices * sizeof *slices);
+    struct thread_times *threads = memory_allocate((size_t)team * sizeof *threads);
+    for (int i = 0; i < team; i++) {
+        threads[i].hz = slices + (long)i * most_slices;
+        threads[i].flops = slices + (long)(team + i) * most_slices;
+    }
+    struct rank_clock *clocks = memory_allocate((size_t)bench.ranks * sizeof *clocks);
+    double *medians = memory_allocate((size_t)bench.ranks * sizeof *medians);
+
+    const struct vector_kernels *kernels = vector_kernels();
+    if (bench.rank == 0)
+        printf("\nVectors: %s, %d bits\n\n%-8s %26s %9s %8s %10s %10s  %s\n"
+               "%-8s %8s %8s %8s %9s %8s %10s %10s  %s\n", kernels->name, kernels->bits, "",
+               "GHz of the ranks", "slowest", "cycles", "", "flops per", "slowest", "load", "min",
+               "median", "max", "slice", "lost %", "Gflop/s", "cycle", "rank");
+    json_object(bench.json, "vector");
+    json_string(bench.json, "name", kernels->name);
+    json_integer(bench.json, "bits", kernels->bits);
+    json_end(bench.json);
+    watch_start();
+    json_array(bench.json, "results");
+    for (enum load load = 0; load < LOADS; load++) {
+        struct rank_clock own = measure(load, threads, most_slices);
+        MPI_Gather(&own, RANK_CLOCK_DOUBLES, MPI_DOUBLE, clocks, RANK_CLOCK_DOUBLES, MPI_DOUBLE, 0,
+                   MPI_COMM_WORLD);
+        if (bench.rank == 0)
+            report(load, clocks, medians);
+    }
+    json_end(bench.json);
+    watch_report();
+    free(slices);
+    free(threads);
+    free(clocks);
+    free(medians);
+    return bench_end();
+}

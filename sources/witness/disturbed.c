@@ -1,0 +1,39 @@
+#include "disturbed.h"
+
+#include <mpi.h>
+
+#include "disturbance.h"
+#include "witness.h"
+
+static struct set cpus; /* of all ranks of the host */
+static struct disturbance before;
+
+void disturbed_start(void)
+{
+    cpus = (struct set){ { 0 } };
+    disturbance_add_cpus(&cpus);
+    PMPI_Allreduce(MPI_IN_PLACE, cpus.words, SET_MEMBERS / SET_WORD, MPI_UNSIGNED_LONG, MPI_BOR,
+                   witness.host_comm);
+    before = disturbance_read(&cpus);
+}
+
+void disturbed_write(struct json *json)
+{
+    struct disturbance passed = disturbance_since(&before, &cpus);
+    double own, time = passed.wall * passed.cpus;
+    /* Of the ranks, and of their cgroups, the one that waited longest counts. */
+    double waits[2] = { passed.throttled, passed.waited / passed.wall }, most[2];
+    PMPI_Reduce(&passed.own, &own, 1, MPI_DOUBLE, MPI_SUM, 0, witness.host_comm);
+    PMPI_Reduce(waits, most, 2, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
+    if (witness.host_rank != 0)
+        return;
+    json_object(json, "disturbance");
+    json_number(json, "seconds", passed.wall);
+    json_number(json, "foreign_share", disturbance_foreign_share(&passed, own));
+    json_number(json, "steal_share", passed.steal / time);
+    json_number(json, "throttled_share", most[0] / time);
+    json_number(json, "waited_share", most[1] < 1 ? most[1] : 1);
+    if (passed.thermal_known)
+        json_integer(json, "thermal_events", (long long)passed.thermal_events);
+    json_end(json);
+}

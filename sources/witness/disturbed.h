@@ -1,0 +1,12 @@
+/* Who else took time of the CPUs that the job's ranks on this host may run on: a slow job is judged
+ * otherwise where they were not its own. All calls are collective over the ranks of the host. */
+#ifndef ASSAY_WITNESS_DISTURBED_H
+#define ASSAY_WITNESS_DISTURBED_H
+
+#include "json.h"
+
+void disturbed_start(void);
+/* Since the start; `json` counts on the host's first rank only. */
+void disturbed_write(struct json *json);
+
+#endif

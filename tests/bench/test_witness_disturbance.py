@@ -1,0 +1,44 @@
+"""The witness sees what else took time of the job's CPUs."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CPU = str(min(os.sched_getaffinity(0)))
+SHARES = ('foreign_share', 'steal_share', 'throttled_share', 'waited_share')
+
+
+@pytest.fixture
+def shares(witnessed, build):
+    """The disturbance of one rank on one CPU for about a second."""
+    load = [str(build(False) / 'clock'), '--seconds', '0.5']
+
+    def run():
+        ran = witnessed('taskset', '-c', CPU, *load, ranks=1)
+        assert ran.code == 0, ran.err
+        disturbance = ran.report['hosts'][0]['disturbance']
+        assert disturbance['seconds'] > 0.5
+        return {name: disturbance[name] for name in SHARES}
+
+    return run
+
+
+def test_another_process_on_the_cpu(shares):
+    spin = [sys.executable, '-c', 'while True: pass']
+    busy = subprocess.Popen(['taskset', '-c', CPU, *spin])
+    try:
+        disturbed = shares()
+    finally:
+        busy.kill()
+        busy.wait()
+    assert all(0 <= share <= 1 for share in disturbed.values())
+    # Half of the CPU's time, unless yet others want it.
+    assert disturbed['foreign_share'] > 0.3
+    assert disturbed['waited_share'] > 0.3
+
+
+def test_the_ranks_own_time_is_not_foreign(shares):
+    """The least of some tries, as the machine may really be disturbed."""
+    assert min(shares()['foreign_share'] for _ in range(3)) < 0.3

@@ -1,0 +1,33 @@
+/* Prints the node's limits: the vector limit, and the triad limit for each of some sizes. Aborts
+ * when ranks learn different ones.
+ *
+ * Usage: limits SECONDS BYTES... */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "node_limits.h"
+
+static void print_same(double limit)
+{
+    int rank;
+    double greatest;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(&limit, &greatest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (limit != greatest)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    if (rank == 0)
+        printf("%.6g\n", limit);
+}
+
+int main(int argc, char **argv)
+{
+    int level;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+    double seconds = argc > 1 ? atof(argv[1]) : 1;
+    print_same(limit_vector(MPI_COMM_WORLD, seconds));
+    for (int i = 2; i < argc; i++)
+        print_same(limit_triad(MPI_COMM_WORLD, strtoull(argv[i], NULL, 10), seconds));
+    MPI_Finalize();
+    return 0;
+}

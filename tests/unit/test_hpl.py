@@ -1,0 +1,147 @@
+"""HPL's input, and what its output says: upstream's recorded output by the parser of ours."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+from assay.application import Problem, WrongAnswerError
+from assay.apps.hpl import Hpl, choose
+
+GOLDEN = paths.ROOT / 'tests' / 'golden' / 'hpl'
+HPL = Hpl()
+
+
+def golden(name):
+    return (GOLDEN / name).read_text()
+
+
+def asked(q, **changes):
+    return Problem([], facts={'n': 2000, 'nb': 128, 'p': 1, 'q': q, 'runs': 1, **changes})
+
+
+def read(output, q=2, ranks=2, threads=1, **changes):
+    return HPL.read(output, Path(), asked(q, **changes), ranks, threads)
+
+
+@pytest.mark.parametrize(
+    ('mpi', 'rate'), [('openmpi', 20.258), ('mpich', None)], ids=['openmpi', 'mpich']
+)
+def test_upstream(mpi, rate):
+    figures = read(golden(f'hpl-n2000-{mpi}-np2.out'))
+    assert list(figures) == ['rate', 'time']
+    assert figures['rate'].unit == 'Gflop/s' and figures['rate'].better == 'higher'
+    if rate:
+        assert figures['rate'].value == rate
+        assert figures['time'].value == pytest.approx(0.26, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ('name', 'q', 'sentence'),
+    [
+        ('fail-hpl-failresid-openmpi-np1.out', 1, 'scaled residual is 3.84120262e-03'),
+        ('fail-hpl-thresh-openmpi-np1.out', 1, 'did not check its answer'),
+        ('fail-hpl-badN-openmpi-np1.err', 1, 'refused: Value of N less than 0'),
+        ('fail-hpl-pq-gt-np-mpich-np1.err', 2, 'refused: Need at least 2 processes'),
+        ('fail-hpl-nodat-openmpi-np2.err', 2, 'refused: cannot open file HPL.dat'),
+    ],
+)
+def test_upstream_failures(name, q, sentence):
+    with pytest.raises(WrongAnswerError, match=sentence):
+        read(golden(name), q=q, ranks=q)
+
+
+OURS = """\
+Implementation: assay 0.1.0
+RANKS  : 2
+THREADS: 1 a rank
+T/V                N    NB     P     Q               Time                 Gflops
+WR11R2R8        2000   128     1     2               0.30             1.7000e+01
+Max aggregated wall time rfact . . . :               0.05
+Max aggregated wall time wait  . . . :               0.01
+Max aggregated wall time update  . . :               0.23
+Max aggregated wall time up tr sv  . :               0.02
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.67900133e-03 ...... PASSED
+WR11R2R8        2000   128     1     2               0.26             2.0000e+01
+Max aggregated wall time rfact . . . :               0.04
+Max aggregated wall time wait  . . . :               0.01
+Max aggregated wall time update  . . :               0.20
+Max aggregated wall time up tr sv  . :               0.01
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.67900133e-03 ...... PASSED
+
+Finished      2 tests with the following results:
+              2 tests completed and passed residual checks,
+              0 tests completed and failed residual checks,
+              0 tests skipped because of illegal input values.
+End of Tests.
+Limit of HPL: DGEMM 25 Gflop/s; achieved 20 Gflop/s; fraction 0.8
+"""
+
+
+def test_ours():
+    figures = read(OURS, runs=2)
+    values = {name: figure.value for name, figure in figures.items()}
+    assert values.pop('time') == pytest.approx(0.26697, rel=1e-4)
+    assert values == {
+        **{'rate': 20, 'hpl_of_limit': 0.8},
+        **{'panel_time': 0.04, 'wait_time': 0.01, 'update_time': 0.2, 'substitution_time': 0.01},
+    }
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'sentence'),
+    [
+        ('End of Tests.', '', 'did not get to its end'),
+        ('Limit of HPL', '', 'before the limit'),
+        ('2.0000e+01', 'nan', '"nan" as its rate'),
+        ('2.0000e+01', '0.0000e+00', 'as its rate'),
+        ('3.67900133e-03', 'nan', '"nan" as its scaled residual'),
+        ('2 tests completed and passed', '1 tests completed and passed', 'of which 1 passed'),
+        ('RANKS  : 2', 'RANKS  : 4', 'on 4 ranks with 1 threads each instead of 2 with 1'),
+        ('THREADS: 1', 'THREADS: 2', 'on 2 ranks with 2 threads'),
+        ('2000   128', '2000   256', 'NB = 256, not 128'),
+        ('2000   128', '1000   128', 'N = 1000, not 2000'),
+        ('128     1     2', '128     2     1', 'P = 2, not 1'),
+        ('PASSED', 'FAILED', 'solved the system wrong'),
+    ],
+)
+def test_wrong_output(old, new, sentence):
+    assert old in OURS
+    with pytest.raises(WrongAnswerError, match=sentence):
+        read(OURS.replace(old, new), runs=2)
+
+
+def test_other_number_of_runs_or_ranks():
+    with pytest.raises(WrongAnswerError, match='2 tests instead of 3'):
+        read(OURS, runs=3)
+    with pytest.raises(WrongAnswerError, match='on 1 x 2 ranks instead of 4'):
+        read(OURS, runs=2, ranks=4)
+
+
+@pytest.mark.parametrize(
+    ('ranks', 'grid'), [(1, (1, 1)), (2, (1, 2)), (6, (2, 3)), (7, (1, 7)), (16, (4, 4))]
+)
+def test_problem(ranks, grid):
+    size = 64 * 2**20
+    problem = HPL.problem(size, ranks, 1)
+    facts = problem.facts
+    assert (facts['p'], facts['q']) == grid
+    assert facts['n'] % facts['nb'] == 0
+    assert size * 0.8 < 8 * facts['n'] ** 2 <= size
+    lines = problem.files['HPL.dat'].splitlines()
+    assert int(lines[4].split()[0]) == facts['runs'] == lines[5].split().count(str(facts['n']))
+    assert [int(lines[i].split()[0]) for i in (7, 10, 11)] == [facts['nb'], *grid]
+
+
+def test_choose():
+    gib = 2**30
+    choice = choose(256 * gib, 32)
+    assert choice.n == pytest.approx(math.sqrt(0.8 * 256 * gib / 8), rel=0.002)
+    assert choice.n % choice.nb == 0
+    assert (choice.p, choice.q) == (4, 8)
+
+
+def test_too_small():
+    with pytest.raises(ValueError, match='2048 bytes at least'):
+        HPL.problem(100, 1, 1)

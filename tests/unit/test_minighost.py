@@ -1,0 +1,152 @@
+"""miniGhost: the problem of a size, and what its output says; upstream's by the parser of ours."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+from assay.application import Problem, WrongAnswerError
+from assay.apps.minighost import MiniGhost
+
+GOLDEN = paths.ROOT / 'tests' / 'golden' / 'minighost'
+MINIGHOST = MiniGhost()
+
+
+def golden(name):
+    return (GOLDEN / name).read_text()
+
+
+def asked(processes, **changes):
+    facts = {
+        'the mesh': (100, 100, 100),
+        'the process grid': processes,
+        'the number of variables': 5,
+        'the number of time steps': 20,
+        'the number of spikes': 1,
+        'the stencil': 'STENCIL_3D27PT',
+        'the way to communicate': 'COMM_METHOD_BSPMA',
+    }
+    return Problem([], facts={**facts, **changes})
+
+
+def read(output, ranks=2, threads=1, **changes):
+    return MINIGHOST.read(output, Path(), asked((1, 1, ranks), **changes), ranks, threads)
+
+
+def test_upstream_with_two_ranks():
+    figures = read(golden('upstream-2-ranks.out'))
+    assert figures['total_time'].value == 4.135363e-01
+    assert figures['rate'].value == 6.529
+    assert figures['stencil_time'].value == 3.411875e-01
+    assert figures['stencil_rate'].value == pytest.approx(16 * 1e8 / 3.411875e-01 * 1e-9)
+    assert figures['communication_time'].value == 9.298164e-03
+    assert figures['wait_time'].value == 3.899708e-03
+    assert figures['sum_time'].value == 8.139579e-02
+    assert not [name for name in figures if name.endswith('of_limit')]
+
+
+def test_upstream_with_one_rank():
+    figures = read(golden('upstream-1-rank.out'), ranks=1)
+    assert list(figures) == ['total_time', 'rate', 'stencil_time', 'stencil_rate', 'sum_time']
+    assert figures['rate'].value == 3.103
+
+
+def test_ours():
+    figures = read(golden('assay-2-ranks.out'))
+    assert {'total_time', 'rate', 'communication_time', 'stencil_of_limit'} <= set(figures)
+    assert figures['stencil_of_limit'].value > 0
+
+
+@pytest.mark.parametrize('name', ['upstream-2-ranks.out', 'assay-2-ranks.out'])
+def test_nothing_may_be_missing(name):
+    """Wherever the output is cut off, it is no answer."""
+    lines = golden(name).rstrip().splitlines()
+    # Of upstream's last part, reductions, nothing is read but its end.
+    for count in range(0, len(lines) - 1, 3):
+        with pytest.raises(WrongAnswerError):
+            read('\n'.join(lines[:count]))
+    read('\n'.join(lines))
+
+
+@pytest.mark.parametrize(
+    ('changes', 'sentence'),
+    [
+        ({'the mesh': (100, 100, 102)}, r'the mesh: \(100, 100, 100\), not \(100, 100, 102\)'),
+        ({'the process grid': (2, 1, 1)}, 'the process grid'),
+        ({'the number of variables': 40}, 'the number of variables: 5, not 40'),
+        ({'the number of time steps': 21}, 'the number of time steps: 20, not 21'),
+        ({'the number of spikes': 2}, 'the number of spikes'),
+        ({'the stencil': 'STENCIL_3D7PT'}, 'the stencil: STENCIL_3D27PT'),
+        ({'the way to communicate': 'COMM_METHOD_SVAF'}, 'the way to communicate'),
+    ],
+)
+@pytest.mark.parametrize('name', ['upstream-2-ranks.out', 'assay-2-ranks.out'])
+def test_another_problem(name, changes, sentence):
+    with pytest.raises(WrongAnswerError, match=sentence):
+        read(golden(name), **changes)
+
+
+@pytest.mark.parametrize('name', ['upstream-2-ranks.out', 'assay-2-ranks.out'])
+def test_another_number_of_ranks(name):
+    with pytest.raises(WrongAnswerError, match=r'says of the (process grid|number of processes)'):
+        read(golden(name), ranks=4)
+
+
+def test_another_number_of_threads():
+    with pytest.raises(WrongAnswerError, match='the number of threads: 1, not 2'):
+        read(golden('assay-2-ranks.out'), threads=2)
+
+
+def test_two_singletons():
+    """A program under the launcher of another MPI: each rank is alone."""
+    with pytest.raises(WrongAnswerError, match='2 miniGhost ran beside each other'):
+        read(2 * golden('upstream-1-rank.out'), ranks=2)
+
+
+def test_upstream_that_lost_heat():
+    with pytest.raises(WrongAnswerError, match=r'own check failed: .* error is  1\.00000E\+00'):
+        read(golden('upstream-failed.out'))
+
+
+def test_ours_that_lost_heat():
+    failed = golden('assay-2-ranks.out') + '\nFAILED: heat of variable 3 was lost\n'
+    with pytest.raises(WrongAnswerError, match='own check failed: heat of variable 3 was lost'):
+        read(failed)
+
+
+@pytest.mark.parametrize(
+    ('complaint', 'sentence'),
+    [
+        ('minighost: --nx 0 is wrong; give 1', 'refused: --nx 0 is wrong'),
+        ('[pe 0] ** Input error **: Unknown stencil option (99). ', 'Unknown stencil option'),
+    ],
+)
+def test_refused(complaint, sentence):
+    with pytest.raises(WrongAnswerError, match=sentence):
+        read(complaint)
+
+
+@pytest.mark.parametrize('word', ['NaN', 'Infinity', '*************', '0.000000E+00'])
+def test_times_that_are_no_numbers(word):
+    output = golden('upstream-2-ranks.out').replace('4.135363E-01', word)
+    with pytest.raises(WrongAnswerError):
+        read(output)
+
+
+@pytest.mark.parametrize('ranks', [1, 2, 3, 4, 8, 12, 64])
+@pytest.mark.parametrize('size', [2**22, 2**28, 2**34, 2**40])
+def test_problem(size, ranks):
+    problem = MINIGHOST.problem(size, ranks, 1)
+    mesh, processes = problem.facts['the mesh'], problem.facts['the process grid']
+    grids = problem.facts['the number of variables'] + 1
+    assert size / 3 < 8 * grids * math.prod(n + 2 for n in mesh) <= size
+    assert math.prod(processes) == ranks
+    assert all(n >= p for n, p in zip(mesh, processes, strict=True))
+    assert MINIGHOST.problem(size, 1, 1).facts['the mesh'] == mesh
+    assert problem.arguments[:2] == ['--scaling', '1']
+
+
+def test_too_small():
+    with pytest.raises(ValueError, match='miniGhost needs'):
+        MINIGHOST.problem(1000, 1, 1)
