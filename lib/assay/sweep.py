@@ -164,7 +164,8 @@ class ApplicationSweep(ApplicationJob):
             case 'ranks-x-threads':
                 return balance_figures(values, rates[0].unit)
             case 'size':
-                return {f'rate_{p.size}': r for p, r in zip(self.points, rates, strict=True)}
+                by_size = {f'rate_{p.size}': r for p, r in zip(self.points, rates, strict=True)}
+                return by_size | balance_figures(values, rates[0].unit)
 
     def witness_figures(self):
         return {

@@ -33,6 +33,8 @@ SURROUNDINGS = {
     'FI_TCP_IFACE': 'lo',
     'UCX_NET_DEVICES': 'lo',
     'HYDRA_IFACE': 'lo',
+    # Threads that wait leave the core to those that work: here there may be more than cores.
+    'OMP_WAIT_POLICY': 'passive',
     # Leaks are looked for in the programs; those inside the MPIs are theirs (see leaks.supp).
     'LSAN_OPTIONS': f'suppressions={LEAKS}:print_suppressions=0',
     # Whole stacks, or the suppressions would not find the library.

@@ -172,7 +172,7 @@ def run_changed(mpi, surroundings, tmp_path_factory):
         assert done.returncode == 0, done.stdout + done.stderr
 
     compilers = [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
-    build('-S', 'sources', '-B', 'build', *compilers, '-DCMAKE_CXX_FLAGS_RELEASE=-O1')
+    build('-S', 'sources', '-B', 'build', *compilers)
 
     def run_changed(name, old, new, *arguments):
         file = folder / 'sources' / 'minimd' / name
