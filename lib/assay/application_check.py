@@ -38,6 +38,15 @@ class ApplicationJob(MpiCheck):
             self.implementation = os.path.basename(self.binary)
 
     @property
+    def is_first_fabric(self) -> bool:
+        """Whether this is the fabric to run applications on before others.
+
+        Within a node they show nothing of a fabric that its benchmarks do not.
+        """
+        first = next(iter(_CATALOGUE.fabrics))
+        return self.fabric == first or _CATALOGUE.fabrics[self.fabric].device is not None
+
+    @property
     def memory(self) -> Memory:
         """What the partition's nodes keep data in.
 
@@ -69,11 +78,9 @@ class ApplicationJob(MpiCheck):
     @property
     def program_path(self) -> str:
         """The executable; absolute, as jobs run in folders of their own."""
-        return (
-            os.path.abspath(self.binary)
-            if self.binary
-            else self.build.product(self.application.program)
-        )
+        if self.binary:
+            return os.path.abspath(self.binary)
+        return self.build.product(self.application.program)
 
 
 class ApplicationCheck(ApplicationJob):
@@ -87,14 +94,12 @@ class ApplicationCheck(ApplicationJob):
 
     @run_after('init')
     def select_modes(self):
-        fabric = _CATALOGUE.fabrics[self.fabric]
-        least = '2_nodes' if fabric.device else '1_node'
-        # Within a node applications show nothing of a fabric that its benchmarks do not.
-        first = self.fabric == next(iter(_CATALOGUE.fabrics)) or fabric.device
+        least = '2_nodes' if _CATALOGUE.fabrics[self.fabric].device else '1_node'
         self.tags |= {'acceptance', self.scale}
-        if self.size == 'memory' and SCALES[self.scale] <= 2 and first:
+        if self.is_first_fabric and self.size == 'memory' and SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
-        if self.size == 'cache' and self.scale == least and self.layout != 'hybrid' and first:
+        first_layout = self.layout == type(self).layout.values[0]
+        if self.is_first_fabric and self.size == 'cache' and self.scale == least and first_layout:
             self.tags |= {'smoke'}
         self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
 

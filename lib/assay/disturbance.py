@@ -17,13 +17,16 @@ _WORDS = {
     'waited_share': 'a rank waited for a CPU in {:.0%} of its time',
 }
 
+#: Names of the figures that tell of a disturbance.
+DISTURBANCES = tuple(_WORDS)
+
 
 def disturbance_figures(report: Report) -> dict[str, Figure]:
     """The greatest share of each kind over the hosts of a job; empty if nobody looked."""
     seen = [host.disturbance for host in report.hosts if host.disturbance]
     return {
         name: Figure(max(getattr(one, name) for one in seen), '1', 'lower')
-        for name in _WORDS
+        for name in DISTURBANCES
         if seen
     }
 

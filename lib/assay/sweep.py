@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import NamedTuple
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 from tabulate import tabulate
 
-from assay.application import WrongAnswerError
+from assay.application import Problem, WrongAnswerError
 from assay.application_check import ApplicationJob
 from assay.check import SCALES, offered
-from assay.fabrics import load_catalogue
+from assay.disturbance import DISTURBANCES
 from assay.figure import Figure
 from assay.launch import Launch, LaunchError
 from assay.layouts import Placement
@@ -26,8 +27,15 @@ from assay.scaling import (
     sizes_up_to,
 )
 
-_CATALOGUE = load_catalogue()
 TABLE = 'sweep.txt'
+
+
+class Run(NamedTuple):
+    """A run of a series: which, where its ranks go on each node, and what it computes."""
+
+    point: Point
+    placement: Placement
+    problem: Problem
 
 
 class ApplicationSweep(ApplicationJob):
@@ -46,9 +54,7 @@ class ApplicationSweep(ApplicationJob):
     @run_after('init')
     def select_modes(self):
         self.tags |= {'acceptance', self.scale}
-        fabric = _CATALOGUE.fabrics[self.fabric]
-        first = self.fabric == next(iter(_CATALOGUE.fabrics)) or fabric.device
-        if self.size == 'memory' and SCALES[self.scale] <= 2 and first:
+        if self.is_first_fabric and self.size == 'memory' and SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
 
     @run_after('setup')
@@ -56,27 +62,26 @@ class ApplicationSweep(ApplicationJob):
         cores, nodes = self.node.cores, SCALES[self.scale]
         match self.sweep:
             case 'strong' | 'weak':
-                self.points = scaling_points(cores, nodes, self.size, self.sweep == 'weak')
+                points = scaling_points(cores, nodes, self.size, self.sweep == 'weak')
             case 'ranks-x-threads':
-                self.points = factorisations(cores, nodes, self.size)
+                points = factorisations(cores, nodes, self.size)
             case 'size':
-                self.points = sizes_up_to(cores, nodes, self.size)
-        self.skip_if(len(self.points) < 2, f'a node of {cores} core has nothing to sweep over')
-        self.placements: list[Placement] = [
-            self.place(point.ranks // point.nodes, point.threads) for point in self.points
-        ]
-        self.problems = [
-            self.problem(point.size, point.worth, point.ranks, point.threads)
-            for point in self.points
+                points = sizes_up_to(cores, nodes, self.size)
+        self.skip_if(len(points) < 2, f'a node of {cores} core has nothing to sweep over')
+        self.runs = [
+            Run(
+                point,
+                self.place(point.ranks // point.nodes, point.threads),
+                self.problem(point.size, point.worth, point.ranks, point.threads),
+            )
+            for point in points
         ]
 
     @run_before('run')
     def launch_each_point(self):
         own_options = self.job.launcher.options[len(self.placement.options) :]
         self.prerun_cmds = []
-        for point, placement, problem in zip(
-            self.points, self.placements, self.problems, strict=True
-        ):
+        for point, placement, problem in self.runs:
             folder = Path(self.stagedir, point.name)
             folder.mkdir()
             for name, content in problem.files.items():
@@ -93,18 +98,16 @@ class ApplicationSweep(ApplicationJob):
             command = ' '.join(
                 [self.job.launcher.run_command(self.job), self.program_path, *problem.arguments]
             )
-            run = f'export {exports} && {command} >out 2>err; echo $? >exit_code'
-            self.prerun_cmds += [f'echo {point.name}', f'(cd {point.name} && {run})']
+            steps = f'export {exports} && {command} >out 2>err; echo $? >exit_code'
+            self.prerun_cmds += [f'echo {point.name}', f'(cd {point.name} && {steps})']
         self.job.num_tasks = self.num_tasks
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
-        self.keep_files = [*self.keep_files, TABLE, *(point.name for point in self.points)]
+        self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]
 
     def verify(self):
         self.answers: list[dict[str, Figure]] = []
-        for point, placement, problem in zip(
-            self.points, self.placements, self.problems, strict=True
-        ):
+        for point, placement, problem in self.runs:
             launch = self.launch_of(point, placement)
             try:
                 launch.assert_ended_well()
@@ -147,9 +150,9 @@ class ApplicationSweep(ApplicationJob):
             'imbalance_share',
         ]
         rows = [
-            [point.nodes, point.ranks, point.threads, point.size]
+            [run.point.nodes, run.point.ranks, run.point.threads, run.point.size]
             + [answer[name].value if name in answer else None for name in columns]
-            for point, answer in zip(self.points, self.answers, strict=True)
+            for run, answer in zip(self.runs, self.answers, strict=True)
         ]
         headers = ['nodes', 'ranks', 'threads', 'size']
         headers += [f'{rate} [{self.answers[0][rate].unit}]', *columns[1:]]
@@ -160,16 +163,22 @@ class ApplicationSweep(ApplicationJob):
         values = [rate.value for rate in rates]
         match self.sweep:
             case 'strong' | 'weak':
-                return scaling_figures([point.ranks for point in self.points], values)
+                return scaling_figures([run.point.ranks for run in self.runs], values)
             case 'ranks-x-threads':
                 return balance_figures(values, rates[0].unit)
             case 'size':
-                by_size = {f'rate_{p.size}': r for p, r in zip(self.points, rates, strict=True)}
-                return by_size | balance_figures(values, rates[0].unit)
+                sizes = [f'rate_{run.point.size}' for run in self.runs]
+                return dict(zip(sizes, rates, strict=True)) | balance_figures(values, rates[0].unit)
 
     def witness_figures(self):
-        return {
-            f'imbalance_share_{point.name}': answer['imbalance_share']
-            for point, answer in zip(self.points, self.answers, strict=True)
-            if point.ranks > 1
+        """Each run's imbalance, and of the disturbances the greatest of any run."""
+        imbalance = {
+            f'imbalance_share_{run.point.name}': answer['imbalance_share']
+            for run, answer in zip(self.runs, self.answers, strict=True)
+            if run.point.ranks > 1
+        }
+        return imbalance | {
+            name: max((answer[name] for answer in self.answers), key=lambda figure: figure.value)
+            for name in DISTURBANCES
+            if name in self.answers[0]
         }
