@@ -63,6 +63,16 @@ def test_smoke():
         assert fabric == 'tcp' or re.search(rf'mpich +{fabric} +packed.* pass', ended.stdout)
 
 
+@pytest.mark.slow
+def test_a_series_of_an_application():
+    if 'mpich' not in MPIS:
+        pytest.skip('needs the mpich wheel, which could not be installed')
+    series = '^MiniFESweep%fabric=shm%layout=packed%scale=1_node%sweep=strong%size=cache'
+    ended = assay('run', '--mode', 'acceptance', '-n', series, '-p', '^mpich$', '--max-retries=2')
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
+    assert re.search(r'MiniFESweep .* efficiency +[\d.]+ .* pass', ended.stdout)
+
+
 @pytest.mark.parametrize(
     ('mpi', 'variable', 'words'),
     [
