@@ -172,8 +172,8 @@ def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path,
     command = [mpi.cc, '-D_POSIX_C_SOURCE=200809L', '-fsanitize=address,undefined']
     for headers in (SOURCES / 'common', SOURCES / 'mpi' / 'common'):
         command += ['-iquote', headers]
-    libraries = [folder / 'mpi' / 'libbench.a', folder / 'common' / 'libjson.a']
-    command += [source, *libraries, '-lm', '-lrt']
+    libraries = ['mpi/libbench.a', 'common/libjson.a', 'common/libhost.a']
+    command += [source, *(folder / 'parts' / name for name in libraries), '-lm', '-lrt']
     subprocess.run([*command, '-o', folder / 'writer'], env=surroundings, check=True)
     done = run('writer', ranks=1)
     if number == '0.1':

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay import witness
+from assay import parts, witness
 from assay.fabrics import load_catalogue
 from assay.layouts import LAYOUTS, Node, place
 from assay.placement import verify_placement
@@ -26,7 +26,7 @@ def node():
 
 
 @pytest.fixture
-def exchange(mpi, compiled, witnessed, node):
+def exchange(mpi, compiled, witnessed, node, tmp_path):
     """Runs the program exchange.c in a layout; returns the sentence on its placement, or None.
 
     ``within``: a command that the ranks are started by; ``launch`` replaces the layout's options.
@@ -37,6 +37,9 @@ def exchange(mpi, compiled, witnessed, node):
         placement = place(layout, mpi.family, node, ranks=ranks)
         options = placement.options if launch is None else launch
         command, *others = [*within, str(program), *arguments]
+        if placement.widths:
+            (tmp_path / parts.SCRIPT).write_text(parts.TEXT)
+            command, *others = parts.command(placement.widths, str(program), str(program))
         ended = witnessed(
             command,
             *others,
@@ -46,7 +49,9 @@ def exchange(mpi, compiled, witnessed, node):
         )
         assert ended.code == 0, ended.out + ended.err
         report = witness.read(ended.files / 'report.json')
-        return verify_placement(report, layout, placement.threads, placement.ranks)
+        return verify_placement(
+            report, layout, placement.threads, placement.ranks, placement.widths
+        )
 
     return run
 
