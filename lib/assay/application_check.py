@@ -6,17 +6,23 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay import parts
 from assay.application import Application, Problem, WrongAnswerError
-from assay.check import SCALES, MpiCheck, offered
+from assay.check import SCALES, BuildSources, MpiCheck, offered
 from assay.fabrics import load_catalogue
 from assay.sizes import Memory, last_level_caches, working_set
 
 _CATALOGUE = load_catalogue()
 GIB = float(1 << 30)
+
+
+class BuildApplications(BuildSources):
+    """Builds the applications and the witness once for each environment."""
+
+    target = 'applications'
 
 
 class ApplicationJob(MpiCheck):
@@ -27,6 +33,7 @@ class ApplicationJob(MpiCheck):
     """
 
     application: Application
+    build = fixture(BuildApplications, scope='environment')
     binary = variable(str, value='')
     #: Whose figures these are: they are never held against another's references.
     implementation = variable(str, value='assay', loggable=True)

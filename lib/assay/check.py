@@ -62,9 +62,11 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
     valid_prog_environs = ['+mpi']
     build_system = 'CMake'
     sourcesdir = str(paths.ROOT / 'sources')
+    target = 'benchmarks'
 
     @run_before('compile')
     def configure_out_of_source(self):
+        self.build_system.build_opts = [self.target]
         self.build_system.builddir = 'build'
         self.build_system.max_concurrency = os.cpu_count()
         # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.

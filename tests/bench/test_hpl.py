@@ -160,7 +160,11 @@ def test_damaged_panel(launch, fault, tmp_path, damage):
     name, offset, message, code, sentence = DAMAGE[damage]
     write_input(tmp_path, grids=[(1, 2)])
     env = {'FLIP_OFFSET': str(offset), 'FLIP_MESSAGE': str(message), 'DROP_MESSAGE': str(message)}
-    done = launch('hpl', ranks=2, env=env, preload=fault(name))
+    # MPICH's launcher may lose all that ranks said just before one of them called MPI_Abort.
+    for _ in range(5):
+        done = launch('hpl', ranks=2, env=env, preload=fault(name))
+        if done.err:
+            break
     assert done.err.count(f'{name}: ') == 1  # it happened
     assert done.code == code, done.err
     assert sentence in done.out + done.err
