@@ -11,8 +11,9 @@ from reframe.core.exceptions import ReframeError, SanityError
 
 from assay import parts
 from assay.application import Application, Problem, WrongAnswerError
-from assay.check import SCALES, BuildSources, MpiCheck, offered
+from assay.check import BuildSources, MpiCheck, offered
 from assay.fabrics import load_catalogue
+from assay.scales import SCALES
 from assay.sizes import Memory, last_level_caches, working_set
 
 _CATALOGUE = load_catalogue()
@@ -101,12 +102,10 @@ class ApplicationCheck(ApplicationJob):
 
     @run_after('init')
     def select_modes(self):
-        least = '2_nodes' if _CATALOGUE.fabrics[self.fabric].device else '1_node'
         self.tags |= {'acceptance', self.scale}
         if self.is_first_fabric and self.size == 'memory' and SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
-        first_layout = self.layout == type(self).layout.values[0]
-        if self.is_first_fabric and self.size == 'cache' and self.scale == least and first_layout:
+        if self.is_first_fabric and self.size == 'cache' and self.is_least_case:
             self.tags |= {'smoke'}
         self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
 

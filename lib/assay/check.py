@@ -31,9 +31,7 @@ from assay.fabrics import load_catalogue
 from assay.figure import Figure
 from assay.launch import WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
-
-#: Nodes of each scale. A partition offers a scale by the feature scale_<name>.
-SCALES = {f'{n}_node' if n == 1 else f'{n}_nodes': n for n in (1, 2, 4, 8, 16)}
+from assay.scales import SCALES
 
 #: References of the checks that the system's own file has no entry for.
 GENERIC = 'generic.yaml'
@@ -122,17 +120,22 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         if (fabric.reach == 'node' and nodes > 1) or (fabric.device and nodes == 1):
             self.valid_systems = []
 
+    @property
+    def is_least_case(self) -> bool:
+        """Whether this is the first layout, on as few nodes as the fabric shows itself on."""
+        smallest = '2_nodes' if _CATALOGUE.fabrics[self.fabric].device else '1_node'
+        return self.scale == smallest and self.layout == type(self).layout.values[0]
+
     @run_after('init')
     def select_modes(self):
-        smallest = '2_nodes' if _CATALOGUE.fabrics[self.fabric].device else '1_node'
-        first = self.layout == type(self).layout.values[0]
         self.tags |= {'acceptance', self.scale}
         if SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
-        if self.scale == smallest and first:
+        if self.is_least_case:
             self.tags |= {'smoke'}
 
-    @run_after('init')
+    # Not before: ReFrame reads the file for each check, and most are made but not run.
+    @run_after('setup')
     def select_references(self):
         folder = Path(rt.runtime().get_option('general/0/reference_prefix'))
         own = folder / f'{self.current_system.name}.yaml'
@@ -208,24 +211,33 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         """As the program begins its error messages."""
         return os.path.basename(self.executable)
 
-    @cached_property
-    def launch(self) -> Launch:
-        """The program's start in this job."""
-        folder = Path(self.stagedir)
+    def launch_in(
+        self, folder: Path, files: Iterable[str], exit_code: int, placement: Placement, ranks: int
+    ) -> Launch:
+        """A start of the program in this job.
+
+        :param files: of its standard output and error, in the folder.
+        :raises FileNotFoundError: if one of them is not there.
+        """
         return Launch(
             program=self.program_name,
             family=self.family,
             fabric=self.fabric,
             layout=self.layout,
-            placement=self.placement,
-            ranks=self.num_tasks,
+            placement=placement,
+            ranks=ranks,
             folder=folder,
-            output='\n'.join(
-                Path(folder, name).read_text(errors='replace')
-                for name in (self.job.stdout, self.job.stderr)
-            ),
-            exit_code=self.job.exitcode or 0,
+            output='\n'.join((folder / name).read_text(errors='replace') for name in files),
+            exit_code=exit_code,
         )
+
+    @cached_property
+    def launch(self) -> Launch:
+        """The program's only start in this job."""
+        files = (self.job.stdout, self.job.stderr)
+        exit_code = self.job.exitcode or 0
+        folder = Path(self.stagedir)
+        return self.launch_in(folder, files, exit_code, self.placement, self.num_tasks)
 
     def verify_answers(self) -> None:
         """Hold the program's own verdict and the problem it says it ran against what was asked.

@@ -13,11 +13,12 @@ from tabulate import tabulate
 
 from assay.application import Problem, WrongAnswerError
 from assay.application_check import ApplicationJob
-from assay.check import SCALES, offered
+from assay.check import offered
 from assay.disturbance import DISTURBANCES
 from assay.figure import Figure
 from assay.launch import Launch, LaunchError
 from assay.layouts import Placement
+from assay.scales import SCALES
 from assay.scaling import (
     Point,
     balance_figures,
@@ -124,21 +125,10 @@ class ApplicationSweep(ApplicationJob):
         """What the launch of a point left."""
         folder = Path(self.stagedir, point.name)
         try:
-            texts = [(folder / name).read_text(errors='replace') for name in ('out', 'err')]
             exit_code = int((folder / 'exit_code').read_text())
+            return self.launch_in(folder, ('out', 'err'), exit_code, placement, point.ranks)
         except (FileNotFoundError, ValueError):
             raise SanityError(f'{self.application.name} of {point.name} was not run') from None
-        return Launch(
-            program=self.program_name,
-            family=self.family,
-            fabric=self.fabric,
-            layout=self.layout,
-            placement=placement,
-            ranks=point.ranks,
-            folder=folder,
-            output='\n'.join(texts),
-            exit_code=exit_code,
-        )
 
     def table(self) -> str:
         """One line a point: its rate, its fraction of the limit, and where its time went."""

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "abort_job.h"
 #include "host.h"
 
 namespace assay {
@@ -105,8 +106,7 @@ void fail(const char *format, ...)
     va_end(values);
     std::fflush(stdout);
     std::fprintf(stderr, "%s: rank %d: %s\n", program_name, job.rank, sentence.text);
-    MPI_Abort(MPI_COMM_WORLD, BROKEN);
-    std::abort(); // MPI_Abort is not declared as one that never returns
+    abort_job(MPI_COMM_WORLD, BROKEN);
 }
 
 void require_memory(double bytes_on_this_rank, const char *remedy)

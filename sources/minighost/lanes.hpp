@@ -33,44 +33,38 @@ inline void store(double *to, Lanes lanes)
     *reinterpret_cast<LooseLanes *>(to) = lanes;
 }
 
-// Lane i is lane i - 1 of `lanes`; the first comes from the last of `before`.
-inline Lanes from_west(Lanes before, Lanes lanes)
+// LANES in a row, from number FIRST on, of the lanes of `low` followed by those of `high`.
+template <int FIRST>
+inline Lanes window(Lanes low, Lanes high)
 {
 #if defined(__clang__)
 #if defined(__AVX512F__)
-    return __builtin_shufflevector(before, lanes, 7, 8, 9, 10, 11, 12, 13, 14);
+    return __builtin_shufflevector(low, high, FIRST, FIRST + 1, FIRST + 2, FIRST + 3, FIRST + 4,
+                                   FIRST + 5, FIRST + 6, FIRST + 7);
 #elif defined(__AVX__)
-    return __builtin_shufflevector(before, lanes, 3, 4, 5, 6);
+    return __builtin_shufflevector(low, high, FIRST, FIRST + 1, FIRST + 2, FIRST + 3);
 #else
-    return __builtin_shufflevector(before, lanes, 1, 2);
+    return __builtin_shufflevector(low, high, FIRST, FIRST + 1);
 #endif
 #else
     typedef long long Places __attribute__((vector_size(sizeof(Lanes))));
     Places places;
     for (int i = 0; i < LANES; i++)
-        places[i] = LANES - 1 + i;
-    return __builtin_shuffle(before, lanes, places);
+        places[i] = FIRST + i;
+    return __builtin_shuffle(low, high, places);
 #endif
+}
+
+// Lane i is lane i - 1 of `lanes`; the first comes from the last of `before`.
+inline Lanes from_west(Lanes before, Lanes lanes)
+{
+    return window<LANES - 1>(before, lanes);
 }
 
 // Lane i is lane i + 1 of `lanes`; the last comes from the first of `after`.
 inline Lanes from_east(Lanes lanes, Lanes after)
 {
-#if defined(__clang__)
-#if defined(__AVX512F__)
-    return __builtin_shufflevector(lanes, after, 1, 2, 3, 4, 5, 6, 7, 8);
-#elif defined(__AVX__)
-    return __builtin_shufflevector(lanes, after, 1, 2, 3, 4);
-#else
-    return __builtin_shufflevector(lanes, after, 1, 2);
-#endif
-#else
-    typedef long long Places __attribute__((vector_size(sizeof(Lanes))));
-    Places places;
-    for (int i = 0; i < LANES; i++)
-        places[i] = 1 + i;
-    return __builtin_shuffle(lanes, after, places);
-#endif
+    return window<1>(lanes, after);
 }
 
 #if defined(__SSE2__)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "abort_job.h"
 #include "arrays.h"
 #include "vector_kernels.h"
 
@@ -111,8 +112,7 @@ double limit_triad(MPI_Comm comm, size_t bytes_on_this_rank, double seconds)
     if (!positions || !arrays_take(&arrays, elements)) {
         fprintf(stderr, "limit_triad: cannot allocate %zu bytes; use a smaller problem or fewer "
                 "ranks per host\n", arrays_bytes(elements));
-        MPI_Abort(comm, EXIT_BROKEN);
-        abort(); /* MPI_Abort is not declared as one that never returns */
+        abort_job(comm, EXIT_BROKEN);
     }
     double best = triad_best(comm, &arrays, kernels->normal[VECTOR_TRIAD], positions, seconds / 2);
     /* All ranks have them or none: the kinds of stores belong to the architecture. */

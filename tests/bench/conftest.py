@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,10 +103,24 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     return MPIS[request.param]
 
 
-def _check(command: list[str], env: dict[str, str]) -> None:
+def check_command(command: list[str], env: dict[str, str]) -> None:
+    """Run a command that has to succeed without a warning."""
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 0, f'{" ".join(command)}\n{done.stdout}{done.stderr}'
     assert 'warning:' not in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def configure(
+    mpi: Mpi, env: dict[str, str], folder: Path, *options: str, sources: Path = SOURCES
+) -> None:
+    """Make a build folder of the sources for an MPI."""
+    compilers = [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
+    check_command([CMAKE, '-S', str(sources), '-B', str(folder), *compilers, *options], env)
+
+
+def make(folder: Path, target: str, env: dict[str, str]) -> None:
+    """Build a target in a build folder."""
+    check_command([CMAKE, '--build', str(folder), '--target', target, '--parallel', '2'], env)
 
 
 @pytest.fixture(scope='session')
@@ -127,14 +142,8 @@ def build_with(
         key = (sanitizers, target)
         if key not in done:
             folder = tmp_path_factory.mktemp(f'{mpi.name}-{sanitizers or "plain"}')
-            configure = [CMAKE, '-S', str(SOURCES), '-B', str(folder)]
-            configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
-            configure += [f'-DASSAY_SANITIZE={sanitizers}']
-            _check(configure, surroundings)
-            _check(
-                [CMAKE, '--build', str(folder), '--parallel', '2', '--target', target],
-                surroundings,
-            )
+            configure(mpi, surroundings, folder, f'-DASSAY_SANITIZE={sanitizers}')
+            make(folder, target, surroundings)
             done[key] = folder
         return done[key]
 
@@ -150,6 +159,35 @@ def build(mpi: Mpi, build_with: Callable[..., Path]) -> Callable[[bool], Path]:
 
 
 @pytest.fixture(scope='session')
+def changed(
+    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Path]:
+    """Builds an application with a place of its sources changed; returns the program.
+
+    ``file`` is ``<application>/<name>``; what is to be changed stands in it ``times`` times. One
+    copy of the sources serves all changes, so that only what depends on the file is compiled again,
+    and a program lasts until the next change of the same application.
+    """
+    folder = tmp_path_factory.mktemp(f'{mpi.name}-changed')
+    sources, built = folder / 'sources', folder / 'build'
+    shutil.copytree(SOURCES, sources)
+    configure(mpi, surroundings, built, sources=sources)
+
+    def change(file: str, right: str, wrong: str, times: int = 1) -> Path:
+        path = sources / file
+        text = path.read_text()
+        assert text.count(right) == times
+        path.write_text(text.replace(right, wrong))
+        try:
+            make(built, path.parent.name, surroundings)
+        finally:
+            path.write_text(text)
+        return built / path.parent.name
+
+    return change
+
+
+@pytest.fixture(scope='session')
 def fault(
     mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
@@ -158,7 +196,7 @@ def fault(
     def build_fault(name: str) -> Path:
         library = tmp_path_factory.mktemp(name) / f'{name}.so'
         source = str(FAULTS / f'{name}.c')
-        _check(
+        check_command(
             [mpi.cc, '-Wall', '-Wextra', '-shared', '-fPIC', source, '-o', str(library)],
             surroundings,
         )
@@ -180,7 +218,7 @@ def compiled(
             program = tmp_path_factory.mktemp(name) / name
             source = str(PROGRAMS / f'{name}.c')
             command = [mpi.cc, '-std=c11', '-O1', '-g', '-Wall', '-Wextra', '-pthread', source]
-            _check([*command, *options, '-o', str(program)], surroundings)
+            check_command([*command, *options, '-o', str(program)], surroundings)
             done[key] = program
         return done[key]
 
@@ -256,16 +294,16 @@ def run(
 def launch(
     mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path], tmp_path: Path
 ) -> Callable[..., Run]:
-    """Runs an application in a folder of its own, on some ranks with some threads each.
+    """Runs an application, or the program of a path, on some ranks with some threads each.
 
-    Sanitized unless something is preloaded or ``sanitize`` is false. Not with Intel MPI, of whose
-    ABI MPICH is as well: the time that saves is for the others.
+    It runs in a folder of its own, sanitized unless something is preloaded or ``sanitize`` is
+    false. Not with Intel MPI, of whose ABI MPICH is as well: the time that saves is for the others.
     """
     if mpi.family == 'intelmpi':
         pytest.skip('applications are tested on Open MPI and MPICH')
 
     def launch(
-        program: str,
+        program: Path | str,
         *arguments: str,
         ranks: int = 1,
         threads: int = 1,

@@ -1,12 +1,10 @@
 """``minife``: the residuals of upstream, its own verdict, and that no damaged run passes."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
 import yaml
-from conftest import CMAKE, SOURCES, on_one_mpi
+from conftest import on_one_mpi
 
 from assay import paths
 from assay.application import WrongAnswerError
@@ -122,28 +120,12 @@ def test_damaged_halos_are_found(launch, fault, case):
 
 
 @on_one_mpi
-def test_perturbed_operator_is_found(mpi, surroundings, tmp_path):
-    sources, built = tmp_path / 'sources', tmp_path / 'built'
-    shutil.copytree(SOURCES, sources)
-    file = sources / 'minife' / 'element.cpp'
-    text = file.read_text()
+def test_perturbed_operator_is_found(launch, changed):
     product = 'weighted[Z][lane] * gradient[b][Z][lane]'
-    assert text.count(product) == 1
-    file.write_text(text.replace(product, f'1.000001 * {product}'))
-    configure = [CMAKE, '-S', sources, '-B', built, '-DCMAKE_BUILD_TYPE=Debug']
-    configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
-    for command in (configure, [CMAKE, '--build', built, '--target', 'minife', '--parallel', '2']):
-        subprocess.run(command, env=surroundings, check=True, capture_output=True)
-    done = subprocess.run(
-        [mpi.launcher, '-n', '2', built / 'minife', 'nx=12', 'verify_solution=1'],
-        env={**surroundings, 'OMP_NUM_THREADS': '1'},
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    assert re.search(rf'^{CG}.*: FAILED$', done.stdout, re.MULTILINE), done.stdout
+    program = changed('minife/element.cpp', product, f'1.000001 * {product}')
+    done = launch(program, 'nx=12', 'verify_solution=1', ranks=2, sanitize=False)
+    assert done.code == 1, done.err
+    assert re.search(rf'^{CG}.*: FAILED$', done.out, re.MULTILINE), done.out
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 import itertools
 import math
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from conftest import CMAKE, SOURCES, on_one_mpi
+from conftest import on_one_mpi
 from minimd_inputs import INPUTS, potential
 
 from assay import paths
@@ -157,35 +155,6 @@ def test_lost_messages_are_found(launch, fault, which):
     assert 'All: PASSED' not in done.out
 
 
-@pytest.fixture(scope='session')
-def run_changed(mpi, surroundings, tmp_path_factory):
-    """Runs a minimd that is built from a copy of the sources with one change in one file."""
-    folder = tmp_path_factory.mktemp('changed')
-    shutil.copytree(SOURCES, folder / 'sources')
-
-    def run(*command):
-        env = {**surroundings, 'OMP_NUM_THREADS': '1'}
-        return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
-
-    def build(*arguments):
-        done = run(CMAKE, *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    compilers = [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
-    build('-S', 'sources', '-B', 'build', *compilers)
-
-    def run_changed(name, old, new, *arguments):
-        file = folder / 'sources' / 'minimd' / name
-        text = file.read_text()
-        assert text.count(old) == 1
-        file.write_text(text.replace(old, new))
-        build('--build', 'build', '--target', 'minimd', '--parallel', '2')
-        file.write_text(text)
-        return run(mpi.launcher, '-n', '2', 'build/minimd', *arguments)
-
-    return run_changed
-
-
 CHANGES = {
     'force constant': (
         ('force_lj.cpp', 'all(48 * epsilon)', 'all(48.01 * epsilon)'),
@@ -212,13 +181,14 @@ CHANGES = {
 
 @on_one_mpi
 @pytest.mark.parametrize('change', CHANGES)
-def test_wrong_physics_is_found(run_changed, change):
-    edit, oracle = CHANGES[change]
-    done = run_changed(*edit, '-s', '5')
-    failed = [line for line in done.stdout.splitlines() if line.endswith(': FAILED')]
-    assert any(oracle in line for line in failed), done.stdout + done.stderr
+def test_wrong_physics_is_found(launch, changed, change):
+    (name, right, wrong), oracle = CHANGES[change]
+    program = changed(f'minimd/{name}', right, wrong)
+    done = launch(program, '-s', '5', ranks=2, sanitize=False)
+    failed = [line for line in done.out.splitlines() if line.endswith(': FAILED')]
+    assert any(oracle in line for line in failed), done.out + done.err
     assert '\t# All: FAILED' in failed
-    assert done.returncode == 1
+    assert done.code == 1
 
 
 @on_one_mpi

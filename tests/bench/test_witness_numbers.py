@@ -689,7 +689,9 @@ def assert_times(bursts: Callable[..., Run], how: tuple, allowed: float) -> Run:
 
 
 def test_bursts_are_timed_by_samples(bursts):
-    run = assert_times(bursts, (200_000, 1, 0, 'both'), 0)
+    # A call that is timed takes longer than the others for which it stands: up to 30 ns were seen.
+    messages = 200_000
+    run = assert_times(bursts, (messages, 1, 0, 'both'), 2 * messages * 40e-9)
     for process in run.report['processes']:
         for call in process['calls'].values():
             assert 0 < call['timed'] < call['count']

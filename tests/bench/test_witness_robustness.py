@@ -27,8 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import CMAKE, MPIS, PROGRAMS, SOURCES, Run
-from conftest import _check as check
+from conftest import MPIS, PROGRAMS, Run, check_command, configure, make
 
 PASSES_SIGTERM_ON = {'openmpi'}  # when a rank has ended badly; the others send SIGKILL
 
@@ -73,6 +72,15 @@ class Job:
         return Run(self.process.returncode, out, err, self.files)
 
 
+def own_session(folder: Path) -> dict[str, str]:
+    """Open MPI's launcher, when it is killed, leaves a folder named for its process.
+
+    It refuses to start where it finds one: a later launcher, of any test, that the system gives the
+    same number.
+    """
+    return {'TMPDIR': str(folder)}
+
+
 @pytest.fixture
 def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
     """Starts a program on some ranks, with the witness or without."""
@@ -87,6 +95,7 @@ def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
     ) -> Job:
         library = build(False) / 'libassay_witness.so' if preload is True else preload
         variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(tmp_path / 'report.json')}
+        variables |= own_session(tmp_path)
         command = [mpi.launcher, '-n', str(ranks), 'env']
         command += [f'LD_PRELOAD={library}'] if library else ['NO_PRELOAD=']
         process = subprocess.Popen(
@@ -268,7 +277,7 @@ def test_exceptions(same, mpi, surroundings, tmp_path):
         pytest.skip('no C++ compiler of this MPI')
     program = tmp_path / 'exceptions'
     source = PROGRAMS / 'exceptions.cc'
-    check([mpi.cxx, '-std=c++11', '-Wall', str(source), '-o', str(program)], surroundings)
+    check_command([mpi.cxx, '-std=c++11', '-Wall', str(source), '-o', str(program)], surroundings)
     check_complete(same(program, code=4, ranks=1), ranks=1)
 
 
@@ -295,10 +304,10 @@ def witness_of(tmp_path_factory) -> Callable[[str], Path]:
             pytest.skip(f'no {family} on this machine')
         if family not in done:
             env = {**os.environ, **mpi.env}
-            folder = str(tmp_path_factory.mktemp(family))
-            check([CMAKE, '-S', str(SOURCES), '-B', folder, f'-DCMAKE_C_COMPILER={mpi.cc}'], env)
-            check([CMAKE, '--build', folder, '--target', 'assay_witness', '--parallel', '2'], env)
-            done[family] = Path(folder) / 'libassay_witness.so'
+            folder = tmp_path_factory.mktemp(family)
+            configure(mpi, env, folder)
+            make(folder, 'assay_witness', env)
+            done[family] = folder / 'libassay_witness.so'
         return done[family]
 
     return build
@@ -336,7 +345,7 @@ def test_only_some_ranks_have_the_witness(mpi, surroundings, build, endings, tmp
     command = [mpi.launcher, '-n', '1', 'env', f'LD_PRELOAD={library}', *program]
     process = subprocess.Popen(
         [*command, ':', '-n', '1', *program],
-        env=surroundings,
+        env={**surroundings, **own_session(tmp_path)},
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -81,14 +81,14 @@ def test_a_series_of_an_application():
     ],
 )
 def test_a_fabric_that_falls_back(mpi, variable, words):
-    said = sentence(run_one(mpi, 'Ring', '-S', f'env_vars={variable}'))
+    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars={variable}'))
     assert said.startswith('fabric shm was asked for, but ') and words in said
 
 
 @pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
 def test_ranks_that_share_a_core(fault, mpi):
     library = fault('one_core', mpi)
-    said = sentence(run_one(mpi, 'Ring', '-S', f'env_vars=LD_PRELOAD:{library}'))
+    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars=LD_PRELOAD:{library}'))
     assert said.startswith('ranks 0 and 1 share core 0 of node ')
 
 
@@ -96,7 +96,7 @@ def test_ranks_that_share_a_core(fault, mpi):
 def test_a_corrupted_payload(fault, mpi):
     library = fault('flip_byte', mpi)
     variables = f'LD_PRELOAD:{library},FLIP_MESSAGE:40,FLIP_OFFSET:6'
-    said = sentence(run_one(mpi, 'Halo', '-S', f'env_vars={variables}'))
+    said = sentence(run_one(mpi, 'Halo', '-S', f'Halo.env_vars={variables}'))
     assert re.search(r'halo ended with exit code \d+: halo: rank \d: ', said)
 
 
@@ -104,7 +104,7 @@ def test_a_corrupted_payload(fault, mpi):
 def test_a_rank_killed_half_way(fault, mpi):
     library = fault('kill_rank', mpi)
     variables = f'LD_PRELOAD:{library},KILL_SEND:20000'
-    said = sentence(run_one(mpi, 'Ring', '-S', f'env_vars={variables}'))
+    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars={variables}'))
     assert re.search(r'ring (ended with exit code \d+|wrote no result.json)', said)
     assert re.search('[Kk]illed|signal 9|KILLED', said)
 

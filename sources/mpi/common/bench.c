@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "abort_job.h"
 #include "report.h"
 
 struct bench bench;
@@ -142,9 +143,5 @@ _Noreturn void bench_abort(int code, const char *format, ...)
     /* In one piece, as several ranks may find the same thing wrong at once. */
     fprintf(stderr, "%s: rank %d: %s\n", bench.about->program, bench.rank, sentence);
     json_discard(bench.json);
-    fflush(NULL);
-    /* Launchers drop what they have not passed on yet when a job aborts. */
-    nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
-    MPI_Abort(MPI_COMM_WORLD, code);
-    abort(); /* MPI_Abort does not return */
+    abort_job(MPI_COMM_WORLD, code);
 }
