@@ -1,4 +1,4 @@
-"""The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``.
+"""The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``, ``cluster``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, __version__, paths, settings
+from assay import AssayError, __version__, cluster_command, paths, settings
 from assay.witness_command import witness
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ def run(
     started = time.monotonic()
     environment = {**os.environ, **settings.exports(system)}
     prepare(system, extra or [])
+    if system.partition(':')[0] == cluster_command.SYSTEM:
+        cluster_command.run_on_head()
     settings.load(system)
     if problems := lint(paths.CHECKS, paths.REFERENCES):
         raise AssayError('\nassay: '.join(problems))
@@ -142,13 +144,14 @@ def report_folder(arguments: list[str]) -> Path:
 
 
 def prepare(system: str, extra: list[str]) -> None:
-    """Give the generic system what it lacks; other systems bring their MPIs themselves.
+    """Give the systems on this machine what they lack; others bring their MPIs themselves.
 
     :raises AssayError: if something cannot be installed, or there is no C compiler.
     """
-    if system.partition(':')[0] != settings.DEFAULT_SYSTEM:
+    here = (settings.DEFAULT_SYSTEM, cluster_command.SYSTEM)
+    if system.partition(':')[0] not in here:
         if extra:
-            raise AssayError(f'--with is for the system {settings.DEFAULT_SYSTEM} only.')
+            raise AssayError(f'--with is for the systems {" and ".join(here)} only.')
         return
     from concurrent.futures import ThreadPoolExecutor
 
@@ -239,6 +242,7 @@ def doctor() -> None:
 
 
 app.command()(witness)
+app.add_typer(cluster_command.app, name='cluster')
 
 
 # What a run ends with -------------------------------------------------------------------------

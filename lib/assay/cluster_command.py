@@ -1,0 +1,191 @@
+"""The commands ``cluster ...``: a virtual Slurm cluster on this machine.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from assay.vcluster.cluster import Cluster
+    from assay.vcluster.node import Node
+
+#: The system that runs on it: config/systems/vcluster.py.
+SYSTEM = 'vcluster'
+
+app = typer.Typer(
+    help='A virtual Slurm cluster on this machine, whose nodes can be broken and healed.',
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+NodeName = Annotated[str, typer.Argument(metavar='NODE', show_default=False)]
+
+
+@app.command()
+def up(
+    nodes: Annotated[int, typer.Option(help='Compute nodes: n1, n2, ...')] = 4,
+    cpus: Annotated[
+        int, typer.Option(help="CPUs of each; nodes share the machine's if there are too few.")
+    ] = 1,
+) -> None:
+    """Start it: a head and compute nodes, with real Slurm. Needs root.
+
+    Examples:
+
+    \b
+      assay cluster up
+      assay cluster up --nodes 2 --cpus 2
+      assay run --system vcluster
+    """
+    from assay.vcluster.cluster import Cluster
+
+    began = time.monotonic()
+    cluster = Cluster(nodes, cpus)
+    cluster.up()
+    names = ', '.join(node.name for node in cluster.nodes)
+    print(f'up in {time.monotonic() - began:.1f} s: {names}, {cpus} CPU(s) each')
+
+
+@app.command()
+def status() -> None:
+    """Print the nodes, what Slurm says of them, and what is broken.
+
+    The exit code is 0 if a cluster is up.
+
+    Example:
+
+    \b
+      assay cluster status
+    """
+    from rich.table import Table
+
+    from assay import cli
+    from assay.vcluster import faults
+    from assay.vcluster.cluster import Cluster
+
+    cluster = Cluster.current()
+    states = cluster.states()
+    table = Table('node', 'address', 'CPUs', 'Slurm', 'broken', box=None, pad_edge=False)
+    for node in cluster.nodes:
+        broken = ', '.join(faults.active(cluster, node)) or '-'
+        cpus = ', '.join(map(str, node.cpus))
+        table.add_row(node.name, node.address, cpus, states.get(node.name, '?'), broken)
+    cli.console().print(table)
+
+
+@app.command(
+    name='exec',
+    context_settings={'ignore_unknown_options': True, 'allow_interspersed_args': False},
+)
+def execute(
+    node: NodeName,
+    command: Annotated[list[str], typer.Argument(metavar='CMD...', show_default=False)],
+) -> None:
+    """Run a command on a node, in the current folder; its exit code is the command's.
+
+    Slurm's commands are for the node `head`.
+
+    Examples:
+
+    \b
+      assay cluster exec head sinfo
+      assay cluster exec head srun -N 4 hostname
+      assay cluster exec n2 ip address
+    """
+    from assay.vcluster.cluster import Cluster
+
+    raise typer.Exit(_execute(Cluster.current().node(node), command))
+
+
+@app.command()
+def fault(
+    kind: Annotated[str, typer.Argument(metavar='KIND', show_default=False)],
+    node: NodeName,
+    value: Annotated[str | None, typer.Argument(metavar='[VALUE]', show_default=False)] = None,
+    jitter: Annotated[float, typer.Option(help='With delay: up to so many us more.')] = 0,
+) -> None:
+    """Break something of a node.
+
+    \b
+      delay NODE us         packets to and from it come later
+      loss  NODE percent    of the packets do not come
+      rate  NODE Mbit/s     of its link
+      cpu   NODE percent    of the time of its CPUs is what it gets
+      link  NODE down|up    its cable
+      crash NODE            its power fails
+      boot  NODE            it starts again
+
+    Examples:
+
+    \b
+      assay cluster fault delay n2 1000 --jitter 200
+      assay cluster fault rate n3 100
+      assay cluster fault crash n4
+    """
+    from assay.vcluster import faults
+    from assay.vcluster.cluster import Cluster
+
+    cluster = Cluster.current()
+    faults.inject(cluster, cluster.node(node), kind, value, jitter)
+
+
+@app.command()
+def heal(
+    node: Annotated[
+        str | None, typer.Argument(metavar='[NODE]', help='All if none.', show_default=False)
+    ] = None,
+) -> None:
+    """Undo every fault, and wait until Slurm starts jobs there again.
+
+    Examples:
+
+    \b
+      assay cluster heal
+      assay cluster heal n2
+    """
+    from assay.vcluster import faults
+    from assay.vcluster.cluster import Cluster
+
+    cluster = Cluster.current()
+    faults.heal(cluster, [cluster.node(node)] if node else cluster.nodes)
+
+
+@app.command()
+def down() -> None:
+    """Take it down, or what is left of one that was killed; nothing of it stays.
+
+    Example:
+
+    \b
+      assay cluster down
+    """
+    from assay.vcluster import cluster
+
+    print('down' if cluster.down() else 'there was no virtual cluster')
+
+
+def run_on_head() -> None:
+    """Run this command again on the head of the cluster, as on a login node; return if there.
+
+    :raises AssayError: if no cluster is up.
+    """
+    from assay.vcluster.cluster import STATE, Cluster
+    from assay.vcluster.node import HEAD
+
+    if os.uname().nodename == HEAD and os.environ.get('SLURM_CONF', '').startswith(str(STATE)):
+        return
+    cluster: Cluster = Cluster.current()
+    raise typer.Exit(_execute(cluster.head, [sys.executable, *sys.argv]))
+
+
+def _execute(node: Node, command: list[str]) -> int:
+    return subprocess.call(node.command(command, Path.cwd()))

@@ -1,0 +1,40 @@
+"""ReFrame's environments for the MPIs that are found on this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.fabrics import load_catalogue
+from assay.imb import find_imb
+from assay.mpi import Mpi
+
+# Open MPI refuses to start as root without these; in a container root is the usual user.
+AS_ROOT = [
+    ['OMPI_ALLOW_RUN_AS_ROOT', '1'],
+    ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1'],
+]
+
+
+def environment(mpi: Mpi) -> dict[str, Any]:
+    """The environment of an MPI, as ``environments`` of a configuration has it."""
+    # The fabrics that this build can use; reasons for the others: `assay doctor`.
+    catalogue = load_catalogue()
+    fabrics = [name for name in catalogue.fabrics if catalogue.no_recipe(name, mpi) is None]
+    features, extras = ['mpi', mpi.family, *fabrics], {'family': mpi.family, 'version': mpi.version}
+    # IMB-MPI1, where there is one that runs on the MPI.
+    if imb := find_imb(mpi):
+        features.append('imb')
+        extras |= {'imb': str(imb.program), 'imb_libraries': str(imb.libraries)}
+    return {
+        'name': mpi.name,
+        'cc': mpi.cc,
+        'cxx': mpi.cxx or '',
+        'ftn': '',
+        # The machine that builds is the machine that runs.
+        'cflags': ['-march=native'],
+        'cxxflags': ['-march=native'],
+        'modules': list(mpi.modules),
+        'env_vars': [['PATH', f'{mpi.bindir}:$PATH'], *map(list, mpi.env.items())],
+        'features': features,
+        'extras': extras,
+    }

@@ -1,0 +1,16 @@
+"""A virtual Slurm cluster on one Linux machine.
+
+Real Slurm daemons, and nodes that are sets of namespaces: each has its own host name, network
+interface, processes, ``/tmp``, ``/dev/shm`` and CPUs, so that MPI and Slurm see hosts that only a
+network joins. The network is a bridge that leads nowhere else.
+
+=============  ===================================================================================
+cluster.py     up, down, status
+node.py        a node: boot, enter, crash
+node_init      process 1 of a node
+cgroup.py      the CPUs of a node, and how much of their time it gets
+slurm.py       the files that Slurm and MUNGE read
+faults.py      what can be broken, and healed
+forward.c      carries packets between two interfaces with a delay
+=============  ===================================================================================
+"""

@@ -1,0 +1,192 @@
+"""The whole cluster: up, down, and what it is made of."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from assay import AssayError, paths
+from assay.vcluster import cgroup, slurm
+from assay.vcluster.node import SEARCH, Node, are_up, group_prefix, kill_all
+
+STATE = paths.STATE / 'vcluster'
+RECORD = 'cluster.json'
+
+TOOLS = {
+    'slurmctld': 'slurmctld',
+    'slurmd': 'slurmd',
+    'srun': 'slurm-client',
+    'sacct': 'slurm-client',
+    'munged': 'munge',
+    'ip': 'iproute2',
+    'tc': 'iproute2',
+    'unshare': 'util-linux',
+    'nsenter': 'util-linux',
+}
+#: Slurm's PMIx and MUNGE plugins, which nothing but their package tells of.
+PLUGINS = 'slurm-wlm-basic-plugins'
+
+#: Seconds that the nodes may take to be idle.
+PATIENCE = 30
+
+#: Addresses of the network, less those of the head and of broadcasts.
+MOST_NODES = 200
+
+
+def missing() -> list[str]:
+    """What this machine lacks for a cluster, a sentence each."""
+    if platform.system() != 'Linux':
+        return ['it is not Linux']
+    lacking = []
+    if os.geteuid() != 0:
+        lacking.append('you are not root, and slurmd, MUNGE and cgroups want it')
+    if tools := [tool for tool in TOOLS if not shutil.which(tool, path=SEARCH)]:
+        packages = ' '.join(sorted({TOOLS[tool] for tool in tools} | {PLUGINS}))
+        lacking.append(f'there is no {", ".join(tools)} (Debian: apt install {packages})')
+    elif os.geteuid() == 0 and (reason := cgroup.missing()):
+        lacking.append(reason)
+    return lacking
+
+
+class Cluster:
+    """A head and its compute nodes.
+
+    :param nodes: the number of compute nodes.
+    :param cpus: CPUs of each; nodes share them where the machine has too few.
+    """
+
+    def __init__(self, nodes: int = 4, cpus: int = 1) -> None:
+        own = sorted(os.sched_getaffinity(0))
+        self.cpus = cpus
+        self.head = Node(STATE, 0)
+        self.nodes = [
+            Node(STATE, i + 1, tuple(sorted(own[(i * cpus + k) % len(own)] for k in range(cpus))))
+            for i in range(nodes)
+        ]
+
+    @classmethod
+    def current(cls) -> Cluster:
+        """The one that is up.
+
+        :raises AssayError: if none is.
+        """
+        if not are_up(STATE):
+            raise AssayError('no virtual cluster is up. Start one: ./assay cluster up')
+        return cls(**json.loads((STATE / RECORD).read_text()))
+
+    def node(self, name: str) -> Node:
+        """The node of that name.
+
+        :raises AssayError: if there is none.
+        """
+        for node in [self.head, *self.nodes]:
+            if node.name == name:
+                return node
+        raise AssayError(
+            f'unknown node {name!r}. Nodes: {", ".join(n.name for n in [self.head, *self.nodes])}.'
+        )
+
+    def up(self) -> None:
+        """Start it, and wait until Slurm calls all its nodes idle.
+
+        :raises AssayError: if one is up already, if something is missing, or if it does not start;
+            then nothing is left of it.
+        """
+        self._refuse()
+        with _alone():
+            if are_up(STATE):
+                raise AssayError('a virtual cluster is up. Take it down: ./assay cluster down')
+            _clear()
+            STATE.mkdir(parents=True)
+            try:
+                (STATE / RECORD).write_text(
+                    json.dumps({'nodes': len(self.nodes), 'cpus': self.cpus})
+                )
+                slurm.write(STATE, self.head, self.nodes, shutil.which('sacct', path=SEARCH))
+                self.head.boot(None)
+                for node in self.nodes:
+                    node.boot(self.head)
+                self.wait_until_idle()
+            except BaseException:
+                kill_all(STATE)
+                _clear()
+                raise
+
+    def _refuse(self) -> None:
+        if lacking := missing():
+            raise AssayError(
+                f'this machine can have no virtual cluster: {"; ".join(lacking)}. '
+                f'See docs/vcluster.md.'
+            )
+        own = len(os.sched_getaffinity(0))
+        if not 1 <= self.cpus <= own:
+            raise AssayError(f'--cpus {self.cpus}: a node can have 1 to {own} CPUs here')
+        if not 1 <= len(self.nodes) <= MOST_NODES:
+            raise AssayError(f'--nodes {len(self.nodes)}: there can be 1 to {MOST_NODES} nodes')
+
+    def wait_until_idle(self) -> None:
+        """Wait until Slurm would start a job on every node.
+
+        :raises AssayError: if one is not ready within :data:`PATIENCE`, with Slurm's reason.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while set(states := self.states().values()) != {'idle'}:
+            if time.monotonic() > deadline:
+                reasons = self.head.run('sinfo --list-reasons').strip() if states else ''
+                raise AssayError(
+                    f'after {PATIENCE} s not every node is idle: {self.states()}. {reasons}'
+                )
+            time.sleep(0.05)
+
+    def states(self) -> dict[str, str]:
+        """What Slurm says of each node: idle, allocated, down, ...; nothing while it starts."""
+        try:
+            told = self.head.run("sinfo --noheader --Node --format='%N %T'")
+        except AssayError:
+            return {}
+        return dict(line.split() for line in told.splitlines())
+
+
+def size() -> tuple[int, int]:
+    """Compute nodes, and CPUs of each: of the cluster that is up, or that would be."""
+    record = STATE / RECORD
+    cluster = Cluster(**json.loads(record.read_text())) if record.exists() else Cluster()
+    return len(cluster.nodes), cluster.cpus
+
+
+def down() -> bool:
+    """Take the cluster down, or what is left of one that was killed.
+
+    :returns: whether there was anything.
+    """
+    with _alone():
+        was_there = are_up(STATE) or STATE.exists()
+        kill_all(STATE)
+        _clear()
+    return was_there
+
+
+def _clear() -> None:
+    for group in cgroup.named(group_prefix(STATE)):
+        group.remove()
+    shutil.rmtree(STATE, ignore_errors=True)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keeps another command from changing the cluster at the same time."""
+    STATE.parent.mkdir(exist_ok=True)
+    folder = os.open(STATE.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise AssayError('another command is starting or ending the virtual cluster') from None
+    finally:
+        os.close(folder)

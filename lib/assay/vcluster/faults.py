@@ -1,0 +1,177 @@
+"""What can be broken on a node, and healed.
+
+======  ==================  ==================================================================
+kind    value               effect
+======  ==================  ==================================================================
+delay   us                  each packet to and from the node comes later; none overtakes another
+loss    percent             of the packets, as the kernel hands them over, do not come
+rate    Mbit/s              of the node's link, each way
+cpu     percent             of the time of its CPUs is all that the node gets
+link    down, up            its cable
+crash                       its power fails
+boot                        it starts again
+======  ==================  ==================================================================
+
+What is broken is not recorded, but looked up where it was broken.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from assay import AssayError
+from assay.vcluster.cluster import Cluster
+from assay.vcluster.node import BRIDGE, Node, kill, processes
+
+SOURCE = Path(__file__).with_name('forward.c')
+KINDS = ('delay', 'loss', 'rate', 'cpu', 'link', 'crash', 'boot')
+
+#: TCP's segments arrive in bursts of 64 KiB.
+BURST = '64kb'
+
+
+def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: float = 0) -> None:
+    """Break something.
+
+    :param kind: one of :data:`KINDS`.
+    :param value: as the table above has it.
+    :param jitter: with ``delay``: up to so many us more, evenly distributed.
+    :raises AssayError: if the value makes no sense.
+    """
+    if node is cluster.head:
+        raise AssayError('the head is not a node that jobs run on: break another')
+    if kind == 'crash' or kind == 'boot':
+        if value is not None:
+            raise AssayError(f'{kind} takes no value')
+        if kind == 'crash':
+            _carry(cluster, node, 0, 0, 0)
+            node.kill()
+        elif node.pid is None:
+            node.boot(cluster.head)
+    elif kind == 'link':
+        if value not in ('down', 'up'):
+            raise AssayError(f'link {value}: down or up')
+        cluster.head.run(f'ip link set {node.name} {value}')
+    elif kind == 'delay':
+        _carry(cluster, node, _number(kind, value), jitter, _carried(node)[2])
+    elif kind == 'loss':
+        _carry(cluster, node, *_carried(node)[:2], _number(kind, value, most=100))
+    elif kind == 'rate':
+        shape = f'root tbf rate {_number(kind, value, least=0.1):g}mbit burst {BURST} latency 50ms'
+        cluster.head.run(f'tc qdisc replace dev {node.name} {shape}')
+        node.run(f'tc qdisc replace dev eth0 {shape}')
+    elif kind == 'cpu':
+        node.group.limit(_number(kind, value, least=1, most=100))
+    else:
+        raise AssayError(f'unknown fault {kind!r}. Faults: {", ".join(KINDS)}.')
+
+
+def heal(cluster: Cluster, nodes: list[Node]) -> None:
+    """Undo all faults of the nodes, and wait until Slurm would start jobs on them.
+
+    :raises AssayError: if Slurm does not take them back.
+    """
+    for node in nodes:
+        if node.pid is None:
+            node.boot(cluster.head)
+        elif node is not cluster.head:
+            _carry(cluster, node, 0, 0, 0)
+            if _rate(cluster, node):
+                cluster.head.run(f'tc qdisc delete dev {node.name} root')
+                node.run('tc qdisc delete dev eth0 root')
+            node.group.limit(None)
+            cluster.head.run(f'ip link set {node.name} up')
+    cluster.wait_until_idle()
+
+
+def active(cluster: Cluster, node: Node) -> list[str]:
+    """The faults of a node, in words."""
+    if node.pid is None:
+        return ['crashed']
+    delay, jitter, loss = _carried(node)
+    limit = node.group.limited_to()
+    found = [
+        (delay or jitter) and f'delay {delay:g} us' + (f' + 0 to {jitter:g} us' * bool(jitter)),
+        loss and f'loss {loss:g}%',
+        (rate := _rate(cluster, node)) and f'rate {rate:g} Mbit/s',
+        limit is not None and f'cpu {limit:g}%',
+        'UP' not in _link(cluster, node)['flags'] and 'link down',
+    ]
+    return [fault for fault in found if fault]
+
+
+def _number(kind: str, value: str | None, least: float = 0, most: float = 1e9) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1
+    if not least <= number <= most:
+        raise AssayError(f'{kind} {value or ""}: a number from {least:g} to {most:g} is wanted')
+    return number
+
+
+# The network ------------------------------------------------------------------------------------
+
+
+def _program(node: Node) -> list[str]:
+    return [str(node.state / SOURCE.stem), node.name]
+
+
+def _carried(node: Node) -> tuple[float, float, float]:
+    """Delay and jitter in us, and loss in percent, with which its packets are carried now."""
+    for _, line in processes(_program(node)):
+        return tuple(map(float, line[3:]))
+    return 0, 0, 0
+
+
+def _carry(cluster: Cluster, node: Node, delay: float, jitter: float, loss: float) -> None:
+    """Let a process carry the packets between the node's link and the bridge, or none."""
+    head, near, far = cluster.head, f'{node.name}-near', f'{node.name}-far'
+    if carriers := [pid for pid, _ in processes(_program(node))]:
+        kill(carriers)
+        head.run(f'ip link delete {near}')
+        head.run(f'ip link set {node.name} master {BRIDGE}')
+    if not delay and not jitter and not loss:
+        return
+    _compile(node)
+    head.run(f'ip link set {node.name} nomaster')
+    head.run(f'ip link add {near} type veth peer name {far}')
+    head.run(f'ip link set {near} up')
+    head.run(f'ip link set {far} master {BRIDGE} up')
+    arguments = [near, *(f'{value:g}' for value in (delay, jitter, loss))]
+    with node.log.open('a') as log:
+        carrier = subprocess.Popen(
+            head.command([*_program(node), *arguments]),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+        )
+    with carrier.stdout:
+        if carrier.stdout.readline() != 'ready\n':
+            raise AssayError(f'packets cannot be carried: {node.log.read_text().strip()}')
+
+
+def _compile(node: Node) -> None:
+    program = _program(node)[0]
+    if Path(program).exists():
+        return
+    done = subprocess.run(
+        ['cc', '-std=c11', '-O2', '-o', program, str(SOURCE)], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise AssayError(f'{SOURCE} does not compile: {done.stderr.strip()}')
+
+
+def _link(cluster: Cluster, node: Node) -> dict:
+    return json.loads(cluster.head.run(f'ip -json link show dev {node.name}'))[0]
+
+
+def _rate(cluster: Cluster, node: Node) -> float | None:
+    """Mbit/s that its link is limited to."""
+    told = json.loads(cluster.head.run(f'tc -json qdisc show dev {node.name}'))
+    rates = [queue['options']['rate'] for queue in told if queue['kind'] == 'tbf']
+    return 8e-6 * rates[0] if rates else None

@@ -1,0 +1,88 @@
+"""The files that Slurm and MUNGE read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from assay.vcluster.node import Node
+
+#: MiB that Slurm is told a node has; nothing holds a job to it.
+MEMORY = 4000
+
+CONFIGURATION = """\
+ClusterName=vcluster
+SlurmctldHost={head.name}({head.address})
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={state}/munge.socket
+StateSaveLocation={state}/slurmctld
+SlurmdSpoolDir={state}/%n
+SlurmctldPidFile={state}/slurmctld.pid
+SlurmdPidFile={state}/%n.pid
+SlurmctldLogFile={state}/logs/slurmctld.log
+SlurmdLogFile={state}/logs/slurmd-%n.log
+
+# A node's CPUs are those of its cpuset: slurmd would bind every node's first task to CPU 0.
+TaskPlugin=task/none
+ProctrackType=proctrack/linuxproc
+JobAcctGatherType=jobacct_gather/linux
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+PropagateResourceLimits=NONE
+
+# Each MPI is given its own by --mpi or SLURM_MPI_TYPE: with a default of pmix, MPICH's launcher
+# finds both PMI and PMIx, and stops.
+MpiDefault=none
+
+# What sacct reads here: a database would take longer to come up than all the rest.
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/filetxt
+JobCompLoc={state}/logs/jobs
+
+# Soon, as jobs here last seconds and nodes are broken on purpose.
+SchedulerParameters=bf_interval=2
+KillWait=2
+SlurmdTimeout=10
+ReturnToService=2
+
+NodeName={names} NodeAddr={addresses} CPUs={cpus} RealMemory={memory} State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+#: Without a database, sacct has to be told that it is the file of completed jobs that counts.
+SACCT = """\
+#!/bin/sh
+exec {sacct} -c "$@"
+"""
+
+
+def write(state: Path, head: Node, nodes: list[Node], sacct: str) -> None:
+    """Write all files of a cluster into the folder ``state``.
+
+    :param sacct: where Slurm's own ``sacct`` is.
+    """
+    (state / 'slurm.conf').write_text(
+        CONFIGURATION.format(
+            state=state,
+            head=head,
+            names=','.join(node.name for node in nodes),
+            addresses=','.join(node.address for node in nodes),
+            cpus=len(nodes[0].cpus),
+            memory=MEMORY,
+        )
+    )
+    # Not used, but slurmd looks for a version that it knows.
+    (state / 'cgroup.conf').write_text('CgroupPlugin=cgroup/v1\n')
+    hosts = [('127.0.0.1', 'localhost'), *((node.address, node.name) for node in [head, *nodes])]
+    (state / 'hosts').write_text(''.join(f'{address} {name}\n' for address, name in hosts))
+    key = state / 'munge.key'
+    key.touch(mode=0o600)
+    key.write_bytes(os.urandom(128))
+    for folder in ('bin', 'logs', 'slurmctld', *(node.name for node in nodes)):
+        (state / folder).mkdir()
+    wrapper = state / 'bin' / 'sacct'
+    wrapper.write_text(SACCT.format(sacct=sacct))
+    wrapper.chmod(0o755)

@@ -1,0 +1,274 @@
+"""The virtual cluster, as a user starts, breaks, heals and ends it."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command import assay
+
+from assay import paths
+from assay.vcluster import cluster as vcluster
+from assay.vcluster.node import INIT
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(vcluster.missing()),
+        reason=f'a virtual cluster needs more: {"; ".join(vcluster.missing())}',
+    ),
+]
+
+
+def traces():
+    """What a cluster may leave on the machine: processes, mounts, links, cgroups, files."""
+    cgroups = [path for path in Path('/sys/fs/cgroup').rglob('assay-*') if path.is_dir()]
+    processes = [
+        line
+        for path in Path('/proc').glob('[0-9]*/cmdline')
+        if (line := read(path)) and (str(INIT) in line or str(vcluster.STATE) in line)
+    ]
+    return {
+        'processes': processes,
+        'daemons': [read(path) for path in daemons()],
+        'mounts': [m for m in read(Path('/proc/mounts')).splitlines() if 'vcluster' in m],
+        'links': sorted(os.listdir('/sys/class/net')),
+        'cgroups': cgroups,
+        'files': vcluster.STATE.exists(),
+    }
+
+
+def daemons():
+    names = {'slurmctld', 'slurmd', 'slurmstepd', 'munged', 'forward'}
+    return [
+        path.with_name('cmdline')
+        for path in Path('/proc').glob('[0-9]*/comm')
+        if read(path).strip() in names
+    ]
+
+
+def read(path):
+    try:
+        return path.read_text(errors='replace')
+    except OSError:  # it ended meanwhile
+        return ''
+
+
+@pytest.fixture(scope='module')
+def before():
+    """The machine without a cluster."""
+    assay('cluster', 'down')
+    return traces()
+
+
+@pytest.fixture
+def nothing_left(before):
+    """Whatever the test does, `down` leaves nothing of it."""
+    yield
+    ended = assay('cluster', 'down')
+    assert ended.returncode == 0, ended.stderr
+    assert traces() == before
+
+
+@pytest.fixture
+def up(nothing_left):
+    """A cluster of four nodes."""
+    ended = assay('cluster', 'up')
+    assert ended.returncode == 0, ended.stderr
+
+
+def on(node, *command):
+    ended = assay('cluster', 'exec', node, *command)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def status():
+    """The lines of `status`, without the heading: words by node."""
+    ended = assay('cluster', 'status')
+    assert ended.returncode == 0, ended.stderr
+    return {line.split()[0]: line for line in ended.stdout.splitlines()[1:]}
+
+
+# Up and down -----------------------------------------------------------------------------------
+
+
+def test_nodes_are_hosts(up):
+    assert sorted(on('head', 'srun', '-N', '4', 'hostname').split()) == ['n1', 'n2', 'n3', 'n4']
+    hosts = on('head', 'srun', '-N', '2', 'sh', '-c', 'ls /sys/class/net; ls /tmp /dev/shm')
+    assert sorted(hosts.split()) == sorted(['/dev/shm:', '/tmp:', 'eth0', 'lo'] * 2)
+    assert on('n2', 'pwd').strip() == os.getcwd()
+
+
+def test_no_way_out(up):
+    routes = on('n1', 'ip', 'route')
+    assert re.fullmatch(r'198\.18\.0\.0/24 dev eth0 .*\n', routes)
+
+
+def test_status(up):
+    lines = status()
+    assert list(lines) == ['n1', 'n2', 'n3', 'n4']
+    assert re.fullmatch(r'n3 +198\.18\.0\.13 +\d+ +idle +-', lines['n3'].strip())
+
+
+def test_a_second_one_is_refused(up):
+    ended = assay('cluster', 'up')
+    assert ended.returncode == 1
+    assert ended.stderr == ('assay: a virtual cluster is up. Take it down: ./assay cluster down\n')
+    assert set(status()) == {'n1', 'n2', 'n3', 'n4'}
+
+
+@pytest.mark.parametrize('seconds', [0.05, 0.4, 0.7, 1.0])
+def test_up_that_was_killed(nothing_left, seconds):
+    process = subprocess.Popen(
+        [paths.ROOT / 'assay', 'cluster', 'up'], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+
+
+def test_up_after_one_that_was_killed(nothing_left):
+    test_up_that_was_killed(None, 0.7)
+    ended = assay('cluster', 'up')
+    if ended.returncode:
+        assert ended.stderr == (
+            'assay: a virtual cluster is up. Take it down: ./assay cluster down\n'
+        )
+        assert assay('cluster', 'down').returncode == 0
+        ended = assay('cluster', 'up')
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['up', '--nodes', '0'], '--nodes 0: there can be 1 to 200 nodes'),
+        (['up', '--cpus', '1000'], '--cpus 1000: a node can have 1 to [0-9]+ CPUs here'),
+        (['status'], 'no virtual cluster is up. Start one: ./assay cluster up'),
+        (['exec', 'n1', 'true'], 'no virtual cluster is up. Start one: ./assay cluster up'),
+        (['heal'], 'no virtual cluster is up. Start one: ./assay cluster up'),
+    ],
+)
+def test_wrong_use_without_a_cluster(nothing_left, arguments, words):
+    ended = assay('cluster', *arguments)
+    assert ended.returncode == 1
+    assert re.fullmatch(f'assay: {words}\n', ended.stderr)
+
+
+# Faults ----------------------------------------------------------------------------------------
+
+PING_PONG = """\
+import socket, sys, time
+role, peer = sys.argv[1:]
+if role == 'server':
+    with socket.create_server(('', 7007)) as server:
+        connection = server.accept()[0]
+        while data := connection.recv(1 << 20):
+            connection.sendall(data)
+else:
+    for _ in range(100):
+        try:
+            connection = socket.create_connection((peer, 7007), timeout=20)
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    times = []
+    for _ in range(30):
+        began = time.perf_counter()
+        connection.sendall(b'x')
+        connection.recv(1)
+        times.append(time.perf_counter() - began)
+    print(sorted(times)[len(times) // 2] * 1e6)
+"""
+
+
+def round_trip():
+    """Median us of a byte from n1 to n2 and back over TCP."""
+    python = [str(paths.VENV_BIN / 'python'), '-c', PING_PONG]
+    server = subprocess.Popen(
+        [paths.ROOT / 'assay', 'cluster', 'exec', 'n2', *python, 'server', '']
+    )
+    try:
+        return float(on('n1', *python, 'client', 'n2'))
+    finally:
+        server.wait(30)
+
+
+def inject(*fault):
+    ended = assay('cluster', 'fault', *fault)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.fixture
+def healed(up):
+    """Heals after the test, and shows that nothing is broken any more."""
+    yield
+    ended = assay('cluster', 'heal')
+    assert ended.returncode == 0, ended.stderr
+    assert all(re.search(r' idle +-', line) for line in status().values())
+
+
+def test_delay(healed):
+    inject('delay', 'n2', '5000')
+    assert 'delay 5000 us' in status()['n2']
+    assert 10_000 < round_trip() < 14_000
+    assert assay('cluster', 'heal', 'n2').returncode == 0
+    assert round_trip() < 5000
+
+
+def test_jitter(healed):
+    inject('delay', 'n2', '1000', '--jitter', '8000')
+    assert 'delay 1000 us + 0 to 8000 us' in status()['n2']
+    assert 4000 < round_trip() < 18_000
+
+
+def test_faults_of_a_node_add_up(healed):
+    inject('delay', 'n2', '1000')
+    inject('loss', 'n2', '1')
+    inject('rate', 'n2', '100')
+    inject('cpu', 'n2', '50')
+    assert 'delay 1000 us, loss 1%, rate 100 Mbit/s, cpu 50%' in status()['n2']
+
+
+def test_link(healed):
+    inject('link', 'n3', 'down')
+    assert 'link down' in status()['n3']
+    inject('link', 'n3', 'up')
+    assert 'link down' not in status()['n3']
+
+
+def test_crash_and_boot(healed):
+    inject('crash', 'n4')
+    assert 'crashed' in status()['n4']
+    ended = assay('cluster', 'exec', 'n4', 'true')
+    assert ended.returncode == 1
+    assert ended.stderr == 'assay: node n4 is down. Start it: ./assay cluster heal n4\n'
+    inject('boot', 'n4')
+    assert on('n4', 'hostname') == 'n4\n'
+
+
+@pytest.mark.parametrize(
+    ('fault', 'words'),
+    [
+        (['delay', 'n2'], 'delay : a number from 0 to 1e+09 is wanted'),
+        (['delay', 'n2', 'long'], 'delay long: a number from 0 to 1e+09 is wanted'),
+        (['loss', 'n2', '101'], 'loss 101: a number from 0 to 100 is wanted'),
+        (['cpu', 'n2', '0'], 'cpu 0: a number from 1 to 100 is wanted'),
+        (['link', 'n2', 'loose'], 'link loose: down or up'),
+        (['crash', 'n2', '1'], 'crash takes no value'),
+        (['crash', 'head'], 'the head is not a node that jobs run on: break another'),
+        (['delay', 'n9', '1'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
+        (
+            ['fire', 'n2'],
+            "unknown fault 'fire'. Faults: delay, loss, rate, cpu, link, crash, boot.",
+        ),
+    ],
+)
+def test_wrong_faults(up, fault, words):
+    ended = assay('cluster', 'fault', *fault)
+    assert (ended.returncode, ended.stderr) == (1, f'assay: {words}\n')
