@@ -62,6 +62,12 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
     sourcesdir = str(paths.ROOT / 'sources')
     target = 'benchmarks'
 
+    @run_after('setup')
+    def build_in_turn_with_jobs(self):
+        # ReFrame counts local builds apart: one would disturb the jobs on the same machine.
+        if self.current_partition.scheduler.is_local:
+            self.build_locally = False
+
     @run_before('compile')
     def configure_out_of_source(self):
         self.build_system.build_opts = [self.target]

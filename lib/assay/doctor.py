@@ -8,6 +8,7 @@ import shutil
 import sys
 
 from assay import AssayError, fabrics, mpi, paths, settings
+from assay.vcluster import cluster
 
 SCHEDULERS = {'slurm': 'sbatch', 'pbs': 'qsub', 'flux': 'flux', 'lsf': 'bsub'}
 
@@ -123,6 +124,10 @@ def _scheduler(found: _Findings) -> None:
             found.good(f'{name}: {path}')
     if not any(present.values()):
         found.note('no scheduler: jobs run on this machine (system generic)')
+    if lacking := cluster.missing():
+        found.note(f'no virtual cluster: {"; ".join(lacking)}')
+    else:
+        found.good('virtual cluster: `assay cluster up`')
 
 
 def _spack(found: _Findings) -> None:
