@@ -15,10 +15,12 @@ from checks import check_on
 from reframe.core.exceptions import PerformanceError, SanityError
 
 from assay import paths
+from assay.check import BuildSources
 from assay.lint import check_classes
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 SYSTEM = Path(__file__).parent / 'system.py'
+EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FILES = {
     'PointToPoint': 'mpi/pt2pt',
     'Ring': 'mpi/ring',
@@ -241,3 +243,19 @@ def test_imb_that_ran_one_rank(job):
             Path('IntelMpiBenchmarks/mpich-shm'),
             rewrite('rfm_job.out', lambda text: text.split('#----')[0] + lone),
         )
+
+
+@pytest.mark.parametrize(
+    ('configuration', 'system', 'is_beside_jobs'),
+    [
+        (SYSTEM, 'golden', False),
+        (paths.SYSTEMS / 'example-slurm.py', 'example-slurm:compute', True),
+    ],
+)
+def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
+    """ReFrame starts them beside jobs only where those are on other machines."""
+    of_a_check = (configuration, system, tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    with check_on(*of_a_check) as (_, partition, environ):
+        build = BuildSources()
+        build.setup(partition, environ)
+    assert build.build_locally == is_beside_jobs
