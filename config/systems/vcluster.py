@@ -10,11 +10,20 @@ from assay.mpi import find_mpis
 from assay.scales import SCALES
 from assay.vcluster.cluster import size
 
-mpis = find_mpis()
 nodes, cpus = size()
 
 # How srun and the MPI find each other.
 PMI = {'openmpi': 'pmix', 'mpich': 'pmi2'}
+
+# The same on every machine. Debian 12's MPICH 4.0.2 hangs in MPI_Finalize in one job of ten here.
+mpis = [mpi for mpi in find_mpis() if mpi.source == 'wheel' and mpi.family in PMI]
+
+# Nothing goes on within a node of one CPU.
+fabrics = [
+    name
+    for name, fabric in load_catalogue().fabrics.items()
+    if fabric.device is None and (fabric.reach == 'network' or cpus > 1)
+]
 
 interface = [
     ['OMPI_MCA_btl_tcp_if_include', 'eth0'],
@@ -30,11 +39,9 @@ def partition(launcher):
         'descr': f'nodes of {cpus} CPU(s), programs started by {launcher}',
         'scheduler': 'slurm',
         'launcher': launcher,
-        'environs': [mpi.name for mpi in mpis if mpi.family in PMI] or ['builtin'],
-        'features': [
-            *(f'scale_{name}' for name, count in SCALES.items() if count <= nodes),
-            *(name for name, fabric in load_catalogue().fabrics.items() if fabric.device is None),
-        ],
+        'environs': [mpi.name for mpi in mpis] or ['builtin'],
+        'features': [f'scale_{name}' for name, count in SCALES.items() if count <= nodes] + fabrics,
+        'extras': {'memory_gib': 2},  # each: they share the machine's
         'processor': {
             'num_cpus': cpus,
             'num_cpus_per_core': 1,
@@ -60,7 +67,6 @@ site_configuration = {
     'environments': [
         own | {'target_systems': [where], 'env_vars': own['env_vars'] + more}
         for mpi in mpis
-        if mpi.family in PMI
         for own in [environment(mpi)]
         for where, more in [
             ('vcluster', []),

@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 import reframe as rfm
@@ -27,6 +28,7 @@ from reframe.core.builtins import (
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
 from assay import paths
+from assay.cut_short import cut_short
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
 from assay.launch import WITNESS, Launch, LaunchError
@@ -94,9 +96,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
     """An MPI program on a fabric, in a layout, at a scale, with the witness preloaded.
 
     A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows
-    ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout on one node (two
-    for fabrics that need a device) is the ``smoke`` mode, up to two nodes is ``maintenance``,
-    everything is ``acceptance``.
+    ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout on one node, and
+    between two and four, is the ``smoke`` mode, up to two nodes is ``maintenance``, everything is
+    ``acceptance``.
     """
 
     fabric = parameter(offered(_CATALOGUE.fabrics), type=str, loggable=True)
@@ -126,18 +128,32 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         if (fabric.reach == 'node' and nodes > 1) or (fabric.device and nodes == 1):
             self.valid_systems = []
 
+    def narrow_to_first_fabric(self) -> None:
+        """Leave only the environments of which this fabric is the first.
+
+        Within a node such a check shows nothing of a fabric that the MPI benchmarks do not.
+        """
+        earlier = takewhile(lambda name: name != self.fabric, _CATALOGUE.fabrics)
+        wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
+        self.valid_prog_environs = [' '.join(wanted)]
+
     @property
-    def is_least_case(self) -> bool:
-        """Whether this is the first layout, on as few nodes as the fabric shows itself on."""
-        smallest = '2_nodes' if _CATALOGUE.fabrics[self.fabric].device else '1_node'
-        return self.scale == smallest and self.layout == type(self).layout.values[0]
+    def is_smoke_case(self) -> bool:
+        """Whether this is the first layout, on one node or, for a network, on two or four.
+
+        On a system of single nodes a network's messages stay within the node.
+        """
+        fabric = _CATALOGUE.fabrics[self.fabric]
+        has_network = fabric.reach == 'network' and offered(['2_nodes'], 'scale_')
+        scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
+        return self.scale in scales and self.layout == type(self).layout.values[0]
 
     @run_after('init')
     def select_modes(self):
         self.tags |= {'acceptance', self.scale}
         if SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
-        if self.is_least_case:
+        if self.is_smoke_case:
             self.tags |= {'smoke'}
 
     # Not before: ReFrame reads the file for each check, and most are made but not run.
@@ -267,6 +283,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def validate(self):
+        folder = Path(self.stagedir)
+        if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr):
+            raise SanityError(reason)
         try:
             self.verify()
         except LaunchError as error:

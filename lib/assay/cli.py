@@ -148,10 +148,11 @@ def prepare(system: str, extra: list[str]) -> None:
 
     :raises AssayError: if something cannot be installed, or there is no C compiler.
     """
-    here = (settings.DEFAULT_SYSTEM, cluster_command.SYSTEM)
-    if system.partition(':')[0] not in here:
+    on_this_machine = (settings.DEFAULT_SYSTEM, cluster_command.SYSTEM)
+    name = system.partition(':')[0]
+    if name not in on_this_machine:
         if extra:
-            raise AssayError(f'--with is for the systems {" and ".join(here)} only.')
+            raise AssayError(f'--with is for the systems {" and ".join(on_this_machine)} only.')
         return
     from concurrent.futures import ThreadPoolExecutor
 
@@ -169,6 +170,8 @@ def prepare(system: str, extra: list[str]) -> None:
     found = mpi.find_mpis()
     wheels = {one.name for one in found if one.source == 'wheel'}
     brought = {one.family for one in found if one.source != 'wheel'}
+    if name == cluster_command.SYSTEM:
+        brought = set()  # it has the wheels only
     wanted = sorted(wheels | {*extra} | ({*mpi.NEEDED} - brought))
     if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
         say(f'first use, installing {", ".join(missing)} ...')

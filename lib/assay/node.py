@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after
 
 from assay.benchmark import MpiBenchmark
+from assay.check import offered
+from assay.fabrics import load_catalogue
 from assay.figure import Figure
+
+WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if one.reach == 'node']
 
 
 class NodeBenchmark(MpiBenchmark):
@@ -14,9 +18,13 @@ class NodeBenchmark(MpiBenchmark):
     One rank is enough. The report tells what disturbed the node while it was measured.
     """
 
-    fabric = parameter(['shm'], type=str, loggable=True)
+    fabric = parameter(offered(WITHIN_A_NODE), type=str, loggable=True)
     witness_sections = 'placement,fabric'
     least_ranks = 1
+
+    @run_after('init')
+    def run_once(self):
+        self.narrow_to_first_fabric()
 
     def disturbance_figures(self) -> dict[str, Figure]:
         """The share of the CPU time that other processes, hypervisor and quotas left."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay import AssayError
+from assay.cut_short import cut_short
 from assay.disturbance import disturbed
 
 Case = dict[str, Any]
@@ -226,6 +227,10 @@ def _reason(case: Case) -> str:
             key.rpartition(':')[2]: value[0] for key, value in (case['perfvalues'] or {}).items()
         }
         return '; '.join([*map(_missed, missed), *filter(None, [disturbed(shares)])])
+    # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
+    if 'job timed out' in (case['fail_reason'] or ''):
+        folder = Path(case['stagedir'])
+        return cut_short('TIMEOUT', folder, folder / case['job_stderr'])
     # ReFrame starts each reason with the kind of its exception.
     reason = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):

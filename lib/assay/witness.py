@@ -232,6 +232,16 @@ class Ended(_Record):
     mpi_time: float
     calls: dict[str, Call]
 
+    @property
+    def words(self) -> str:
+        """How the rank ended, and what it was inside since when."""
+        where = 'outside MPI'
+        if self.inside:
+            where = f'inside {self.inside}'
+            if self.since is not None:
+                where += f' since {self.since:.1f} s, for {self.wall - self.since:.1f} s'
+        return f'rank {self.rank} ended by {self.reason} after {self.wall:.1f} s, {where}'
+
 
 class Report(_Record):
     """What the witness wrote. ``ended`` is what ranks appended to ``<report>.ranks``."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assay.profile import Split
-    from assay.witness import Ended, Process, Report
+    from assay.witness import Process, Report
 
 # Rows of a table before the rest is only counted, and columns of a window that shows all of it.
 MOST_ROWS, WIDE = 16, 100
@@ -161,21 +161,11 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
     """That the report is incomplete, and where each rank was."""
     say(out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.')
     for one in report.ended[:MOST_ROWS]:
-        say(out, f'  {ending(one)}')
+        say(out, f'  {one.words}')
     if len(report.ended) > MOST_ROWS:
         say(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
     if not report.ended:
         say(out, '  No rank left word of its end.')
-
-
-def ending(one: Ended) -> str:
-    """How a rank ended, and what it was inside since when."""
-    where = 'outside MPI'
-    if one.inside:
-        where = f'inside {one.inside}'
-        if one.since is not None:
-            where += f' since {one.since:.1f} s, for {one.wall - one.since:.1f} s'
-    return f'rank {one.rank} ended by {one.reason} after {one.wall:.1f} s, {where}'
 
 
 def show_placement(report: Report, out: Console) -> None:

@@ -109,6 +109,16 @@ def test_a_rank_killed_half_way(fault, mpi):
     assert re.search('[Kk]illed|signal 9|KILLED', said)
 
 
+@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
+def test_a_job_that_hangs(fault, mpi):
+    library = fault('kill_rank', mpi)
+    variables = f'LD_PRELOAD:{library},KILL_SEND:20000,KILL_SIGNAL:19'
+    limit = ('-S', 'Ring.time_limit=10s')
+    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
+    assert said.startswith('it hung: its job was killed at the time limit; ')
+    assert re.search(r'rank 0 ended by .* inside MPI_\w+ since [\d.]+ s', said)
+
+
 @pytest.mark.parametrize(('mpi', 'variable'), [('openmpi', 'OMPI_CC'), ('mpich', 'MPICH_CC')])
 def test_no_compiler(mpi, variable):
     ended = run_one(mpi, 'Ring', **{variable: 'no-such-compiler'})

@@ -1,10 +1,10 @@
-/* A fault: one rank is killed in the middle of a run, as by the out-of-memory killer.
+/* A fault: one rank is killed in the middle of a run, as by the out-of-memory killer, or stopped.
  *
  * Preload it into any MPI program:
  *     mpicc -shared -fPIC kill_rank.c -o kill_rank.so
  *     KILL_RANK=1 KILL_SEND=1000 LD_PRELOAD=$PWD/kill_rank.so pt2pt
  * KILL_RANK (1): the rank of MPI_COMM_WORLD. KILL_SEND (0): at which of its calls of MPI_Send,
- * MPI_Isend and MPI_Sendrecv, counted from 0. */
+ * MPI_Isend and MPI_Sendrecv, counted from 0. KILL_SIGNAL (9): by which signal; 19 stops it. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void count(void)
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == setting("KILL_RANK", 1) && sent++ == setting("KILL_SEND", 0))
-        raise(SIGKILL);
+        raise((int)setting("KILL_SIGNAL", SIGKILL));
 }
 
 int MPI_Send(const void *buffer, int elements, MPI_Datatype type, int to, int tag, MPI_Comm comm)

