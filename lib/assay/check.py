@@ -197,7 +197,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         self.placement = self.place(per_node, self.cores_per_rank)
         self.num_tasks = self.placement.ranks * nodes
         self.num_tasks_per_node = self.placement.ranks
-        self.num_cpus_per_task = self.placement.threads
+        self.num_cpus_per_task = self.placement.cpus
         self.skip_if(
             self.num_tasks < self.least_ranks,
             f'layout {self.layout} puts 1 rank on {nodes} node(s): no message can be sent',

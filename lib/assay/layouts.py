@@ -47,6 +47,8 @@ class Placement:
     :param env: environment variables for the job.
     :param widths: threads (and cores) of each rank of a node in turn, where they differ;
         ``threads`` is the least of them.
+    :param cpus: CPUs that the scheduler must give each rank, which may use more than it has threads
+        for; None where they differ.
     """
 
     ranks: int
@@ -54,6 +56,7 @@ class Placement:
     options: list[str]
     env: dict[str, str] = field(default_factory=dict)
     widths: tuple[int, ...] = ()
+    cpus: int | None = None
 
 
 def place(
@@ -74,9 +77,9 @@ def place(
         raise ValueError(f'unknown layout {layout!r}: choose from {", ".join(LAYOUTS)}')
     if launcher not in _LAUNCHERS:
         raise ValueError(f'no layouts for launcher {launcher!r}: only {", ".join(_LAUNCHERS)}')
-    threads, widths = 1, ()
+    threads, cpus, widths = 1, None, ()
     if layout in ('packed', 'spread'):
-        threads = cores_per_rank
+        threads = cpus = cores_per_rank
         ranks = node.cores // threads if ranks is None else ranks
         if ranks * threads > node.cores:
             raise DoesNotFitError(
@@ -84,7 +87,7 @@ def place(
                 f'node'
             )
     elif layout == 'one-per-node':
-        ranks = 1
+        ranks, cpus = 1, node.cores
     elif layout == 'mixed':
         if node.cores < 2:
             raise DoesNotFitError('ranks that differ do not fit on the 1 core of a node')
@@ -92,14 +95,14 @@ def place(
         widths = (wide, *[1] * (node.cores - wide))
         ranks = len(widths)
     else:
-        ranks = node.numa_domains
+        ranks, cpus = node.numa_domains, node.cores // node.numa_domains
         if layout == 'hybrid':
-            threads = node.cores // node.numa_domains
+            threads = cpus
     env = {'OMP_NUM_THREADS': str(threads)}
     if threads > 1:
         env |= {'OMP_PLACES': 'cores', 'OMP_PROC_BIND': 'close'}
     options, launcher_env = _LAUNCHERS[launcher](layout, ranks, threads)
-    return Placement(ranks, threads, options, env | launcher_env, widths)
+    return Placement(ranks, threads, options, env | launcher_env, widths, cpus)
 
 
 Translation = tuple[list[str], dict[str, str]]
@@ -138,7 +141,8 @@ def _intelmpi(layout: str, ranks: int, threads: int) -> Translation:
         'mixed': {'I_MPI_PIN': '0'},
         'hybrid': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
     }[layout]
-    return [f'-ppn {ranks}'], env
+    # Without it a scheduler's tasks of a node count, and not -ppn.
+    return [f'-ppn {ranks}'], env | {'I_MPI_JOB_RESPECT_PROCESS_PLACEMENT': '0'}
 
 
 def _srun(layout: str, ranks: int, threads: int) -> Translation:
@@ -150,7 +154,8 @@ def _srun(layout: str, ranks: int, threads: int) -> Translation:
         'mixed': ['--distribution=block:block', '--cpu-bind=none'],
         'hybrid': ['--distribution=block:block', '--cpu-bind=cores'],
     }[layout]
-    # ReFrame itself gives srun the number of CPUs per task.
+    # ReFrame itself gives srun the number of CPUs per task, and then a rank is kept to so many:
+    # Placement.cpus must be all those that the layout leaves it.
     return [f'--ntasks-per-node={ranks}', *options], {}
 
 

@@ -1,6 +1,8 @@
 """A check on a partition and an environment of a configuration, without ReFrame's command."""
 
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 
 import reframe.core.runtime as rt
 from reframe.utility import import_module_from_file
@@ -30,3 +32,20 @@ def check_on(configuration, system, prefix, file, name, environment, **parameter
         (partition,) = rt.runtime().system.partitions
         environ = next(e for e in partition.environs if e.name == environment)
         yield check, partition, environ
+
+
+def job_script(configuration, system, prefix, file, name, environment, **parameters):
+    """The script of the job in which a check would run; nothing is built or submitted.
+
+    What the build would leave is in /built; the arguments are those of :func:`check_on`.
+    """
+    where = (configuration, system, prefix, file, name, environment)
+    with check_on(*where, **parameters) as (check, partition, environ):
+        check._rfm_dry_run = True
+        check.build = SimpleNamespace(product='/built/build/{}'.format)
+        check.setup(partition, environ)
+        # ReFrame looks which srun this machine has, if any.
+        check.job.launcher.use_cpus_per_task = True
+        check.run()
+        script = (Path(check.stagedir) / check.job.script_filename).read_text()
+        return script.replace(check.stagedir, '/stage')

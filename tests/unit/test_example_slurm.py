@@ -2,11 +2,9 @@
 
 import re
 import runpy
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from checks import check_on
+from checks import job_script
 
 from assay import paths, settings
 from assay.fabrics import load_catalogue
@@ -20,13 +18,7 @@ def script(tmp_path):
 
     def write(partition, environment, file='mpi/pt2pt', name='PointToPoint', **parameters):
         system = f'example-slurm:{partition}'
-        check_of = (EXAMPLE, system, tmp_path, file, name, environment)
-        with check_on(*check_of, **parameters) as (check, where, environ):
-            check._rfm_dry_run = True
-            check.build = SimpleNamespace(product='/built/build/{}'.format)
-            check.setup(where, environ)
-            check.run()
-            return (Path(check.stagedir) / check.job.script_filename).read_text()
+        return job_script(EXAMPLE, system, tmp_path, file, name, environment, **parameters)
 
     return write
 

@@ -75,10 +75,11 @@ INTER_NODE = {
     ('ofi-cxi', 'mpich'): 'libfabric provider: cxi - cxi0\n',
     ('ofi-cxi', 'intelmpi'): '[0] MPI startup(): libfabric provider: cxi\n',
     ('ofi-psm', 'openmpi'): (
-        '  off-host: all connections are ofi\nlibfabric:9:1::psm3:ep_ctrl:psmx3_ep_open():1<info>\n'
+        '  off-host: all connections are ofi\n'
+        'libfabric:9:1::psm2:ep_ctrl:psmx2_ep_open_internal():1<info>\n'
     ),
-    ('ofi-psm', 'mpich'): 'libfabric provider: psm3 - irdma0\n',
-    ('ofi-psm', 'intelmpi'): '[0] MPI startup(): libfabric provider: psm3\n',
+    ('ofi-psm', 'mpich'): 'libfabric provider: psm2 - hfi1_0\n',
+    ('ofi-psm', 'intelmpi'): '[0] MPI startup(): libfabric provider: psm2\n',
 }
 
 
@@ -97,6 +98,11 @@ def test_cluster_fabric_that_fell_back_to_tcp():
     )
     verdict = catalogue.verify('ucx-ib', 'openmpi', text)
     assert 'ucx-tcp was used instead' in verdict and 'tcp/eth0' in verdict
+
+
+def test_psm3_is_not_omni_path():
+    verdict = catalogue.verify('ofi-psm', 'intelmpi', '[0] MPI startup(): libfabric provider: psm3')
+    assert 'fabric ofi-psm was asked for' in verdict and 'psm3' in verdict
 
 
 def test_an_empty_output_proves_nothing():

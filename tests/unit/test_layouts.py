@@ -10,20 +10,20 @@ LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
 
 @pytest.mark.parametrize('launcher', LAUNCHERS)
 @pytest.mark.parametrize(
-    ('layout', 'asked', 'ranks', 'threads'),
+    ('layout', 'asked', 'ranks', 'threads', 'cpus'),
     [
-        ('packed', None, 64, 1),
-        ('packed', 2, 2, 1),
-        ('spread', 2, 2, 1),
-        ('one-per-numa', None, 4, 1),
-        ('one-per-node', None, 1, 1),
-        ('hybrid', None, 4, 16),
-        ('mixed', None, 33, 1),
+        ('packed', None, 64, 1, 1),
+        ('packed', 2, 2, 1, 1),
+        ('spread', 2, 2, 1, 1),
+        ('one-per-numa', None, 4, 1, 16),
+        ('one-per-node', None, 1, 1, 64),
+        ('hybrid', None, 4, 16, 16),
+        ('mixed', None, 33, 1, None),
     ],
 )
-def test_ranks_and_threads(launcher, layout, asked, ranks, threads):
+def test_ranks_threads_and_cpus(launcher, layout, asked, ranks, threads, cpus):
     placement = place(layout, launcher, NODE, asked)
-    assert (placement.ranks, placement.threads) == (ranks, threads)
+    assert (placement.ranks, placement.threads, placement.cpus) == (ranks, threads, cpus)
     assert placement.env['OMP_NUM_THREADS'] == str(threads)
 
 

@@ -1,0 +1,29 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_MiniMDMixed_738ce914"
+#SBATCH --ntasks=66
+#SBATCH --ntasks-per-node=33
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:5:0
+#SBATCH --nodes=2
+#SBATCH --partition=gpu
+#SBATCH --account=staff
+#SBATCH --reservation=maintenance
+#SBATCH --constraint=hdr&a100
+#SBATCH --gres=gpu:4
+#SBATCH --exclusive
+#SBATCH --mem=0
+export UCX_NET_DEVICES=mlx5_0:1
+export SLURM_MPI_TYPE=pmi2
+export OMP_NUM_THREADS=1
+export MPIR_CVAR_DEBUG_SUMMARY=1
+export MPIR_CVAR_DEBUG_CVARS=1
+export UCX_LOG_LEVEL=info
+export FI_LOG_LEVEL=info
+export FI_LOG_SUBSYS=ep_ctrl
+export MPIR_CVAR_CH4_NETMOD=ucx
+export UCX_TLS=self,sm,ib
+export LD_PRELOAD=/built/build/libassay_witness.so
+export ASSAY_WITNESS=placement,fabric,profile,matrix
+export ASSAY_WITNESS_REPORT=witness.json
+srun --ntasks-per-node=33 --distribution=block:block --cpu-bind=none bash part 32,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 /built/build/minimd /built/build/minimd -i in.lj.miniMD -n 300 -nx 32 -ny 32 -nz 32

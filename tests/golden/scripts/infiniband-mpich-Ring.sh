@@ -1,0 +1,30 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_Ring_e70d215b"
+#SBATCH --ntasks=256
+#SBATCH --ntasks-per-node=64
+#SBATCH --cpus-per-task=1
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:5:0
+#SBATCH --nodes=4
+#SBATCH --partition=gpu
+#SBATCH --account=staff
+#SBATCH --reservation=maintenance
+#SBATCH --constraint=hdr&a100
+#SBATCH --gres=gpu:4
+#SBATCH --exclusive
+#SBATCH --mem=0
+export UCX_NET_DEVICES=mlx5_0:1
+export SLURM_MPI_TYPE=pmi2
+export OMP_NUM_THREADS=1
+export MPIR_CVAR_DEBUG_SUMMARY=1
+export MPIR_CVAR_DEBUG_CVARS=1
+export UCX_LOG_LEVEL=info
+export FI_LOG_LEVEL=info
+export FI_LOG_SUBSYS=ep_ctrl
+export MPIR_CVAR_CH4_NETMOD=ucx
+export UCX_TLS=self,sm,ib
+export LD_PRELOAD=/built/build/libassay_witness.so
+export ASSAY_WITNESS=placement,fabric
+export ASSAY_WITNESS_REPORT=witness.json
+srun --cpus-per-task=1 --ntasks-per-node=64 --distribution=block:cyclic --cpu-bind=cores /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.05 --json result.json

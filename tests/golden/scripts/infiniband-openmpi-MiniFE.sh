@@ -1,0 +1,35 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_MiniFE_720432f0"
+#SBATCH --ntasks=4
+#SBATCH --ntasks-per-node=2
+#SBATCH --cpus-per-task=32
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:5:0
+#SBATCH --nodes=2
+#SBATCH --partition=gpu
+#SBATCH --account=staff
+#SBATCH --reservation=maintenance
+#SBATCH --constraint=hdr&a100
+#SBATCH --gres=gpu:4
+#SBATCH --exclusive
+#SBATCH --mem=0
+export UCX_NET_DEVICES=mlx5_0:1
+export SLURM_MPI_TYPE=pmix
+export OMP_NUM_THREADS=32
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+export OMPI_MCA_ompi_display_comm=mpi_finalize
+export OMPI_MCA_btl_base_verbose=20
+export OMPI_MCA_pml_base_verbose=10
+export UCX_LOG_LEVEL=info
+export FI_LOG_LEVEL=info
+export FI_LOG_SUBSYS=ep_ctrl
+export OMPI_MCA_pml=ucx
+export OMPI_MCA_opal_common_ucx_tls=any
+export OMPI_MCA_opal_common_ucx_devices=any
+export UCX_TLS=self,sm,ib
+export LD_PRELOAD=/built/build/libassay_witness.so
+export ASSAY_WITNESS=placement,fabric,profile,matrix
+export ASSAY_WITNESS_REPORT=witness.json
+srun --cpus-per-task=32 --ntasks-per-node=2 --distribution=block:block --cpu-bind=cores /built/build/minife nx=55 ny=55 nz=55 verify_solution=1

@@ -1,0 +1,28 @@
+#!/bin/bash
+#PBS -N rfm_MiniFE_7204
+#PBS -o rfm_job.out
+#PBS -e rfm_job.err
+#PBS -l walltime=0:5:0
+#PBS -l select=2:mpiprocs=2:ncpus=64:mem=500gb
+#PBS -A staff
+#PBS -q workq
+#PBS -l place=scatter:exclhost
+cd /stage
+export UCX_NET_DEVICES=mlx5_0:1
+export OMP_NUM_THREADS=32
+export OMP_PLACES=cores
+export OMP_PROC_BIND=close
+export OMPI_MCA_ompi_display_comm=mpi_finalize
+export OMPI_MCA_btl_base_verbose=20
+export OMPI_MCA_pml_base_verbose=10
+export UCX_LOG_LEVEL=info
+export FI_LOG_LEVEL=info
+export FI_LOG_SUBSYS=ep_ctrl
+export OMPI_MCA_pml=ucx
+export OMPI_MCA_opal_common_ucx_tls=any
+export OMPI_MCA_opal_common_ucx_devices=any
+export UCX_TLS=self,sm,ib
+export LD_PRELOAD=/built/build/libassay_witness.so
+export ASSAY_WITNESS=placement,fabric,profile,matrix
+export ASSAY_WITNESS_REPORT=witness.json
+mpirun -np 4 --map-by ppr:2:node:PE=32 --bind-to core /built/build/minife nx=55 ny=55 nz=55 verify_solution=1

@@ -1,0 +1,30 @@
+#!/bin/bash
+#SBATCH --job-name="rfm_PointToPoint_41c2d216"
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=1
+#SBATCH --output=rfm_job.out
+#SBATCH --error=rfm_job.err
+#SBATCH --time=0:5:0
+#SBATCH --partition=standard
+#SBATCH --account=staff
+#SBATCH --exclusive
+#SBATCH --mem=0
+#SBATCH --threads-per-core=1
+#SBATCH --network=single_node_vni
+export SLURM_MPI_TYPE=pmix
+export OMP_NUM_THREADS=1
+export OMPI_MCA_ompi_display_comm=mpi_finalize
+export OMPI_MCA_btl_base_verbose=20
+export OMPI_MCA_pml_base_verbose=10
+export UCX_LOG_LEVEL=info
+export FI_LOG_LEVEL=info
+export FI_LOG_SUBSYS=ep_ctrl
+export OMPI_MCA_pml=cm
+export OMPI_MCA_mtl=ofi
+export OMPI_MCA_opal_common_ofi_provider_include=cxi
+export FI_PROVIDER=cxi
+export LD_PRELOAD=/built/build/libassay_witness.so
+export ASSAY_WITNESS=placement,fabric
+export ASSAY_WITNESS_REPORT=witness.json
+srun --cpus-per-task=1 --ntasks-per-node=1 --distribution=block:cyclic --cpu-bind=cores /built/build/pt2pt --limits --max 4194304 --budget 0.02 --json result.json
