@@ -10,6 +10,12 @@ namespace {
 
 constexpr int TAG = 1;
 
+// Seconds of a poll while something is on its way. Some MPIs (MPICH over shared memory) move a long
+// message only while both sides are inside MPI, piece by piece: single looks between two products
+// never meet the other side's, and the panel arrives when all is computed. Between two polls there is
+// some MB to move, however large the matrix is: a panel is as long as a tile is.
+constexpr double POLL = 200e-6;
+
 } // namespace
 
 Broadcast::Broadcast(MPI_Comm row, Topology chosen) : comm(row), topology(chosen)
@@ -74,33 +80,40 @@ void Broadcast::pass_on()
 
 void Broadcast::poll()
 {
-    int done = 0;
+    double until = MPI_Wtime() + POLL;
+    while (advance() && MPI_Wtime() < until)
+        continue;
+}
+
+bool Broadcast::advance()
+{
     if (state == IDLE)
-        return;
+        return false;
+    int done = 0;
     if (state == HERE) {
-        // MPI may need the call to move a long message on.
-        if (!outgoing.empty())
-            MPI_Testall(static_cast<int>(outgoing.size()), outgoing.data(), &done,
-                        MPI_STATUSES_IGNORE);
-        return;
+        if (outgoing.empty())
+            return false;
+        MPI_Testall(static_cast<int>(outgoing.size()), outgoing.data(), &done, MPI_STATUSES_IGNORE);
+        return !done;
     }
     MPI_Testall(1, &incoming, &done, MPI_STATUSES_IGNORE);
     if (!done)
-        return;
+        return true;
     if (state == SCATTERING) {
         MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, piece, MPI_DOUBLE, comm, &incoming);
         state = COLLECTING;
-        return;
+        return true;
     }
     if (state == RECEIVING)
         pass_on();
     state = HERE;
+    return true;
 }
 
 void Broadcast::receive()
 {
     while (state != HERE && state != IDLE)
-        poll();
+        advance();
 }
 
 void Broadcast::release()

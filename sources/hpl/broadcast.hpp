@@ -30,13 +30,14 @@ public:
     // many more as there are ranks in the row. It is in use until release().
     void start(double *data, std::size_t count, int root);
 
-    void poll();    // passes on what has come; call it now and then
+    void poll();    // moves messages on for a moment; call it now and then
     void receive(); // until the data are here
     void release(); // until nobody waits for what this rank passes on
 
 private:
     int parent_of(int distance) const;
     void pass_on();
+    bool advance(); // whether something is still on its way
 
     MPI_Comm comm;
     Topology topology;

@@ -16,7 +16,7 @@ namespace {
 
 // Columns that a thread updates at a time: enough for DGEMM to run at its full rate, and few, so
 // that threads that are disturbed take less of them, and broadcasts are polled often enough.
-constexpr int LEAST_TILE = 32, WIDEST_TILE = 512, TILES_PER_THREAD = 4;
+constexpr int LEAST_TILE = 32, WIDEST_TILE = 384, TILES_PER_THREAD = 4;
 
 int tile_for(int columns)
 {
