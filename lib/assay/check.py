@@ -45,14 +45,15 @@ def offered(names: Iterable[str], prefix: str = '') -> list[str]:
     """Those of the names that a partition of this system has as a feature, with that prefix.
 
     A check that no partition can run costs as much to make as one that runs. All names where
-    ReFrame has no system yet.
+    ReFrame has no system yet, and the first where the system has none: a parameter needs a value.
     """
     try:
         partitions = rt.runtime().system.partitions
     except ReframeFatalError:
         return list(names)
     features = {feature for partition in partitions for feature in partition.features}
-    return [name for name in names if f'{prefix}{name}' in features]
+    names = list(names)
+    return [name for name in names if f'{prefix}{name}' in features] or names[:1]
 
 
 class BuildSources(rfm.CompileOnlyRegressionTest):

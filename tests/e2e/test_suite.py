@@ -109,14 +109,13 @@ def test_a_rank_killed_half_way(fault, mpi):
     assert re.search('[Kk]illed|signal 9|KILLED', said)
 
 
-@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
-def test_a_job_that_hangs(fault, mpi):
-    library = fault('kill_rank', mpi)
+def test_a_job_that_hangs(fault):
+    library = fault('kill_rank', 'openmpi')
     variables = f'LD_PRELOAD:{library},KILL_SEND:20000,KILL_SIGNAL:19'
     limit = ('-S', 'Ring.time_limit=10s')
-    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
+    said = sentence(run_one('openmpi', 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
     assert said.startswith('it hung: its job was killed at the time limit; ')
-    assert re.search(r'rank 0 ended by .* inside MPI_\w+ since [\d.]+ s', said)
+    assert re.search(r'rank 0 ended by .* after [\d.]+ s, inside MPI_\w+', said)
 
 
 @pytest.mark.parametrize(('mpi', 'variable'), [('openmpi', 'OMPI_CC'), ('mpich', 'MPICH_CC')])

@@ -98,8 +98,14 @@ def status():
 
 def test_nodes_are_hosts(up):
     assert sorted(on('head', 'srun', '-N', '4', 'hostname').split()) == ['n1', 'n2', 'n3', 'n4']
-    hosts = on('head', 'srun', '-N', '2', 'sh', '-c', 'ls /sys/class/net; ls /tmp /dev/shm')
-    assert sorted(hosts.split()) == sorted(['/dev/shm:', '/tmp:', 'eth0', 'lo'] * 2)
+    assert sorted(on('head', 'srun', '-N', '2', 'ls', '/sys/class/net').split()) == [
+        *['eth0'] * 2,
+        *['lo'] * 2,
+    ]
+    for folder in ('/tmp', '/dev/shm'):
+        on('n1', 'touch', f'{folder}/of-n1')
+        assert 'of-n1' in on('n1', 'ls', folder)
+        assert 'of-n1' not in on('n2', 'ls', folder) + ' '.join(os.listdir(folder))
     assert on('n2', 'pwd').strip() == os.getcwd()
 
 
@@ -272,3 +278,32 @@ def test_crash_and_boot(healed):
 def test_wrong_faults(up, fault, words):
     ended = assay('cluster', 'fault', *fault)
     assert (ended.returncode, ended.stderr) == (1, f'assay: {words}\n')
+
+
+# Checks ----------------------------------------------------------------------------------------
+
+BETWEEN_TWO = '^PointToPoint%fabric=tcp%layout=packed%scale=2_nodes'
+
+
+def run(partition, *arguments):
+    system = f'vcluster:{partition}'
+    return assay('run', '--system', system, '-p', '^openmpi$', *arguments, seconds=120)
+
+
+def test_a_run_needs_a_cluster(nothing_left):
+    ended = run('srun', '-l')
+    assert ended.returncode == 1
+    assert ended.stderr.endswith('assay: no virtual cluster is up. Start one: ./assay cluster up\n')
+
+
+def test_checks_between_nodes(up):
+    """By srun; and by the MPI's own launcher, over a network that has become slow."""
+    ended = run('srun', '-n', BETWEEN_TWO, '--max-retries=2')
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
+    assert 'PASSED: 1 passed' in ended.stdout
+    inject('delay', 'n1', '2000')
+    inject('delay', 'n2', '2000')
+    inject('delay', 'n3', '2000')
+    ended = run('mpirun', '-n', BETWEEN_TWO)
+    slow = r'^failed: PointToPoint .*@vcluster:mpirun\+openmpi: latency is [\d.]+ us, but at most'
+    assert ended.returncode == 1 and re.search(slow, ended.stdout, re.MULTILINE), ended.stdout
