@@ -44,7 +44,7 @@ def up(
     \b
       assay cluster up
       assay cluster up --nodes 2 --cpus 2
-      assay run --system vcluster
+      assay run --system vcluster:srun -n PointToPoint
     """
     from assay.vcluster.cluster import Cluster
 
