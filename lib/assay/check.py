@@ -41,19 +41,23 @@ GENERIC = 'generic.yaml'
 _CATALOGUE = load_catalogue()
 
 
-def offered(names: Iterable[str], prefix: str = '') -> list[str]:
-    """Those of the names that a partition of this system has as a feature, with that prefix.
-
-    A check that no partition can run costs as much to make as one that runs. All names where
-    ReFrame has no system yet, and the first where the system has none: a parameter needs a value.
-    """
+def offers(feature: str) -> bool:
+    """Whether a partition of this system has the feature. Yes where ReFrame has no system yet."""
     try:
         partitions = rt.runtime().system.partitions
     except ReframeFatalError:
-        return list(names)
-    features = {feature for partition in partitions for feature in partition.features}
+        return True
+    return any(feature in partition.features for partition in partitions)
+
+
+def offered(names: Iterable[str], prefix: str = '') -> list[str]:
+    """Those of the names that a partition of this system has as a feature, with that prefix.
+
+    A check that no partition can run costs as much to make as one that runs. The first name where
+    the system has none: a parameter needs a value.
+    """
     names = list(names)
-    return [name for name in names if f'{prefix}{name}' in features] or names[:1]
+    return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
 
 
 class BuildSources(rfm.CompileOnlyRegressionTest):
@@ -145,7 +149,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         On a system of single nodes a network's messages stay within the node.
         """
         fabric = _CATALOGUE.fabrics[self.fabric]
-        has_network = fabric.reach == 'network' and offered(['2_nodes'], 'scale_')
+        has_network = fabric.reach == 'network' and offers('scale_2_nodes')
         scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
         return self.scale in scales and self.layout == type(self).layout.values[0]
 

@@ -289,3 +289,24 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
         build = BuildSources()
         build.setup(partition, environ)
     assert build.build_locally == is_beside_jobs
+
+
+@pytest.mark.parametrize(
+    ('configuration', 'system', 'fabric', 'scale', 'is_smoke'),
+    [
+        # A single machine, where a network's messages stay within the node.
+        (SYSTEM, 'golden', 'shm', '1_node', True),
+        (SYSTEM, 'golden', 'tcp', '1_node', True),
+        (EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
+        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '1_node', False),
+        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '2_nodes', True),
+        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
+        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+    ],
+)
+def test_smoke_is_where_a_fabric_shows_itself(
+    tmp_path, configuration, system, fabric, scale, is_smoke
+):
+    of_a_check = (configuration, system, tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    with check_on(*of_a_check, fabric=fabric, scale=scale, layout='packed') as (check, _, _):
+        assert ('smoke' in check.tags) == is_smoke
