@@ -8,18 +8,12 @@ import subprocess
 from pathlib import Path
 
 from assay import paths
+from assay.environments import AS_ROOT, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import Mpi
 
 # All traffic on the loopback interface; Open MPI starts as root only when it is told so.
-SURROUNDINGS = {
-    'HYDRA_IFACE': 'lo',
-    'FI_TCP_IFACE': 'lo',
-    'UCX_NET_DEVICES': 'lo',
-    'OMPI_MCA_btl_tcp_if_include': 'lo',
-    'OMPI_ALLOW_RUN_AS_ROOT': '1',
-    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
-}
+SURROUNDINGS = dict(AS_ROOT + tcp_over('lo'))
 
 
 def build(mpi: Mpi, folder: Path) -> Path:

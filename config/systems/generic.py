@@ -8,20 +8,11 @@ import os
 
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.environments import AS_ROOT, environment
+from assay.environments import AS_ROOT, environment, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import find_mpis, modules_tool
 
 mpis = find_mpis()
-
-# Also what keeps MPI working on a laptop with a VPN. Open MPI 5's launcher refuses the loopback
-# interface for itself; on one machine it makes no connection.
-loopback_only = [
-    ['OMPI_MCA_btl_tcp_if_include', 'lo'],
-    ['HYDRA_IFACE', 'lo'],
-    ['FI_TCP_IFACE', 'lo'],
-    ['UCX_NET_DEVICES', 'lo'],
-]
 
 site_configuration = {
     'systems': [
@@ -44,7 +35,9 @@ site_configuration = {
                     # Fabrics that need a device are for clusters: here nothing crosses a network.
                     'features': ['scale_1_node']
                     + [name for name, f in load_catalogue().fabrics.items() if f.device is None],
-                    'env_vars': loopback_only + (AS_ROOT if os.geteuid() == 0 else []),
+                    # Also what keeps MPI working on a laptop with a VPN. Open MPI 5's launcher
+                    # refuses this interface for itself; on one machine it makes no connection.
+                    'env_vars': tcp_over('lo') + (AS_ROOT if os.geteuid() == 0 else []),
                 }
             ],
         }

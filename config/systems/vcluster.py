@@ -4,7 +4,7 @@ Its two partitions have the same nodes and start MPI programs in two ways: Slurm
 MPI's own launcher inside the allocation.
 """
 
-from assay.environments import AS_ROOT, environment
+from assay.environments import AS_ROOT, environment, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import find_mpis
 from assay.scales import SCALES
@@ -23,13 +23,6 @@ fabrics = [
     name
     for name, fabric in load_catalogue().fabrics.items()
     if fabric.device is None and (fabric.reach == 'network' or cpus > 1)
-]
-
-interface = [
-    ['OMPI_MCA_btl_tcp_if_include', 'eth0'],
-    ['HYDRA_IFACE', 'eth0'],
-    ['FI_TCP_IFACE', 'eth0'],
-    ['UCX_NET_DEVICES', 'eth0'],
 ]
 
 
@@ -51,7 +44,7 @@ def partition(launcher):
         },
         # All nodes are the same few CPUs: two jobs at once would measure each other.
         'max_jobs': 1,
-        'env_vars': interface + AS_ROOT,
+        'env_vars': tcp_over('eth0') + AS_ROOT,
     }
 
 

@@ -8,11 +8,17 @@ from assay.fabrics import load_catalogue
 from assay.imb import find_imb
 from assay.mpi import Mpi
 
-# Open MPI refuses to start as root without these; in a container root is the usual user.
+#: Open MPI refuses to start as root without these; in a container root is the usual user.
 AS_ROOT = [
     ['OMPI_ALLOW_RUN_AS_ROOT', '1'],
     ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1'],
 ]
+
+
+def tcp_over(interface: str) -> list[list[str]]:
+    """The variables that keep every MPI's TCP, and MPICH's launcher, on a network interface."""
+    names = ('OMPI_MCA_btl_tcp_if_include', 'HYDRA_IFACE', 'FI_TCP_IFACE', 'UCX_NET_DEVICES')
+    return [[name, interface] for name in names]
 
 
 def environment(mpi: Mpi) -> dict[str, Any]:

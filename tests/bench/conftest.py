@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from assay import paths
+from assay.environments import AS_ROOT, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import Mpi, find_mpis
 
@@ -26,14 +27,9 @@ LEAKS = Path(__file__).with_name('leaks.supp')
 
 # More ranks than cores, started by whoever runs the tests, on this machine only.
 SURROUNDINGS = {
-    'OMPI_ALLOW_RUN_AS_ROOT': '1',
-    'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1',
+    **dict(AS_ROOT + tcp_over('lo')),
     'OMPI_MCA_rmaps_base_oversubscribe': '1',  # Open MPI 4
     'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe',  # Open MPI 5
-    'OMPI_MCA_btl_tcp_if_include': 'lo',
-    'FI_TCP_IFACE': 'lo',
-    'UCX_NET_DEVICES': 'lo',
-    'HYDRA_IFACE': 'lo',
     # Threads that wait leave the core to those that work: here there may be more than cores.
     'OMP_WAIT_POLICY': 'passive',
     # Leaks are looked for in the programs; those inside the MPIs are theirs (see leaks.supp).

@@ -44,7 +44,7 @@ class Group:
     :param cpus: the CPUs that its processes may use.
     """
 
-    def __init__(self, name: str, cpus: list[int]) -> None:
+    def __init__(self, name: str, cpus: tuple[int, ...]) -> None:
         self.cpus = cpus
         if _is_v1():
             self.cpuset, self.cpu = MOUNT / 'cpuset' / name, MOUNT / 'cpu' / name
@@ -115,4 +115,4 @@ class Group:
 def named(prefix: str) -> list[Group]:
     """The groups whose names begin like this."""
     folders = (MOUNT / 'cpuset' if _is_v1() else MOUNT).glob(f'{prefix}*')
-    return [Group(folder.name, []) for folder in folders]
+    return [Group(folder.name, ()) for folder in folders]

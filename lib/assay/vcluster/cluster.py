@@ -70,15 +70,15 @@ class Cluster:
             for i in range(nodes)
         ]
 
-    @classmethod
-    def current(cls) -> Cluster:
+    @staticmethod
+    def current() -> Cluster:
         """The one that is up.
 
         :raises AssayError: if none is.
         """
         if not are_up(STATE):
             raise AssayError('no virtual cluster is up. Start one: ./assay cluster up')
-        return cls(**json.loads((STATE / RECORD).read_text()))
+        return _recorded()
 
     def node(self, name: str) -> Node:
         """The node of that name.
@@ -153,10 +153,13 @@ class Cluster:
         return dict(line.split() for line in told.splitlines())
 
 
+def _recorded() -> Cluster:
+    return Cluster(**json.loads((STATE / RECORD).read_text()))
+
+
 def size() -> tuple[int, int]:
     """Compute nodes, and CPUs of each: of the cluster that is up, or that would be."""
-    record = STATE / RECORD
-    cluster = Cluster(**json.loads(record.read_text())) if record.exists() else Cluster()
+    cluster = _recorded() if (STATE / RECORD).exists() else Cluster()
     return len(cluster.nodes), cluster.cpus
 
 

@@ -15,7 +15,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     WAITING = 8192,        /* packets that may wait; more are dropped */

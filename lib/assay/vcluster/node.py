@@ -53,7 +53,7 @@ class Node:
     def group(self) -> Group | None:
         """Its cgroup; None for the head."""
         name = f'{group_prefix(self.state)}{self.name}'
-        return Group(name, list(self.cpus)) if self.cpus else None
+        return Group(name, self.cpus) if self.cpus else None
 
     @property
     def log(self) -> Path:
