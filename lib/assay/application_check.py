@@ -114,7 +114,8 @@ class ApplicationCheck(ApplicationJob):
         self.tags |= {'acceptance', self.scale}
         if self.is_first_fabric and self.size == 'memory' and SCALES[self.scale] <= 2:
             self.tags |= {'maintenance'}
-        if self.is_first_fabric and self.size == 'cache' and self.is_smoke_case:
+        is_small = self.size == 'cache' and SCALES[self.scale] <= 4
+        if self.is_first_fabric and is_small and self.is_first_layout:
             self.tags |= {'smoke'}
         self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
 

@@ -138,7 +138,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
 
         Within a node such a check shows nothing of a fabric that the MPI benchmarks do not.
         """
-        earlier = takewhile(lambda name: name != self.fabric, _CATALOGUE.fabrics)
+        earlier = takewhile(lambda name: name != self.fabric, offered(_CATALOGUE.fabrics))
         wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
         self.valid_prog_environs = [' '.join(wanted)]
 
@@ -151,7 +151,11 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         fabric = _CATALOGUE.fabrics[self.fabric]
         has_network = fabric.reach == 'network' and offers('scale_2_nodes')
         scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
-        return self.scale in scales and self.layout == type(self).layout.values[0]
+        return self.scale in scales and self.is_first_layout
+
+    @property
+    def is_first_layout(self) -> bool:
+        return self.layout == type(self).layout.values[0]
 
     @run_after('init')
     def select_modes(self):

@@ -27,3 +27,13 @@ def test_a_flipped_byte_is_found(run, fault):
     assert done.code != 0
     assert 'message from rank 0 of 8 bytes arrived wrong at offset 7' in done.err
     assert not list(done.files.glob('report.json'))
+
+
+def test_a_late_first_message_does_not_shorten_the_batches(run, fault):
+    """One operation to a batch would time the barrier before it as well."""
+    done = run('ring', '--max-words', '1', '--budget', '0.05', preload=fault('late_message'))
+    assert done.code == 0, done.err
+    entry = done.report['results'][0]
+    assert entry['size'] == 0
+    # Rank 0 times laps of two hops in batches of at least 0.25 ms.
+    assert 2 * entry['iterations_per_sample'] * entry['time']['p95'] > 100e-6

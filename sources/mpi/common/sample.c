@@ -46,15 +46,17 @@ static bool narrow_enough(struct sampling *sampling)
 }
 
 /* Takes in a batch that was measured with result.iterations and began at `before`. Returns whether
- * another one is needed. In the first half of the budget, a batch that turns out too short for the
- * clock makes the next ones longer and the samples so far void: a first batch often pays for a
- * connection, or is interrupted, and looks longer than the rest. */
+ * another one is needed. A batch that turns out too short for the clock makes the next ones longer
+ * and the samples so far void: a first batch often pays for a connection, or is interrupted, and
+ * looks longer than the rest. In the second half of the budget only while there are few samples:
+ * an interruption may have taken the whole first half. */
 static bool take(struct sampling *sampling, double before, double seconds)
 {
     struct sample_result *result = &sampling->result;
     double now = clock_seconds(), used = now - sampling->start, budget = sampling->plan.budget;
 
-    if (seconds < BATCH_SECONDS / 2 && used < budget / 2) {
+    bool early = used < budget / 2 || result->samples < FEWEST_FOR_CI;
+    if (seconds < BATCH_SECONDS / 2 && early) {
         result->iterations = longer_batch(result->iterations, seconds);
         result->samples = 0;
         sampling->look = FEWEST_FOR_CI;

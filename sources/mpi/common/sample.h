@@ -6,9 +6,10 @@
  * and broadcasts its decision between batches, outside what is timed.
  *
  * The budget is wall time of everything at the point: warm-up, batches, payload checks and
- * control. It can be overrun only to collect the STATS_FEWEST samples of which an interval can be
- * given; a tenth of it is always used, because the interval takes samples as independent, and
- * samples taken within a millisecond are not: machines have phases. */
+ * control. It can be overrun only to find how long a batch has to be, and to collect the
+ * STATS_FEWEST samples of which an interval can be given; a tenth of it is always used, because
+ * the interval takes samples as independent, and samples taken within a millisecond are not:
+ * machines have phases. */
 #ifndef ASSAY_SAMPLE_H
 #define ASSAY_SAMPLE_H
 
