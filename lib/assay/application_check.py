@@ -6,6 +6,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
@@ -54,14 +55,9 @@ class ApplicationJob(MpiCheck):
     def is_first_fabric(self) -> bool:
         """Whether this is a fabric to run applications on before others.
 
-        Between nodes it is one of the system's fast networks; TCP where it has none.
+        Between nodes it is the first network of one of the system's MPIs, a fast one if it has one.
         """
-        if SCALES[self.scale] == 1:
-            return True
-        usable = offered(_CATALOGUE.fabrics)
-        networks = [name for name in usable if _CATALOGUE.fabrics[name].reach == 'network']
-        fast = [name for name in networks if _CATALOGUE.fabrics[name].device]
-        return self.fabric in (fast or networks[:1])
+        return SCALES[self.scale] == 1 or self.fabric in _first_networks()
 
     @property
     def memory(self) -> Memory:
@@ -147,3 +143,15 @@ class ApplicationCheck(ApplicationJob):
 
     def figures(self):
         return self.answer
+
+
+def _first_networks() -> set[str]:
+    """The network of each MPI of this system that applications run on before others."""
+    networks = [name for name, fabric in _CATALOGUE.fabrics.items() if fabric.reach == 'network']
+    networks.sort(key=lambda name: _CATALOGUE.fabrics[name].device is None)
+    usable = (
+        [name for name in networks if name in partition.features and name in environ.features]
+        for partition in rt.runtime().system.partitions
+        for environ in partition.environs
+    )
+    return {names[0] for names in usable if names}

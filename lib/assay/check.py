@@ -68,11 +68,12 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
     build_system = 'CMake'
     sourcesdir = str(paths.ROOT / 'sources')
     target = 'benchmarks'
+    build_time_limit = '30m'
 
-    @run_after('setup')
+    @run_after('init')
     def build_in_turn_with_jobs(self):
-        # ReFrame counts local builds apart: one would disturb the jobs on the same machine.
-        if self.current_partition.scheduler.is_local:
+        # ReFrame counts local builds apart: one would disturb a job on the same machine.
+        if all(partition.max_jobs == 1 for partition in rt.runtime().system.partitions):
             self.build_locally = False
 
     @run_before('compile')

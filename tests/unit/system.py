@@ -13,6 +13,7 @@ site_configuration = {
                 {
                     'name': 'node',
                     'scheduler': 'local',
+                    'max_jobs': 1,
                     'launcher': 'mpirun',
                     'environs': ['openmpi', 'mpich', 'intelmpi'],
                     'features': ['scale_1_node', *FABRICS],

@@ -283,7 +283,7 @@ def test_imb_that_ran_one_rank(job):
     ],
 )
 def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
-    """ReFrame starts them beside jobs only where those are on other machines."""
+    """ReFrame starts them beside jobs only where there can be several at once."""
     of_a_check = (configuration, system, tmp_path, 'mpi/ring', 'Ring', 'openmpi')
     with check_on(*of_a_check) as (_, partition, environ):
         build = BuildSources()
@@ -309,4 +309,24 @@ def test_smoke_is_where_a_fabric_shows_itself(
 ):
     of_a_check = (configuration, system, tmp_path, 'mpi/ring', 'Ring', 'openmpi')
     with check_on(*of_a_check, fabric=fabric, scale=scale, layout='packed') as (check, _, _):
+        assert ('smoke' in check.tags) == is_smoke
+
+
+@pytest.mark.parametrize(
+    ('configuration', 'system', 'fabric', 'scale', 'is_smoke'),
+    [
+        (SYSTEM, 'golden', 'shm', '1_node', True),
+        (EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
+        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
+        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+        (EXAMPLE, 'example-slurm:compute', 'ofi-tcp', '2_nodes', False),
+        (EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
+    ],
+)
+def test_applications_run_over_the_first_network(
+    tmp_path, configuration, system, fabric, scale, is_smoke
+):
+    of_a_check = (configuration, system, tmp_path, 'apps/minife', 'MiniFE', 'mpich')
+    case = {'fabric': fabric, 'scale': scale, 'layout': 'packed', 'size': 'cache'}
+    with check_on(*of_a_check, **case) as (check, _, _):
         assert ('smoke' in check.tags) == is_smoke
