@@ -24,7 +24,7 @@ _COLLECTIVE = re.compile(
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that the ranks of one host sent: on a single host to each other, else to other hosts.
+    """Bytes that the ranks of one host sent: to each other, or to other hosts.
 
     :param had_to_travel: what the program sent, by the matrix (and collectives, on a single host:
         between hosts their way is the MPI's choice).
@@ -39,10 +39,14 @@ class Traffic:
     devices: dict[str, int]
 
 
-def account(report: Report) -> list[Traffic]:
-    """What the ranks of each host sent, by the program and by the system's counters."""
+def account(report: Report, within: bool | None = None) -> list[Traffic]:
+    """What the ranks of each host sent, by the program and by the system's counters.
+
+    :param within: to each other, and not to other hosts; that only on a single host if None.
+    """
     alone = len(report.hosts) == 1
-    on_sockets = _socket_bytes(report)
+    within = alone if within is None else within
+    on_sockets = _socket_bytes(report, within)
     by_host = report.by_host()
     found = []
     for host in report.hosts:
@@ -52,7 +56,7 @@ def account(report: Report) -> list[Traffic]:
             for process in ranks
             for partner in process.partners
             if partner.rank not in (-1, process.rank)
-            and (alone or report.processes[partner.rank].host != host.name)
+            and (report.processes[partner.rank].host == host.name) == within
         )
         if alone:
             had_to_travel += sum(
@@ -69,11 +73,8 @@ def account(report: Report) -> list[Traffic]:
     return found
 
 
-def _socket_bytes(report: Report) -> Counter[str]:
-    """Bytes sent by each host's ranks over sockets whose other end is a rank, too.
-
-    On several hosts, only over sockets to another host.
-    """
+def _socket_bytes(report: Report, within: bool) -> Counter[str]:
+    """Bytes sent by each host's ranks over sockets to each other, or to ranks of other hosts."""
     ends = {
         _end(process, socket.local, socket.remote): process
         for process in report.processes
@@ -85,7 +86,7 @@ def _socket_bytes(report: Report) -> Counter[str]:
             other = ends.get(_end(process, socket.remote, socket.local))
             if other is None or other is process:
                 continue
-            if len(report.hosts) == 1 or other.host != process.host:
+            if (other.host == process.host) == within:
                 found[process.host] += socket.sent
     return found
 
@@ -112,6 +113,14 @@ def verify_traffic(report: Report, carrier: str, fabric: str) -> str | None:
         return f'{asked}the ranks are on {len(report.hosts)} hosts'
     if carrier not in ('memory', 'sockets') and alone:
         return None  # ranks of one host need no network
+    # Sockets that were forced carry what ranks of a host send to each other, too.
+    if carrier == 'sockets' and not alone:
+        for one in account(report, within=True):
+            if one.had_to_travel >= WIRE_UP * one.ranks and one.sockets < 0.9 * one.had_to_travel:
+                return (
+                    f'{asked}of {size(one.had_to_travel)} sent within {one.host} TCP sockets '
+                    f'between its ranks carried {size(one.sockets)}'
+                )
     for one in account(report):
         few = WIRE_UP * one.ranks
         if one.had_to_travel < few:

@@ -165,6 +165,27 @@ def test_what_had_to_travel_between_hosts():
     assert (two.host, two.ranks, two.devices['infiniband']) == ('n2', 1, 4)
 
 
+@pytest.mark.parametrize(
+    ('by_sockets', 'said'),
+    [
+        (11 * MB, None),
+        (0, 'of 12.0 MB sent within n2 TCP sockets between its ranks carried 0 B'),
+    ],
+)
+def test_shared_memory_within_one_of_several_hosts(by_sockets, said):
+    ends = [('127.0.0.1:1', '127.0.0.1:2'), ('127.0.0.1:2', '127.0.0.1:1')]
+    processes = [
+        process(0, (0,), 'n1'),
+        process(1, (0,), 'n2', partners=[partner(2, 1, 12 * MB)]),
+        process(2, (1,), 'n2', sockets=[socket(*ends[1], 0)]),
+    ]
+    processes[1]['sockets'] = [socket(*ends[0], by_sockets)]
+    found = report(processes, [host('n1'), host('n2')])
+    asked = said and f'fabric tcp was asked for, but {said}'
+    assert verify_traffic(found, 'sockets', 'tcp') == asked
+    assert verify_traffic(found, 'infiniband', 'ucx-ib') is None
+
+
 def test_sockets_between_ranks_of_one_host_are_not_those_between_hosts():
     """Loopback addresses are each host's own, though they are written alike."""
     ends = [('127.0.0.1:1', '127.0.0.1:2'), ('127.0.0.1:2', '127.0.0.1:1')]
