@@ -89,8 +89,9 @@ def verify_placement(
     """
     asked = _Asked(layout, threads, ranks_per_node, widths)
     hosts = _hosts(report, asked)
+    if found := _wrong_counts(report, hosts, asked):
+        return found
     for check in (
-        _wrong_count,
         _small_cpuset,
         _cpu_limit,
         _unbound,
@@ -139,11 +140,19 @@ def is_busy(process: Process, thread: Thread) -> bool:
 # The faults, those that explain others first ----------------------------------------------------
 
 
-def _wrong_count(report: Report, host: _Host, asked: _Asked) -> str | None:
-    if len(host.ranks) == asked.ranks:
+def _wrong_counts(report: Report, hosts: list[_Host], asked: _Asked) -> str | None:
+    wrong = [host for host in hosts if len(host.ranks) != asked.ranks]
+    if not wrong:
         return None
-    names = f' ({_ranks(host.ranks)})' if host.ranks else ''
-    return f'{host.name} has {_many(len(host.ranks), "rank")}{names}, {asked.ranks} were asked for'
+    nodes = report.ranks // asked.ranks
+    seen = [
+        f'{host.name} has {_many(len(host.ranks), "rank")} ({_ranks(host.ranks)})'
+        for host in wrong[:4]
+    ]
+    more = f' (and {len(wrong) - 4} more hosts wrongly)' if len(wrong) > 4 else ''
+    where = f'on each of {nodes} nodes ' if nodes > 1 else ''
+    were = 'was' if asked.ranks == 1 else 'were'
+    return f'{", ".join(seen)}{more}, {asked.ranks} {where}{were} asked for'
 
 
 def _small_cpuset(report: Report, host: _Host, asked: _Asked) -> str | None:

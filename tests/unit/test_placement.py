@@ -111,6 +111,32 @@ def test_an_incomplete_report_shows_placement():
     assert verify_placement(made, 'packed', asked.threads, asked.ranks) is None
 
 
+@pytest.mark.parametrize(
+    ('nodes', 'ranks', 'said'),
+    [
+        (2, [2], 'n1 has 2 ranks (ranks 0 and 1), 1 on each of 2 nodes was asked for'),
+        (
+            2,
+            [3, 1],
+            'n1 has 3 ranks (ranks 0-2), n2 has 1 rank (rank 3), 2 on each of 2 nodes were asked '
+            'for',
+        ),
+        (4, [1, 2, 1], 'n2 has 2 ranks (ranks 1 and 2), 1 on each of 4 nodes was asked for'),
+        (
+            10,
+            [1, 3] * 5,
+            'n1 has 1 rank (rank 0), n2 has 3 ranks (ranks 1-3), n3 has 1 rank (rank 4), n4 has 3 '
+            'ranks (ranks 5-7) (and 6 more hosts wrongly), 2 on each of 10 nodes were asked for',
+        ),
+    ],
+)
+def test_ranks_on_the_wrong_nodes(nodes, ranks, said):
+    names = [f'n{number + 1}' for number, count in enumerate(ranks) for _ in range(count)]
+    processes = [process(rank, (0,), name) for rank, name in enumerate(names)]
+    found = report(processes, [host(name, [[0], [1]]) for name in dict.fromkeys(names)])
+    assert verify_placement(found, 'packed', 1, sum(ranks) // nodes) == said
+
+
 def test_ranks_that_differ():
     domains = SHAPES['two domains']
     asked = ('mixed', 1, 5, (4, 1, 1, 1, 1))
