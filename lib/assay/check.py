@@ -193,8 +193,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
 
     def place(self, ranks: int | None, threads: int) -> Placement:
         """Where the layout puts ranks with their threads on each node; skips what does not fit."""
-        launcher = self.current_partition.launcher_type.registered_name
-        words = 'srun' if launcher.startswith('srun') else self.family
+        words = 'srun' if self.started_by.startswith('srun') else self.family
         try:
             return place(self.layout, words, self.node, ranks, threads)
         except DoesNotFitError as error:
@@ -239,6 +238,11 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         return self.current_environ.extras['family']
 
     @property
+    def started_by(self) -> str:
+        """ReFrame's name of the launcher."""
+        return self.current_partition.launcher_type.registered_name
+
+    @property
     def program_name(self) -> str:
         """As the program begins its error messages."""
         return os.path.basename(self.executable)
@@ -253,6 +257,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         """
         return Launch(
             program=self.program_name,
+            launcher=self.started_by,
             family=self.family,
             fabric=self.fabric,
             layout=self.layout,

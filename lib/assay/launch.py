@@ -25,6 +25,12 @@ _FAILURE = re.compile(
     r'|No such file|unreachable|undefined symbol'
 )
 
+# What MPICH and Open MPI 4 say of a launcher without the PMI they were built for. Others let each
+# process be a rank 0 of 1.
+_NO_PMI = re.compile(
+    r"launcher not compatible with PMI\w* client|OMPI was not built with SLURM's PMI support"
+)
+
 
 class LaunchError(Exception):
     """The program did not run to its end, or not as asked; the message is one sentence."""
@@ -35,6 +41,7 @@ class Launch:
     """A program that was started by an MPI's launcher and has ended.
 
     :param program: its name, as it begins its error messages.
+    :param launcher: ReFrame's name of what started it.
     :param family: of the MPI.
     :param fabric: that was forced.
     :param layout: that was asked for.
@@ -46,6 +53,7 @@ class Launch:
     """
 
     program: str
+    launcher: str
     family: str
     fabric: str
     layout: str
@@ -64,11 +72,36 @@ class Launch:
         return next(iter(own or telling or lines[-1:]), 'it printed nothing')
 
     def assert_ended_well(self) -> None:
-        """:raises LaunchError: if the exit code is not 0."""
+        """:raises LaunchError: if launcher and MPI are strangers, or the exit code is not 0."""
+        if told := self._told_by_strangers():
+            mpi = load_catalogue().mpis[self.family].name
+            remedy = f"start it by {mpi}'s own launcher"
+            if self.launcher.startswith('srun'):
+                remedy = (
+                    f'choose the PMI that {mpi} was built for, by SLURM_MPI_TYPE or --mpi '
+                    f'(`srun --mpi=list` shows which there are)'
+                )
+            raise LaunchError(
+                f'{self.launcher} and {mpi} did not find each other: {told}; {remedy}'
+            )
         if self.exit_code:
             raise LaunchError(
                 f'{self.program} ended with exit code {self.exit_code}: {self.reason}'
             )
+
+    def _told_by_strangers(self) -> str | None:
+        """What shows that the launcher speaks another PMI than the MPI; None if nothing does."""
+        if refusal := _NO_PMI.search(self.output):
+            return refusal[0]
+        try:
+            report = witness.read(self.folder / WITNESS)
+        except witness.WitnessError:
+            return None
+        mpi = load_catalogue().mpis[self.family]
+        if report.ranks > 1 or self.ranks == 1 or witness.verify_mpi(report, mpi.library, mpi.name):
+            return None
+        # Many programs are content with that.
+        return f'{self.program} ran as rank 0 of 1, not as {self.ranks} ranks'
 
     @cached_property
     def witnessed(self) -> witness.Report:
@@ -98,10 +131,7 @@ class Launch:
         report, mpi = self.witnessed, catalogue.mpis[self.family]
         yield witness.verify_mpi(report, mpi.library, mpi.name)
         if report.ranks != self.ranks:
-            yield (
-                f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}: was it '
-                f"started by another MPI's launcher?"
-            )
+            yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'
         placement = self.placement
         yield verify_placement(
             report, self.layout, placement.threads, placement.ranks, placement.widths

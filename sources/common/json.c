@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { DEEPEST = 16, LINES_DOWN_TO = 2 };
 
@@ -72,12 +73,15 @@ struct json *json_replace(const char *path)
     struct json *json = calloc(1, sizeof *json);
     if (!json)
         return NULL;
-    size_t length = strlen(path) + 1;
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    size_t length = strlen(path) + 1, longer = length + sizeof host + 20;
     json->path = malloc(length);
-    json->unfinished = malloc(length + 4);
+    json->unfinished = malloc(longer);
     if (json->path && json->unfinished) {
         memcpy(json->path, path, length);
-        snprintf(json->unfinished, length + 4, "%s.tmp", path);
+        /* Several write it where an MPI does not find its launcher: each process is a rank 0. */
+        snprintf(json->unfinished, longer, "%s.%s-%d.tmp", path, host, (int)getpid());
         json->file = fopen(json->unfinished, "w");
     }
     if (!json->file) {

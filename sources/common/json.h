@@ -1,7 +1,8 @@
 /* A small streaming JSON writer.
  *
- * A file is written to FILE.tmp, and json_close renames it to FILE: so FILE exists only when it is
- * complete. A text in memory is a part of a document, to be embedded in another writer's.
+ * A file is written under another name (FILE.<host>-<pid>.tmp), and json_close renames it to FILE: so
+ * FILE exists only when it is complete. A text in memory is a part of a document, to be embedded in
+ * another writer's.
  * Every call takes NULL for the writer and then does nothing: ranks without a file need no `if`.
  * `key` is NULL inside an array. JSON cannot hold NaN and infinity: see json_not_finite. */
 #ifndef ASSAY_JSON_H
@@ -11,7 +12,7 @@
 
 struct json;
 
-/* Removes an earlier FILE and opens FILE.tmp. Returns NULL with errno set when it cannot. */
+/* Removes an earlier FILE and begins a new one. Returns NULL with errno set when it cannot. */
 struct json *json_open(const char *path);
 /* The same, but an earlier FILE stays until this one is complete. */
 struct json *json_replace(const char *path);

@@ -119,7 +119,7 @@ def test_one_rank_is_refused(run, program):
 def test_a_folder_that_does_not_exist_is_refused(run, tmp_path):
     done = run('pt2pt', report=tmp_path / 'none' / 'report.json')
     assert done.code == 2
-    assert 'none/report.json.tmp: No such file or directory; give --json' in done.err
+    assert 'none/report.json: No such file or directory; give --json' in done.err
 
 
 def test_more_memory_than_there_is_is_refused(run):

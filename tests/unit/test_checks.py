@@ -175,7 +175,11 @@ OTHER_FABRIC = (paths.ROOT / 'tests/golden/statements/openmpi-5.0.9-tcp.out').re
         (edit_report(lambda r: r.update(program='ring')), 0, 'not a complete report of pt2pt'),
         (lambda f: (f / 'witness.json').unlink(), 0, 'no witness report'),
         (edit_witness(lambda r: r.update(complete=False)), 0, 'did not reach MPI_Finalize'),
-        (edit_witness(only_rank_0), 0, 'ran with 1 rank(s) instead of 2'),
+        (
+            edit_witness(only_rank_0),
+            0,
+            'did not find each other: pt2pt ran as rank 0 of 1, not as 2',
+        ),
         (
             edit_witness(lambda r: r['mpi'].update(library='MPICH 4')),
             0,

@@ -1,6 +1,7 @@
 """What is held against one start of a program."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from witnessed import halo
@@ -16,6 +17,7 @@ def launch_on(hosts, folder):
     (folder / WITNESS).write_text(json.dumps(content))
     return Launch(
         program='halo',
+        launcher='srun',
         family='openmpi',
         fabric='ucx-ib',
         layout='packed',
@@ -34,3 +36,72 @@ def test_ranks_of_one_host_need_no_network(tmp_path):
 def test_ranks_of_two_hosts_need_the_network(tmp_path):
     with pytest.raises(LaunchError, match='ucx-ib was asked for, but ucx-shm was used instead'):
         launch_on(2, tmp_path).assert_as_asked()
+
+
+# What MPICH 5.0.2 printed under `srun --mpi=pmix`, and Debian's Open MPI 4.1.4 under `--mpi=none`.
+MPICH_REFUSES = """\
+srun: error: n2: task 1: Exited with exit code 15
+[unset]: launcher not compatible with PMI1 client
+Abort(1008331023): Fatal error in internal_Init: Other MPI error, error stack:
+"""
+OPENMPI_REFUSES = """\
+[n1:00160] OPAL ERROR: Unreachable in file ext3x_client.c at line 112
+The application appears to have been direct launched using "srun",
+but OMPI was not built with SLURM's PMI support and therefore cannot
+execute. There are several options for building PMI support under
+"""
+
+
+@pytest.mark.parametrize(
+    ('family', 'output', 'said'),
+    [
+        ('mpich', MPICH_REFUSES, 'srun and MPICH did not find each other: launcher not compatible'),
+        (
+            'openmpi',
+            OPENMPI_REFUSES,
+            "srun and Open MPI did not find each other: OMPI was not built with SLURM's PMI support"
+            '; choose the PMI that Open MPI was built for, by SLURM_MPI_TYPE or --mpi (`srun ',
+        ),
+    ],
+)
+def test_an_mpi_that_refuses_the_launcher(tmp_path, family, output, said):
+    launch = replace(launch_on(1, tmp_path), family=family, output=output, exit_code=1)
+    (tmp_path / WITNESS).unlink()
+    with pytest.raises(LaunchError) as error:
+        launch.assert_ended_well()
+    assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize('exit_code', [0, 2])
+@pytest.mark.parametrize(
+    ('launcher', 'remedy'),
+    [
+        ('srun', 'choose the PMI that Open MPI was built for, by SLURM_MPI_TYPE or --mpi '),
+        ('mpirun', "start it by Open MPI's own launcher"),
+    ],
+)
+def test_each_rank_the_only_one(tmp_path, launcher, remedy, exit_code):
+    launch = replace(launch_on(2, tmp_path), launcher=launcher, exit_code=exit_code)
+    content = halo(1)
+    content['mpi']['library'] = 'Open MPI v5.0.9'
+    (tmp_path / WITNESS).write_text(json.dumps(content))
+    with pytest.raises(LaunchError) as error:
+        launch.assert_ended_well()
+    assert str(error.value).startswith(
+        f'{launcher} and Open MPI did not find each other: halo ran as rank 0 of 1, not as 4 '
+        f'ranks; {remedy}'
+    )
+
+
+def test_the_only_rank_of_another_mpi(tmp_path):
+    launch = launch_on(2, tmp_path)
+    (tmp_path / WITNESS).write_text(json.dumps(halo(1)))
+    launch.assert_ended_well()
+    with pytest.raises(LaunchError, match="Open MPI was asked for, but the program ran on 'MPICH"):
+        launch.assert_as_asked()
+
+
+def test_one_rank_that_was_asked_for(tmp_path):
+    launch = replace(launch_on(1, tmp_path), ranks=1)
+    (tmp_path / WITNESS).write_text(json.dumps(halo(1)))
+    launch.assert_ended_well()

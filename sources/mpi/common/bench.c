@@ -51,7 +51,7 @@ static void open_json(const char *path)
     }
     MPI_Bcast(&problem, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (problem)
-        bench_refuse("cannot write %s.tmp: %s; give --json a path in a folder that exists and "
+        bench_refuse("cannot write %s: %s; give --json a path in a folder that exists and "
                      "is writable", path, strerror(problem));
 }
 
