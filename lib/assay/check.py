@@ -34,6 +34,7 @@ from assay.figure import Figure
 from assay.launch import WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
 from assay.scales import SCALES
+from assay.stacks import FILES, taken_after
 
 #: References of the checks that the system's own file has no entry for.
 GENERIC = 'generic.yaml'
@@ -230,7 +231,10 @@ class MpiCheck(rfm.RunOnlyRegressionTest):
         self.env_vars['LD_PRELOAD'] = ':'.join(filter(None, libraries))
         self.env_vars['ASSAY_WITNESS'] = self.witness_sections
         self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS
-        self.keep_files = [*self.keep_files, WITNESS]
+        if self.time_limit:
+            seconds = taken_after(self.time_limit)
+            self.env_vars['ASSAY_WITNESS_DEADLINE'] = f"$(date -d '+{seconds} seconds' +%s)"
+        self.keep_files = [*self.keep_files, WITNESS, FILES]
 
     @property
     def family(self) -> str:

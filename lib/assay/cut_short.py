@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assay import witness
 from assay.launch import WITNESS
+from assay.stacks import innermost_calls
 
 #: The states in which Slurm ends a job, and what they mean.
 STATES = {
@@ -33,7 +34,8 @@ def cut_short(state: str, folder: Path, errors: Path) -> str | None:
         if state.startswith(name):
             said = re.findall(r'[Nn]ode failure on (\S+)', errors.read_text(errors='replace'))
             which = f' ({", ".join(dict.fromkeys(said))})' if said else ''
-            return f'{words}{which}; {last_seen(folder)}'
+            seen = filter(None, [last_seen(folder), innermost_calls(folder)])
+            return f'{words}{which}; {"; ".join(seen)}'
     return None
 
 

@@ -14,6 +14,7 @@
 #include "placement.h"
 #include "report.h"
 #include "requests.h"
+#include "stacks.h"
 #include "table.h"
 #include "traffic.h"
 #include "waits.h"
@@ -135,25 +136,30 @@ static void find_host(void)
     PMPI_Comm_rank(witness.host_comm, &witness.host_rank);
 }
 
-/* Spawned ranks have an MPI_COMM_WORLD, and so a report, of their own. */
 static void choose_report_path(void)
 {
     const char *asked = getenv("ASSAY_WITNESS_REPORT");
     const char *path = asked && *asked ? asked : "assay-witness.json";
-    char folder[2048] = "", spawned[32] = "";
-    MPI_Comm parent;
-    PMPI_Comm_get_parent(&parent);
-    if (parent != MPI_COMM_NULL) {
-        int leader = getpid();
-        PMPI_Bcast(&leader, 1, MPI_INT, 0, witness.comm);
-        snprintf(spawned, sizeof spawned, ".spawned-%d", leader);
-        communicators_reach_beyond();
-    }
+    char folder[2048] = "";
     /* Absolute: the program may change its folder. */
     if (*path != '/' && !getcwd(folder, sizeof folder))
         folder[0] = '\0';
-    snprintf(report_path, sizeof report_path, "%s%s%s%s", *path == '/' ? "" : folder,
-             *folder && *path != '/' ? "/" : "", path, spawned);
+    snprintf(report_path, sizeof report_path, "%s%s%s", *path == '/' ? "" : folder,
+             *folder && *path != '/' ? "/" : "", path);
+}
+
+/* Spawned ranks have an MPI_COMM_WORLD, and so a report, of their own. */
+static void tell_spawned_apart(void)
+{
+    MPI_Comm parent;
+    PMPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL)
+        return;
+    int leader = getpid();
+    PMPI_Bcast(&leader, 1, MPI_INT, 0, witness.comm);
+    size_t length = strlen(report_path);
+    snprintf(report_path + length, sizeof report_path - length, ".spawned-%d", leader);
+    communicators_reach_beyond();
 }
 
 static void start(int thread_level)
@@ -167,7 +173,8 @@ static void start(int thread_level)
     duplicate_world();
     choose_sections();
     find_host();
-    choose_report_path();
+    tell_spawned_apart();
+    stacks_after_init();
     if (witness.profile)
         clocks_measure_start();
     ending_clear(report_path);
@@ -230,6 +237,8 @@ static void before_init(void)
     bind_mpi();
     placement_before_init();
     ending_before_init();
+    choose_report_path();
+    stacks_before_init(report_path);
     ticks_start();
 }
 

@@ -4,6 +4,7 @@
  * what the program does; MPI_Finalize gathers it at rank 0 (report.c), which writes one JSON file.
  *
  *   lifecycle.c       MPI_Init, MPI_Finalize, MPI_Abort, signals: when the witness starts and ends
+ *   ending.c          what a rank was inside when it ended early; stacks.c: its stacks, if it hangs
  *   bind.c            what the program's MPI offers
  *   wrap_*.c          one wrapper for each MPI call, in families
  *   fortran.c         the calls of Fortran programs go through the C wrappers

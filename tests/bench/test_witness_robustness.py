@@ -17,6 +17,8 @@ import contextlib
 import itertools
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -539,6 +541,56 @@ def test_a_time_limit(job, endings):
         assert found[rank]['since'] <= found[rank]['mpi_time'] <= found[rank]['wall']
         call = found[rank]['calls']['MPI_Recv']
         assert (call['count'], call['timed'], call['time']) == (1, 0, 0)
+
+
+def stacks(job: Job, ranks: int) -> str:
+    """Waits until gdb is done with all ranks; returns what it wrote."""
+    until = time.monotonic() + 60
+    while True:
+        text = ''.join(file.read_text() for file in job.files.glob('report.json.stacks-*'))
+        if len(re.findall(r'^#\d+ .* main ', text, re.MULTILINE)) == ranks:
+            return text
+        assert time.monotonic() < until and job.process.poll() is None, text
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def soon(build, endings) -> dict[str, str]:
+    """A time for stacks that is after the start of the ranks."""
+    if not shutil.which('gdb'):
+        pytest.skip('needs gdb')
+    build(False)
+    return {'ASSAY_WITNESS_DEADLINE': str(int(time.time()) + 3)}
+
+
+def test_stacks_of_ranks_that_hang(job, endings, soon):
+    """They say where each rank is, and the ranks take signals as before."""
+    running = job(endings, 'init', 'ring', 'hang=mark', ranks=3, env=soon)
+    text = stacks(running, 3)
+    assert sorted(re.findall(r'^== rank (\d) on \S+, pid \d+$', text, re.MULTILINE)) == [*'012']
+    calls = re.findall(r'^#\d+ .*? in (MPI_Recv|hang) \(', text, re.MULTILINE)
+    assert (calls.count('MPI_Recv'), calls.count('hang')) == (2, 3)
+    running.signal(signal.SIGTERM)
+    found = lines(running.wait())
+    assert [found[rank]['inside'] for rank in range(3)] == [None, 'MPI_Recv', 'MPI_Recv']
+
+
+def test_stacks_of_ranks_that_do_not_start(job, endings, soon, tmp_path):
+    script = tmp_path / 'late.sh'
+    script.write_text('mkdir first 2>/dev/null && exec sleep 60\nexec "$@"\n')
+    running = job('sh', script, endings, 'init', env=soon)
+    text = stacks(running, 1)
+    assert re.search(r'^== a rank on \S+, pid \d+$', text, re.MULTILINE)
+    assert re.search(r'^#\d+ .* in P?MPI_Init \(', text, re.MULTILINE)
+
+
+def test_ranks_go_on_after_their_stacks_were_taken(job, endings, soon, tmp_path):
+    running = job(endings, 'init', 'ring', 'until=go', 'ring', 'finalize', env=soon)
+    assert len(re.findall('^#.* in until ', stacks(running, 2), re.MULTILINE)) == 2
+    (tmp_path / 'go').touch()
+    run = running.wait()
+    assert run.code == 0, run.err
+    check_complete(run)
 
 
 def test_all_ranks_killed(job, endings):

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from command import assay
@@ -116,6 +117,10 @@ def test_a_job_that_hangs(fault):
     said = sentence(run_one('openmpi', 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
     assert said.startswith('it hung: its job was killed at the time limit; ')
     assert re.search(r'rank 0 ended by .* after [\d.]+ s, inside MPI_\w+', said)
+    if shutil.which('gdb'):
+        seen = re.search(r'; rank 0 on \S+ was in MPI_\w+, called by \w+ \(stacks: (.*)\)$', said)
+        assert seen, said
+        assert re.search(r'^#\d+ .* in main ', Path(seen[1]).read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize(('mpi', 'variable'), [('openmpi', 'OMPI_CC'), ('mpich', 'MPICH_CC')])

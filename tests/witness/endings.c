@@ -201,6 +201,14 @@ static void exchange(MPI_Comm between, int high)
     MPI_Comm_disconnect(&between);
 }
 
+/* Works until the file is there. */
+static void until(const char *path)
+{
+    while (access(path, F_OK) != 0)
+        usleep(1000);
+    say("until %d", access(path, F_OK));
+}
+
 /* As many children as ranks, and messages between the two worlds. With a path, it is preloaded into
  * the children. */
 static void spawn(const char *library)
@@ -357,7 +365,7 @@ int main(int argc, char **argv)
         { "finalize", finalize }, { "atexit", at_exit },    { "compute", compute },
         { "exit", end },          { "abort", abort_all },   { "leave", leave },
         { "kill", kill_self },    { "fault", fault },       { "take", take },
-        { "hang", hang },
+        { "hang", hang },         { "until", until },
     };
     own_path = argv[0];
     for (int i = 1; i < argc; i++) {

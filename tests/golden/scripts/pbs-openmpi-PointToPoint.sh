@@ -23,4 +23,5 @@ export UCX_TLS=self,sm,ib
 export LD_PRELOAD=/built/build/libassay_witness.so
 export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
+export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 mpirun -np 2 --map-by slot:PE=1 --bind-to core /built/build/pt2pt --limits --max 4194304 --budget 0.02 --json result.json

@@ -25,6 +25,7 @@ export MPIR_CVAR_SINGLE_HOST_ENABLED=0
 export LD_PRELOAD=/built/build/libassay_witness.so
 export ASSAY_WITNESS=placement,fabric,profile,matrix
 export ASSAY_WITNESS_REPORT=witness.json
+export ASSAY_WITNESS_DEADLINE=$(date -d '+21570 seconds' +%s)
 echo 1x1-cache
 (cd 1x1-cache && export OMP_NUM_THREADS=1 && srun --ntasks-per-node=1 --distribution=block:block --cpu-bind=cores --nodes=1 --ntasks=1 --cpus-per-task=1 /built/build/minife nx=69 ny=69 nz=69 verify_solution=1 >out 2>err; echo $? >exit_code)
 echo 2x1-cache
