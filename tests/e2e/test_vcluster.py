@@ -287,7 +287,7 @@ BETWEEN_TWO = '^PointToPoint%fabric=tcp%layout=packed%scale=2_nodes'
 
 def run(partition, *arguments):
     system = f'vcluster:{partition}'
-    return assay('run', '--system', system, '-p', '^openmpi$', *arguments, seconds=120)
+    return assay('run', '--system', system, '-p', '^openmpi$', *arguments)
 
 
 def test_a_run_needs_a_cluster(nothing_left):
@@ -307,3 +307,46 @@ def test_checks_between_nodes(up):
     ended = run('mpirun', '-n', BETWEEN_TWO)
     slow = r'^failed: PointToPoint .*@vcluster:mpirun\+openmpi: latency is [\d.]+ us, but at most'
     assert ended.returncode == 1 and re.search(slow, ended.stdout, re.MULTILINE), ended.stdout
+
+
+# What goes wrong between nodes ------------------------------------------------------------------
+
+RING = '^Ring%fabric=tcp%layout=packed%scale=2_nodes'
+
+
+def sentences(ended):
+    """The sentence for each check that failed."""
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    return dict(re.findall(r'^failed: (\w+) .*?@\S+: (.*)$', ended.stdout, re.MULTILINE))
+
+
+@pytest.fixture
+def wide(nothing_left):
+    """A cluster of two nodes with two CPUs each."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip('needs two CPUs')
+    ended = assay('cluster', 'up', '--nodes', '2', '--cpus', '2')
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_ranks_that_are_alone_or_on_the_wrong_nodes(wide):
+    hosts = vcluster.STATE / 'three-ranks-on-n1'
+    hosts.write_text('n1\nn1\nn1\nn2\n')
+    alone = 'PointToPoint.env_vars=SLURM_MPI_TYPE:none'
+    elsewhere = f'Ring.env_vars=SLURM_HOSTFILE:{hosts},SLURM_OVERCOMMIT:1'
+    ended = run('srun', '-n', BETWEEN_TWO, '-n', RING, '-S', alone, '-S', elsewhere)
+    assert sentences(ended) == {
+        'PointToPoint': 'srun and Open MPI did not find each other: pt2pt ran as rank 0 of 1, not '
+        'as 2 ranks; choose the PMI that Open MPI was built for, by SLURM_MPI_TYPE or --mpi '
+        '(`srun --mpi=list` shows which there are)',
+        'Ring': 'n1 has 3 ranks (ranks 0-2), n2 has 1 rank (rank 3), 2 on each of 2 nodes were '
+        'asked for',
+    }
+
+
+def test_shared_memory_within_nodes(wide):
+    """Open MPI's own launcher binds ranks, which this Slurm does not."""
+    ended = run('mpirun', '-n', RING, '-S', 'Ring.env_vars=OMPI_MCA_btl:^usnic')
+    said = sentences(ended)['Ring']
+    assert said.startswith('fabric tcp was asked for, but ')
+    assert 'on-host:  all connections are sm; off-host: all connections are tcp' in said
