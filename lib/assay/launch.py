@@ -138,10 +138,15 @@ class Launch:
         )
         if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
             fabric = catalogue.fabrics[self.fabric]
+            counted = verify_traffic(report, fabric.carrier, self.fabric)
             # Ranks of one host need no network, and an MPI may say that they used shared memory.
             if fabric.device is None or len(report.hosts) > 1:
-                yield catalogue.verify(self.fabric, self.family, self.output)
-            yield verify_traffic(report, fabric.carrier, self.fabric)
+                stated = catalogue.verify(self.fabric, self.family, self.output)
+                if stated and counted:
+                    asked = f'fabric {self.fabric} was asked for, but '
+                    stated += f'; {counted.removeprefix(asked)}'
+                yield stated
+            yield counted
 
     def witness_figures(self) -> dict[str, Figure]:
         """What disturbed it, and, if the witness kept a profile, where its time went."""

@@ -350,3 +350,4 @@ def test_shared_memory_within_nodes(wide):
     said = sentences(ended)['Ring']
     assert said.startswith('fabric tcp was asked for, but ')
     assert 'on-host:  all connections are sm; off-host: all connections are tcp' in said
+    assert said.endswith('sent within n1 TCP sockets between its ranks carried 0 B')

@@ -105,3 +105,14 @@ def test_one_rank_that_was_asked_for(tmp_path):
     launch = replace(launch_on(1, tmp_path), ranks=1)
     (tmp_path / WITNESS).write_text(json.dumps(halo(1)))
     launch.assert_ended_well()
+
+
+def test_both_proofs_of_another_fabric(tmp_path):
+    output = 'on-host:  all connections are sm\n'
+    launch = replace(launch_on(2, tmp_path), fabric='tcp', output=output)
+    with pytest.raises(LaunchError) as error:
+        launch.assert_as_asked()
+    assert str(error.value).endswith(
+        'Open MPI says: on-host:  all connections are sm; of 2.0 MB sent within n1 TCP sockets '
+        'between its ranks carried 0 B'
+    )
