@@ -1,0 +1,68 @@
+"""Assay's benchmarks, applications and witness, from the checkout that holds this recipe."""
+
+import shutil
+from pathlib import Path
+
+from spack.package import (
+    Executable,
+    InstallError,
+    depends_on,
+    run_before,
+    variant,
+    version,
+)
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+
+from . import tree
+
+SOURCES = tree.checksum()
+
+
+class Assay(CMakePackage):
+    """MPI and node benchmarks, HPL, miniFE, miniMD, miniGhost and the witness of Assay."""
+
+    # Nothing is fetched: the sources are copied out of the checkout.
+    has_code = False
+    root_cmakelists_dir = 'sources'
+
+    version('0.1.0')
+
+    # So that the hash tells sources apart.
+    variant('sources', default=SOURCES, values=(SOURCES,), description='Checksum of the sources')
+    variant(
+        'openblas_wheel',
+        default=False,
+        description='BLAS from the wheel scipy-openblas32 in place of one that Spack knows',
+    )
+
+    depends_on('c', type='build')
+    depends_on('cxx', type='build')
+    depends_on('cmake@3.18:', type='build')
+    depends_on('mpi')
+    depends_on('scipy-openblas32', when='+openblas_wheel')
+    depends_on('blas', when='~openblas_wheel')
+
+    @run_before('cmake')
+    def copy_sources(self):
+        """Nothing of an earlier try, which may have been killed, is built upon."""
+        copied = Path(self.stage.source_path, self.root_cmakelists_dir)
+        tree.copy(copied)
+        shutil.rmtree(self.build_directory, ignore_errors=True)
+        if tree.checksum(copied) != self.spec.variants['sources'].value:
+            raise InstallError('the sources were changed after this spec was concretized')
+
+    def cmake_args(self):
+        mpi = self.spec['mpi']
+        arguments = [
+            self.define('CMAKE_C_COMPILER', mpi.mpicc),
+            self.define('CMAKE_CXX_COMPILER', mpi.mpicxx),
+        ]
+        if self.spec.satisfies('+openblas_wheel'):
+            wheel = self.spec['scipy-openblas32'].prefix
+            return [*arguments, self.define('ASSAY_OPENBLAS', wheel)]
+        return [*arguments, self.define('BLAS_LIBRARIES', self.spec['blas'].libs.libraries)]
+
+    def test_two_ranks(self):
+        """two ranks send each other messages and check what arrives"""
+        start = Executable(self.spec['mpi'].prefix.bin.mpirun)
+        start('-n', '2', self.prefix.bin.pt2pt, '--max', '4K')
