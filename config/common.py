@@ -48,6 +48,16 @@ site_configuration = {
                             '%(check_perf_unit)s',
                             '%(check_result)s',
                             '%(check_perf_result)s',
+                            # What was measured (docs/spack.md).
+                            '%(check_built_by)s',
+                            '%(check_built_spec)s',
+                            '%(check_built_hash)s',
+                            '%(check_built_compiler)s',
+                            '%(check_built_flags)s',
+                            '%(check_built_mpi)s',
+                            '%(check_built_blas)s',
+                            '%(check_built_target)s',
+                            '%(check_suite_commit)s',
                         ]
                     ),
                 }

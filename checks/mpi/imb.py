@@ -1,5 +1,7 @@
 """The real IMB-MPI1, where there is one for the MPI: figures that everybody knows."""
 
+from pathlib import Path
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
@@ -7,6 +9,7 @@ from reframe.core.exceptions import SanityError
 from assay import imb
 from assay.benchmark import MpiBenchmark
 from assay.figure import Figure
+from assay.provenance import of_binary
 
 TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')
 SMALL, LARGE = 8, 4 << 20
@@ -39,6 +42,10 @@ class IntelMpiBenchmarks(MpiBenchmark):
         limits += ['>limits.out', '2>&1']  # its statement must not stand for that of IMB-MPI1
         self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]
         self.keep_files = [*self.keep_files, 'limits.out']
+
+    @property
+    def provenance(self):
+        return of_binary(Path(self.current_environ.extras['imb']))
 
     def verify_answers(self):
         super().verify_answers()

@@ -12,8 +12,10 @@ from reframe.core.exceptions import ReframeError, SanityError
 
 from assay import parts
 from assay.application import Application, Problem, WrongAnswerError
-from assay.check import BuildSources, MpiCheck, offered
+from assay.build import BuildSources
+from assay.check import MpiCheck, offered
 from assay.fabrics import load_catalogue
+from assay.provenance import Provenance, of_binary
 from assay.scales import SCALES
 from assay.sizes import Memory, last_level_caches, working_set
 
@@ -94,6 +96,10 @@ class ApplicationJob(MpiCheck):
         if self.binary:
             return os.path.abspath(self.binary)
         return self.build.product(self.application.program)
+
+    @property
+    def provenance(self) -> Provenance:
+        return of_binary(Path(self.program_path)) if self.binary else super().provenance
 
 
 class ApplicationCheck(ApplicationJob):

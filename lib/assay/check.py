@@ -27,12 +27,13 @@ from reframe.core.builtins import (
 )
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
-from assay import paths
+from assay.build import BuildSources
 from assay.cut_short import cut_short
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
 from assay.launch import WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
+from assay.provenance import Attributed
 from assay.scales import SCALES
 from assay.stacks import FILES, taken_after
 
@@ -61,45 +62,7 @@ def offered(names: Iterable[str], prefix: str = '') -> list[str]:
     return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
 
 
-class BuildSources(rfm.CompileOnlyRegressionTest):
-    """Builds the benchmarks and the witness once for each environment."""
-
-    valid_systems = ['*']
-    valid_prog_environs = ['+mpi']
-    build_system = 'CMake'
-    sourcesdir = str(paths.ROOT / 'sources')
-    target = 'benchmarks'
-    build_time_limit = '30m'
-
-    @run_after('init')
-    def build_in_turn_with_jobs(self):
-        # ReFrame counts local builds apart: one would disturb a job on the same machine.
-        if all(partition.max_jobs == 1 for partition in rt.runtime().system.partitions):
-            self.build_locally = False
-
-    @run_before('compile')
-    def configure_out_of_source(self):
-        self.build_system.build_opts = [self.target]
-        self.build_system.builddir = 'build'
-        self.build_system.max_concurrency = os.cpu_count()
-        # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
-        self.build_system.ftn = self.build_system.nvcc = ''
-        if not self.current_environ.cxx:
-            raise ReframeError(
-                f'environment {self.current_environ.name} has no C++ compiler, which the '
-                f'applications need: give it cxx in its configuration, or install one for its MPI'
-            )
-
-    def product(self, name: str) -> str:
-        """The absolute path of what was built."""
-        return os.path.join(self.stagedir, self.build_system.builddir, name)
-
-    @sanity_function
-    def built(self):
-        return True
-
-
-class MpiCheck(rfm.RunOnlyRegressionTest):
+class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
     """An MPI program on a fabric, in a layout, at a scale, with the witness preloaded.
 
     A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows

@@ -1,4 +1,5 @@
-"""The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``, ``cluster``.
+"""The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``,
+``provenance``, ``cluster``, ``spack``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, __version__, cluster_command, paths, settings
+from assay import AssayError, __version__, cluster_command, paths, settings, spack_command
+from assay.provenance_command import provenance
 from assay.witness_command import witness
 
 if TYPE_CHECKING:
@@ -81,7 +83,11 @@ def run(
     system: SystemOption = settings.DEFAULT_SYSTEM,
     extra: Annotated[
         list[str] | None,
-        typer.Option('--with', metavar='MPI', help='Install this MPI as well: intelmpi, ...'),
+        typer.Option(
+            '--with',
+            metavar='WHAT',
+            help='An MPI to install as well, such as intelmpi; or spack, to build what is run.',
+        ),
     ] = None,
 ) -> None:
     """Measure, and compare with the references.
@@ -96,6 +102,7 @@ def run(
     \b
       assay run
       assay run --mode maintenance --with intelmpi
+      assay run --with spack
       assay run -n '%fabric=tcp' -P layout=packed
       assay run -l
     """
@@ -105,8 +112,10 @@ def run(
     if mode not in known:
         raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
     started = time.monotonic()
+    if 'spack' in (extra or []):
+        spack_command.choose()
     environment = {**os.environ, **settings.exports(system)}
-    prepare(system, extra or [])
+    prepare(system, [name for name in extra or [] if name != 'spack'])
     if system.partition(':')[0] == cluster_command.SYSTEM:
         cluster_command.run_on_head()
     settings.load(system)
@@ -117,8 +126,10 @@ def run(
     if any(is_other_action(argument) for argument in context.args):
         raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
 
-    from assay import results
+    from assay import results, spack_builds
 
+    # Before any job: what cannot be built fails here.
+    spack_builds.install_for_checks(system, environments(context.args))
     run_id = uuid.uuid4().hex
     mark = ['-r', '--session-extras', f'assay_run={run_id}']
     code = subprocess.call([*reframe, *mark, *context.args], env=environment)
@@ -141,6 +152,15 @@ def report_folder(arguments: list[str]) -> Path:
         if name == '--report-file':
             return Path(value or ''.join(arguments[number + 1 : number + 2])).parent
     return paths.REPORTS
+
+
+def environments(arguments: list[str]) -> list[str]:
+    """The expressions of ReFrame's -p: environments match one of them."""
+    import argparse
+
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument('-p', '--prgenv', action='append')
+    return options.parse_known_args(arguments)[0].prgenv or ['.*']
 
 
 def prepare(system: str, extra: list[str]) -> None:
@@ -245,7 +265,9 @@ def doctor() -> None:
 
 
 app.command()(witness)
+app.command()(provenance)
 app.add_typer(cluster_command.app, name='cluster')
+app.add_typer(spack_command.app, name='spack')
 
 
 # What a run ends with -------------------------------------------------------------------------

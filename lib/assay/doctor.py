@@ -8,6 +8,7 @@ import shutil
 import sys
 
 from assay import AssayError, fabrics, mpi, paths, settings
+from assay.spack import find_spack
 from assay.vcluster import cluster
 
 SCHEDULERS = {'slurm': 'sbatch', 'pbs': 'qsub', 'flux': 'flux', 'lsf': 'bsub'}
@@ -132,10 +133,12 @@ def _scheduler(found: _Findings) -> None:
 
 def _spack(found: _Findings) -> None:
     found.section('Spack')
-    if path := shutil.which('spack'):
-        found.good(path)
+    try:
+        spack = find_spack()
+    except AssayError as error:
+        found.note(str(error))
     else:
-        found.note('not on PATH: source its share/spack/setup-env.sh to use it')
+        found.good(f'{spack.version} in {spack.root}: `assay run --with spack`')
 
 
 def _hardware(found: _Findings) -> None:

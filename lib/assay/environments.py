@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from assay.fabrics import load_catalogue
@@ -13,6 +14,9 @@ AS_ROOT = [
     ['OMPI_ALLOW_RUN_AS_ROOT', '1'],
     ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1'],
 ]
+
+#: Set by `assay run --with spack`: Spack builds what checks run.
+WITH_SPACK = 'ASSAY_WITH_SPACK'
 
 
 def tcp_over(interface: str) -> list[list[str]]:
@@ -27,6 +31,10 @@ def environment(mpi: Mpi) -> dict[str, Any]:
     catalogue = load_catalogue()
     fabrics = [name for name in catalogue.fabrics if catalogue.no_recipe(name, mpi) is None]
     features, extras = ['mpi', mpi.family, *fabrics], {'family': mpi.family, 'version': mpi.version}
+    # Intel's wheel is not laid out as Spack's package of it expects.
+    if WITH_SPACK in os.environ and mpi.family != 'intelmpi':
+        features.append('spack')
+        extras['spack'] = f'{mpi.family}@={mpi.version}'
     # IMB-MPI1, where there is one that runs on the MPI.
     if imb := find_imb(mpi):
         features.append('imb')

@@ -9,12 +9,17 @@ CONFIG = ROOT / 'config'
 SYSTEMS = CONFIG / 'systems'
 REFERENCES = CONFIG / 'references'
 MPI_LOCKS = CONFIG / 'mpi'
+SPACK_CONFIG = CONFIG / 'spack'
+SPACK_YAML = ROOT / 'spack.yaml'
 CHECKS = ROOT / 'checks'
+SOURCES = ROOT / 'sources'
+RECIPES = SOURCES / 'spack_repo' / 'assay'
 
 # Everything that a run makes, and that can be deleted.
 STATE = ROOT / '.assay'
 LOGS = STATE / 'logs'
 MPI_PREFIXES = STATE / 'mpi'
+SPACK = STATE / 'spack'
 REFRAME_PREFIX = STATE / 'reframe'
 REPORTS = STATE / 'reports'
 

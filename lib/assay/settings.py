@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import runpy
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
 
 DEFAULT_SYSTEM = 'generic'
 COMMON = paths.CONFIG / 'common.py'
@@ -64,8 +68,8 @@ def modes() -> dict[str, list[str]]:
     return {mode['name']: mode['options'] for mode in configuration['modes']}
 
 
-def load(system: str) -> None:
-    """Load the configuration as ReFrame will, to find what is wrong with it.
+def load(system: str) -> _SiteConfig:
+    """Load the configuration as ReFrame will, and find what is wrong with it.
 
     ReFrame's own message names neither the field nor, where a file raises, the file.
 
@@ -93,6 +97,7 @@ def load(system: str) -> None:
                 f'{files[-1]}: not a valid configuration: {where}: {cause.message}'
             ) from error
         raise AssayError(f'{files[-1]}: {error}') from error
+    return site
 
 
 def _compile(path: Path) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from assay import AssayError, cli, mpi, paths, results, settings
+from assay import AssayError, cli, mpi, paths, results, settings, spack_builds
 
 
 def call(monkeypatch, *arguments):
@@ -54,6 +54,7 @@ def reframe(monkeypatch):
     monkeypatch.setattr(cli.subprocess, 'call', catch)
     monkeypatch.setattr(cli, 'prepare', lambda system, extra: None)
     monkeypatch.setattr(settings, 'load', lambda system: None)
+    monkeypatch.setattr(spack_builds, 'install_for_checks', lambda system, matching: None)
     return calls
 
 

@@ -1,0 +1,100 @@
+"""What checks run: made from our sources, once for each environment."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from functools import cached_property
+from pathlib import Path
+
+import reframe as rfm
+import reframe.core.runtime as rt
+from reframe.core.builtins import run_after, run_before, sanity_function
+from reframe.core.exceptions import ReframeError
+
+from assay import AssayError, paths, spack_builds
+from assay.provenance import Provenance, of_cmake
+from assay.sources import checksum
+
+
+class BuildSources(rfm.CompileOnlyRegressionTest):
+    """The benchmarks and the witness, by CMake; or as Spack has installed them.
+
+    Spack builds for the environments that have the feature ``spack``, all before ReFrame starts.
+    """
+
+    valid_systems = ['*']
+    valid_prog_environs = ['+mpi']
+    build_system = 'CMake'
+    sourcesdir = str(paths.SOURCES)
+    target = 'benchmarks'
+    build_time_limit = '30m'
+
+    @run_after('init')
+    def build_in_turn_with_jobs(self):
+        # ReFrame counts local builds apart: one would disturb a job on the same machine.
+        if all(partition.max_jobs == 1 for partition in rt.runtime().system.partitions):
+            self.build_locally = False
+
+    @property
+    def is_by_spack(self) -> bool:
+        return 'spack' in self.current_environ.features
+
+    @cached_property
+    def installed(self) -> spack_builds.Build:
+        """What Spack has installed.
+
+        :raises ReframeError: if that is not there.
+        """
+        try:
+            return spack_builds.build_of(self.current_system.name, self.current_environ.name)
+        except AssayError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_before('compile')
+    def choose_how(self):
+        if self.is_by_spack:
+            self.look_for_what_is_installed()
+        else:
+            self.configure_out_of_source()
+
+    def look_for_what_is_installed(self) -> None:
+        """Where the build would be done: on a compute node, if it is one."""
+        self.sourcesdir = None
+        self.build_system = 'CustomBuild'
+        witness = shlex.quote(self.product('libassay_witness.so'))
+        self.build_system.commands = [
+            f'test -r {witness} || {{ echo {witness} is not there >&2; exit 1; }}'
+        ]
+
+    def configure_out_of_source(self) -> None:
+        """One folder a build, in the stage."""
+        self.build_system.build_opts = [self.target]
+        self.build_system.builddir = 'build'
+        self.build_system.max_concurrency = os.cpu_count()
+        # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
+        self.build_system.ftn = self.build_system.nvcc = ''
+        if not self.current_environ.cxx:
+            raise ReframeError(
+                f'environment {self.current_environ.name} has no C++ compiler, which the '
+                f'applications need: give it cxx in its configuration, or install one for its MPI'
+            )
+
+    def product(self, name: str) -> str:
+        """The absolute path of what was built."""
+        if self.is_by_spack:
+            return str(self.installed.path(name))
+        return os.path.join(self.stagedir, self.build_system.builddir, name)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What it was built from."""
+        if self.is_by_spack:
+            return self.installed.provenance
+        extras = self.current_environ.extras
+        mpi = f'{extras["family"]}@{extras.get("version", "")}'
+        return of_cmake(Path(self.stagedir, self.build_system.builddir), mpi, checksum())
+
+    @sanity_function
+    def built(self):
+        return True

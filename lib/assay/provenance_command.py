@@ -1,0 +1,106 @@
+"""The command ``provenance``: what figures were measured with, and what changed since.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay import AssayError, paths
+
+if TYPE_CHECKING:
+    from assay.results import Case, Report
+
+Facts = tuple[tuple[str, str], ...]
+
+
+def provenance(
+    check: Annotated[
+        str, typer.Argument(metavar='CHECK', help='Which cases: a regular expression.')
+    ] = '',
+    report: Annotated[
+        Path | None, typer.Option(metavar='FILE', help='A report of a run; the newest if none.')
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar='FILE', help='An earlier one: print what differs.')
+    ] = None,
+) -> None:
+    """Print what was measured: spec, hash, compiler, flags, MPI, BLAS, processor, commit.
+
+    Examples:
+
+    \b
+      assay provenance Ring
+      assay provenance 'MiniFE.*mpich' --against old-report.json
+    """
+    from assay.results import read_report
+
+    now = facts_by_case(read_report(report or newest()), check)
+    if not now:
+        raise AssayError(f'no case that ran matches {check!r} in {report or newest()}.')
+    if against is None:
+        _show(now)
+        return
+    then = facts_by_case(read_report(against), check)
+    if not (both := [case for case in now if case in then]):
+        raise AssayError(f'{against} has no case that matches {check!r} and ran in both.')
+    changed = {case: differences(then[case], now[case]) for case in both}
+    _show({case: lines for case, lines in changed.items() if lines})
+    print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built otherwise')
+
+
+def newest() -> Path:
+    """ReFrame's report of the last run.
+
+    :raises AssayError: if there has been none.
+    """
+    reports = sorted(paths.REPORTS.glob('*.json'), key=lambda path: path.stat().st_mtime)
+    if not reports:
+        raise AssayError(f'there is no report in {paths.REPORTS}: run something first.')
+    return reports[-1]
+
+
+def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
+    """What each case that ran was built from; those only whose name the pattern is found in."""
+    from assay.results import last_cases, title
+
+    return {
+        title(case): _facts(case)
+        for case in last_cases(report)
+        if re.search(pattern, title(case)) and case.get('built_by')
+    }
+
+
+def _facts(case: Case) -> Facts:
+    return tuple(
+        (name.removeprefix('built_'), value)
+        for name, value in sorted(case.items())
+        if name.startswith('built_') or name == 'suite_commit'
+    )
+
+
+def differences(then: Facts, now: Facts) -> Facts:
+    """The facts that changed, as lines of text."""
+    before, after = dict(then), dict(now)
+    return tuple(
+        (name, f'{before.get(name) or "-"} -> {after.get(name) or "-"}')
+        for name in sorted(before | after)
+        if before.get(name) != after.get(name)
+    )
+
+
+def _show(facts: Mapping[str, Facts]) -> None:
+    """The cases that share their facts, and those."""
+    cases: dict[Facts, list[str]] = {}
+    for case, lines in facts.items():
+        cases.setdefault(lines, []).append(case)
+    for lines, names in cases.items():
+        print(*names, sep='\n')
+        for name, value in lines:
+            print(f'    {name:13} {value or "-"}')

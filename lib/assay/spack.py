@@ -1,0 +1,194 @@
+"""Spack itself: finding it, cloning it, and running it apart from the user's own use of it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from assay import AssayError, paths
+
+OLDEST = (1, 0)
+
+# What `--clone` fetches: two releases that were tried together.
+SPACK_URL, SPACK_TAG = 'https://github.com/spack/spack.git', 'v1.1.0'
+PACKAGES_URL, PACKAGES_TAG = 'https://github.com/spack/spack-packages.git', 'v2025.11.0'
+CLONES = paths.SPACK / 'clones'
+
+
+@dataclass(frozen=True)
+class Spack:
+    """A Spack, of at least version 1.0.
+
+    :param root: its folder, as ``SPACK_ROOT`` names it.
+    :param version: as it says itself, such as ``1.1.0``.
+    """
+
+    root: Path
+    version: str
+
+    @property
+    def state(self) -> Path:
+        """All that it writes; other versions read neither its lock files nor its database."""
+        return paths.SPACK / self.version
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment in which it sees nothing of ``~/.spack``, ``/etc/spack`` or a shell's."""
+        others = {name: value for name, value in os.environ.items() if name[:6] != 'SPACK_'}
+        return others | {
+            'SPACK_ROOT': str(self.root),
+            # Where clingo is: Spack would fetch one of its own.
+            'SPACK_PYTHON': sys.executable,
+            'SPACK_USER_CONFIG_PATH': str(self.state / 'user'),
+            'SPACK_SYSTEM_CONFIG_PATH': str(self.state / 'system'),
+            'SPACK_USER_CACHE_PATH': str(self.state / 'cache'),
+        }
+
+    def configure(self) -> None:
+        """Write its user configuration: everything stays under :attr:`state`."""
+        config = {
+            'install_tree': {'root': str(self.state / 'store')},
+            'build_stage': [str(self.state / 'stage')],
+            'source_cache': str(self.state / 'downloads'),
+            'license_dir': str(self.state / 'licenses'),
+        }
+        files = {'config': config}
+        if self.root == CLONES / 'spack':
+            packages = CLONES / 'packages' / 'repos' / 'spack_repo' / 'builtin'
+            files['repos'] = {'builtin': str(packages)}
+        (self.state / 'system').mkdir(parents=True, exist_ok=True)
+        (self.state / 'user').mkdir(exist_ok=True)
+        for name, content in files.items():
+            path = self.state / 'user' / f'{name}.yaml'
+            path.write_text(yaml.safe_dump({name: content}))
+
+    def run(self, log: Path, *arguments: str) -> str:
+        """Standard output of one of its commands; all of its words are added to the log.
+
+        :raises SpackError: if it fails or is killed.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open('a') as words:
+            print('$ spack', *arguments, file=words, flush=True)
+            begin = words.tell()
+            ended = subprocess.run(
+                [self.root / 'bin' / 'spack', '--color=never', *arguments],
+                env=self.variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=words,
+                text=True,
+            )
+            words.write(ended.stdout)
+        if ended.returncode:
+            with log.open(errors='replace') as words:
+                words.seek(begin)
+                raise SpackError(_reason(ended.returncode, words.read()), log)
+        return ended.stdout
+
+
+class SpackError(AssayError):
+    """A command of Spack did not do what it was asked."""
+
+    def __init__(self, reason: str, log: Path) -> None:
+        super().__init__(f'{reason} (all it said: {log})')
+
+
+def _reason(code: int, words: str) -> str:
+    """Spack's own first error, on one line."""
+    if code < 0:
+        return f'it was killed by signal {-code}; run this again'
+    if 'No space left on device' in words or 'Disk quota exceeded' in words:
+        return f'no space is left for it; make room under {paths.SPACK}'
+    _, found, rest = words.partition('Error: ')
+    if not found:
+        return f'it ended with exit code {code}'
+    # Up to an empty line or its next message.
+    return textwrap.shorten(re.split(r'\n\n|\n==>', rest.lstrip())[0], 400, placeholder=' ...')
+
+
+@functools.cache
+def find_spack() -> Spack:
+    """The Spack that ``SPACK_ROOT`` names, the one on PATH, or the clone, in this order.
+
+    :raises AssayError: if there is none, it does not answer, or it is too old.
+    """
+    root = _root()
+    command = root / 'bin' / 'spack'
+    if not os.access(command, os.X_OK):
+        raise AssayError(f'SPACK_ROOT is {root}, but {command} is no command: correct or unset it.')
+    asked = subprocess.run(
+        [command, '--version'],
+        env=os.environ | {'SPACK_PYTHON': sys.executable},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    found = re.match(r'(\d+)\.(\d+)\S*', asked.stdout)
+    if asked.returncode or not found:
+        raise AssayError(
+            f'{command} --version does not say a version: {asked.stderr.strip()[:200]}'
+        )
+    if (int(found[1]), int(found[2])) < OLDEST:
+        raise AssayError(
+            f'Spack {found[0]} in {root} is too old: 1.0 or newer is needed. Name another one with '
+            f'SPACK_ROOT, or unset it and let `assay spack setup --clone` fetch one.'
+        )
+    return Spack(root, found[0])
+
+
+def _root() -> Path:
+    if named := os.environ.get('SPACK_ROOT'):
+        return Path(named)
+    if command := shutil.which('spack'):
+        return Path(command).resolve().parents[1]
+    if (CLONES / 'spack').is_dir():
+        return CLONES / 'spack'
+    raise AssayError(
+        'there is no Spack: set SPACK_ROOT, put spack on PATH, or let `assay spack setup --clone` '
+        'fetch it. Without --with spack the suite needs none.'
+    )
+
+
+def clone(spack_url: str, packages_url: str) -> None:
+    """Fetch Spack and its package repository, unless they are there.
+
+    :raises AssayError: if Git cannot.
+    """
+    _clone(spack_url, SPACK_TAG, CLONES / 'spack')
+    _clone(packages_url, PACKAGES_TAG, CLONES / 'packages')
+    find_spack.cache_clear()
+
+
+def _clone(url: str, tag: str, folder: Path) -> None:
+    if folder.is_dir():
+        return
+    # Renamed when it is whole.
+    draft = folder.with_name(f'{folder.name}.new')
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    command = ['git', 'clone', '--quiet', '--depth=1', f'--branch={tag}', url, str(draft)]
+    try:
+        ended = subprocess.run(
+            ['git', '-c', 'advice.detachedHead=false', *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    except FileNotFoundError:
+        raise AssayError('git is not on PATH: `assay spack setup --clone` needs it.') from None
+    if ended.returncode:
+        raise AssayError(
+            f'cannot clone {tag} of {url}: {ended.stderr.strip().splitlines()[-1]}. Name a mirror '
+            f'that this machine reaches with --spack-url and --packages-url.'
+        )
+    draft.rename(folder)

@@ -1,0 +1,142 @@
+"""The commands ``spack ...``: what Spack builds for this suite.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Annotated
+
+import typer
+
+from assay import AssayError, paths, settings
+from assay.spack import PACKAGES_URL, SPACK_URL
+
+app = typer.Typer(
+    help='What Spack builds for this suite, apart from your own use of Spack.',
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+SystemOption = Annotated[
+    str,
+    typer.Option(
+        '--system', metavar='NAME[:PARTITION]', help='A system: a file in config/systems.'
+    ),
+]
+
+
+@app.command()
+def setup(
+    system: SystemOption = settings.DEFAULT_SYSTEM,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help='A group of packages of spack.yaml to try as well: applications, ...'),
+    ] = None,
+    clone: Annotated[
+        bool, typer.Option('--clone', help='Fetch Spack and its package repository.')
+    ] = False,
+    spack_url: Annotated[str, typer.Option(help='Git address of Spack.')] = SPACK_URL,
+    packages_url: Annotated[
+        str, typer.Option(help='Git address of its package repository.')
+    ] = PACKAGES_URL,
+) -> None:
+    """Tell Spack what this machine has, and see what it can build here.
+
+    Writes config/spack/<system>/packages.yaml, which is yours to edit. The exit code is 0 if our
+    own package can be built on every MPI.
+
+    Examples:
+
+    \b
+      assay spack setup
+      assay spack setup --clone
+      assay spack setup --group applications --group mpi_benchmarks
+    """
+    from assay import spack, spack_builds, spack_setup
+    from assay.mpi import find_mpis
+
+    known = spack_builds.groups()
+    if unknown := set(group or []) - set(known):
+        raise AssayError(
+            f'unknown group {", ".join(sorted(unknown))}. Groups of {paths.SPACK_YAML}: '
+            f'{", ".join(known)}.'
+        )
+    if clone:
+        spack.clone(spack_url, packages_url)
+    used = spack.find_spack()
+    if clone and used.root != spack.CLONES / 'spack':
+        raise AssayError(
+            f'Spack in {used.root} comes before the clone: unset SPACK_ROOT and take it off PATH.'
+        )
+    print(f'Spack {used.version} in {used.root}')
+    choose()
+    name = system.partition(':')[0]
+    file = paths.SPACK_CONFIG / name / 'packages.yaml'
+    with spack_builds.turn(used):
+        written = spack_setup.write_packages(used, name, find_mpis())
+    print(f'{file}: {"written" if written else "edited by somebody, left as it is"}')
+    spack_builds.assert_prepared(name)
+    mpis = dict.fromkeys(spack_builds.mpis(system).values())
+    if not mpis:
+        raise AssayError(
+            f'no environment of {system} is for Spack: give one an MPI first, by `assay run -l` or '
+            f'in {settings.system_file(system)}.'
+        )
+    bad = False
+    for package in dict.fromkeys([spack_builds.OURS, *(p for g in group or [] for p in known[g])]):
+        for mpi in mpis:
+            began = time.monotonic()
+            try:
+                spec = spack_builds.rehearse(used, name, package, mpi)
+            except AssayError as error:
+                print(f'  no   {error}')
+                bad |= package == spack_builds.OURS
+            else:
+                print(f'  ok   {spec} ({time.monotonic() - began:.0f} s)')
+    raise typer.Exit(1 if bad else 0)
+
+
+@app.command()
+def install(
+    packages: Annotated[
+        list[str] | None, typer.Argument(metavar='[PACKAGE]...', help='Of spack.yaml.')
+    ] = None,
+    system: SystemOption = settings.DEFAULT_SYSTEM,
+) -> None:
+    """Install packages on every MPI of a system, and print where they are.
+
+    Without a package it is our own, as `assay run --with spack` does before it starts.
+
+    Examples:
+
+    \b
+      assay spack install
+      assay spack install minife
+    """
+    from assay import spack, spack_builds
+
+    choose()
+    known = {package for names in spack_builds.groups().values() for package in names}
+    if unknown := set(packages or []) - known:
+        raise AssayError(
+            f'{", ".join(sorted(unknown))}: not in {paths.SPACK_YAML}, which lists what to build.'
+        )
+    if not packages:
+        spack_builds.install_for_checks(system)
+        packages = [spack_builds.OURS]
+    name = system.partition(':')[0]
+    spack_builds.assert_prepared(name)
+    for package in packages:
+        for environment, mpi in spack_builds.mpis(system).items():
+            build = spack_builds.install(spack.find_spack(), name, package, mpi)
+            print(f'{environment}: {build.prefix}')
+
+
+def choose() -> None:
+    """Have Spack build for the environments of this machine, as `--with spack` says."""
+    from assay.environments import WITH_SPACK
+
+    os.environ[WITH_SPACK] = 'yes'

@@ -1,0 +1,91 @@
+"""Telling Spack what a machine has: the ``packages.yaml`` of a system."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from assay import paths
+from assay.mpi import Mpi
+from assay.spack import Spack
+from assay.spack_builds import LOG, OURS, write_whole
+
+#: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
+#: several in one prefix, as Debian's are, it would link any with the one that has the usual names.
+LOOKED_FOR = [
+    *('gcc', 'llvm', 'intel-oneapi-compilers', 'nvhpc', 'aocc', 'cce'),
+    *('cmake', 'gmake', 'ninja', 'perl', 'python', 'pkgconf'),
+    *('autoconf', 'automake', 'libtool', 'm4', 'bison', 'flex'),
+]
+
+HEADER = '# Written by `assay spack setup`; once edited it is left alone. sha256 of the rest: '
+
+
+def write_packages(spack: Spack, system: str, mpis: Iterable[Mpi]) -> bool:
+    """Write ``packages.yaml`` of a system, with what is on this machine.
+
+    :returns: whether it was written: one that somebody has edited is left as it is.
+    """
+    file = paths.SPACK_CONFIG / system / 'packages.yaml'
+    if file.exists() and _is_edited(file.read_text()):
+        return False
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = yaml.safe_dump({'packages': packages(_found(spack, system), mpis)}, sort_keys=False)
+    write_whole(file, f'{HEADER}{_checksum(text)}\n{text}')
+    return True
+
+
+def _is_edited(text: str) -> bool:
+    first, _, rest = text.partition('\n')
+    return first != HEADER + _checksum(rest)
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _found(spack: Spack, system: str) -> dict[str, Any]:
+    """What Spack finds by itself."""
+    spack.configure()
+    file = spack.state / 'user' / 'packages.yaml'
+    file.unlink(missing_ok=True)
+    # For the system's repos.yaml, where there is one; it would not find again what it knows.
+    folder = paths.SPACK_CONFIG / system
+    (folder / 'packages.yaml').unlink(missing_ok=True)
+    spack.run(LOG, '-C', str(folder), 'external', 'find', '--scope', 'user', *LOOKED_FOR)
+    try:
+        return yaml.safe_load(file.read_text())['packages']
+    finally:
+        file.unlink()
+
+
+def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
+    """What Spack found, each MPI in its own prefix, and OpenBLAS from .venv for our sources."""
+    result = dict(found)
+    for mpi in mpis:
+        if mpi.family == 'intelmpi':
+            continue  # its wheel is not laid out as Spack's package of it expects
+        external = {'spec': f'{mpi.family}@{mpi.version}', 'prefix': str(mpi.prefix)}
+        if mpi.modules:
+            external['modules'] = list(mpi.modules)
+        known = result.setdefault(mpi.family, {'externals': [], 'buildable': False})['externals']
+        if external['spec'] not in {each['spec'] for each in known}:
+            known.append(external)
+    wheel = find_spec('scipy_openblas32')
+    release = version('scipy-openblas32')
+    return result | {
+        'mpi': {'buildable': False},
+        'scipy-openblas32': {
+            'externals': [
+                {'spec': f'scipy-openblas32@{release}', 'prefix': str(Path(wheel.origin).parent)}
+            ],
+            'buildable': False,
+        },
+        OURS: {'require': '+openblas_wheel'},
+    }

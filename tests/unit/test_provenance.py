@@ -1,0 +1,107 @@
+"""What figures were measured with: read from builds, and shown."""
+
+import json
+import re
+
+import pytest
+
+from assay import AssayError, provenance, provenance_command
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Writes what CMake leaves in a folder of a build, as far as it is read."""
+
+    def write(flags='-march=x86-64-v3'):
+        compiler = tmp_path / 'CMakeFiles' / '3.31.10' / 'CMakeCXXCompiler.cmake'
+        compiler.parent.mkdir(parents=True, exist_ok=True)
+        compiler.write_text(
+            'set(CMAKE_CXX_COMPILER "/opt/mpi/bin/mpicxx")\n'
+            'set(CMAKE_CXX_COMPILER_ID "GNU")\n'
+            'set(CMAKE_CXX_COMPILER_VERSION "12.2.0")\n'
+        )
+        (tmp_path / 'CMakeCache.txt').write_text(
+            '//What the programs are linked with\n'
+            'ASSAY_BLAS:INTERNAL=/usr/lib/libopenblas.so\n'
+            f'CMAKE_CXX_FLAGS:STRING= {flags}\n'
+        )
+        return tmp_path
+
+    return write
+
+
+def test_a_build_by_cmake_tells_the_same_facts(build):
+    found = provenance.of_cmake(build(), 'mpich@4.3.2', 'abc')
+    assert (found.by, found.spec) == ('cmake', '')
+    assert found.compiler == 'gcc@12.2.0'
+    assert found.flags == '-march=x86-64-v3'
+    assert found.mpi == 'mpich@4.3.2'
+    assert found.blas == '/usr/lib/libopenblas.so'
+    assert found.target == 'x86-64-v3'
+    assert re.fullmatch(r'[0-9a-f]{32}', found.hash)
+
+
+def test_native_is_this_processor(build):
+    found = provenance.of_cmake(build('-march=native'), 'mpich@4.3.2', 'abc')
+    assert found.target not in ('', 'native')
+    assert provenance.of_cmake(build(''), 'mpich@4.3.2', 'abc').target == ''
+
+
+def test_builds_that_differ_in_anything_have_other_checksums(build):
+    folder = build()
+    checksums = {
+        provenance.of_cmake(folder, 'mpich@4.3.2', 'abc').hash,
+        provenance.of_cmake(folder, 'mpich@4.3.3', 'abc').hash,
+        provenance.of_cmake(folder, 'mpich@4.3.2', 'abd').hash,
+        provenance.of_cmake(build('-O3'), 'mpich@4.3.2', 'abc').hash,
+    }
+    assert len(checksums) == 4
+
+
+def test_a_named_program_is_known_by_its_content(tmp_path):
+    program = tmp_path / 'xhpl'
+    program.write_text('one')
+    before = provenance.of_binary(program)
+    assert (before.by, before.spec) == ('binary', str(program))
+    program.write_text('two')
+    assert provenance.of_binary(program).hash != before.hash
+
+
+# A run's report -----------------------------------------------------------------------------------
+
+
+def a_report(path, **facts):
+    """A report of two cases, one of which did not run."""
+
+    where = {'system': 'generic', 'partition': 'node', 'environ': 'mpich'}
+    built = {'built_by': 'spack', 'built_mpi': 'mpich@4.3.2', 'suite_commit': 'abc'} | facts
+    cases = [
+        {'display_name': 'Ring %scale=1_node', **where, **built},
+        {'display_name': 'Halo %scale=1_node', **where, 'built_by': ''},
+    ]
+    path.write_text(json.dumps({'session_info': {}, 'runs': [{'testcases': cases}]}))
+    return path
+
+
+def test_facts_are_shown_for_cases_that_ran(tmp_path, capsys):
+    provenance_command.provenance('', a_report(tmp_path / 'now.json'), None)
+    shown = capsys.readouterr().out
+    assert re.search(r'Ring .*\n +by +spack\n +mpi +mpich@4\.3\.2\n +suite_commit +abc', shown)
+    assert 'Halo' not in shown
+
+
+def test_two_reports_show_the_difference_only(tmp_path, capsys):
+    then = a_report(tmp_path / 'then.json', built_mpi='mpich@4.3.1')
+    now = a_report(tmp_path / 'now.json')
+    provenance_command.provenance('Ring', now, then)
+    shown = capsys.readouterr().out
+    assert re.search(r'mpi +mpich@4\.3\.1 -> mpich@4\.3\.2', shown)
+    assert 'spack' not in shown
+    assert '1 of 1 cases were built otherwise' in shown
+    provenance_command.provenance('Ring', now, now)
+    assert capsys.readouterr().out == '0 of 1 cases were built otherwise\n'
+
+
+def test_nothing_that_matches_is_an_error(tmp_path):
+    with pytest.raises(AssayError, match='no case that ran matches'):
+        provenance_command.provenance('Halo', a_report(tmp_path / 'now.json'), None)

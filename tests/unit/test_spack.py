@@ -1,0 +1,371 @@
+"""What is generated for Spack, what is read from it, and what is said where it is not."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from assay import AssayError, environments, paths, spack, spack_builds, spack_setup
+from assay.mpi import Mpi
+from assay.provenance import Provenance
+from assay.sources import checksum, tree
+
+
+@pytest.fixture
+def anywhere(tmp_path, monkeypatch):
+    """Folders of Spack, its configurations and logs that are empty; no Spack is found."""
+    monkeypatch.setattr(paths, 'SPACK', tmp_path / 'spack')
+    monkeypatch.setattr(paths, 'SPACK_CONFIG', tmp_path / 'config')
+    monkeypatch.setattr(spack, 'CLONES', tmp_path / 'spack' / 'clones')
+    monkeypatch.setattr(spack_builds, 'LOG', tmp_path / 'spack.log')
+    monkeypatch.setenv('PATH', os.defpath)
+    monkeypatch.delenv('SPACK_ROOT', raising=False)
+    spack.find_spack.cache_clear()
+    yield tmp_path
+    spack.find_spack.cache_clear()
+
+
+@pytest.fixture
+def stand_in(anywhere, monkeypatch):
+    """Makes a command that SPACK_ROOT names: Bash text that is run in place of Spack."""
+
+    def make(text):
+        command = anywhere / 'root' / 'bin' / 'spack'
+        command.parent.mkdir(parents=True, exist_ok=True)
+        command.write_text(f'#!/usr/bin/env bash\n{text}\n')
+        command.chmod(0o755)
+        monkeypatch.setenv('SPACK_ROOT', str(anywhere / 'root'))
+        return spack.Spack(anywhere / 'root', '1.1.0')
+
+    return make
+
+
+# Finding it ---------------------------------------------------------------------------------------
+
+
+def test_no_spack_is_one_sentence_with_the_remedy(anywhere):
+    with pytest.raises(AssayError, match=r'there is no Spack: .*assay spack setup --clone'):
+        spack.find_spack()
+
+
+def test_a_wrong_root_is_named(anywhere, monkeypatch):
+    monkeypatch.setenv('SPACK_ROOT', str(anywhere))
+    with pytest.raises(AssayError, match=f'SPACK_ROOT is {anywhere}, but .* is no command'):
+        spack.find_spack()
+
+
+@pytest.mark.parametrize(
+    ('said', 'version'), [('1.1.0 (2e907202bc)', '1.1.0'), ('1.3.0.dev0', '1.3.0.dev0')]
+)
+def test_a_new_enough_spack_is_taken(stand_in, said, version):
+    stand_in(f'echo "{said}"')
+    assert spack.find_spack().version == version
+
+
+def test_an_old_spack_is_refused(stand_in):
+    stand_in('echo 0.23.0')
+    with pytest.raises(AssayError, match=r'Spack 0\.23\.0 in .* is too old: 1\.0 or newer'):
+        spack.find_spack()
+
+
+def test_a_spack_that_does_not_answer_is_refused(stand_in):
+    stand_in('echo broken >&2; exit 1')
+    with pytest.raises(AssayError, match='does not say a version: broken'):
+        spack.find_spack()
+
+
+def test_a_clone_that_cannot_be_made_leaves_nothing_and_names_the_mirror_options(anywhere):
+    with pytest.raises(AssayError, match=r'cannot clone v\S+ of \S+/nowhere: .*--spack-url'):
+        spack.clone(f'file://{anywhere}/nowhere', f'file://{anywhere}/nowhere')
+    assert not (spack.CLONES / 'spack').exists()
+
+
+# Running it ---------------------------------------------------------------------------------------
+
+
+def test_it_sees_nothing_of_the_users_own_spack(stand_in, monkeypatch):
+    monkeypatch.setenv('SPACK_ENV', '/home/me/environment')
+    monkeypatch.setenv('SPACK_DISABLE_LOCAL_CONFIG', '1')
+    used = stand_in('env')
+    seen = used.run(spack_builds.LOG)
+    names = dict(line.partition('=')[::2] for line in seen.splitlines())
+    own = {name: value for name, value in names.items() if name.startswith('SPACK_')}
+    assert set(own) == {
+        'SPACK_ROOT',
+        'SPACK_PYTHON',
+        'SPACK_USER_CONFIG_PATH',
+        'SPACK_SYSTEM_CONFIG_PATH',
+        'SPACK_USER_CACHE_PATH',
+    }
+    assert own['SPACK_PYTHON'] == sys.executable
+    for name in ('USER_CONFIG', 'SYSTEM_CONFIG', 'USER_CACHE'):
+        assert own[f'SPACK_{name}_PATH'].startswith(str(used.state))
+
+
+def test_all_that_it_writes_is_in_one_folder(stand_in):
+    used = stand_in('true')
+    used.configure()
+    config = yaml.safe_load((used.state / 'user' / 'config.yaml').read_text())['config']
+    for name in ('install_tree', 'build_stage', 'source_cache'):
+        assert str(used.state) in str(config[name])
+
+
+@pytest.mark.parametrize(
+    ('text', 'sentence'),
+    [
+        ('echo "==> Error: no version fits" >&2; exit 1', 'no version fits'),
+        ('kill -9 $$', 'it was killed by signal 9'),
+        ('echo "No space left on device"; exit 1', 'no space is left for it; make room under'),
+        ('exit 3', 'it ended with exit code 3'),
+    ],
+)
+def test_a_failure_says_why_and_where_its_words_are(stand_in, text, sentence):
+    used = stand_in(text)
+    with pytest.raises(spack.SpackError, match=f'{sentence}.*{spack_builds.LOG}'):
+        used.run(spack_builds.LOG, 'install')
+
+
+def test_one_run_waits_for_another_and_says_so(anywhere):
+    """And goes on when the other one is killed."""
+
+    def take_turn(then):
+        text = (
+            'import pathlib, sys; from assay import paths; from assay.spack import Spack\n'
+            f'paths.SPACK = pathlib.Path({str(paths.SPACK)!r})\n'
+            'from assay.spack_builds import turn\n'
+            f"with turn(Spack(pathlib.Path(), '1.1.0')): {then}"
+        )
+        return subprocess.Popen(
+            [sys.executable, '-c', text],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {'PYTHONPATH': str(paths.ROOT / 'lib')},
+            text=True,
+        )
+
+    holder = take_turn("print('mine', flush=True); sys.stdin.read()")
+    assert holder.stdout.readline() == 'mine\n'
+    waiter = take_turn("print('mine', flush=True)")
+    assert f'waiting for process {holder.pid}, which has Spack' in waiter.stderr.readline()
+    holder.kill()
+    assert waiter.communicate()[0] == 'mine\n'
+    holder.communicate()
+
+
+def test_a_folder_that_cannot_be_written_is_named(anywhere):
+    paths.SPACK.touch()
+    with (
+        pytest.raises(AssayError, match=f'Spack cannot work in {paths.SPACK}/1.1.0: '),
+        spack_builds.turn(spack.Spack(anywhere, '1.1.0')),
+    ):
+        pass
+
+
+# What is generated --------------------------------------------------------------------------------
+
+
+def test_an_environment_is_one_entry_of_the_tracked_file(anywhere):
+    tracked = yaml.safe_load(paths.SPACK_YAML.read_text())['spack']
+    made = yaml.safe_load(spack_builds.environment_file('generic', 'assay ^mpich@=4.3.2'))['spack']
+    assert made['specs'] == ['assay ^mpich@=4.3.2']
+    assert made['include'] == [str(anywhere / 'config' / 'generic')]
+    assert made['repos'] == {'assay': str(paths.RECIPES)}
+    assert made['concretizer'] == tracked['concretizer']
+    assert made['view'] is False
+
+
+def test_the_tracked_file_names_every_package_once():
+    names = [name for group in spack_builds.groups().values() for name in group]
+    assert len(names) == len(set(names))
+    assert {'assay', 'minife', 'minimd', 'minighost', 'hpl', 'stream', 'mpip', 'must'} <= {*names}
+
+
+def an_mpi(name, family, version, prefix, **more):
+    fields = dict.fromkeys(('cc', 'cxx', 'launcher', 'description'), '')
+    fields |= {'source': 'wheel', 'bindir': prefix / 'bin', 'prefix': prefix}
+    return Mpi(name=name, family=family, version=version, **fields | more)
+
+
+def test_each_mpi_has_a_prefix_of_its_own_and_none_is_built(tmp_path):
+    mpis = [
+        an_mpi('openmpi', 'openmpi', '5.0.9', tmp_path / 'openmpi'),
+        an_mpi('openmpi-system', 'openmpi', '4.1.4', tmp_path / 'openmpi-system'),
+        an_mpi('mpich-module', 'mpich', '4.3.2', tmp_path / 'mpich', modules=('mpich/4.3.2',)),
+        an_mpi('intelmpi', 'intelmpi', '2021.16', tmp_path / 'intelmpi'),
+    ]
+    made = spack_setup.packages({'cmake': {'externals': []}}, mpis)
+    assert made['openmpi'] == {
+        'externals': [
+            {'spec': 'openmpi@5.0.9', 'prefix': str(tmp_path / 'openmpi')},
+            {'spec': 'openmpi@4.1.4', 'prefix': str(tmp_path / 'openmpi-system')},
+        ],
+        'buildable': False,
+    }
+    assert made['mpich']['externals'][0]['modules'] == ['mpich/4.3.2']
+    assert made['mpi'] == {'buildable': False}
+    assert 'cmake' in made
+    assert 'intelmpi' not in str(made)
+
+
+def test_spack_builds_for_every_environment_but_intels(tmp_path, monkeypatch):
+    openmpi = an_mpi('openmpi', 'openmpi', '5.0.9', tmp_path)
+    assert 'spack' not in environments.environment(openmpi)['features']
+    monkeypatch.setenv(environments.WITH_SPACK, 'yes')
+    made = environments.environment(openmpi)
+    assert 'spack' in made['features']
+    assert made['extras']['spack'] == 'openmpi@=5.0.9'
+    intel = an_mpi('intelmpi', 'intelmpi', '2021.16', tmp_path)
+    assert 'spack' not in environments.environment(intel)['features']
+
+
+def test_what_somebody_edited_is_left_alone(stand_in, monkeypatch):
+    used = stand_in('true')
+    monkeypatch.setattr(spack_setup, '_found', lambda spack, system: {})
+    assert spack_setup.write_packages(used, 'generic', [])
+    assert spack_setup.write_packages(used, 'generic', [])
+    file = paths.SPACK_CONFIG / 'generic' / 'packages.yaml'
+    file.write_text(file.read_text() + '  all: {require: target=zen3}\n')
+    assert not spack_setup.write_packages(used, 'generic', [])
+    assert 'zen3' in file.read_text()
+
+
+def test_a_system_that_was_not_set_up_and_a_vanished_mpi_are_named(anywhere):
+    with pytest.raises(AssayError, match=r'no packages\.yaml: run `assay spack setup --sys'):
+        spack_builds.assert_prepared('here')
+    file = paths.SPACK_CONFIG / 'here' / 'packages.yaml'
+    file.parent.mkdir(parents=True)
+    external = {'spec': 'mpich@4.3.2', 'prefix': str(anywhere / 'gone')}
+    file.write_text(yaml.safe_dump({'packages': {'mpich': {'externals': [external]}}}))
+    with pytest.raises(AssayError, match=r'mpich@4\.3\.2 is no longer in .*/gone, .*setup'):
+        spack_builds.assert_prepared('here')
+    (anywhere / 'gone').mkdir()
+    spack_builds.assert_prepared('here')
+
+
+def test_a_lock_file_tells_what_was_built():
+    """Spack 1.1.0 wrote it; specs that our own does not depend on itself are left out."""
+    lock = json.loads((paths.ROOT / 'tests' / 'golden' / 'spack' / 'spack.lock').read_text())
+    assert spack_builds.from_lock(lock) == Provenance(
+        by='spack',
+        spec='assay@0.1.0 build_system=cmake build_type=Release generator=make ~ipo '
+        '+openblas_wheel sources=7c930c30124eb044 ^mpich@4.3.2',
+        hash='5xazj74fg7cmv37ekwra7jpkgy4hw7dq',
+        compiler='gcc@12.2.0',
+        flags='',
+        mpi='mpich@4.3.2',
+        blas='scipy-openblas32@0.3.34.481.3',
+        target='x86_64_v4',
+    )
+
+
+# Sources ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """The code of the recipe, and a copy of the sources to change."""
+    copied = tmp_path / 'sources'
+    shutil.copytree(paths.SOURCES, copied)
+    return copied
+
+
+def test_the_checksum_follows_the_sources_and_nothing_else(sources):
+    assert checksum(sources) == checksum()
+    (sources / 'build').mkdir()
+    (sources / 'build' / 'CMakeCache.txt').touch()
+    (sources / 'build' / 'left.c').touch()
+    (sources / 'mpi' / 'ring.o').touch()
+    assert checksum(sources) == checksum()
+    ring = sources / 'mpi' / 'ring.c'
+    ring.write_text(ring.read_text() + '\n')
+    changed = checksum(sources)
+    assert changed != checksum()
+    ring.rename(ring.with_name('rings.c'))
+    assert checksum(sources) not in (changed, checksum())
+
+
+def test_every_tracked_source_file_is_copied():
+    answer = subprocess.run(
+        ['git', 'ls-files', '--', '.', ':!spack_repo'],
+        cwd=paths.SOURCES,
+        capture_output=True,
+        text=True,
+    )
+    if answer.returncode:
+        pytest.skip('needs Git and a checkout')
+    copied = {str(path.relative_to(paths.SOURCES)) for path in tree.files()}
+    assert set(answer.stdout.split()) <= copied
+
+
+def test_the_recipe_has_the_version_of_the_sources():
+    recipe = (paths.RECIPES / 'packages' / 'assay' / 'package.py').read_text()
+    project = (paths.SOURCES / 'CMakeLists.txt').read_text()
+    (version,) = re.findall(r"version\('(.*)'\)", recipe)
+    assert f'project(assay VERSION {version} ' in project
+
+
+# What checks are given ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(anywhere):
+    """A build of today's sources that Spack has installed for the environment mpich."""
+    build = spack_builds.Build(
+        prefix=anywhere / 'prefix',
+        sources=checksum(),
+        files=('bin/ring', 'lib/libassay_witness.so'),
+        provenance=Provenance('spack', spec='assay ^mpich@=4.3.2', hash='abc'),
+    )
+    for name in build.files:
+        (build.prefix / name).parent.mkdir(parents=True, exist_ok=True)
+        (build.prefix / name).touch()
+
+    def tell(build):
+        table = paths.SPACK / 'builds' / 'generic.json'
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.write_text(json.dumps({'mpich': build.to_json()}))
+
+    tell(build)
+    return build, tell
+
+
+def test_a_check_gets_absolute_paths(installed):
+    build, _ = installed
+    found = spack_builds.build_of('generic', 'mpich')
+    assert found == build
+    assert found.path('ring') == build.prefix / 'bin' / 'ring'
+    assert found.path('libassay_witness.so') == build.prefix / 'lib' / 'libassay_witness.so'
+
+
+def test_a_record_is_the_same_when_read_again(installed):
+    build, _ = installed
+    record = json.loads(json.dumps(build.to_json()))
+    assert record == build.to_json()
+    assert spack_builds.Build.from_json(record) == build
+
+
+def test_an_environment_without_a_build_is_named(installed):
+    with pytest.raises(AssayError, match='nothing for openmpi: run `assay spack install'):
+        spack_builds.build_of('generic', 'openmpi')
+
+
+def test_a_build_that_lost_a_file_is_not_run(installed):
+    build, _ = installed
+    (build.prefix / 'bin' / 'ring').unlink()
+    with pytest.raises(AssayError, match='is not whole any more: run `assay spack install'):
+        spack_builds.build_of('generic', 'mpich')
+
+
+def test_a_build_of_other_sources_is_not_run(installed):
+    from dataclasses import replace
+
+    build, tell = installed
+    tell(replace(build, sources='0123456789abcdef'))
+    with pytest.raises(AssayError, match=r'the sources are not those of .*: run `assay spack'):
+        spack_builds.build_of('generic', 'mpich')
