@@ -1,20 +1,38 @@
-"""Whether a node was the job's own: what else took time of its CPUs."""
+"""What disturbed a job: other users of its nodes' CPUs, and its network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 
 from assay.figure import Figure
+from assay.network import Way, rates, ways
 from assay.witness import Report
 
 #: A share below this explains no missed reference. Seen on an idle machine: below 1%.
 NOTICEABLE = 0.02
 
+#: Of the segments, sent again: a network that loses so many is broken. Microsoft raises an alarm at
+#: this share, and its data centres lose a tenth to a hundredth of it (Guo et al., Pingmesh, SIGCOMM
+#: 2015).
+RESENT = 1e-3
+
+#: Fewer segments may have been sent again because a busy host answered late.
+FEW = 10
+
+#: Seconds of the shortest round trip: light in a fibre goes 100 km there and back.
+ROUND_TRIP = 1e-3
+
+#: Bytes per second of a host: gigabit Ethernet carries 118 MB/s of payload.
+SLOW = 100e6
+
+#: Hosts that a sentence names.
+MOST = 4
+
 _WORDS = {
-    'foreign_share': "other processes took {:.0%} of the time of the job's CPUs",
-    'steal_share': 'the hypervisor took {:.0%} of the CPUs',
-    'throttled_share': 'quotas withheld {:.0%} of the CPUs',
-    'waited_share': 'a rank waited for a CPU in {:.0%} of its time',
+    'foreign_share': "other processes took {} of the time of the job's CPUs",
+    'steal_share': 'the hypervisor took {} of the CPUs',
+    'throttled_share': 'quotas withheld {} of the CPUs',
+    'waited_share': 'a rank waited for a CPU in {} of its time',
 }
 
 #: Names of the figures that tell of a disturbance.
@@ -31,11 +49,61 @@ def disturbance_figures(report: Report) -> dict[str, Figure]:
     }
 
 
-def disturbed(shares: Mapping[str, float]) -> str | None:
-    """What disturbed a job, in words; None if nothing did.
+def disturbed(reports: Iterable[Report]) -> list[str]:
+    """What disturbed the runs of a job, a sentence for each kind of it; none if nothing did."""
+    reports = list(reports)
+    return [*_nodes(reports), *_network(reports)]
 
-    :param shares: figures by name, among them those of :func:`disturbance_figures`.
-    """
-    took = {words: shares.get(name, 0.0) for name, words in _WORDS.items()}
-    parts = [words.format(share) for words, share in took.items() if share >= NOTICEABLE]
-    return f'the node was disturbed: {", ".join(parts)}' if parts else None
+
+def _nodes(reports: list[Report]) -> Iterator[str]:
+    """The fewer hosts have something in common, the more it tells: those come first."""
+    worst: dict[str, dict[str, float]] = {}
+    for host in (host for report in reports for host in report.hosts if host.disturbance):
+        shares = worst.setdefault(host.name, dict.fromkeys(DISTURBANCES, 0.0))
+        for name in shares:
+            shares[name] = max(shares[name], getattr(host.disturbance, name))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for host, shares in worst.items():
+        if kinds := tuple(name for name, share in shares.items() if share >= NOTICEABLE):
+            alike.setdefault(kinds, []).append(host)
+    for kinds, hosts in sorted(alike.items(), key=lambda one: len(one[1])):
+        who = 'the node' if len(worst) == 1 else _listed(hosts)
+        were, up_to = ('was', '') if len(hosts) == 1 else ('were', 'up to ')
+        parts = []
+        for kind in kinds:
+            most = max(worst[host][kind] for host in hosts)
+            parts.append(_WORDS[kind].format(f'{up_to}{most:.0%}'))
+        yield f'{who} {were} disturbed: {", ".join(parts)}'
+
+
+def _network(reports: list[Report]) -> Iterator[str]:
+    parts = []
+    found = ways(reports)
+    if lossy := [way for way in found if way.resent >= FEW and way.resent_share >= RESENT]:
+        share = sum(way.resent for way in lossy) / sum(way.segments for way in lossy)
+        parts.append(f'{share:.1%} of the segments {_where(lossy)} were sent again')
+    if far := [way for way in found if (way.round_trip or 0) >= ROUND_TRIP]:
+        shortest = 1e3 * min(way.round_trip for way in far)
+        parts.append(f'a round trip {_where(far)} took at least {shortest:.1f} ms')
+    if slow := {host: rate for host, rate in rates(reports).items() if rate < SLOW}:
+        most = f'{1e-6 * max(slow.values()):.0f} MB/s'
+        parts.append(f'no more than {most} went to or from {_listed([*slow])}')
+    if parts:
+        yield f'the network was disturbed: {", ".join(parts)}'
+
+
+def _where(found: list[Way]) -> str:
+    """The one host that several ways have in common is to blame; else they are where it was."""
+    common = set.intersection(*(set(way.hosts) for way in found))
+    if len(found) > 1 and common:
+        return f'to and from {common.pop()}'
+    hosts = dict.fromkeys(host for way in found for host in way.hosts)
+    return f'between {_listed(list(hosts))}'
+
+
+def _listed(names: list[str]) -> str:
+    """``n1``, ``n1 and n2``, ``n1, n2 and n3``; a long list is cut."""
+    if len(names) > MOST:
+        names = [*names[:MOST], f'{len(names) - MOST} more']
+    *first, last = names
+    return f'{", ".join(first)} and {last}' if first else last

@@ -1,6 +1,6 @@
 """What a run showed, from ReFrame's own JSON report: rows, failures, and the verdict.
 
-Pure functions over the report, but for reading it.
+Pure functions over the report, but for reading it and what jobs left in their stage folders.
 """
 
 from __future__ import annotations
@@ -8,14 +8,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay import AssayError
+from assay import AssayError, witness
 from assay.cut_short import cut_short
 from assay.disturbance import disturbed
+from assay.launch import WITNESS
 
 Case = dict[str, Any]
 Report = dict[str, Any]
@@ -223,10 +225,7 @@ def _reason(case: Case) -> str:
     missed = [_row(case, k.rpartition(':')[2], v) for k, v in (case['perfvalues'] or {}).items()]
     missed = [row for row in missed if row.verdict == 'fail' and row.value is not None]
     if case['fail_phase'] == 'performance' and missed:
-        shares = {
-            key.rpartition(':')[2]: value[0] for key, value in (case['perfvalues'] or {}).items()
-        }
-        return '; '.join([*map(_missed, missed), *filter(None, [disturbed(shares)])])
+        return '; '.join([*map(_missed, missed), *disturbed(_witnessed(case))])
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
     if 'job timed out' in (case['fail_reason'] or ''):
         folder = Path(case['stagedir'])
@@ -236,6 +235,13 @@ def _reason(case: Case) -> str:
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
         reason += f': {line}'
     return reason.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
+
+
+def _witnessed(case: Case) -> Iterator[witness.Report]:
+    """What the witness saw of each run of the job, if the stage folder is still there."""
+    for path in Path(case['stagedir']).rglob(WITNESS):
+        with suppress(witness.WitnessError):
+            yield witness.read(path)
 
 
 def _first_error(case: Case) -> str | None:

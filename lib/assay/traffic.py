@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from assay.witness import Process, Report
+from assay.witness import Process, Report, Socket
 
 # Up to so many bytes of each rank say nothing: ranks that connect exchange addresses over sockets.
 WIRE_UP = 64 * 1024
@@ -75,20 +76,25 @@ def account(report: Report, within: bool | None = None) -> list[Traffic]:
 
 def _socket_bytes(report: Report, within: bool) -> Counter[str]:
     """Bytes sent by each host's ranks over sockets to each other, or to ranks of other hosts."""
+    found: Counter[str] = Counter()
+    for process, socket, other in sockets_between_ranks(report):
+        if (other.host == process.host) == within:
+            found[process.host] += socket.sent
+    return found
+
+
+def sockets_between_ranks(report: Report) -> Iterator[tuple[Process, Socket, Process]]:
+    """Each rank's sockets whose other end is a rank, too, and that rank."""
     ends = {
         _end(process, socket.local, socket.remote): process
         for process in report.processes
         for socket in process.sockets
     }
-    found: Counter[str] = Counter()
     for process in report.processes:
         for socket in process.sockets:
             other = ends.get(_end(process, socket.remote, socket.local))
-            if other is None or other is process:
-                continue
-            if (other.host == process.host) == within:
-                found[process.host] += socket.sent
-    return found
+            if other is not None and other is not process:
+                yield process, socket, other
 
 
 def _end(process: Process, local: str, remote: str) -> tuple[str, str, str]:

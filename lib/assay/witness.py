@@ -152,13 +152,22 @@ class Thread(_Record):
 
 
 class Socket(_Record):
-    """A TCP socket, and its bytes of payload."""
+    """A TCP socket, its bytes of payload, and what the kernel knows of the way to the other end.
+
+    Of ``segments`` ``resent`` were sent again. ``round_trip`` is the shortest; ``rate``, in bytes
+    per second, is how fast data arrived last, if nothing but the way held it back. None if nothing
+    was measured.
+    """
 
     local: str
     remote: str
     device: str | None = None
     sent: int
     received: int
+    segments: int = 0
+    resent: int = 0
+    round_trip: float | None = None
+    rate: float | None = None
 
 
 class Differs(_Record):

@@ -223,16 +223,16 @@ def placement_row(process: Process) -> list[object]:
 
 def show_disturbance(report: Report, out: Console) -> None:
     """What else took time of the CPUs of the job."""
-    from assay.disturbance import disturbance_figures, disturbed
+    from assay.disturbance import disturbed
 
-    shares = {name: figure.value for name, figure in disturbance_figures(report).items()}
-    if words := disturbed(shares):
+    for words in disturbed([report]):
         out.print()
         say(out, f'{words[0].upper()}{words[1:]}.')
 
 
 def show_traffic(report: Report, out: Console) -> None:
-    """What ranks sent, and what sockets and devices carried."""
+    """What ranks sent, what sockets and devices carried, and what the network was like."""
+    from assay.network import ways
     from assay.traffic import account, size
 
     whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
@@ -254,6 +254,21 @@ def show_traffic(report: Report, out: Console) -> None:
             (
                 (host.name, device.name, device.kind, size(device.sent), size(device.received))
                 for host, device in devices
+            ),
+        )
+    if found := ways([report]):
+        table(
+            out,
+            'Network (TCP connections between the ranks of two hosts)',
+            '<host|<host|segments|sent again|shortest round trip ms',
+            (
+                (
+                    *way.hosts,
+                    way.segments,
+                    percent(way.resent_share),
+                    '-' if way.round_trip is None else f'{1e3 * way.round_trip:.3f}',
+                )
+                for way in found
             ),
         )
 

@@ -260,6 +260,14 @@ static void write_socket(struct json *json, int fd, const struct ifaddrs *interf
     json_string(json, "device", device_of(interfaces, &local, &remote));
     json_integer(json, "sent", (long long)(info.tcpi_bytes_sent - info.tcpi_bytes_retrans));
     json_integer(json, "received", (long long)info.tcpi_bytes_received - fin);
+    json_integer(json, "segments", info.tcpi_data_segs_out);
+    json_integer(json, "resent", info.tcpi_total_retrans);
+    if (info.tcpi_min_rtt != UINT32_MAX) /* which stands for never measured */
+        json_number(json, "round_trip", 1e-6 * info.tcpi_min_rtt);
+    /* The program did not hold it back, nor did a receiver whose buffer was full. */
+    if (info.tcpi_delivery_rate > 0 && !info.tcpi_delivery_rate_app_limited &&
+        info.tcpi_rwnd_limited <= info.tcpi_busy_time / 100)
+        json_number(json, "rate", (double)info.tcpi_delivery_rate);
     json_end(json);
 }
 

@@ -14,7 +14,10 @@
 void traffic_start(void); /* end of MPI_Init, on the first rank of each host: reads the counters */
 
 /* Member sockets: the connected TCP sockets. `device` is the interface with the local address, but
- * loopback when the remote address is this host's own as well; "" when no interface has it. */
+ * loopback when the remote address is this host's own as well; "" when no interface has it.
+ * `segments` with payload were sent, `resent` of them again; `round_trip` is the shortest that the
+ * kernel has seen in the last 5 minutes (net.ipv4.tcp_min_rtt_wlen), and `rate` (bytes/s) what
+ * arrived last, if nothing but the way held it back. */
 void traffic_write_sockets(struct json *json);
 
 /* Member devices: change since traffic_start. Devices that appeared or were reset since then are

@@ -450,6 +450,15 @@ def test_a_fin_is_no_byte(places):
 def test_bytes_sent_twice_count_once(places):
     report = places('connect', '127.0.0.1', '127.0.0.1', '30', '5', 'lose')
     assert [end[3:] for end in ends(report)] == [(1030, 5), (5, 1030)]
+    client, server = report['process']['sockets']
+    assert client['segments'] > client['resent'] > server['resent'] == 0
+
+
+def test_the_shortest_round_trip(places):
+    """On loopback less than any pause of the machine could make all of them."""
+    report = places('connect', '127.0.0.1', '127.0.0.1', '3000000', '5')
+    for end in report['process']['sockets']:
+        assert 0 < end['round_trip'] < 0.1
 
 
 def test_only_connected_tcp_and_each_once(places):

@@ -1,57 +1,154 @@
 """What disturbed a job: from the witness's report to a sentence."""
 
+from itertools import combinations
+
 import pytest
-from witnessed import host, process, report
+from witnessed import host, process, report, socket
 
 from assay.disturbance import disturbance_figures, disturbed
 
 
-def disturbance(foreign=0.0, steal=0.0, throttled=0.0):
+def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0):
     return {
         'seconds': 2.0,
         'foreign_share': foreign,
         'steal_share': steal,
         'throttled_share': throttled,
-        'waited_share': foreign,
+        'waited_share': waited,
     }
 
 
+def shared(**by_host):
+    """The report of a job with a rank on each of these hosts, disturbed so."""
+    hosts = [host(name) | {'disturbance': disturbance(**its)} for name, its in by_host.items()]
+    return report([process(rank, on=name) for rank, name in enumerate(by_host)], hosts)
+
+
 def test_the_worst_host_counts():
-    hosts = [
-        host('n1') | {'disturbance': disturbance(foreign=0.3)},
-        host('n2') | {'disturbance': disturbance(foreign=0.1, steal=0.2)},
-    ]
-    figures = disturbance_figures(report([process(0), process(1, on='n2')], hosts))
-    shares = {name: figure.value for name, figure in figures.items()}
+    found = disturbance_figures(shared(n1={'foreign': 0.3}, n2={'foreign': 0.1, 'steal': 0.2}))
+    shares = {name: figure.value for name, figure in found.items()}
     assert shares == {
         'foreign_share': 0.3,
         'steal_share': 0.2,
         'throttled_share': 0.0,
-        'waited_share': 0.3,
+        'waited_share': 0.0,
     }
 
 
 def test_a_report_that_does_not_say():
     assert disturbance_figures(report([process()], [host()])) == {}
+    assert disturbed([report([process()], [host()])]) == []
 
 
 @pytest.mark.parametrize(
     ('shares', 'words'),
     [
         ({}, None),
-        ({'foreign_share': 0.01, 'latency': 1.5}, None),
-        ({'foreign_share': 0.48}, "other processes took 48% of the time of the job's CPUs"),
+        ({'foreign': 0.01}, None),
+        ({'foreign': 0.48}, "other processes took 48% of the time of the job's CPUs"),
         (
-            {'steal_share': 0.1, 'throttled_share': 0.05},
+            {'steal': 0.1, 'throttled': 0.05},
             'the hypervisor took 10% of the CPUs, quotas withheld 5% of the CPUs',
         ),
         # One process on one of many CPUs.
-        (
-            {'foreign_share': 0.004, 'waited_share': 0.5},
-            'a rank waited for a CPU in 50% of its time',
-        ),
+        ({'foreign': 0.004, 'waited': 0.5}, 'a rank waited for a CPU in 50% of its time'),
     ],
 )
 def test_words(shares, words):
-    said = disturbed(shares)
-    assert said == (words and f'the node was disturbed: {words}')
+    said = disturbed([shared(n1=shares)])
+    assert said == ([f'the node was disturbed: {words}'] if words else [])
+
+
+def test_a_disturbed_host_among_others_is_named():
+    assert disturbed([shared(n1={}, n2={'throttled': 0.48})]) == [
+        'n2 was disturbed: quotas withheld 48% of the CPUs'
+    ]
+
+
+def test_the_odd_host_comes_first():
+    crowded = {'waited': 0.5}
+    odd = crowded | {'throttled': 0.4}
+    waiting = 'a rank waited for a CPU in'
+    assert disturbed([shared(n1=crowded, n2=odd, n3={'waited': 0.6}, n4=crowded)]) == [
+        f'n2 was disturbed: quotas withheld 40% of the CPUs, {waiting} 50% of its time',
+        f'n1, n3 and n4 were disturbed: {waiting} up to 60% of its time',
+    ]
+
+
+def test_many_hosts_are_counted():
+    (said,) = disturbed([shared(**{f'n{number}': {'steal': 0.1} for number in range(1, 10)})])
+    assert said.startswith('n1, n2, n3, n4 and 5 more were disturbed: ')
+
+
+def test_the_worst_run_of_a_job_counts():
+    runs = [shared(n1={'steal': share}) for share in (0.01, 0.2, 0.1)]
+    assert disturbed(runs) == ['the node was disturbed: the hypervisor took 20% of the CPUs']
+
+
+# The network -------------------------------------------------------------------------------------
+
+HEALTHY = {'segments': 100_000, 'resent': 0, 'round_trip': 30e-6}
+
+
+def connected(ways, on=('n1', 'n2', 'n3', 'n4')):
+    """The report of a job with a rank on each host, and a connection for each of these ways.
+
+    A way is two hosts, by number; its connection is what differs from a healthy one.
+    """
+    sockets = [[] for _ in on]
+    for number, ((a, b), its) in enumerate(ways.items()):
+        ends = f'10.0.0.{a}:{number}', f'10.0.0.{b}:{number}'
+        for this, (local, remote) in ((a, ends), (b, ends[::-1])):
+            sockets[this - 1].append(socket(local, remote, 10**6) | HEALTHY | its)
+    processes = [process(n, on=name, sockets=sockets[n]) for n, name in enumerate(on)]
+    return report(processes, [host(name) for name in dict.fromkeys(on)])
+
+
+LOSSY, SLOW, FAST = {'resent': 1300}, {'round_trip': 4.1e-3}, {'rate': 1e9}
+
+
+@pytest.mark.parametrize(
+    ('ways', 'words'),
+    [
+        ({(1, 2): {}, (2, 3): {}}, None),
+        # Congestion, and a network across a site.
+        ({(1, 2): {'resent': 50, 'round_trip': 0.4e-3}}, None),
+        ({(1, 2): {'segments': 0}}, None),
+        ({(1, 2): {'segments': 1000, 'resent': 4}}, None),
+        ({(1, 2): LOSSY}, '1.3% of the segments between n1 and n2 were sent again'),
+        ({(1, 2): SLOW}, 'a round trip between n1 and n2 took at least 4.1 ms'),
+        (
+            {(1, 2): LOSSY | SLOW, (2, 3): SLOW, (3, 4): {}, (1, 4): {}},
+            '1.3% of the segments between n1 and n2 were sent again, '
+            'a round trip to and from n2 took at least 4.1 ms',
+        ),
+        (
+            {(1, 2): LOSSY, (2, 3): LOSSY, (3, 4): LOSSY, (1, 4): {}},
+            '1.3% of the segments between n1, n2, n3 and n4 were sent again',
+        ),
+        ({(1, 2): {'rate': 12e6}}, 'no more than 12 MB/s went to or from n1 and n2'),
+        (
+            {(1, 2): {'rate': 10e6}, (2, 3): {'rate': 8e6}, (3, 4): FAST, (1, 4): FAST},
+            'no more than 18 MB/s went to or from n2',
+        ),
+        # Hosts that share their links among many.
+        ({pair: {'rate': 40e6} for pair in combinations((1, 2, 3, 4), 2)}, None),
+    ],
+)
+def test_words_of_the_network(ways, words):
+    said = disturbed([connected(ways)])
+    assert said == ([f'the network was disturbed: {words}'] if words else [])
+
+
+def test_connections_of_two_hosts_are_one_way():
+    """The shortest round trip of any is the way's; what was sent again is added up."""
+    slow_and_fast = connected({(1, 3): SLOW, (2, 4): {}}, on=('n1', 'n1', 'n2', 'n2'))
+    assert disturbed([slow_and_fast]) == []
+    once, often = connected({(1, 2): {}}), connected({(1, 2): {'resent': 400}})
+    assert disturbed([once, often]) == [
+        'the network was disturbed: 0.2% of the segments between n1 and n2 were sent again'
+    ]
+
+
+def test_a_single_host_has_no_network():
+    assert disturbed([connected({(1, 2): LOSSY | SLOW}, on=('n1', 'n1'))]) == []

@@ -4,8 +4,10 @@ import math
 from pathlib import Path
 
 import pytest
+from witnessed import entries, host, process, write
 
 from assay import AssayError, results
+from assay.disturbance import DISTURBANCES
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
 
@@ -48,16 +50,27 @@ def test_a_report_of_builds_only_measured_nothing(golden_report):
     assert 'nothing was measured' in results.judge(report, 0).problems[0]
 
 
-def test_a_missed_reference_on_a_disturbed_node_says_so(golden_report):
+def test_a_missed_reference_says_what_disturbed_the_job(golden_report, tmp_path):
+    """What the witness saw of each run of the job, where the stage folder is still there."""
     report = golden_report('FailedReference')
-    for case in results.cases(report):
-        if case['perfvalues']:
-            case['perfvalues']['toy:node:foreign_share'] = [0.48, 0, None, None, '1', 'pass']
-    reason = results.failures(report)[0].reason
+    quiet = results.failures(report)[0].reason
+    for run, share in (('1', 0.48), ('2', 0.01)):
+        disturbance = dict.fromkeys(DISTURBANCES, 0.0) | {'seconds': 2.0, 'foreign_share': share}
+        folder = tmp_path / run
+        folder.mkdir()
+        content = entries([process()], [host() | {'disturbance': disturbance}])
+        write(folder / 'witness.json', content)
+    results.cases(report)[1]['stagedir'] = str(tmp_path)
     words = "; the node was disturbed: other processes took 48% of the time of the job's CPUs"
-    assert reason.endswith(words)
-    quiet = results.failures(golden_report('FailedReference'))[0].reason
-    assert reason == quiet + words
+    assert results.failures(report)[0].reason == quiet + words
+
+
+def test_a_report_of_the_witness_that_is_none_says_nothing(golden_report, tmp_path):
+    report = golden_report('FailedReference')
+    quiet = results.failures(report)[0].reason
+    (tmp_path / 'witness.json').write_text('{')
+    results.cases(report)[1]['stagedir'] = str(tmp_path)
+    assert results.failures(report)[0].reason == quiet
 
 
 @pytest.mark.parametrize('value', [None, math.nan, math.inf])

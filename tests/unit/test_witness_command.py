@@ -1,7 +1,7 @@
 """The command `witness`: what it shows, of small and large jobs, and its exit codes."""
 
 import pytest
-from witnessed import call, halo, partner, write
+from witnessed import call, halo, partner, socket, write
 
 from assay import cli
 
@@ -95,6 +95,17 @@ def test_hosts_decide_what_had_to_travel(tmp_path, assay):
     assert 'what the ranks of a host sent to other hosts, and' in shown
     # Of two neighbours in the ring one is on the other host.
     assert line(shown.partition('Fabric')[2], 'n2') == 'n2 2 2.0 MB 0 B'
+
+
+def test_the_network_between_two_hosts(tmp_path, assay):
+    content = halo(2, 2)
+    ends = '10.0.0.1:1', '10.0.0.2:1'
+    ways = {'segments': 2000, 'resent': 30, 'round_trip': 0.0021}
+    for process, (local, remote) in zip(content['processes'], (ends, ends[::-1]), strict=True):
+        process['sockets'] = [socket(local, remote, 10**6) | ways]
+    _, shown = assay(write(tmp_path / 'r.json', content))
+    assert line(shown.partition('Network')[2], 'n1') == 'n1 n2 4000 1.5% 2.100'
+    assert 'The network was disturbed: 1.5% of the segments between n1 and n2' in shown
 
 
 def test_devices_and_sections_that_are_off(tmp_path, assay):
