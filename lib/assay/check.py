@@ -28,7 +28,7 @@ from reframe.core.builtins import (
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
 from assay.build import BuildSources
-from assay.cut_short import cut_short
+from assay.cut_short import ONLY_ONCE, cut_short
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
 from assay.launch import WITNESS, Launch, LaunchError
@@ -178,6 +178,11 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         self.job.launcher.options = self.placement.options + self.job.launcher.options
 
     @run_after('setup')
+    def start_only_once(self):
+        scheduler = self.current_partition.scheduler.registered_name
+        self.job.options += filter(None, [ONLY_ONCE.get(scheduler)])
+
+    @run_after('setup')
     def apply_fabric(self):
         forced = _CATALOGUE.variables(self.fabric, self.family)
         # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
@@ -266,7 +271,8 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
     @sanity_function
     def validate(self):
         folder = Path(self.stagedir)
-        if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr):
+        nodes = self.job.nodelist or []
+        if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):
             raise SanityError(reason)
         try:
             self.verify()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from assay import witness
@@ -19,20 +20,36 @@ STATES = {
     'CANCELLED': 'its job was cancelled',
 }
 
+#: What keeps a scheduler from starting a job again, on other nodes, when one of its own died: then
+#: nobody would hear of that node.
+ONLY_ONCE = {
+    'slurm': '--no-requeue',
+    'squeue': '--no-requeue',
+    'pbs': '-r n',
+    'pbspro': '-r n',
+    'torque': '-r n',
+}
+
 #: Ranks whose end is told.
 MOST = 4
 
 
-def cut_short(state: str, folder: Path, errors: Path) -> str | None:
+def cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ()) -> str | None:
     """Why a job did not get to its end, and where its ranks were then; None if it did.
 
     :param state: the scheduler's word for how the job ended.
     :param folder: where the job ran.
     :param errors: the job's standard error, in which Slurm names the node that died.
+    :param nodes: the nodes of the job; Slurm runs its script on the first.
     """
     for name, words in STATES.items():
         if state.startswith(name):
-            said = re.findall(r'[Nn]ode failure on (\S+)', errors.read_text(errors='replace'))
+            if not errors.exists():
+                return f'{words} before it started'
+            text = errors.read_text(errors='replace')
+            said = re.findall(r'[Nn]ode failure on (\S+)', text)
+            if name == 'NODE_FAIL' and 'NODE FAILURE' not in text.upper():
+                said = nodes[:1]  # nobody was left on it to say so
             which = f' ({", ".join(dict.fromkeys(said))})' if said else ''
             seen = filter(None, [last_seen(folder), innermost_calls(folder)])
             return f'{words}{which}; {"; ".join(seen)}'

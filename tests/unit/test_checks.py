@@ -82,7 +82,11 @@ def job(tmp_path):
             check.executable = getattr(check, 'program', '')
             check._stagedir = str(tmp_path)
             check._job = SimpleNamespace(
-                stdout='rfm_job.out', stderr='rfm_job.err', exitcode=exitcode, state=state
+                stdout='rfm_job.out',
+                stderr='rfm_job.err',
+                exitcode=exitcode,
+                state=state,
+                nodelist=['n1', 'n2'],
             )
             check.sanity()
             check.performance()
@@ -209,6 +213,10 @@ def no_report(folder):
     (folder / 'witness.json').unlink()
 
 
+def never_started(folder):
+    (folder / 'rfm_job.err').unlink()
+
+
 def half_a_report(folder):
     rewrite('witness.json', lambda text: text.replace('"complete": true', '"complete": false'))(
         folder
@@ -226,6 +234,9 @@ def half_a_report(folder):
             rewrite('rfm_job.err', lambda text: f'{text}\nsrun: error: Node failure on n2\n'),
             'a node of its job died (n2); ',
         ),
+        # That on which the script ran: there is nobody to write a line.
+        ('NODE_FAIL', None, 'a node of its job died (n1); '),
+        ('CANCELLED', never_started, 'its job was cancelled before it started'),
         ('CANCELLED by 0', None, 'its job was cancelled; '),
     ],
 )

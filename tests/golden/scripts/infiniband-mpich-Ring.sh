@@ -14,6 +14,7 @@
 #SBATCH --gres=gpu:4
 #SBATCH --exclusive
 #SBATCH --mem=0
+#SBATCH --no-requeue
 export UCX_NET_DEVICES=mlx5_0:1
 export SLURM_MPI_TYPE=pmi2
 export OMP_NUM_THREADS=1

@@ -10,6 +10,7 @@
 #SBATCH --account=staff
 #SBATCH --exclusive
 #SBATCH --mem=0
+#SBATCH --no-requeue
 export OMP_NUM_THREADS=24
 export OMP_PLACES=cores
 export OMP_PROC_BIND=close

@@ -10,6 +10,7 @@
 #SBATCH --account=staff
 #SBATCH --exclusive
 #SBATCH --mem=0
+#SBATCH --no-requeue
 export OMP_NUM_THREADS=1
 export I_MPI_PIN_CELL=core
 export I_MPI_PIN_DOMAIN=1:compact

@@ -10,6 +10,7 @@
 #SBATCH --account=staff
 #SBATCH --exclusive
 #SBATCH --mem=0
+#SBATCH --no-requeue
 export OMP_NUM_THREADS=1
 export OMPI_MCA_ompi_display_comm=mpi_finalize
 export OMPI_MCA_btl_base_verbose=20

@@ -7,6 +7,7 @@
 #PBS -A staff
 #PBS -q workq
 #PBS -l place=scatter:exclhost
+#PBS -r n
 cd /stage
 export UCX_NET_DEVICES=mlx5_0:1
 export OMP_NUM_THREADS=32

@@ -12,6 +12,7 @@
 #SBATCH --mem=0
 #SBATCH --threads-per-core=1
 #SBATCH --network=single_node_vni
+#SBATCH --no-requeue
 export SLURM_MPI_TYPE=pmi2
 export OMP_NUM_THREADS=1
 export MPIR_CVAR_DEBUG_SUMMARY=1
