@@ -31,6 +31,11 @@ def partition(launcher):
         'name': launcher,
         'descr': f'nodes of {cpus} CPU(s), programs started by {launcher}',
         'scheduler': 'slurm',
+        # Nobody comes to mend a node: a job that waits for one is cancelled.
+        'sched_options': {
+            'slurm_job_cancel_reasons': ['ReqNodeNotAvail', 'Nodes required for job are DOWN'],
+            'slurm_pending_job_reason_poll_freq': 1,
+        },
         'launcher': launcher,
         'environs': [mpi.name for mpi in mpis] or ['builtin'],
         'features': [f'scale_{name}' for name, count in SCALES.items() if count <= nodes] + fabrics,

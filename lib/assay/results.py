@@ -230,6 +230,8 @@ def _reason(case: Case) -> str:
     if 'job timed out' in (case['fail_reason'] or ''):
         folder = Path(case['stagedir'])
         return cut_short('TIMEOUT', folder, folder / case['job_stderr'])
+    if blocked := re.search(r'it was blocked due to reason: (.*)', case['fail_reason'] or ''):
+        return f'the scheduler did not start its job: {blocked[1]}'
     # ReFrame starts each reason with the kind of its exception.
     reason = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):

@@ -351,3 +351,35 @@ def test_shared_memory_within_nodes(wide):
     assert said.startswith('fabric tcp was asked for, but ')
     assert 'on-host:  all connections are sm; off-host: all connections are tcp' in said
     assert said.endswith('sent within n1 TCP sockets between its ranks carried 0 B')
+
+
+def await_ranks(since):
+    """Until a job's ranks are past MPI_Init: then the witness writes where they are."""
+    stage = paths.REFRAME_PREFIX / 'stage'
+    deadline = time.monotonic() + 100
+    while not any(p.stat().st_mtime > since for p in stage.glob('vcluster/*/*/*/witness.json')):
+        assert time.monotonic() < deadline, 'no job has come through MPI_Init'
+        time.sleep(0.05)
+
+
+def test_a_node_dies(up):
+    """Its job names it, the next is measured on others, and one that needs it cannot start."""
+    began = time.time()
+    fabrics = BETWEEN_TWO.replace('=tcp', '=(tcp|ucx-tcp)')
+    command = [paths.ROOT / 'assay', 'run', '--system', 'vcluster:srun', '-n', fabrics]
+    command += ['-p', '^openmpi$']
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        await_ranks(began)
+        inject('crash', 'n2')
+        # Slurm would find out by itself, in half a minute.
+        on('head', 'scontrol', 'update', 'nodename=n2', 'state=down', 'reason=crashed')
+        said = process.communicate(timeout=100)[0]
+    assert process.returncode == 1
+    (failed,) = re.findall(r'^failed: (.*)', said, re.MULTILINE)
+    assert 'a node of its job died (n2); ' in failed
+    assert 'FAILED: 1 passed, 1 failed, 0 skipped of 2 cases' in said
+
+    ended = run('srun', '-n', '^Ring%fabric=tcp%layout=packed%scale=4_nodes')
+    assert ended.returncode == 1
+    words = ': the scheduler did not start its job: '
+    assert words in ended.stdout, ended.stdout[-4000:]

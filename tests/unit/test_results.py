@@ -161,6 +161,17 @@ def test_sentences(golden_report):
     assert results.failures(golden_report('Passed')) == []
 
 
+def test_a_job_that_was_not_started_quotes_the_scheduler(golden_report):
+    report = golden_report('FailedSanity')
+    results.cases(report)[1]['fail_reason'] = (
+        'job blocked error: [jobid=4] job cancelled because it was blocked due to reason: '
+        'ReqNodeNotAvail, UnavailableNodes:n4'
+    )
+    assert results.failures(report)[0].reason == (
+        'the scheduler did not start its job: ReqNodeNotAvail, UnavailableNodes:n4'
+    )
+
+
 def test_what_waits_for_a_broken_build_is_one_sentence(golden_report):
     build, waiting = results.failures(golden_report('FailedBuild'))
     assert build.case == 'BrokenBuild @toy:node+gnu'

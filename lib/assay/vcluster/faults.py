@@ -46,10 +46,9 @@ def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: f
         if value is not None:
             raise AssayError(f'{kind} takes no value')
         if kind == 'crash':
-            _carry(cluster, node, 0, 0, 0)
-            node.kill()
+            _crash(cluster, node)
         elif node.pid is None:
-            node.boot(cluster.head)
+            _boot(cluster, node)
     elif kind == 'link':
         if value not in ('down', 'up'):
             raise AssayError(f'link {value}: down or up')
@@ -75,7 +74,7 @@ def heal(cluster: Cluster, nodes: list[Node]) -> None:
     """
     for node in nodes:
         if node.pid is None:
-            node.boot(cluster.head)
+            _boot(cluster, node)
         elif node is not cluster.head:
             _carry(cluster, node, 0, 0, 0)
             if _rate(cluster, node):
@@ -110,6 +109,20 @@ def _number(kind: str, value: str | None, least: float = 0, most: float = 1e9) -
     if not least <= number <= most:
         raise AssayError(f'{kind} {value or ""}: a number from {least:g} to {most:g} is wanted')
     return number
+
+
+def _crash(cluster: Cluster, node: Node) -> None:
+    """End it, and its link first: the kernel says farewell for the processes that it kills."""
+    if node.pid is not None:
+        _carry(cluster, node, 0, 0, 0)
+        cluster.head.run(f'ip link delete {node.name}')
+        node.kill()
+
+
+def _boot(cluster: Cluster, node: Node) -> None:
+    """Start it. Slurm hears that it was down, or would wait for the end of jobs it had there."""
+    cluster.head.run(f'scontrol update nodename={node.name} state=down reason=crashed')
+    node.boot(cluster.head)
 
 
 # The network ------------------------------------------------------------------------------------
