@@ -47,8 +47,10 @@ def partition(launcher):
             'num_sockets': 1,
             'topology': {'numa_nodes': [hex((1 << cpus) - 1)]},
         },
-        # All nodes are the same few CPUs: two jobs at once would measure each other.
+        # All nodes are the same few CPUs: two jobs at once would measure each other. The licence
+        # keeps those of the other partition apart.
         'max_jobs': 1,
+        'access': ['--licenses=machine'],
         'env_vars': tcp_over('eth0') + AS_ROOT,
     }
 

@@ -24,8 +24,7 @@ SlurmdPidFile={state}/%n.pid
 SlurmctldLogFile={state}/logs/slurmctld.log
 SlurmdLogFile={state}/logs/slurmd-%n.log
 
-# A node's CPUs are those of its cpuset: slurmd would bind every node's first task to CPU 0.
-TaskPlugin=task/none
+TaskPlugin={task_plugin}
 ProctrackType=proctrack/linuxproc
 JobAcctGatherType=jobacct_gather/linux
 SelectType=select/cons_tres
@@ -49,6 +48,8 @@ SlurmdTimeout=10
 ReturnToService=2
 
 NodeName={names} NodeAddr={addresses} CPUs={cpus} RealMemory={memory} State=UNKNOWN
+# Jobs that measure take it, one after the other: all nodes are the same few CPUs.
+Licenses=machine:1
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -70,6 +71,8 @@ def write(state: Path, head: Node, nodes: list[Node], sacct: str) -> None:
 
     :param sacct: where Slurm's own ``sacct`` is.
     """
+    # slurmd counts a node's CPUs from 0, and binds to them, whichever it has.
+    has_first_cpus = all(node.cpus == tuple(range(len(node.cpus))) for node in nodes)
     (state / 'slurm.conf').write_text(
         CONFIGURATION.format(
             state=state,
@@ -78,6 +81,7 @@ def write(state: Path, head: Node, nodes: list[Node], sacct: str) -> None:
             addresses=','.join(node.address for node in nodes),
             cpus=len(nodes[0].cpus),
             memory=MEMORY,
+            task_plugin='task/affinity' if has_first_cpus else 'task/none',
         )
     )
     # Not used, but slurmd looks for a version that it knows.
