@@ -8,9 +8,9 @@ from witnessed import host, process, report, socket
 from assay.disturbance import disturbance_figures, disturbed
 
 
-def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0):
+def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0):
     return {
-        'seconds': 2.0,
+        'seconds': seconds,
         'foreign_share': foreign,
         'steal_share': steal,
         'throttled_share': throttled,
@@ -44,7 +44,9 @@ def test_a_report_that_does_not_say():
     ('shares', 'words'),
     [
         ({}, None),
-        ({'foreign': 0.01}, None),
+        ({'foreign': 0.01, 'seconds': 100.0}, None),
+        # What starts a job takes as much.
+        ({'foreign': 0.1, 'waited': 0.15, 'seconds': 0.5}, None),
         ({'foreign': 0.48}, "other processes took 48% of the time of the job's CPUs"),
         (
             {'steal': 0.1, 'throttled': 0.05},
