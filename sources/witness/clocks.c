@@ -2,6 +2,7 @@
 #include "clocks.h"
 
 #include <mpi.h>
+#include <stdlib.h>
 
 #include "ticks.h"
 #include "witness.h"
@@ -24,19 +25,17 @@ struct answer {
     int64_t now, origin;
 };
 
-/* The first rank of each host: rank 0 first. */
-static MPI_Comm leaders;
-
 /* Rank 0: tells one host after the other. A host that has to wait for its turn has one long round
  * trip, which it does not use. In this order, and not whichever asks first: MPICH 4.3.2 over UCX's
- * TCP loses messages from one of several ranks to MPI_ANY_SOURCE. */
-static void tell_time(int hosts, int tag, int64_t origin)
+ * TCP loses messages from one of several ranks to MPI_ANY_SOURCE.
+ * `asks` says of each rank whether it does. */
+static void tell_time(const char *asks, int tag, int64_t origin)
 {
-    for (int host = 1; host < hosts; host++) {
-        for (int round = 0; round < ROUNDS; round++) {
-            PMPI_Recv(NULL, 0, MPI_BYTE, host, tag, leaders, MPI_STATUS_IGNORE);
+    for (int rank = 0; rank < witness.ranks; rank++) {
+        for (int round = 0; asks[rank] && round < ROUNDS; round++) {
+            PMPI_Recv(NULL, 0, MPI_BYTE, rank, tag, witness.comm, MPI_STATUS_IGNORE);
             struct answer answer = { monotonic_ns(), origin };
-            PMPI_Send(&answer, sizeof answer, MPI_BYTE, host, tag, leaders);
+            PMPI_Send(&answer, sizeof answer, MPI_BYTE, rank, tag, witness.comm);
         }
     }
 }
@@ -47,8 +46,8 @@ static struct measurement ask_time(int tag)
     for (int round = 0; round < ROUNDS; round++) {
         struct answer answer = { 0, 0 };
         int64_t asked = monotonic_ns();
-        PMPI_Send(NULL, 0, MPI_BYTE, 0, tag, leaders);
-        PMPI_Recv(&answer, sizeof answer, MPI_BYTE, 0, tag, leaders, MPI_STATUS_IGNORE);
+        PMPI_Send(NULL, 0, MPI_BYTE, 0, tag, witness.comm);
+        PMPI_Recv(&answer, sizeof answer, MPI_BYTE, 0, tag, witness.comm, MPI_STATUS_IGNORE);
         int64_t half = (monotonic_ns() - asked + 1) / 2;
         if (half < best.error)
             best = (struct measurement){ .at = asked + half, .ahead = asked + half - answer.now,
@@ -61,21 +60,21 @@ static struct measurement measure(int tag)
 {
     struct measurement found = { .at = monotonic_ns() };
     found.origin = found.at; /* rank 0's; the others are told */
-    if (witness.host_rank == 0) {
-        int hosts;
-        PMPI_Comm_size(leaders, &hosts);
-        if (witness.rank == 0)
-            tell_time(hosts, tag, found.origin);
-        else
-            found = ask_time(tag);
-    }
+    char asks = witness.host_rank == 0 && witness.rank != 0, *all = NULL;
+    if (witness.rank == 0)
+        all = malloc((size_t)witness.ranks);
+    PMPI_Gather(&asks, 1, MPI_CHAR, all, 1, MPI_CHAR, 0, witness.comm);
+    if (all)
+        tell_time(all, tag, found.origin);
+    else if (asks)
+        found = ask_time(tag);
+    free(all);
     PMPI_Bcast(&found, sizeof found, MPI_BYTE, 0, witness.host_comm);
     return found;
 }
 
 void clocks_measure_start(void)
 {
-    PMPI_Comm_split(witness.comm, witness.host_rank == 0 ? 0 : MPI_UNDEFINED, 0, &leaders);
     start = last = measure(START_TAG);
 }
 
