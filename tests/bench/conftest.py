@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,16 +66,41 @@ def run_command(
     command: list[str], env: dict[str, str], folder: Path, timeout: float, cwd: Path | None = None
 ) -> Run:
     """Run a command to its end; ``folder`` is where its files are."""
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         env=env,
         cwd=cwd,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=timeout,
-    )
-    return Run(done.returncode, done.stdout, done.stderr, folder)
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            # A launcher that is killed alone leaves its ranks, which poll for ever.
+            kill_session(process.pid)
+            raise
+    return Run(process.returncode, out, err, folder)
+
+
+def processes_of(session: int) -> list[int]:
+    """A launcher that leads a session, its helpers and the ranks."""
+    found = []
+    for folder in Path('/proc').glob('[0-9]*'):
+        with contextlib.suppress(OSError, IndexError):
+            fields = (folder / 'stat').read_text().rpartition(')')[2].split()
+            if int(fields[3]) == session and fields[0] != 'Z':
+                found.append(int(folder.name))
+    return found
+
+
+def kill_session(session: int) -> None:
+    """SIGKILL to all of them."""
+    for pid in processes_of(session):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _one_of_each_family() -> dict[str, Mpi]:

@@ -29,7 +29,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import MPIS, PROGRAMS, Run, check_command, configure, make
+from conftest import (
+    MPIS,
+    PROGRAMS,
+    Run,
+    check_command,
+    configure,
+    kill_session,
+    make,
+    processes_of,
+)
 
 PASSES_SIGTERM_ON = {'openmpi'}  # when a rank has ended badly; the others send SIGKILL
 
@@ -47,19 +56,11 @@ class Job:
 
     def processes(self) -> list[int]:
         """The launcher, its helpers and the ranks."""
-        found = []
-        for folder in Path('/proc').glob('[0-9]*'):
-            with contextlib.suppress(OSError, IndexError):
-                fields = (folder / 'stat').read_text().rpartition(')')[2].split()
-                if int(fields[3]) == self.process.pid and fields[0] != 'Z':
-                    found.append(int(folder.name))
-        return found
+        return processes_of(self.process.pid)
 
     def kill(self) -> None:
         """SIGKILL to all of them."""
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_session(self.process.pid)
 
     def wait(self, seconds: float = 60) -> Run:
         """Its end, and that of its ranks."""
