@@ -19,7 +19,7 @@ SURROUNDINGS = dict(AS_ROOT + tcp_over('lo'))
 def build(mpi: Mpi, folder: Path) -> Path:
     """Build the sources with the MPI's compilers; returns the folder that the programs are in."""
     cmake = paths.VENV_BIN / 'cmake'
-    configure = [cmake, '-S', paths.ROOT / 'sources', '-B', folder]
+    configure = [cmake, '-S', paths.SOURCES, '-B', folder]
     configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
     configure += ['-DCMAKE_C_FLAGS=-march=native', '-DCMAKE_CXX_FLAGS=-march=native']
     for command in (configure, [cmake, '--build', folder, '--parallel', '2']):

@@ -1,7 +1,14 @@
 """Assay: regression tests for HPC systems, built on ReFrame."""
 
+import sys
+
 __version__ = '0.1.0'
 
 
 class AssayError(Exception):
     """Something foreseeable is wrong; the message says what, where, and what to do."""
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f'Assay: {text}', file=sys.stderr, flush=True)

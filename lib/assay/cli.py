@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, __version__, cluster_command, paths, settings, spack_command
+from assay import AssayError, __version__, cluster_command, paths, say, settings, spack_command
 from assay.provenance_command import provenance
 from assay.witness_command import witness
 
@@ -118,7 +118,7 @@ def run(
     prepare(system, [name for name in extra or [] if name != 'spack'])
     if system.partition(':')[0] == cluster_command.SYSTEM:
         cluster_command.run_on_head()
-    settings.load(system)
+    site = settings.load(system)
     if problems := lint(paths.CHECKS, paths.REFERENCES):
         raise AssayError('\nassay: '.join(problems))
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
@@ -129,7 +129,7 @@ def run(
     from assay import results, spack_builds
 
     # Before any job: what cannot be built fails here.
-    spack_builds.install_for_checks(system, environments(context.args))
+    spack_builds.install_for_checks(site, system, environments(context.args))
     run_id = uuid.uuid4().hex
     mark = ['-r', '--session-extras', f'assay_run={run_id}']
     code = subprocess.call([*reframe, *mark, *context.args], env=environment)
@@ -207,11 +207,6 @@ def prepare(system: str, extra: list[str]) -> None:
         # A module may bring its compiler, which is not there before it is loaded.
         if one.source != 'module':
             mpi.c_compiler(one)
-
-
-def say(text: str) -> None:
-    """A line of progress."""
-    print(f'Assay: {text}', file=sys.stderr, flush=True)
 
 
 def is_other_action(argument: str) -> bool:

@@ -94,7 +94,7 @@ class Launch:
         if refusal := _NO_PMI.search(self.output):
             return refusal[0]
         try:
-            report = witness.read(self.folder / WITNESS)
+            report = self._report
         except witness.WitnessError:
             return None
         mpi = load_catalogue().mpis[self.family]
@@ -104,13 +104,17 @@ class Launch:
         return f'{self.program} ran as rank 0 of 1, not as {self.ranks} ranks'
 
     @cached_property
+    def _report(self) -> witness.Report:
+        return witness.read(self.folder / WITNESS)
+
+    @cached_property
     def witnessed(self) -> witness.Report:
         """What the witness saw of it.
 
         :raises LaunchError: if there is no report, or it is not whole.
         """
         try:
-            report = witness.read(self.folder / WITNESS)
+            report = self._report
         except witness.WitnessError as error:
             raise LaunchError(f'{error} ({self.reason})') from None
         if not report.complete:

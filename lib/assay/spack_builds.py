@@ -12,18 +12,20 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from assay import AssayError, paths, settings
+from assay import AssayError, paths, say, settings
 from assay.provenance import Provenance
 from assay.sources import checksum
 from assay.spack import Spack, SpackError, find_spack
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
 
 #: Our package: what the checks run.
 OURS = 'assay'
@@ -116,12 +118,12 @@ def assert_prepared(system: str) -> None:
 # What checks run ----------------------------------------------------------------------------------
 
 
-def mpis(system: str) -> dict[str, str]:
+def mpis(site: _SiteConfig, system: str) -> dict[str, str]:
     """The MPI, as Spack's spec of it, of each environment of a system that Spack builds for.
 
+    :param site: its configuration, loaded.
     :raises AssayError: if an environment does not say it.
     """
-    site = settings.load(system)
     names = {name for part in site.get('systems/0/partitions') for name in part['environs']}
     found = {}
     for environment in site['environments']:
@@ -137,15 +139,16 @@ def mpis(system: str) -> dict[str, str]:
     return found
 
 
-def install_for_checks(system: str, matching: Iterable[str] = ('.*',)) -> None:
+def install_for_checks(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
     """Have our package installed for each environment that Spack builds for; tell ReFrame where.
 
+    :param site: the system's configuration, loaded.
     :param matching: expressions, one of which the environments' names match.
     :raises AssayError: if that cannot be.
     """
     wanted = {
         environ: mpi
-        for environ, mpi in mpis(system).items()
+        for environ, mpi in mpis(site, system).items()
         if any(re.match(pattern, environ) for pattern in matching)
     }
     if not wanted:
@@ -326,11 +329,6 @@ def turn(spack: Spack) -> Iterator[None]:
             yield
     except OSError as error:
         raise AssayError(f'Spack cannot work in {spack.state}: {error}') from error
-
-
-def say(text: str) -> None:
-    """A line of progress."""
-    print(f'Assay: {text}', file=sys.stderr, flush=True)
 
 
 def write_whole(path: Path, text: str) -> None:

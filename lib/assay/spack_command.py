@@ -79,7 +79,7 @@ def setup(
         written = spack_setup.write_packages(used, name, find_mpis())
     print(f'{file}: {"written" if written else "edited by somebody, left as it is"}')
     spack_builds.assert_prepared(name)
-    mpis = dict.fromkeys(spack_builds.mpis(system).values())
+    mpis = dict.fromkeys(spack_builds.mpis(settings.load(system), system).values())
     if not mpis:
         raise AssayError(
             f'no environment of {system} is for Spack: give one an MPI first, by `assay run -l` or '
@@ -124,13 +124,14 @@ def install(
         raise AssayError(
             f'{", ".join(sorted(unknown))}: not in {paths.SPACK_YAML}, which lists what to build.'
         )
+    site = settings.load(system)
     if not packages:
-        spack_builds.install_for_checks(system)
+        spack_builds.install_for_checks(site, system)
         packages = [spack_builds.OURS]
     name = system.partition(':')[0]
     spack_builds.assert_prepared(name)
     for package in packages:
-        for environment, mpi in spack_builds.mpis(system).items():
+        for environment, mpi in spack_builds.mpis(site, system).items():
             build = spack_builds.install(spack.find_spack(), name, package, mpi)
             print(f'{environment}: {build.prefix}')
 

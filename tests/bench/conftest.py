@@ -21,7 +21,7 @@ from assay.environments import AS_ROOT, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import Mpi, find_mpis
 
-SOURCES = paths.ROOT / 'sources'
+SOURCES = paths.SOURCES
 FAULTS = paths.ROOT / 'tests' / 'faults'
 PROGRAMS = paths.ROOT / 'tests' / 'witness'
 CMAKE = str(paths.VENV_BIN / 'cmake')

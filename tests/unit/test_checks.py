@@ -306,42 +306,34 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
     assert build.build_locally == is_beside_jobs
 
 
+RING = ('mpi/ring', 'Ring', 'openmpi'), {}
+MINIFE = ('apps/minife', 'MiniFE', 'mpich'), {'size': 'cache'}
+
+
 @pytest.mark.parametrize(
-    ('configuration', 'system', 'fabric', 'scale', 'is_smoke'),
+    ('of_a_check', 'configuration', 'system', 'fabric', 'scale', 'is_smoke'),
     [
         # A single machine, where a network's messages stay within the node.
-        (SYSTEM, 'golden', 'shm', '1_node', True),
-        (SYSTEM, 'golden', 'tcp', '1_node', True),
-        (EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
-        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '1_node', False),
-        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '2_nodes', True),
-        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
-        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+        (RING, SYSTEM, 'golden', 'shm', '1_node', True),
+        (RING, SYSTEM, 'golden', 'tcp', '1_node', True),
+        (RING, EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
+        (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '1_node', False),
+        (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '2_nodes', True),
+        (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
+        (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+        # Applications run over the first network.
+        (MINIFE, SYSTEM, 'golden', 'shm', '1_node', True),
+        (MINIFE, EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
+        (MINIFE, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
+        (MINIFE, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+        (MINIFE, EXAMPLE, 'example-slurm:compute', 'ofi-tcp', '2_nodes', False),
+        (MINIFE, EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
     ],
 )
 def test_smoke_is_where_a_fabric_shows_itself(
-    tmp_path, configuration, system, fabric, scale, is_smoke
+    tmp_path, of_a_check, configuration, system, fabric, scale, is_smoke
 ):
-    of_a_check = (configuration, system, tmp_path, 'mpi/ring', 'Ring', 'openmpi')
-    with check_on(*of_a_check, fabric=fabric, scale=scale, layout='packed') as (check, _, _):
-        assert ('smoke' in check.tags) == is_smoke
-
-
-@pytest.mark.parametrize(
-    ('configuration', 'system', 'fabric', 'scale', 'is_smoke'),
-    [
-        (SYSTEM, 'golden', 'shm', '1_node', True),
-        (EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
-        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
-        (EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
-        (EXAMPLE, 'example-slurm:compute', 'ofi-tcp', '2_nodes', False),
-        (EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
-    ],
-)
-def test_applications_run_over_the_first_network(
-    tmp_path, configuration, system, fabric, scale, is_smoke
-):
-    of_a_check = (configuration, system, tmp_path, 'apps/minife', 'MiniFE', 'mpich')
-    case = {'fabric': fabric, 'scale': scale, 'layout': 'packed', 'size': 'cache'}
-    with check_on(*of_a_check, **case) as (check, _, _):
+    names, parameters = of_a_check
+    case = {'fabric': fabric, 'scale': scale, 'layout': 'packed', **parameters}
+    with check_on(configuration, system, tmp_path, *names, **case) as (check, _, _):
         assert ('smoke' in check.tags) == is_smoke

@@ -54,7 +54,7 @@ def reframe(monkeypatch):
     monkeypatch.setattr(cli.subprocess, 'call', catch)
     monkeypatch.setattr(cli, 'prepare', lambda system, extra: None)
     monkeypatch.setattr(settings, 'load', lambda system: None)
-    monkeypatch.setattr(spack_builds, 'install_for_checks', lambda system, matching: None)
+    monkeypatch.setattr(spack_builds, 'install_for_checks', lambda site, system, matching: None)
     return calls
 
 
