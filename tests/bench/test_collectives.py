@@ -35,6 +35,15 @@ def test_all_operations(run, ranks):
     assert ping_pong['bandwidth'] > 0
 
 
+def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
+    """They are not timed: batches long enough by the clock alone would take seconds each."""
+    arguments = ['--op', 'bcast', '--min', '8', '--max', '8', '--budget', '0.4']
+    done = run('collectives', *arguments, preload=fault('slow_barrier'))
+    assert done.code == 0, done.err
+    # 8 batches of 12 barriers fill it.
+    assert 1 < done.report['results'][0]['iterations_per_sample'] < 20
+
+
 @pytest.mark.parametrize('op', OPS[1:])
 def test_a_wrong_result_is_found(run, fault, op):
     rank = 0 if op in AT_THE_ROOT else 1

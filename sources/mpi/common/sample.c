@@ -1,5 +1,6 @@
 #include "sample.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -21,17 +22,22 @@ enum {
 struct sampling {
     struct sample_plan plan;
     double start;
+    double longest; /* seconds that a batch took, with what is not timed in it */
     int batches;
     int look; /* the number of samples from which to look at the interval again */
     double *seconds;
     struct sample_result result;
 };
 
-/* A little more than enough, in steps of at most ten times: the first batches mislead. */
-static long longer_batch(long iterations, double seconds)
+/* A little more than enough, in steps of at most ten times: the first batches mislead. `whole` is
+ * what the batch took with what is not timed in it, such as the barriers before each call: where
+ * ranks wait for a core those are a thousand times longer, and the fewest batches have to fit into
+ * the budget. */
+static long longer_batch(const struct sampling *sampling, double seconds, double whole)
 {
     double factor = seconds > 0 ? 1.2 * BATCH_SECONDS / seconds : 10;
-    return (long)((double)iterations * (factor > 10 ? 10 : factor)) + 1;
+    double affordable = sampling->plan.budget / (WARM_UPS + STATS_FEWEST) / whole;
+    return (long)((double)sampling->result.iterations * fmin(fmin(factor, affordable), 10)) + 1;
 }
 
 static bool narrow_enough(struct sampling *sampling)
@@ -48,16 +54,17 @@ static bool narrow_enough(struct sampling *sampling)
 /* Takes in a batch that was measured with result.iterations and began at `before`. Returns whether
  * another one is needed. A batch that turns out too short for the clock makes the next ones longer
  * and the samples so far void: a first batch often pays for a connection, or is interrupted, and
- * looks longer than the rest. In the second half of the budget only while there are few samples:
- * an interruption may have taken the whole first half. */
+ * looks longer than the rest. In the first half of the budget only, of which the longest batch
+ * does not count: an interruption may have taken all of it. */
 static bool take(struct sampling *sampling, double before, double seconds)
 {
     struct sample_result *result = &sampling->result;
     double now = clock_seconds(), used = now - sampling->start, budget = sampling->plan.budget;
+    double whole = now - before;
 
-    bool early = used < budget / 2 || result->samples < FEWEST_FOR_CI;
-    if (seconds < BATCH_SECONDS / 2 && early) {
-        result->iterations = longer_batch(result->iterations, seconds);
+    sampling->longest = fmax(sampling->longest, whole);
+    if (seconds < BATCH_SECONDS / 2 && used - sampling->longest < budget / 2) {
+        result->iterations = longer_batch(sampling, seconds, whole);
         result->samples = 0;
         sampling->look = FEWEST_FOR_CI;
         return true;
@@ -70,7 +77,7 @@ static bool take(struct sampling *sampling, double before, double seconds)
         result->stopped_by = "ci";
         return false;
     }
-    bool spent = used + (now - before) > budget || result->samples == MOST;
+    bool spent = used + whole > budget || result->samples == MOST;
     if (spent && result->samples >= STATS_FEWEST) {
         result->time = stats_of(sampling->seconds, result->samples);
         result->stopped_by = "budget";
