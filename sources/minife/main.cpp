@@ -153,15 +153,16 @@ int main(int argc, char **argv)
         solution = solve(*mesh, product, b, job.rank == 0);
         phases.total = slowest(MPI_Wtime() - start);
 
-        traffic = product.traffic() * (solution.iterations + 1);
-        working_set = product.traffic() + 3 * sizeof(double) * static_cast<double>(matrix.rows);
+        traffic = product.traffic();
+        working_set = traffic + 3 * sizeof(double) * static_cast<double>(matrix.rows);
         double norm_of_b = std::sqrt(dot(matrix.rows, b, b));
         residual = check_residual(*mesh, halo, solution, norm_of_b);
         if (settings.verify_solution)
             centre = check_centre(*mesh, solution, norm_of_b);
     }
     SolverTimes &times = solution.times;
-    for (double *seconds : {&times.waxpy, &times.dot, &times.matvec, &times.total})
+    for (double *seconds :
+         {&times.waxpy, &times.dot, &times.matvec, &times.fastest_matvec, &times.total})
         *seconds = slowest(*seconds);
     Spread memory = spread_over_ranks(resident_kilobytes(), job.ranks);
 
@@ -169,7 +170,8 @@ int main(int argc, char **argv)
     Limit limit;
     auto limit_bytes = static_cast<std::size_t>(std::min(working_set, MOST_LIMIT_BYTES));
     limit.triad = limit_triad(MPI_COMM_WORLD, limit_bytes, LIMIT_SECONDS);
-    limit.achieved = spread_over_ranks(traffic, job.ranks).mean * job.ranks / times.matvec;
+    // The limit is the best of many repeats as well: a passing disturbance is no slow product.
+    limit.achieved = spread_over_ranks(traffic, job.ranks).mean * job.ranks / times.fastest_matvec;
 
     bool passed = say_verdict(solution, residual, centre, job.rank == 0);
     if (job.rank == 0) {

@@ -1,5 +1,6 @@
 #include "solver.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -102,8 +103,12 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
     Vector &x = solution.x, &r = solution.r, &p = solution.p;
     SolverTimes &times = solution.times;
     auto multiply = [&] {
-        Stopwatch stopwatch(times.matvec);
-        product(p, q);
+        double before = times.matvec;
+        {
+            Stopwatch stopwatch(times.matvec);
+            product(p, q);
+        }
+        times.fastest_matvec = std::min(times.fastest_matvec, times.matvec - before);
     };
     auto timed_dot = [&](const Vector &u, const Vector &v) {
         Stopwatch stopwatch(times.dot);

@@ -2,6 +2,8 @@
 #ifndef MINIFE_SOLVER_HPP
 #define MINIFE_SOLVER_HPP
 
+#include <limits>
+
 #include "matrix.hpp"
 #include "matvec.hpp"
 
@@ -12,6 +14,7 @@ constexpr int MOST_ITERATIONS = 200;
 // Seconds of this rank.
 struct SolverTimes {
     double waxpy = 0, dot = 0, matvec = 0, total = 0;
+    double fastest_matvec = std::numeric_limits<double>::infinity(); // one product
 };
 
 struct Solution {
