@@ -48,6 +48,14 @@ def fault(tmp_path_factory):
     return build
 
 
+def test_a_dry_run_writes_the_job_script(tmp_path):
+    ended = run_one('openmpi', 'Ring', '--dry-run', f'--stage={tmp_path}')
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (folder,) = tmp_path.glob('generic/node/openmpi/Ring_*')
+    assert '/build/ring ' in (folder / 'rfm_job.sh').read_text()
+    assert not (folder / 'rfm_job.out').exists()
+
+
 @pytest.mark.slow
 def test_smoke():
     """What the two MPIs of the wheels offer; a disturbed case may be measured again.
