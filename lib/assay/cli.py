@@ -289,6 +289,9 @@ def show(report: Report, log: list[str]) -> None:
     if unheld := len(rows) - len(held):
         out.print(f'{unheld} more figures have no reference; they are in {paths.PERFLOGS}')
 
+    for case in results.unheld(report):
+        what = f'{case["implementation"]} has right answers, its figures were held to nothing'
+        out.print(f'no reference: {results.title(case)}: {what}', markup=False, soft_wrap=True)
     for case, reason in results.skipped(report, log):
         out.print(f'skipped: {case}: {reason}', markup=False, soft_wrap=True)
     for failure in results.failures(report):

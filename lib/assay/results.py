@@ -353,12 +353,31 @@ def _unmeasured(good: list[Case]) -> dict[str, list[Case]]:
             what = 'without any figure: nothing was measured'
         elif lost:
             what = f'without a value for the figure {lost[0].rpartition(":")[2]}'
-        elif all(lower is None and upper is None for _, _, lower, upper, *_ in figures.values()):
+        elif not _has_reference(case) and not _is_of_another_program(case):
             what = 'without any reference: the figures were held to nothing'
         else:
             continue
         found.setdefault(what, []).append(case)
     return found
+
+
+def unheld(report: Report) -> list[Case]:
+    """Cases of a program that the user named, of which no figure has a reference."""
+    return [
+        case
+        for case in last_cases(report)
+        if case['result'] in GOOD and _is_of_another_program(case) and not _has_reference(case)
+    ]
+
+
+def _has_reference(case: Case) -> bool:
+    figures = (case['perfvalues'] or {}).values()
+    return any((lower, upper) != (None, None) for _, _, lower, upper, *_ in figures)
+
+
+def _is_of_another_program(case: Case) -> bool:
+    """References for any machine are those of our sources: others have none to start with."""
+    return case.get('implementation', 'assay') != 'assay'
 
 
 def _is_number(value: object) -> bool:

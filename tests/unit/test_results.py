@@ -38,6 +38,17 @@ def test_verdict(golden_report, name, exit_code, problem):
         assert problem in ' '.join(verdict.problems)
 
 
+def test_another_program_may_have_no_reference(golden_report):
+    """Those for any machine are of our own sources."""
+    report = golden_report('NoReference')
+    assert results.unheld(report) == []
+    for case in results.cases(report):
+        if not case['fixture']:
+            case['implementation'] = 'xhpl'
+    assert results.judge(report, 0).passed
+    assert [case['implementation'] for case in results.unheld(report)] == ['xhpl', 'xhpl']
+
+
 def test_no_report_is_a_failure_whatever_reframe_says():
     assert 'no check was selected' in results.judge(None, 0).problems[0]
     assert 'exit code 3' in results.judge(None, 3).problems[0]
