@@ -18,11 +18,13 @@ PMI = {'openmpi': 'pmix', 'mpich': 'pmi2'}
 # The same on every machine. Debian 12's MPICH 4.0.2 hangs in MPI_Finalize in one job of ten here.
 mpis = [mpi for mpi in find_mpis() if mpi.source == 'wheel' and mpi.family in PMI]
 
+# All that need no device, each by one launcher at least: by both they would take twice the time.
+NETWORKS = {'srun': ['tcp', 'ucx-tcp'], 'mpirun': ['tcp', 'ofi-tcp']}
 # Nothing goes on within a node of one CPU.
-fabrics = [
+within = [
     name
     for name, fabric in load_catalogue().fabrics.items()
-    if fabric.device is None and (fabric.reach == 'network' or cpus > 1)
+    if fabric.device is None and fabric.reach == 'node' and cpus > 1
 ]
 
 
@@ -38,7 +40,11 @@ def partition(launcher):
         },
         'launcher': launcher,
         'environs': [mpi.name for mpi in mpis] or ['builtin'],
-        'features': [f'scale_{name}' for name, count in SCALES.items() if count <= nodes] + fabrics,
+        'features': [
+            *(f'scale_{name}' for name, count in SCALES.items() if count <= nodes),
+            *NETWORKS[launcher],
+            *within,
+        ],
         'extras': {'memory_gib': 2},  # each: they share the machine's
         'processor': {
             'num_cpus': cpus,

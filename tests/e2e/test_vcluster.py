@@ -280,14 +280,22 @@ def test_wrong_faults(up, fault, words):
     assert (ended.returncode, ended.stderr) == (1, f'assay: {words}\n')
 
 
+def test_nodes_that_share_a_cpu_take_turns(up):
+    own = sorted(os.sched_getaffinity(0))
+    shared = [cpu for i, cpu in enumerate(own) if len(range(i, 4, len(own))) > 1]
+    running = re.findall(r'turns\.py (\d+)$', on('head', 'ps', '-eo', 'args'), re.MULTILINE)
+    assert sorted(map(int, running)) == shared
+
+
 # Checks ----------------------------------------------------------------------------------------
 
 BETWEEN_TWO = '^PointToPoint%fabric=tcp%layout=packed%scale=2_nodes'
+ALL_FOUR = '^Ring%fabric=ucx-tcp%layout=packed%scale=4_nodes'
 
 
-def run(partition, *arguments):
+def run(partition, *arguments, mpi='openmpi'):
     system = f'vcluster:{partition}'
-    return assay('run', '--system', system, '-p', '^openmpi$', *arguments)
+    return assay('run', '--system', system, '-p', f'^{mpi}$', *arguments)
 
 
 def test_a_run_needs_a_cluster(nothing_left):
@@ -301,6 +309,8 @@ def test_checks_between_nodes(up):
     ended = run('srun', '-n', BETWEEN_TWO, '--max-retries=2')
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
     assert 'PASSED: 1 passed' in ended.stdout
+    ended = run('srun', '-n', ALL_FOUR, '--max-retries=2', mpi='mpich')
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
     inject('delay', 'n1', '2000')
     inject('delay', 'n2', '2000')
     inject('delay', 'n3', '2000')

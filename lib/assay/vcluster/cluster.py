@@ -7,9 +7,13 @@ import json
 import os
 import platform
 import shutil
+import subprocess
+import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from assay import AssayError, paths
 from assay.vcluster import cgroup, slurm
@@ -17,6 +21,7 @@ from assay.vcluster.node import SEARCH, Node, are_up, group_prefix, kill_all
 
 STATE = paths.STATE / 'vcluster'
 RECORD = 'cluster.json'
+TURNS = Path(__file__).with_name('turns.py')
 
 TOOLS = {
     'slurmctld': 'slurmctld',
@@ -112,11 +117,25 @@ class Cluster:
                 self.head.boot(None)
                 for node in self.nodes:
                     node.boot(self.head)
+                self._take_turns()
                 self.wait_until_idle()
             except BaseException:
                 kill_all(STATE)
                 _clear()
                 raise
+
+    def _take_turns(self) -> None:
+        """Let nodes that share a CPU have it in turn; it ends with the head."""
+        users = Counter(cpu for node in self.nodes for cpu in node.cpus)
+        for cpu in (cpu for cpu, count in users.items() if count > 1):
+            with self.head.log.open('a') as log:
+                subprocess.Popen(
+                    self.head.command([sys.executable, '-I', str(TURNS), str(cpu)]),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
 
     def _refuse(self) -> None:
         if lacking := missing():
