@@ -103,12 +103,13 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
     Vector &x = solution.x, &r = solution.r, &p = solution.p;
     SolverTimes &times = solution.times;
     auto multiply = [&] {
-        double before = times.matvec;
+        double seconds = 0;
         {
-            Stopwatch stopwatch(times.matvec);
+            Stopwatch stopwatch(seconds);
             product(p, q);
         }
-        times.fastest_matvec = std::min(times.fastest_matvec, times.matvec - before);
+        times.matvec += seconds;
+        times.fastest_matvec = std::min(times.fastest_matvec, seconds);
     };
     auto timed_dot = [&](const Vector &u, const Vector &v) {
         Stopwatch stopwatch(times.dot);

@@ -127,15 +127,10 @@ class Cluster:
     def _take_turns(self) -> None:
         """Let nodes that share a CPU have it in turn; it ends with the head."""
         users = Counter(cpu for node in self.nodes for cpu in node.cpus)
-        for cpu in (cpu for cpu, count in users.items() if count > 1):
-            with self.head.log.open('a') as log:
-                subprocess.Popen(
-                    self.head.command([sys.executable, '-I', str(TURNS), str(cpu)]),
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
+        for cpu, count in users.items():
+            if count > 1:
+                command = [sys.executable, '-I', str(TURNS), str(cpu)]
+                self.head.start(command, self.head.log, stdout=subprocess.DEVNULL)
 
     def _refuse(self) -> None:
         if lacking := missing():

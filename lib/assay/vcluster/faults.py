@@ -154,15 +154,7 @@ def _carry(cluster: Cluster, node: Node, delay: float, jitter: float, loss: floa
     head.run(f'ip link set {near} up')
     head.run(f'ip link set {far} master {BRIDGE} up')
     arguments = [near, *(f'{value:g}' for value in (delay, jitter, loss))]
-    with node.log.open('a') as log:
-        carrier = subprocess.Popen(
-            head.command([*_program(node), *arguments]),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        )
+    carrier = head.start([*_program(node), *arguments], node.log, stdout=subprocess.PIPE)
     with carrier.stdout:
         if carrier.stdout.readline() != 'ready\n':
             raise AssayError(f'packets cannot be carried: {node.log.read_text().strip()}')

@@ -100,6 +100,22 @@ class Node:
             raise AssayError(f'{command} on {self.name}: {reason}')
         return done.stdout
 
+    def start(self, argv: list[str], log: Path, stdout: int) -> subprocess.Popen[str]:
+        """Start a command on this node that outlives ours; its errors go to ``log``.
+
+        :param stdout: as for :class:`subprocess.Popen`.
+        :raises AssayError: if the node is down.
+        """
+        with log.open('a') as errors:
+            return subprocess.Popen(
+                self.command(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+
     def boot(self, head: Node | None) -> None:
         """Start it, and connect it with the bridge, which the head has.
 
