@@ -1,4 +1,4 @@
-"""The real IMB-MPI1, where there is one for the MPI: figures that everybody knows."""
+"""The real IMB-MPI1, where the MPI has one or Spack builds it: figures that everybody knows."""
 
 from pathlib import Path
 
@@ -8,9 +8,12 @@ from reframe.core.exceptions import SanityError
 
 from assay import imb
 from assay.benchmark import MpiBenchmark
+from assay.build import installed
 from assay.figure import Figure
 from assay.provenance import of_binary
+from assay.spack_builds import feature
 
+PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it
 TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')
 SMALL, LARGE = 8, 4 << 20
 
@@ -29,15 +32,30 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     @run_after('init')
     def need_imb(self):
-        self.valid_prog_environs = [f'{wanted} +imb' for wanted in self.valid_prog_environs]
+        self.valid_prog_environs = [
+            f'{wanted} +{one}'
+            for wanted in self.valid_prog_environs
+            for one in ('imb', feature(PACKAGE))
+        ]
+
+    @property
+    def is_by_spack(self):
+        return feature(PACKAGE) in self.current_environ.features
+
+    @property
+    def imb(self):
+        if self.is_by_spack:
+            return installed(self, PACKAGE).path(imb.PROGRAM)
+        return Path(self.current_environ.extras['imb'])
 
     @run_before('run')
     def run_imb_after_limits(self):
-        extras = self.current_environ.extras
         limits = [self.executable, *self.executable_opts]
-        self.executable = extras['imb']
+        self.executable = str(self.imb)
         self.executable_opts = ['-iter 200,40', '-npmin 2', *TWO_RANKS]
-        self.env_vars['LD_LIBRARY_PATH'] = f'{extras["imb_libraries"]}:$LD_LIBRARY_PATH'
+        if not self.is_by_spack:
+            libraries = self.current_environ.extras['imb_libraries']
+            self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'
         self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
         limits += ['>limits.out', '2>&1']  # its statement must not stand for that of IMB-MPI1
         self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]
@@ -45,7 +63,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     @property
     def provenance(self):
-        return of_binary(Path(self.current_environ.extras['imb']))
+        return installed(self, PACKAGE).provenance if self.is_by_spack else of_binary(self.imb)
 
     def verify_answers(self):
         super().verify_answers()

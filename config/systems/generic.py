@@ -8,11 +8,12 @@ import os
 
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.environments import AS_ROOT, environment, tcp_over
+from assay.environments import AS_ROOT, environment, spack_specs, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import find_mpis, modules_tool
 
 mpis = find_mpis()
+specs = spack_specs(mpis)
 
 site_configuration = {
     'systems': [
@@ -42,5 +43,5 @@ site_configuration = {
             ],
         }
     ],
-    'environments': [environment(mpi) for mpi in mpis],
+    'environments': [environment(mpi, specs.get(mpi.name)) for mpi in mpis],
 }

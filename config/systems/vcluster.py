@@ -4,7 +4,7 @@ Its two partitions have the same nodes and start MPI programs in two ways: Slurm
 MPI's own launcher inside the allocation.
 """
 
-from assay.environments import AS_ROOT, environment, tcp_over
+from assay.environments import AS_ROOT, environment, spack_specs, tcp_over
 from assay.fabrics import load_catalogue
 from assay.mpi import find_mpis
 from assay.scales import SCALES
@@ -17,6 +17,7 @@ PMI = {'openmpi': 'pmix', 'mpich': 'pmi2'}
 
 # The same on every machine. Debian 12's MPICH 4.0.2 hangs in MPI_Finalize in one job of ten here.
 mpis = [mpi for mpi in find_mpis() if mpi.source == 'wheel' and mpi.family in PMI]
+specs = spack_specs(mpis)
 
 # All that need no device, each by one launcher at least: by both they would take twice the time.
 NETWORKS = {'srun': ['tcp', 'ucx-tcp'], 'mpirun': ['tcp', 'ofi-tcp']}
@@ -73,7 +74,7 @@ site_configuration = {
     'environments': [
         own | {'target_systems': [where], 'env_vars': own['env_vars'] + more}
         for mpi in mpis
-        for own in [environment(mpi)]
+        for own in [environment(mpi, specs[mpi.name])]
         for where, more in [
             ('vcluster', []),
             ('vcluster:srun', [['SLURM_MPI_TYPE', PMI[mpi.family]]]),

@@ -12,9 +12,21 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import ReframeError
 
-from assay import AssayError, paths, spack_builds
+from assay import AssayError, paths
 from assay.provenance import Provenance, of_cmake
 from assay.sources import checksum
+from assay.spack_builds import OURS, Build, build_of
+
+
+def installed(check: rfm.RegressionTest, package: str) -> Build:
+    """What Spack has installed of a package for the environment of a check.
+
+    :raises ReframeError: if that is not there.
+    """
+    try:
+        return build_of(check.current_system.name, check.current_environ.name, package)
+    except AssayError as error:
+        raise ReframeError(str(error)) from None
 
 
 class BuildSources(rfm.CompileOnlyRegressionTest):
@@ -41,15 +53,9 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
         return 'spack' in self.current_environ.features
 
     @cached_property
-    def installed(self) -> spack_builds.Build:
-        """What Spack has installed.
-
-        :raises ReframeError: if that is not there.
-        """
-        try:
-            return spack_builds.build_of(self.current_system.name, self.current_environ.name)
-        except AssayError as error:
-            raise ReframeError(str(error)) from None
+    def installed(self) -> Build:
+        """What Spack has installed."""
+        return installed(self, OURS)
 
     @run_before('compile')
     def choose_how(self):

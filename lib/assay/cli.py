@@ -86,7 +86,8 @@ def run(
         typer.Option(
             '--with',
             metavar='WHAT',
-            help='An MPI to install as well, such as intelmpi; or spack, to build what is run.',
+            help='An MPI to install as well, such as intelmpi; spack, to build what is run; '
+            "spack:minife or spack:applications, to build and run upstream's as well.",
         ),
     ] = None,
 ) -> None:
@@ -103,6 +104,7 @@ def run(
       assay run
       assay run --mode maintenance --with intelmpi
       assay run --with spack
+      assay run --with spack:applications --mode maintenance
       assay run -n '%fabric=tcp' -P layout=packed
       assay run -l
     """
@@ -112,10 +114,11 @@ def run(
     if mode not in known:
         raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
     started = time.monotonic()
-    if 'spack' in (extra or []):
-        spack_command.choose()
+    by_spack = [what for what in extra or [] if what.partition(':')[0] == 'spack']
+    if by_spack:
+        spack_command.choose(filter(None, (what.partition(':')[2] for what in by_spack)))
     environment = {**os.environ, **settings.exports(system)}
-    prepare(system, [name for name in extra or [] if name != 'spack'])
+    prepare(system, [what for what in extra or [] if what not in by_spack])
     if system.partition(':')[0] == cluster_command.SYSTEM:
         cluster_command.run_on_head()
     site = settings.load(system)

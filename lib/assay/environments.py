@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from assay.fabrics import load_catalogue
 from assay.imb import find_imb
 from assay.mpi import Mpi
+from assay.spack_builds import feature
 
 #: Open MPI refuses to start as root without these; in a container root is the usual user.
 AS_ROOT = [
@@ -15,7 +17,7 @@ AS_ROOT = [
     ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1'],
 ]
 
-#: Set by `assay run --with spack`: Spack builds what checks run.
+#: Set by `assay run --with spack`: the packages that Spack builds for checks, with commas between.
 WITH_SPACK = 'ASSAY_WITH_SPACK'
 
 
@@ -25,16 +27,31 @@ def tcp_over(interface: str) -> list[list[str]]:
     return [[name, interface] for name in names]
 
 
-def environment(mpi: Mpi) -> dict[str, Any]:
-    """The environment of an MPI, as ``environments`` of a configuration has it."""
+def spack_specs(mpis: Iterable[Mpi]) -> dict[str, str]:
+    """How Spack calls MPIs, by their names: those that it can build for, and can tell apart.
+
+    Of several of one family and version that is the first.
+    """
+    names: dict[str, str] = {}
+    for mpi in mpis:
+        # Intel's wheel is not laid out as Spack's package of it expects.
+        if mpi.family != 'intelmpi':
+            names.setdefault(f'{mpi.family}@={mpi.version}', mpi.name)
+    return {name: spec for spec, name in names.items()}
+
+
+def environment(mpi: Mpi, spack_spec: str | None = None) -> dict[str, Any]:
+    """The environment of an MPI, as ``environments`` of a configuration has it.
+
+    :param spack_spec: what Spack calls it; None if Spack cannot build for it.
+    """
     # The fabrics that this build can use; reasons for the others: `assay doctor`.
     catalogue = load_catalogue()
     fabrics = [name for name in catalogue.fabrics if catalogue.no_recipe(name, mpi) is None]
     features, extras = ['mpi', mpi.family, *fabrics], {'family': mpi.family, 'version': mpi.version}
-    # Intel's wheel is not laid out as Spack's package of it expects.
-    if WITH_SPACK in os.environ and mpi.family != 'intelmpi':
-        features.append('spack')
-        extras['spack'] = f'{mpi.family}@={mpi.version}'
+    if WITH_SPACK in os.environ and spack_spec:
+        features += [feature(package) for package in os.environ[WITH_SPACK].split(',')]
+        extras['spack'] = spack_spec
     # IMB-MPI1, where there is one that runs on the MPI.
     if imb := find_imb(mpi):
         features.append('imb')

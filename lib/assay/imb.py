@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from assay import paths
-from assay.mpi import PATIENCE_SECONDS, Mpi
+from assay.mpi import Mpi
 
 PROGRAM = 'IMB-MPI1'
 
@@ -34,7 +33,7 @@ class Imb:
 def find_imb(mpi: Mpi) -> Imb | None:
     """An ``IMB-MPI1`` that runs on ``mpi``: linked to its library, or to the common ABI.
 
-    Looked for in the Intel MPI wheel, in Spack, and on PATH, in this order.
+    Looked for in the Intel MPI wheel and on PATH, in this order.
     """
     if (library := _library(mpi)) is None:
         return None
@@ -56,15 +55,6 @@ def _library(mpi: Mpi) -> Path | None:
 @lru_cache
 def _programs() -> tuple[Path, ...]:
     found = [paths.MPI_PREFIXES / 'intelmpi' / 'bin' / PROGRAM]
-    if spack := shutil.which('spack'):
-        answer = subprocess.run(
-            [spack, 'find', '--format', '{prefix}', 'intel-mpi-benchmarks'],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-        )
-        # A failing `spack find` says only that the package is not installed.
-        found += [Path(prefix, 'bin', PROGRAM) for prefix in answer.stdout.split()]
     if on_path := shutil.which(PROGRAM):
         found.append(Path(on_path))
     return tuple(path for path in found if path.is_file())

@@ -27,7 +27,7 @@ from assay.spack import Spack, SpackError, find_spack
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Our package: what the checks run.
+#: Our package: what most checks run.
 OURS = 'assay'
 
 LOG = paths.LOGS / 'spack.log'
@@ -118,6 +118,11 @@ def assert_prepared(system: str) -> None:
 # What checks run ----------------------------------------------------------------------------------
 
 
+def feature(package: str) -> str:
+    """Of an environment of ReFrame for which Spack builds the package."""
+    return 'spack' if package == OURS else f'spack-{package}'
+
+
 def mpis(site: _SiteConfig, system: str) -> dict[str, str]:
     """The MPI, as Spack's spec of it, of each environment of a system that Spack builds for.
 
@@ -140,47 +145,93 @@ def mpis(site: _SiteConfig, system: str) -> dict[str, str]:
 
 
 def install_for_checks(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
-    """Have our package installed for each environment that Spack builds for; tell ReFrame where.
+    """Have installed what Spack builds for each environment, as its features say.
 
     :param site: the system's configuration, loaded.
     :param matching: expressions, one of which the environments' names match.
     :raises AssayError: if that cannot be.
     """
-    wanted = {
-        environ: mpi
-        for environ, mpi in mpis(site, system).items()
+    features = {each['name']: each.get('features', []) for each in site['environments']}
+    wanted = [
+        (environ, package)
+        for environ in mpis(site, system)
         if any(re.match(pattern, environ) for pattern in matching)
-    }
+        for package in _packages(features[environ])
+    ]
+    install_on(site, system, wanted)
+
+
+def _packages(features: Iterable[str]) -> Iterator[str]:
+    """Those that an environment's features name: the inverse of :func:`feature`."""
+    for name in features:
+        if name == 'spack':
+            yield OURS
+        elif name.startswith('spack-'):
+            yield name.removeprefix('spack-')
+
+
+def install_on(
+    site: _SiteConfig, system: str, wanted: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Build]:
+    """Have packages installed, and tell ReFrame where.
+
+    :param site: the system's configuration, loaded.
+    :param wanted: pairs of an environment of ReFrame and a package, which the result is of.
+    :raises AssayError: if one cannot be installed.
+    """
+    wanted = list(wanted)
     if not wanted:
-        return
+        return {}
+    assert_listed(package for _, package in wanted)
     name = system.partition(':')[0]
     spack = find_spack()
     assert_prepared(name)
-    builds = {environ: install(spack, name, OURS, mpi) for environ, mpi in wanted.items()}
-    records = {environ: build.to_json() for environ, build in builds.items()}
+    on = mpis(site, system)
+    builds = {
+        (environ, package): install(spack, name, package, on[environ])
+        for environ, package in wanted
+    }
+    records = {_key(*pair): build.to_json() for pair, build in builds.items()}
     table = _table(name)
-    # Those that this run does not need stay.
+    # Those of other runs stay.
     if (known := _read(table)) != {**known, **records}:
         with turn(spack):
             table.parent.mkdir(exist_ok=True)
             write_whole(table, json.dumps({**_read(table), **records}, indent=1))
+    return builds
 
 
-def build_of(system: str, environment: str) -> Build:
+def assert_listed(packages: Iterable[str]) -> None:
+    """See that all packages are ones of ``spack.yaml``.
+
+    :raises AssayError: if one is not.
+    """
+    known = {package for names in groups().values() for package in names}
+    if unknown := set(packages) - known:
+        raise AssayError(
+            f'{", ".join(sorted(unknown))}: not in {paths.SPACK_YAML}, which lists what to build.'
+        )
+
+
+def build_of(system: str, environment: str, package: str = OURS) -> Build:
     """What Spack has installed for an environment, if it is there and of today's sources.
 
     :raises AssayError: if not.
     """
-    remedy = f'run `assay spack install --system {system}`'
+    remedy = f'run `assay spack install {package} --system {system}`'
     try:
-        build = Build.from_json(_read(_table(system))[environment])
+        build = Build.from_json(_read(_table(system))[_key(environment, package)])
     except (KeyError, TypeError):
-        raise AssayError(f'Spack has built nothing for {environment}: {remedy}') from None
+        raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
     if not build.is_whole():
         raise AssayError(f'{build.prefix} is not whole any more: {remedy}')
-    if build.sources != checksum():
+    if package == OURS and build.sources != checksum():
         raise AssayError(f'the sources are not those of {build.prefix}: {remedy}')
     return build
+
+
+def _key(environment: str, package: str) -> str:
+    return f'{package} for {environment}'
 
 
 def _table(system: str) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -56,6 +57,7 @@ def setup(
       assay spack setup --group applications --group mpi_benchmarks
     """
     from assay import spack, spack_builds, spack_setup
+    from assay.environments import spack_specs
     from assay.mpi import find_mpis
 
     known = spack_builds.groups()
@@ -75,9 +77,13 @@ def setup(
     choose()
     name = system.partition(':')[0]
     file = paths.SPACK_CONFIG / name / 'packages.yaml'
+    found = find_mpis()
     with spack_builds.turn(used):
-        written = spack_setup.write_packages(used, name, find_mpis())
+        written = spack_setup.write_packages(used, name, found)
     print(f'{file}: {"written" if written else "edited by somebody, left as it is"}')
+    for mpi in found:
+        if mpi.name not in spack_specs(found):
+            print(f'  no   {mpi.name}: Spack cannot use it, or tell it from another; CMake builds')
     spack_builds.assert_prepared(name)
     mpis = dict.fromkeys(spack_builds.mpis(settings.load(system), system).values())
     if not mpis:
@@ -108,7 +114,7 @@ def install(
 ) -> None:
     """Install packages on every MPI of a system, and print where they are.
 
-    Without a package it is our own, as `assay run --with spack` does before it starts.
+    Without a package it is our own. `assay run --with spack` does the same before it starts.
 
     Examples:
 
@@ -116,28 +122,30 @@ def install(
       assay spack install
       assay spack install minife
     """
-    from assay import spack, spack_builds
+    from assay import spack_builds
 
     choose()
-    known = {package for names in spack_builds.groups().values() for package in names}
-    if unknown := set(packages or []) - known:
-        raise AssayError(
-            f'{", ".join(sorted(unknown))}: not in {paths.SPACK_YAML}, which lists what to build.'
-        )
     site = settings.load(system)
-    if not packages:
-        spack_builds.install_for_checks(site, system)
-        packages = [spack_builds.OURS]
-    name = system.partition(':')[0]
-    spack_builds.assert_prepared(name)
-    for package in packages:
-        for environment, mpi in spack_builds.mpis(site, system).items():
-            build = spack_builds.install(spack.find_spack(), name, package, mpi)
-            print(f'{environment}: {build.prefix}')
+    wanted = [
+        (environment, package)
+        for package in packages or [spack_builds.OURS]
+        for environment in spack_builds.mpis(site, system)
+    ]
+    builds = spack_builds.install_on(site, system, wanted)
+    for (environment, package), build in builds.items():
+        print(f'{package} for {environment}: {build.prefix}')
 
 
-def choose() -> None:
-    """Have Spack build for the environments of this machine, as `--with spack` says."""
+def choose(names: Iterable[str] = ()) -> None:
+    """Have Spack build our package for the environments of this machine, and what is named.
+
+    :param names: packages or groups of ``spack.yaml``.
+    :raises AssayError: if one is neither.
+    """
+    from assay import spack_builds
     from assay.environments import WITH_SPACK
 
-    os.environ[WITH_SPACK] = 'yes'
+    groups = spack_builds.groups()
+    packages = [spack_builds.OURS, *(one for name in names for one in groups.get(name, [name]))]
+    spack_builds.assert_listed(packages)
+    os.environ[WITH_SPACK] = ','.join(dict.fromkeys(packages))

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from assay import paths
+from assay.environments import spack_specs
 from assay.mpi import Mpi
 from assay.spack import Spack
 from assay.spack_builds import LOG, OURS, write_whole
@@ -68,15 +69,16 @@ def _found(spack: Spack, system: str) -> dict[str, Any]:
 def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
     """What Spack found, each MPI in its own prefix, and OpenBLAS from .venv for our sources."""
     result = dict(found)
+    mpis = list(mpis)
+    specs = spack_specs(mpis)
     for mpi in mpis:
-        if mpi.family == 'intelmpi':
-            continue  # its wheel is not laid out as Spack's package of it expects
-        external = {'spec': f'{mpi.family}@{mpi.version}', 'prefix': str(mpi.prefix)}
+        if mpi.name not in specs:
+            continue
+        external = {'spec': specs[mpi.name].replace('@=', '@'), 'prefix': str(mpi.prefix)}
         if mpi.modules:
             external['modules'] = list(mpi.modules)
-        known = result.setdefault(mpi.family, {'externals': [], 'buildable': False})['externals']
-        if external['spec'] not in {each['spec'] for each in known}:
-            known.append(external)
+        known = result.setdefault(mpi.family, {'externals': [], 'buildable': False})
+        known['externals'].append(external)
     wheel = find_spec('scipy_openblas32')
     release = version('scipy-openblas32')
     return result | {

@@ -10,7 +10,15 @@ import sys
 import pytest
 import yaml
 
-from assay import AssayError, environments, paths, spack, spack_builds, spack_setup
+from assay import (
+    AssayError,
+    environments,
+    paths,
+    spack,
+    spack_builds,
+    spack_command,
+    spack_setup,
+)
 from assay.mpi import Mpi
 from assay.provenance import Provenance
 from assay.sources import checksum, tree
@@ -197,6 +205,7 @@ def test_each_mpi_has_a_prefix_of_its_own_and_none_is_built(tmp_path):
         an_mpi('openmpi', 'openmpi', '5.0.9', tmp_path / 'openmpi'),
         an_mpi('openmpi-system', 'openmpi', '4.1.4', tmp_path / 'openmpi-system'),
         an_mpi('mpich-module', 'mpich', '4.3.2', tmp_path / 'mpich', modules=('mpich/4.3.2',)),
+        an_mpi('mpich-other', 'mpich', '4.3.2', tmp_path / 'other'),
         an_mpi('intelmpi', 'intelmpi', '2021.16', tmp_path / 'intelmpi'),
     ]
     made = spack_setup.packages({'cmake': {'externals': []}}, mpis)
@@ -207,21 +216,30 @@ def test_each_mpi_has_a_prefix_of_its_own_and_none_is_built(tmp_path):
         ],
         'buildable': False,
     }
-    assert made['mpich']['externals'][0]['modules'] == ['mpich/4.3.2']
+    # Of two that Spack cannot tell apart it knows the first.
+    assert made['mpich']['externals'] == [
+        {'spec': 'mpich@4.3.2', 'prefix': str(tmp_path / 'mpich'), 'modules': ['mpich/4.3.2']}
+    ]
     assert made['mpi'] == {'buildable': False}
     assert 'cmake' in made
     assert 'intelmpi' not in str(made)
 
 
-def test_spack_builds_for_every_environment_but_intels(tmp_path, monkeypatch):
-    openmpi = an_mpi('openmpi', 'openmpi', '5.0.9', tmp_path)
-    assert 'spack' not in environments.environment(openmpi)['features']
-    monkeypatch.setenv(environments.WITH_SPACK, 'yes')
-    made = environments.environment(openmpi)
-    assert 'spack' in made['features']
-    assert made['extras']['spack'] == 'openmpi@=5.0.9'
-    intel = an_mpi('intelmpi', 'intelmpi', '2021.16', tmp_path)
-    assert 'spack' not in environments.environment(intel)['features']
+def test_spack_builds_for_every_mpi_that_it_can_tell_apart(tmp_path, monkeypatch):
+    mpis = [
+        an_mpi('openmpi', 'openmpi', '5.0.9', tmp_path),
+        an_mpi('openmpi-module', 'openmpi', '5.0.9', tmp_path),
+        an_mpi('intelmpi', 'intelmpi', '2021.16', tmp_path),
+    ]
+    specs = environments.spack_specs(mpis)
+    assert specs == {'openmpi': 'openmpi@=5.0.9'}
+    without = environments.environment(mpis[0], specs['openmpi'])
+    assert 'spack' not in without['features']
+    monkeypatch.setenv(environments.WITH_SPACK, 'assay,minife')
+    made = [environments.environment(mpi, specs.get(mpi.name)) for mpi in mpis]
+    assert {'spack', 'spack-minife'} <= set(made[0]['features'])
+    assert made[0]['extras']['spack'] == 'openmpi@=5.0.9'
+    assert not {'spack', 'spack-minife'} & {*made[1]['features'], *made[2]['features']}
 
 
 def test_what_somebody_edited_is_left_alone(stand_in, monkeypatch):
@@ -329,7 +347,7 @@ def installed(anywhere):
     def tell(build):
         table = paths.SPACK / 'builds' / 'generic.json'
         table.parent.mkdir(parents=True, exist_ok=True)
-        table.write_text(json.dumps({'mpich': build.to_json()}))
+        table.write_text(json.dumps({'assay for mpich': build.to_json()}))
 
     tell(build)
     return build, tell
@@ -351,7 +369,7 @@ def test_a_record_is_the_same_when_read_again(installed):
 
 
 def test_an_environment_without_a_build_is_named(installed):
-    with pytest.raises(AssayError, match='nothing for openmpi: run `assay spack install'):
+    with pytest.raises(AssayError, match='no assay for openmpi: run `assay spack install'):
         spack_builds.build_of('generic', 'openmpi')
 
 
@@ -369,3 +387,87 @@ def test_a_build_of_other_sources_is_not_run(installed):
     tell(replace(build, sources='0123456789abcdef'))
     with pytest.raises(AssayError, match=r'the sources are not those of .*: run `assay spack'):
         spack_builds.build_of('generic', 'mpich')
+
+
+# Which packages -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('names', 'packages'),
+    [
+        ([], 'assay'),
+        (['minife'], 'assay,minife'),
+        (['mpi_benchmarks', 'hpl'], 'assay,intel-mpi-benchmarks,osu-micro-benchmarks,hpl'),
+        (['assay', 'tools', 'mpip'], 'assay,mpip,must'),
+    ],
+)
+def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, packages):
+    monkeypatch.setenv(environments.WITH_SPACK, '')
+    spack_command.choose(names)
+    assert os.environ[environments.WITH_SPACK] == packages
+
+
+def test_an_unlisted_package_is_named(monkeypatch):
+    monkeypatch.setenv(environments.WITH_SPACK, '')
+    with pytest.raises(AssayError, match=r'^gromacs: not in .*spack\.yaml, which lists'):
+        spack_command.choose(['gromacs'])
+
+
+@pytest.fixture
+def built(anywhere, monkeypatch):
+    """What Spack is asked to install; it does so at once."""
+    asked = []
+
+    def install(spack, system, package, mpi):
+        asked.append((package, mpi))
+        return spack_builds.Build(anywhere / package / mpi, '', (), Provenance('spack'))
+
+    monkeypatch.setattr(spack_builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
+    monkeypatch.setattr(spack_builds, 'assert_prepared', lambda system: None)
+    monkeypatch.setattr(spack_builds, 'install', install)
+    return asked
+
+
+class Site(dict):
+    """A configuration of two environments, of which Spack builds for both."""
+
+    def __init__(self):
+        extras = {'openmpi': 'openmpi@=5.0.9', 'mpich': 'mpich@=4.3.2'}
+        features = {'openmpi': ['mpi', 'spack', 'spack-minife'], 'mpich': ['mpi', 'spack']}
+        super().__init__(
+            environments=[
+                {'name': name, 'features': features[name], 'extras': {'spack': extras[name]}}
+                for name in extras
+            ]
+        )
+
+    def get(self, _):
+        return [{'environs': ['openmpi', 'mpich']}]
+
+
+def test_what_an_environment_has_as_a_feature_is_installed(built):
+    spack_builds.install_for_checks(Site(), 'generic:node')
+    assert built == [
+        ('assay', 'openmpi@=5.0.9'),
+        ('minife', 'openmpi@=5.0.9'),
+        ('assay', 'mpich@=4.3.2'),
+    ]
+    assert spack_builds.build_of('generic', 'openmpi', 'minife').prefix.parts[-2:] == (
+        'minife',
+        'openmpi@=5.0.9',
+    )
+    with pytest.raises(AssayError, match='no minife for mpich: run `assay spack install minife'):
+        spack_builds.build_of('generic', 'mpich', 'minife')
+
+
+def test_only_the_environments_that_are_run_are_built_for(built):
+    spack_builds.install_for_checks(Site(), 'generic', ['^mpich$'])
+    assert built == [('assay', 'mpich@=4.3.2')]
+
+
+def test_a_feature_of_no_package_is_named(built):
+    site = Site()
+    site['environments'][1]['features'].append('spack-minfie')
+    with pytest.raises(AssayError, match=r'^minfie: not in .*spack\.yaml'):
+        spack_builds.install_for_checks(site, 'generic')
+    assert built == []
