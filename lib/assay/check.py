@@ -31,7 +31,7 @@ from assay.build import BuildSources
 from assay.cut_short import ONLY_ONCE, cut_short
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
-from assay.launch import WITNESS, Launch, LaunchError
+from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
 from assay.provenance import Attributed
 from assay.scales import SCALES
@@ -220,15 +220,21 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         return os.path.basename(self.executable)
 
     def launch_in(
-        self, folder: Path, files: Iterable[str], exit_code: int, placement: Placement, ranks: int
+        self,
+        folder: Path,
+        program: str,
+        files: Iterable[str],
+        exit_code: int,
+        placement: Placement,
+        ranks: int,
     ) -> Launch:
-        """A start of the program in this job.
+        """A start of a program in this job.
 
         :param files: of its standard output and error, in the folder.
         :raises FileNotFoundError: if one of them is not there.
         """
         return Launch(
-            program=self.program_name,
+            program=program,
             launcher=self.started_by,
             family=self.family,
             fabric=self.fabric,
@@ -240,13 +246,29 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
             exit_code=exit_code,
         )
 
+    def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:
+        """A start of a program in a folder of its own (:func:`assay.launch.apart`).
+
+        :raises LaunchError: if there was none.
+        """
+        folder = Path(self.stagedir, name)
+        try:
+            exit_code = int((folder / EXIT_CODE).read_text())
+            return self.launch_in(folder, program, (OUTPUT, ERROR), exit_code, placement, ranks)
+        except (FileNotFoundError, ValueError):
+            raise LaunchError(f'{program} was not run') from None
+
     @cached_property
     def launch(self) -> Launch:
-        """The program's only start in this job."""
-        files = (self.job.stdout, self.job.stderr)
-        exit_code = self.job.exitcode or 0
-        folder = Path(self.stagedir)
-        return self.launch_in(folder, files, exit_code, self.placement, self.num_tasks)
+        """The start of the program that is the job's own."""
+        return self.launch_in(
+            Path(self.stagedir),
+            self.program_name,
+            (self.job.stdout, self.job.stderr),
+            self.job.exitcode or 0,
+            self.placement,
+            self.num_tasks,
+        )
 
     def verify_answers(self) -> None:
         """Hold the program's own verdict and the problem it says it ran against what was asked.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from assay.figure import Figure
 from assay.network import Way, rates, ways
@@ -47,6 +47,15 @@ def disturbance_figures(report: Report) -> dict[str, Figure]:
         name: Figure(max(getattr(one, name) for one in seen), '1', 'lower')
         for name in DISTURBANCES
         if seen
+    }
+
+
+def greatest(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
+    """Of each kind the greatest figure of several runs, among whose figures are others as well."""
+    return {
+        name: max((run[name] for run in runs), key=lambda figure: figure.value)
+        for name in DISTURBANCES
+        if name in runs[0]
     }
 
 

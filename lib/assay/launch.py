@@ -19,6 +19,9 @@ from assay.traffic import verify_traffic
 #: The witness's report, in the folder of the launch.
 WITNESS = 'witness.json'
 
+#: What a launch in a folder of its own leaves there beside that report.
+OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
+
 # What MPIs, launchers and shells write when a job goes wrong.
 _FAILURE = re.compile(
     r'UCX +ERROR|An error occurred|Abort\(|[Ff]atal|[Kk]illed|signal \d+|cannot|could not|not found'
@@ -30,6 +33,11 @@ _FAILURE = re.compile(
 _NO_PMI = re.compile(
     r"launcher not compatible with PMI\w* client|OMPI was not built with SLURM's PMI support"
 )
+
+
+def apart(folder: str, command: str) -> str:
+    """A line of a job's script: a command in a folder of the job's. Its failure ends no job."""
+    return f'(cd {folder} && {command} >{OUTPUT} 2>{ERROR}; echo $? >{EXIT_CODE})'
 
 
 class LaunchError(Exception):

@@ -341,7 +341,11 @@ class _Environment:
         self._ask('cannot install', 'clean', '--failures')
         self._ask('cannot install', 'install')
         prefix = Path(self._ask('has lost', 'location', '--install-dir', self.package).strip())
-        found = [path for part in ('bin', 'lib') for path in sorted((prefix / part).rglob('*'))]
+        found = [
+            path
+            for part in ('bin', 'lib', 'libexec')
+            for path in sorted((prefix / part).rglob('*'))
+        ]
         build = Build(
             prefix=prefix,
             sources=self.sources,

@@ -14,9 +14,9 @@ from tabulate import tabulate
 from assay.application import Problem, WrongAnswerError
 from assay.application_check import ApplicationJob
 from assay.check import offered
-from assay.disturbance import DISTURBANCES
+from assay.disturbance import greatest
 from assay.figure import Figure
-from assay.launch import Launch, LaunchError
+from assay.launch import LaunchError, apart
 from assay.layouts import Placement
 from assay.scales import SCALES
 from assay.scaling import (
@@ -99,8 +99,8 @@ class ApplicationSweep(ApplicationJob):
             command = ' '.join(
                 [self.job.launcher.run_command(self.job), self.program_path, *problem.arguments]
             )
-            steps = f'export {exports} && {command} >out 2>err; echo $? >exit_code'
-            self.prerun_cmds += [f'echo {point.name}', f'(cd {point.name} && {steps})']
+            steps = apart(point.name, f'export {exports} && {command}')
+            self.prerun_cmds += [f'echo {point.name}', steps]
         self.job.num_tasks = self.num_tasks
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
@@ -109,8 +109,8 @@ class ApplicationSweep(ApplicationJob):
     def verify(self):
         self.answers: list[dict[str, Figure]] = []
         for point, placement, problem in self.runs:
-            launch = self.launch_of(point, placement)
             try:
+                launch = self.launch_apart(point.name, self.program_name, placement, point.ranks)
                 launch.assert_ended_well()
                 answer = self.application.read(
                     launch.output, launch.folder, problem, point.ranks, point.threads
@@ -120,15 +120,6 @@ class ApplicationSweep(ApplicationJob):
                 raise SanityError(f'{self.application.name} of {point.name}: {error}') from None
             self.answers.append(answer | launch.witness_figures())
         Path(self.stagedir, TABLE).write_text(self.table())
-
-    def launch_of(self, point: Point, placement: Placement) -> Launch:
-        """What the launch of a point left."""
-        folder = Path(self.stagedir, point.name)
-        try:
-            exit_code = int((folder / 'exit_code').read_text())
-            return self.launch_in(folder, ('out', 'err'), exit_code, placement, point.ranks)
-        except (FileNotFoundError, ValueError):
-            raise SanityError(f'{self.application.name} of {point.name} was not run') from None
 
     def table(self) -> str:
         """One line a point: its rate, its fraction of the limit, and where its time went."""
@@ -167,8 +158,4 @@ class ApplicationSweep(ApplicationJob):
             for run, answer in zip(self.runs, self.answers, strict=True)
             if run.point.ranks > 1
         }
-        return imbalance | {
-            name: max((answer[name] for answer in self.answers), key=lambda figure: figure.value)
-            for name in DISTURBANCES
-            if name in self.answers[0]
-        }
+        return imbalance | greatest(self.answers)
