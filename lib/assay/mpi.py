@@ -160,29 +160,35 @@ def _wheels() -> Iterator[_Candidate]:
         yield _Candidate(name, 'wheel', prefix / 'bin', env=env)
 
 
+DEBIAN_NAMES = [
+    *('mpicc', 'mpicxx', 'mpic++', 'mpif77', 'mpif90', 'mpifort'),
+    *('mpirun', 'mpiexec'),
+]
+
+
 def _debian() -> Iterator[_Candidate]:
     """Debian's MPIs share /usr/bin; there ``mpicc`` and ``mpirun`` are what the admin chose.
 
-    Each gets a folder of links with the usual names, so that PATH selects one of them. Hydra looks
-    for its proxy beside itself.
+    Each gets a prefix of links with the usual names, so that PATH selects one of them, and Spack
+    finds what it looks for in a prefix. Hydra looks for its proxy beside itself.
     """
     for kind in ('openmpi', 'mpich'):
         if not (compiler := shutil.which(f'mpicc.{kind}')):
             continue
         system = Path(compiler).parent
-        bindir = paths.MPI_PREFIXES / f'{kind}-system' / 'bin'
-        links = {
-            name: system / f'{name}.{kind}' for name in ('mpicc', 'mpicxx', 'mpirun', 'mpiexec')
-        }
-        links['hydra_pmi_proxy'] = system / 'hydra_pmi_proxy'
-        bindir.mkdir(parents=True, exist_ok=True)
+        prefix = paths.MPI_PREFIXES / f'{kind}-system'
+        links = {f'bin/{name}': system / f'{name}.{kind}' for name in DEBIAN_NAMES}
+        links['bin/hydra_pmi_proxy'] = system / 'hydra_pmi_proxy'
+        for folder in system.parent.glob(f'lib/*/{kind}'):
+            links |= {name: folder / name for name in ('include', 'lib')}
+        (prefix / 'bin').mkdir(parents=True, exist_ok=True)
         for name, target in links.items():
-            link = bindir / name
+            link = prefix / name
             if target.exists() and not (link.is_symlink() and link.readlink() == target):
                 link.unlink(missing_ok=True)
                 with contextlib.suppress(FileExistsError):  # another run has just made it
                     link.symlink_to(target)
-        yield _Candidate(None, 'debian', bindir, suffix='system')
+        yield _Candidate(None, 'debian', prefix / 'bin', suffix='system')
 
 
 def _on_path() -> Iterator[_Candidate]:
