@@ -5,6 +5,7 @@ import reframe as rfm
 from assay.application_check import ApplicationCheck
 from assay.apps.minighost import MiniGhost as Application
 from assay.sweep import ApplicationSweep
+from assay.upstream import UpstreamCheck
 
 
 @rfm.simple_test
@@ -19,3 +20,11 @@ class MiniGhostSweep(ApplicationSweep):
     """A series of runs in one job."""
 
     application = Application()
+
+
+@rfm.simple_test
+class MiniGhostUpstream(UpstreamCheck):
+    """Mantevo's own, as Spack builds it."""
+
+    application = Application()
+    package, program = 'minighost', 'miniGhost.x'

@@ -6,6 +6,7 @@ from reframe.core.builtins import parameter
 from assay.application_check import ApplicationCheck
 from assay.apps.minimd import MiniMD as Application
 from assay.sweep import ApplicationSweep
+from assay.upstream import UpstreamCheck
 
 
 @rfm.simple_test
@@ -31,3 +32,11 @@ class MiniMDMixed(ApplicationCheck):
 
     application = Application()
     layout = parameter(['mixed'], type=str)
+
+
+@rfm.simple_test
+class MiniMDUpstream(UpstreamCheck):
+    """Mantevo's own, as Spack builds it."""
+
+    application = Application()
+    package, program = 'minimd', 'miniMD_mpi'

@@ -33,13 +33,17 @@ FILES = {
     'Clock': 'node/clock',
     'HPL': 'apps/hpl',
     'HPLSweep': 'apps/hpl',
+    'HPLUpstream': 'apps/hpl',
     'MiniFE': 'apps/minife',
     'MiniFESweep': 'apps/minife',
+    'MiniFEUpstream': 'apps/minife',
     'MiniMD': 'apps/minimd',
     'MiniMDMixed': 'apps/minimd',
     'MiniMDSweep': 'apps/minimd',
+    'MiniMDUpstream': 'apps/minimd',
     'MiniGhost': 'apps/minighost',
     'MiniGhostSweep': 'apps/minighost',
+    'MiniGhostUpstream': 'apps/minighost',
 }
 
 
@@ -108,8 +112,8 @@ def test_real_jobs(job, golden):
 def referenced(golden):
     """The figures that generic.yaml has references for in this check, with its parameters."""
     name, run = golden.parts
-    found = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())[name]
-    for parameter in found.pop('$index'):
+    found = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text()).get(name, {})
+    for parameter in found.pop('$index', []):
         value = chosen(name, run.partition('-')[2])[parameter]
         found = next(v for k, v in found.items() if re.fullmatch(k, value))
     return set(found)
@@ -253,6 +257,34 @@ def test_slow_job_fails_its_reference(job):
 
     with pytest.raises(PerformanceError, match='latency_over_limit'):
         job(ONE, edit_report(slow))
+
+
+UPSTREAM = Path('MiniFEUpstream/openmpi-shm')
+
+
+@pytest.mark.parametrize(
+    ('edit', 'words'),
+    [
+        (lambda f: shutil.rmtree(f / 'ours'), 'our own minife: minife was not run'),
+        (rewrite('ours/exit_code', lambda _: '137\n'), 'our own minife: minife ended with exit co'),
+        (rewrite('ours/out', lambda text: text[:-300]), 'our own minife: miniFE printed no'),
+        (rewrite('rfm_job.out', lambda text: text[:400]), 'miniFE.x: miniFE printed no residual'),
+    ],
+)
+def test_upstream_beside_ours_needs_both_to_be_right(job, edit, words):
+    with pytest.raises(SanityError) as error:
+        job(UPSTREAM, edit)
+    assert words in str(error.value)
+
+
+def test_ours_that_is_far_slower_than_upstream_fails_the_reference(job):
+    def slow(folder):
+        (report,) = (folder / 'ours').glob('*.yaml')
+        text = re.sub(r'(Total CG Time: )(\S+)', r'\g<1>1\2', report.read_text())
+        report.write_text(text)
+
+    with pytest.raises(PerformanceError, match='cg_rate_of_ours'):
+        job(UPSTREAM, slow)
 
 
 def hold_to(messages, tmp_path_factory, monkeypatch):

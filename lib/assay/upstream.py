@@ -1,0 +1,94 @@
+"""Checks of upstream's own applications, as Spack builds them, beside ours."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.exceptions import SanityError
+
+from assay.application import WrongAnswerError
+from assay.application_check import ApplicationCheck
+from assay.build import installed
+from assay.figure import Figure
+from assay.launch import LaunchError, apart
+from assay.provenance import Provenance
+from assay.spack_builds import Build, feature
+
+#: The folder of our own run.
+OURS = 'ours'
+
+
+class UpstreamCheck(ApplicationCheck):
+    """The same problem, read and verified the same way, on the program of a package of Spack's.
+
+    Our own program runs it just before, in the same job: the figure ``<rate>_of_ours`` is
+    upstream's rate as a fraction of ours. A subclass gives ``package`` and ``program``. It runs in
+    environments that Spack builds the package for (``assay run --with spack:<package>``).
+    """
+
+    package = variable(str)
+    program = variable(str)
+    # Most of them are built without threads.
+    layout = parameter(['packed'], type=str, loggable=True)
+
+    @run_after('init')
+    def select_modes(self):
+        super().select_modes()
+        self.tags -= {'smoke'}
+
+    @run_after('init')
+    def tell_implementation(self):
+        self.implementation = self.package
+
+    @run_after('init')
+    def need_package(self):
+        needed = f'+{feature(self.package)}'
+        self.valid_prog_environs = [f'{wanted} {needed}' for wanted in self.valid_prog_environs]
+
+    @cached_property
+    def installed(self) -> Build:
+        return installed(self, self.package)
+
+    @property
+    def program_name(self) -> str:
+        return self.program
+
+    @property
+    def program_path(self) -> str:
+        return str(self.installed.path(self.program))
+
+    @property
+    def provenance(self) -> Provenance:
+        return self.installed.provenance
+
+    @run_before('run')
+    def run_ours_before(self):
+        folder = Path(self.stagedir, OURS)
+        folder.mkdir()
+        for name, content in self.asked.files.items():
+            (folder / name).write_text(content)
+        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
+        start = self.job.launcher.run_command(self.job)
+        program = self.build.product(self.application.program)
+        self.prerun_cmds = [apart(OURS, ' '.join([start, program, *self.asked.arguments]))]
+        self.keep_files = [*self.keep_files, OURS]
+
+    def verify(self):
+        program = self.application.program
+        try:
+            launch = self.launch_apart(OURS, program, self.placement, self.num_tasks)
+            launch.assert_ended_well()
+            self.ours = self.application.read(
+                launch.output, launch.folder, self.asked, launch.ranks, launch.placement.threads
+            )
+            launch.assert_as_asked()
+        except (WrongAnswerError, LaunchError) as error:
+            raise SanityError(f'our own {program}: {error}') from None
+        super().verify()
+
+    def figures(self):
+        figures, rate = super().figures(), self.application.rate
+        of_ours = figures[rate].value / self.ours[rate].value
+        return figures | {f'{rate}_of_ours': Figure(of_ours, '1', 'higher')}
