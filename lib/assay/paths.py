@@ -17,6 +17,7 @@ RECIPES = SOURCES / 'spack_repo' / 'assay'
 
 # Everything that a run makes, and that can be deleted.
 STATE = ROOT / '.assay'
+BUNDLE = STATE / 'bundle'
 LOGS = STATE / 'logs'
 MPI_PREFIXES = STATE / 'mpi'
 SPACK = STATE / 'spack'

@@ -18,10 +18,20 @@ from assay import AssayError, paths
 
 OLDEST = (1, 0)
 
+
+def _address(name: str) -> str:
+    """Of one of Spack's repositories: in the bundle in use, if it has them, or the public one."""
+    bundled = paths.BUNDLE / f'{name}.git'
+    return str(bundled) if bundled.is_dir() else f'https://github.com/spack/{name}.git'
+
+
 # What `--clone` fetches: two releases that were tried together.
-SPACK_URL, SPACK_TAG = 'https://github.com/spack/spack.git', 'v1.1.0'
-PACKAGES_URL, PACKAGES_TAG = 'https://github.com/spack/spack-packages.git', 'v2025.11.0'
+SPACK_URL, SPACK_TAG = _address('spack'), 'v1.1.0'
+PACKAGES_URL, PACKAGES_TAG = _address('spack-packages'), 'v2025.11.0'
 CLONES = paths.SPACK / 'clones'
+
+# The folder of a bundle that is a mirror of the sources of packages.
+SOURCES = 'spack-sources'
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,11 @@ class Spack:
         return paths.SPACK / self.version
 
     @property
+    def downloads(self) -> Path:
+        """The sources that it has fetched, laid out as in a mirror."""
+        return self.state / 'downloads'
+
+    @property
     def variables(self) -> dict[str, str]:
         """The environment in which it sees nothing of ``~/.spack``, ``/etc/spack`` or a shell's."""
         others = {name: value for name, value in os.environ.items() if name[:6] != 'SPACK_'}
@@ -58,10 +73,13 @@ class Spack:
         config = {
             'install_tree': {'root': str(self.state / 'store')},
             'build_stage': [str(self.state / 'stage')],
-            'source_cache': str(self.state / 'downloads'),
+            'source_cache': str(self.downloads),
             'license_dir': str(self.state / 'licenses'),
         }
-        files = {'config': config}
+        mirrors = {}
+        if (sources := paths.BUNDLE / SOURCES).is_dir():
+            mirrors['bundle'] = {'url': str(sources), 'binary': False}
+        files = {'config': config, 'mirrors': mirrors}
         if self.root == CLONES / 'spack':
             packages = CLONES / 'packages' / 'repos' / 'spack_repo' / 'builtin'
             files['repos'] = {'builtin': str(packages)}

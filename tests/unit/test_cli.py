@@ -27,6 +27,8 @@ def call(monkeypatch, *arguments):
         (['run', '--with', 'nompi'], 'unknown MPI nompi. Known ones: intelmpi, mpich, openmpi'),
         (['run', '--system', 'example-slurm', '--with', 'intelmpi'], '--with is for the system'),
         (['run', '--system'], 'requires an argument'),
+        (['bundle', 'create', 'there', '--with', 'nompi'], 'unknown: --with nompi. Known: intelm'),
+        (['bundle', 'use', '.'], 'has not been checked'),
         (['walk'], "No such command 'walk'"),
     ],
 )

@@ -1,0 +1,79 @@
+"""The commands ``bundle ...``: what a machine without a network needs, in a folder.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assay import AssayError, paths
+
+app = typer.Typer(
+    help='For a machine without a network: all that would be fetched, in a folder.',
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Folder = Annotated[Path, typer.Argument(metavar='FOLDER', show_default=False)]
+
+
+@app.command()
+def create(
+    folder: Folder,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            '--with',
+            metavar='WHAT',
+            help='An MPI that is not installed here, such as intelmpi; or spack, with all that it '
+            'has fetched here.',
+        ),
+    ] = None,
+) -> None:
+    """Gather all that the suite would fetch over there in a new folder.
+
+    It is for machines with the same version of Python, the same kind of processor, and a C library
+    that is not older. The folder can be copied in any way.
+
+    Examples:
+
+    \b
+      assay bundle create ../bundle
+      assay bundle create ../bundle --with intelmpi --with spack
+    """
+    from assay import bundle, mpi
+
+    mpis = {name for name in extra or [] if name != 'spack'}
+    known = mpi.wheel_names()
+    if unknown := mpis - set(known):
+        raise AssayError(
+            f'unknown: --with {", ".join(sorted(unknown))}. Known: {", ".join(known)}, spack.'
+        )
+    bundle.create(folder, mpis, 'spack' in (extra or []))
+    size = sum(path.stat().st_size for path in folder.rglob('*') if path.is_file())
+    print(f'{folder}: {size / 1e6:.0f} MB. Where it is to be used:')
+    name = shlex.quote(folder.resolve().name)
+    print(f'  git clone {name}/assay.git assay')
+    print(f'  assay/assay bundle use {name}')
+
+
+@app.command()
+def use(folder: Folder) -> None:
+    """Install from a bundle, now and whenever something is missing: no network is needed.
+
+    Every file of it is checked first. It has to stay where it is.
+
+    Examples:
+
+    \b
+      assay bundle use ../bundle
+    """
+    # The launcher has done it all: it had to, before there was any Python to run this.
+    if not (paths.BUNDLE.exists() and paths.BUNDLE.samefile(folder)):
+        raise AssayError(f'{folder} has not been checked: {paths.ROOT / "assay"} does that.')
+    print(f'This checkout needs no network from now on: it installs from {folder.resolve()}.')

@@ -1,0 +1,151 @@
+"""Bundles of a tiny checkout: what `create` refuses, and what the launcher finds wrong with one."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from assay import AssayError, bundle, mpi, paths
+
+LAUNCHER = paths.ROOT / 'assay'
+
+
+def git(*arguments, cwd):
+    identity = ('-c', 'user.name=nobody', '-c', 'user.email=nobody@localhost')
+    subprocess.run(['git', *identity, *arguments], cwd=cwd, check=True, capture_output=True)
+
+
+@pytest.fixture
+def checkout(elsewhere, monkeypatch):
+    """A checkout with the launcher, and with locks that list nothing; all of it committed."""
+    root = elsewhere / 'a checkout'
+    root.mkdir()
+    shutil.copy2(LAUNCHER, root)
+    (root / 'requirements-test.lock').touch()
+    for name in mpi.NEEDED:
+        (paths.MPI_LOCKS / f'{name}.lock').touch()
+    git('init', '--quiet', cwd=root)
+    git('add', '--all', cwd=root)
+    git('commit', '--quiet', '--message=all', cwd=root)
+    monkeypatch.setattr(paths, 'ROOT', root)
+    monkeypatch.setattr(bundle, 'LOG', paths.LOGS / 'bundle.log')
+    return root
+
+
+@pytest.fixture
+def folder(checkout):
+    """A bundle of it, for a Python that no machine has: there the launcher ends."""
+    made = checkout.with_name('a bundle')
+    bundle.create(made, [], with_spack=False)
+    (made / 'python').write_text('3.99\n')
+    (made / bundle.SUMS).unlink()
+    bundle._write_sums(made)
+    return made
+
+
+@pytest.fixture
+def other(folder):
+    """The checkout on the other side."""
+    git('clone', '--quiet', f'{folder.name}/assay.git', 'other', cwd=folder.parent)
+    return folder.with_name('other')
+
+
+def use(other, folder):
+    return subprocess.run(
+        [other / 'assay', 'bundle', 'use', folder], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_whole_one_is_taken_into_use_and_says_which_python_it_is_for(other, folder):
+    ended = use(other, folder)
+    assert ended.returncode == 1
+    assert 'no python3.99, which the bundle is for, on PATH' in ended.stderr
+    assert (other / '.assay' / 'bundle').resolve() == folder
+    head = ['git', 'rev-parse', 'HEAD']
+    commits = {subprocess.check_output(head, cwd=root) for root in (paths.ROOT, other)}
+    assert len(commits) == 1
+
+
+def append(path):
+    path.write_text(path.read_text() + ' ')
+
+
+def cut(path):
+    path.write_text(path.read_text()[:-20])
+
+
+@pytest.mark.parametrize(
+    ('harm', 'name', 'sentence'),
+    [
+        (append, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
+        (os.unlink, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
+        (cut, bundle.SUMS, 'is no bundle, or not the whole of one'),
+        (os.unlink, bundle.SUMS, 'is no bundle, or not the whole of one'),
+        (shutil.rmtree, '', 'there is no folder'),
+    ],
+)
+def test_a_damaged_one_is_refused(other, folder, harm, name, sentence):
+    harm(folder / name)
+    ended = use(other, folder)
+    assert ended.returncode == 1
+    assert sentence in ended.stderr
+    assert not (other / '.assay').exists()
+
+
+def test_a_folder_that_holds_something_is_left_alone(checkout, tmp_path):
+    taken = tmp_path / 'taken'
+    taken.mkdir()
+    (taken / 'thesis').touch()
+    for folder in (taken, taken / 'thesis'):
+        with pytest.raises(AssayError, match='is there already, and not empty: name a new folder'):
+            bundle.create(folder, [], with_spack=False)
+    assert (taken / 'thesis').exists()
+
+
+def test_what_is_not_committed_would_be_missing(checkout, tmp_path):
+    (checkout / 'mine.py').touch()
+    append(checkout / 'requirements-test.lock')
+    with pytest.raises(AssayError, match=r'would lack requirements-test\.lock, mine\.py: commit'):
+        bundle.create(tmp_path / 'bundle', [], with_spack=False)
+
+
+def test_a_checkout_without_git(checkout, tmp_path):
+    shutil.rmtree(checkout / '.git')
+    with pytest.raises(AssayError, match='not a git repository'):
+        bundle.create(tmp_path / 'bundle', [], with_spack=False)
+
+
+def test_a_bundle_that_fails_leaves_nothing(checkout, tmp_path, monkeypatch):
+    for name, value in {'NO_INDEX': '1', 'FIND_LINKS': ''}.items():
+        monkeypatch.setenv(f'PIP_{name}', value)
+    (paths.MPI_LOCKS / 'rare.lock').write_text(f'rare==1 --hash=sha256:{"0" * 64}\n')
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(AssayError, match='cannot fetch rare==1'):
+        bundle.create(tmp_path / 'bundle', ['rare'], with_spack=False)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_it_has_its_name_only_when_it_is_whole(checkout, tmp_path, monkeypatch):
+    folder = tmp_path / 'bundle'
+    write_sums = bundle._write_sums
+
+    def last_step(draft):
+        assert not folder.exists()
+        write_sums(draft)
+
+    monkeypatch.setattr(bundle, '_write_sums', last_step)
+    bundle.create(folder, [], with_spack=False)
+    assert (folder / bundle.SUMS).read_text().endswith(bundle.END)
+
+
+def test_a_spack_of_the_site_is_not_what_a_bundle_takes(checkout, tmp_path, monkeypatch):
+    command = tmp_path / 'bin' / 'spack'
+    command.parent.mkdir()
+    command.write_text('#!/bin/sh\necho 1.1.0\n')
+    command.chmod(0o755)
+    monkeypatch.setenv('SPACK_ROOT', str(tmp_path))
+    bundle.find_spack.cache_clear()
+    with pytest.raises(AssayError, match='takes the Spack that `assay spack setup --clone`'):
+        bundle.create(tmp_path / 'bundle', [], with_spack=True)
+    bundle.find_spack.cache_clear()
