@@ -5,8 +5,9 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
-from assay import AssayError, bundle, mpi, paths
+from assay import AssayError, bundle, mpi, paths, spack
 
 LAUNCHER = paths.ROOT / 'assay'
 
@@ -79,7 +80,7 @@ def cut(path):
     ('harm', 'name', 'sentence'),
     [
         (append, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
-        (os.unlink, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
+        (os.unlink, 'python', '/a bundle/python is damaged or missing'),
         (cut, bundle.SUMS, 'is no bundle, or not the whole of one'),
         (os.unlink, bundle.SUMS, 'is no bundle, or not the whole of one'),
         (shutil.rmtree, '', 'there is no folder'),
@@ -116,14 +117,26 @@ def test_a_checkout_without_git(checkout, tmp_path):
         bundle.create(tmp_path / 'bundle', [], with_spack=False)
 
 
-def test_a_bundle_that_fails_leaves_nothing(checkout, tmp_path, monkeypatch):
-    for name, value in {'NO_INDEX': '1', 'FIND_LINKS': ''}.items():
-        monkeypatch.setenv(f'PIP_{name}', value)
+@pytest.fixture
+def rare(checkout, monkeypatch):
+    """The name of a lock that lists what is nowhere."""
+    monkeypatch.setenv('PIP_NO_INDEX', '1')
+    monkeypatch.setenv('PIP_FIND_LINKS', '')
     (paths.MPI_LOCKS / 'rare.lock').write_text(f'rare==1 --hash=sha256:{"0" * 64}\n')
+    return 'rare'
+
+
+def test_a_bundle_that_fails_leaves_nothing(rare, tmp_path):
     before = sorted(tmp_path.iterdir())
     with pytest.raises(AssayError, match='cannot fetch rare==1'):
-        bundle.create(tmp_path / 'bundle', ['rare'], with_spack=False)
+        bundle.create(tmp_path / 'bundle', [rare], with_spack=False)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_the_bundle_in_use_lacks_is_named(rare, tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, 'BUNDLE', tmp_path)
+    with pytest.raises(AssayError, match=f'the bundle in use, {tmp_path}, has no rare==1'):
+        mpi.install_wheel(rare, paths.LOGS / 'install.log')
 
 
 def test_it_has_its_name_only_when_it_is_whole(checkout, tmp_path, monkeypatch):
@@ -149,3 +162,20 @@ def test_a_spack_of_the_site_is_not_what_a_bundle_takes(checkout, tmp_path, monk
     with pytest.raises(AssayError, match='takes the Spack that `assay spack setup --clone`'):
         bundle.create(tmp_path / 'bundle', [], with_spack=True)
     bundle.find_spack.cache_clear()
+
+
+def test_spack_and_its_sources_come_from_the_bundle_in_use(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, 'BUNDLE', tmp_path / 'bundle')
+    monkeypatch.setattr(paths, 'SPACK', tmp_path / 'state')
+    used = spack.Spack(tmp_path, '1.1.0')
+
+    def mirrors():
+        used.configure()
+        return yaml.safe_load((used.state / 'user' / 'mirrors.yaml').read_text())['mirrors']
+
+    assert spack._address('spack').startswith('https://')
+    assert mirrors() == {}
+    for name in ('spack.git', bundle.SOURCES):
+        (paths.BUNDLE / name).mkdir(parents=True)
+    assert spack._address('spack') == str(paths.BUNDLE / 'spack.git')
+    assert mirrors() == {'bundle': {'url': str(paths.BUNDLE / bundle.SOURCES), 'binary': False}}
