@@ -89,5 +89,6 @@ def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
             ],
             'buildable': False,
         },
-        OURS: {'require': '+openblas_wheel'},
+        # Not required: then what a site requires of all packages would not hold for ours.
+        OURS: {'prefer': ['+openblas_wheel']},
     }

@@ -221,6 +221,8 @@ def test_each_mpi_has_a_prefix_of_its_own_and_none_is_built(tmp_path):
         {'spec': 'mpich@4.3.2', 'prefix': str(tmp_path / 'mpich'), 'modules': ['mpich/4.3.2']}
     ]
     assert made['mpi'] == {'buildable': False}
+    # With a requirement of its own, what a site requires of all packages would not hold for it.
+    assert 'require' not in made['assay']
     assert 'cmake' in made
     assert 'intelmpi' not in str(made)
 
