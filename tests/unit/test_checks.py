@@ -28,6 +28,7 @@ FILES = {
     'Overlap': 'mpi/overlap',
     'Halo': 'mpi/halo',
     'IntelMpiBenchmarks': 'mpi/imb',
+    'OsuMicroBenchmarks': 'mpi/osu',
     'Stream': 'node/stream',
     'Dgemm': 'node/dgemm',
     'Clock': 'node/clock',
@@ -320,6 +321,83 @@ def test_imb_that_ran_one_rank(job):
             Path('IntelMpiBenchmarks/mpich-shm'),
             rewrite('rfm_job.out', lambda text: text.split('#----')[0] + lone),
         )
+
+
+OSU = paths.ROOT / 'tests' / 'golden' / 'osu'
+
+
+def osu_run(name, ranks=2):
+    """Put a real run of OSU's that went wrong in place of the job's first."""
+    run = yaml.safe_load((OSU / 'runs.yaml').read_text())['runs'][name]
+
+    def edit(folder):
+        folder = folder / 'latency'
+        shutil.copy(OSU / f'{name}.out', folder / 'out')
+        (folder / 'err').write_text('')
+        (folder / 'exit_code').write_text(f'{run["exit"]}\n')
+        if ranks == 1:
+            edit_witness(only_rank_0)(folder)
+
+    return edit
+
+
+def by_another_fabric(folder):
+    rewrite('out', lambda text: text.partition('Host')[0] + OTHER_FABRIC)(folder)
+    (folder / 'err').write_text('')
+
+
+def in_folder(name, edit):
+    return lambda folder: edit(folder / name)
+
+
+@pytest.mark.parametrize(
+    ('edit', 'words'),
+    [
+        (
+            osu_run('fail-one-rank-openmpi', 1),
+            'latency: mpirun and Open MPI did not find each other',
+        ),
+        (
+            osu_run('fail-other-launcher-openmpi', 1),
+            'osu_latency ran as rank 0 of 1, not as 2 ranks',
+        ),
+        (
+            osu_run('fail-other-launcher-mpich'),
+            'launcher not compatible with PMI1 client; start it',
+        ),
+        (osu_run('fail-three-ranks-openmpi'), 'latency: osu_latency ended with exit code 1: '),
+        (osu_run('fail-bad-option-openmpi'), 'latency: osu_latency ended with exit code 1: '),
+        (osu_run('fail-killed-openmpi'), 'ended with exit code 137: signal 9 (Killed).'),
+        (osu_run('fail-no-size-openmpi'), 'the table of osu_latency has 0 rows of 8 bytes, not 1'),
+        (lambda folder: shutil.rmtree(folder / 'bandwidth'), 'bandwidth: osu_bw was not run'),
+        (
+            in_folder('bandwidth', lambda folder: (folder / 'exit_code').unlink()),
+            'bandwidth: osu_bw was not run',
+        ),
+        (
+            in_folder('bandwidth', lambda folder: (folder / 'witness.json').unlink()),
+            'bandwidth: no witness report',
+        ),
+        (
+            in_folder('bandwidth', edit_witness(both_on_core_0)),
+            'bandwidth: ranks 0 and 1 share core 0',
+        ),
+        (
+            in_folder('bandwidth', edit_witness(by_sockets)),
+            'bandwidth: fabric shm was asked for, but TCP sockets between the ranks carried',
+        ),
+        (
+            in_folder('alltoall_time', by_another_fabric),
+            'alltoall_time: fabric shm was asked for, but tcp was used instead',
+        ),
+        (edit_report(lambda r: r.pop('complete')), 'not a complete report of limits'),
+    ],
+)
+def test_wrong_runs_of_osu(job, edit, words):
+    """Each program of the job is held against what was asked, by itself."""
+    with pytest.raises(SanityError) as error:
+        job(Path('OsuMicroBenchmarks/openmpi-shm'), edit)
+    assert words in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""The OSU Micro-Benchmarks, where Spack builds them: figures that everybody knows."""
+
+from functools import cached_property
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.exceptions import SanityError
+
+from assay import osu
+from assay.benchmark import MpiBenchmark
+from assay.build import installed
+from assay.figure import Figure
+from assay.launch import LaunchError, apart
+from assay.spack_builds import feature
+
+SMALL, LARGE = 8, 4 << 20
+
+#: Each figure: the program that measures it, and the bytes of its messages.
+RUNS = {
+    'latency': ('osu_latency', SMALL),
+    'bandwidth': ('osu_bw', LARGE),
+    'bidirectional_bandwidth': ('osu_bibw', LARGE),
+    'allreduce_time': ('osu_allreduce', SMALL),
+    'alltoall_time': ('osu_alltoall', SMALL),
+}
+
+
+@rfm.simple_test
+class OsuMicroBenchmarks(MpiBenchmark):
+    """Latency, bandwidth one way and both ways, Allreduce and Alltoall between two ranks.
+
+    Each program runs in a folder of its own, where its witness proves that it ran as asked. The
+    machine's own limits are measured by our `limits` in the same job, just after.
+    """
+
+    program = 'limits'
+    ranks = 2
+    layout = parameter(['packed', 'spread'], type=str)
+    scale = parameter(['1_node', '2_nodes'], type=str)
+
+    @run_after('init')
+    def select_modes(self):
+        self.tags |= {'maintenance', 'acceptance', self.scale}
+
+    @run_after('init')
+    def need_osu(self):
+        needed = f'+{feature(osu.PACKAGE)}'
+        self.valid_prog_environs = [f'{wanted} {needed}' for wanted in self.valid_prog_environs]
+
+    @cached_property
+    def installed(self):
+        return installed(self, osu.PACKAGE)
+
+    @property
+    def provenance(self):
+        return self.installed.provenance
+
+    @run_before('run')
+    def run_osu_before_limits(self):
+        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
+        start = self.job.launcher.run_command(self.job)
+        self.prerun_cmds = []
+        for name, (program, size) in RUNS.items():
+            Path(self.stagedir, name).mkdir()
+            path = osu.path(self.installed.prefix, program)
+            command = f'{start} {path} -m {size}:{size}'
+            self.prerun_cmds += [f'echo {name}', apart(name, command)]
+        self.keep_files = [*self.keep_files, *RUNS]
+
+    def verify(self):
+        super().verify()
+        self.values = {}
+        for name, (program, size) in RUNS.items():
+            try:
+                launch = self.launch_apart(name, program, self.placement, self.num_tasks)
+                launch.assert_ended_well()
+                self.values[name] = osu.read(launch.output, program, size)
+                launch.assert_as_asked()
+            except (ValueError, LaunchError) as error:
+                raise SanityError(f'{name}: {error}') from None
+
+    def figures(self):
+        values = self.values
+        one_way, both_ways = values['bandwidth'], values['bidirectional_bandwidth']
+        figures = {
+            'latency': Figure(values['latency'] * 1e6, 'us', 'lower'),
+            'bandwidth': Figure(one_way / 1e6, 'MB/s', 'higher'),
+            'bidirectional_bandwidth': Figure(both_ways / 1e6, 'MB/s', 'higher'),
+            'bidirectional_over_one_way': Figure(both_ways / one_way, '1', 'higher'),
+            'allreduce_time': Figure(values['allreduce_time'] * 1e6, 'us', 'lower'),
+            'alltoall_time': Figure(values['alltoall_time'] * 1e6, 'us', 'lower'),
+        }
+        small = {'size': SMALL, 'time': {'min': values['latency']}}
+        large = {'size': LARGE, 'time': {'min': LARGE / one_way}}
+        return figures | self.limit_figures('', small, large)
