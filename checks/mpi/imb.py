@@ -32,11 +32,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     @run_after('init')
     def need_imb(self):
-        self.valid_prog_environs = [
-            f'{wanted} +{one}'
-            for wanted in self.valid_prog_environs
-            for one in ('imb', feature(PACKAGE))
-        ]
+        self.narrow_to_features('imb', feature(PACKAGE))
 
     @property
     def is_by_spack(self):

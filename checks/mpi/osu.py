@@ -45,8 +45,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
 
     @run_after('init')
     def need_osu(self):
-        needed = f'+{feature(osu.PACKAGE)}'
-        self.valid_prog_environs = [f'{wanted} {needed}' for wanted in self.valid_prog_environs]
+        self.narrow_to_features(feature(osu.PACKAGE))
 
     @cached_property
     def installed(self):

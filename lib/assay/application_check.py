@@ -15,6 +15,8 @@ from assay.application import Application, Problem, WrongAnswerError
 from assay.build import BuildSources
 from assay.check import MpiCheck, offered
 from assay.fabrics import load_catalogue
+from assay.figure import Figure
+from assay.launch import Launch
 from assay.provenance import Provenance, of_binary
 from assay.scales import SCALES
 from assay.sizes import Memory, last_level_caches, working_set
@@ -86,6 +88,23 @@ class ApplicationJob(MpiCheck):
         except ValueError as error:
             self.skip(str(error))
 
+    def write_files(self, problem: Problem, folder: str = '') -> None:
+        """Give the program its input, in the job's folder or in one that is in it."""
+        for name, content in problem.files.items():
+            Path(self.stagedir, folder, name).write_text(content)
+
+    def read_apart(self, launch: Launch, problem: Problem) -> dict[str, Figure]:
+        """The figures of a start in a folder of its own, once all about it is right.
+
+        :raises WrongAnswerError, LaunchError: with a sentence that says what is wrong.
+        """
+        launch.assert_ended_well()
+        figures = self.application.read(
+            launch.output, launch.folder, problem, launch.ranks, launch.placement.threads
+        )
+        launch.assert_as_asked()
+        return figures
+
     @property
     def program_name(self):
         return os.path.basename(self.binary) or self.application.program
@@ -128,8 +147,7 @@ class ApplicationCheck(ApplicationJob):
 
     @run_before('run')
     def set_problem(self):
-        for name, content in self.asked.files.items():
-            Path(self.stagedir, name).write_text(content)
+        self.write_files(self.asked)
         command = [self.program_path, *self.asked.arguments]
         if widths := self.placement.widths:
             wide = os.path.abspath(self.wide_binary) if self.wide_binary else self.program_path

@@ -107,6 +107,12 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
         self.valid_prog_environs = [' '.join(wanted)]
 
+    def narrow_to_features(self, *features: str) -> None:
+        """Leave only the environments that have one of the features as well."""
+        self.valid_prog_environs = [
+            f'{wanted} +{one}' for wanted in self.valid_prog_environs for one in features
+        ]
+
     @property
     def is_smoke_case(self) -> bool:
         """Whether this is the first layout, on one node or, for a network, on two or four.

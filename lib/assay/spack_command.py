@@ -81,8 +81,9 @@ def setup(
     with spack_builds.turn(used):
         written = spack_setup.write_packages(used, name, found)
     print(f'{file}: {"written" if written else "edited by somebody, left as it is"}')
+    specs = spack_specs(found)
     for mpi in found:
-        if mpi.name not in spack_specs(found):
+        if mpi.name not in specs:
             print(f'  no   {mpi.name}: Spack cannot use it, or tell it from another; CMake builds')
     spack_builds.assert_prepared(name)
     mpis = dict.fromkeys(spack_builds.mpis(settings.load(system), system).values())

@@ -83,10 +83,8 @@ class ApplicationSweep(ApplicationJob):
         own_options = self.job.launcher.options[len(self.placement.options) :]
         self.prerun_cmds = []
         for point, placement, problem in self.runs:
-            folder = Path(self.stagedir, point.name)
-            folder.mkdir()
-            for name, content in problem.files.items():
-                (folder / name).write_text(content)
+            Path(self.stagedir, point.name).mkdir()
+            self.write_files(problem, point.name)
             self.job.num_tasks = point.ranks
             self.job.launcher.options = placement.options + own_options
             if self.job.launcher.registered_name.startswith('srun'):
@@ -111,11 +109,7 @@ class ApplicationSweep(ApplicationJob):
         for point, placement, problem in self.runs:
             try:
                 launch = self.launch_apart(point.name, self.program_name, placement, point.ranks)
-                launch.assert_ended_well()
-                answer = self.application.read(
-                    launch.output, launch.folder, problem, point.ranks, point.threads
-                )
-                launch.assert_as_asked()
+                answer = self.read_apart(launch, problem)
             except (WrongAnswerError, LaunchError) as error:
                 raise SanityError(f'{self.application.name} of {point.name}: {error}') from None
             self.answers.append(answer | launch.witness_figures())

@@ -44,8 +44,7 @@ class UpstreamCheck(ApplicationCheck):
 
     @run_after('init')
     def need_package(self):
-        needed = f'+{feature(self.package)}'
-        self.valid_prog_environs = [f'{wanted} {needed}' for wanted in self.valid_prog_environs]
+        self.narrow_to_features(feature(self.package))
 
     @cached_property
     def installed(self) -> Build:
@@ -65,10 +64,8 @@ class UpstreamCheck(ApplicationCheck):
 
     @run_before('run')
     def run_ours_before(self):
-        folder = Path(self.stagedir, OURS)
-        folder.mkdir()
-        for name, content in self.asked.files.items():
-            (folder / name).write_text(content)
+        Path(self.stagedir, OURS).mkdir()
+        self.write_files(self.asked, OURS)
         self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
         start = self.job.launcher.run_command(self.job)
         program = self.build.product(self.application.program)
@@ -79,11 +76,7 @@ class UpstreamCheck(ApplicationCheck):
         program = self.application.program
         try:
             launch = self.launch_apart(OURS, program, self.placement, self.num_tasks)
-            launch.assert_ended_well()
-            self.ours = self.application.read(
-                launch.output, launch.folder, self.asked, launch.ranks, launch.placement.threads
-            )
-            launch.assert_as_asked()
+            self.ours = self.read_apart(launch, self.asked)
         except (WrongAnswerError, LaunchError) as error:
             raise SanityError(f'our own {program}: {error}') from None
         super().verify()

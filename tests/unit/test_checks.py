@@ -113,8 +113,8 @@ def test_real_jobs(job, golden):
 def referenced(golden):
     """The figures that generic.yaml has references for in this check, with its parameters."""
     name, run = golden.parts
-    found = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text()).get(name, {})
-    for parameter in found.pop('$index', []):
+    found = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())[name]
+    for parameter in found.pop('$index'):
         value = chosen(name, run.partition('-')[2])[parameter]
         found = next(v for k, v in found.items() if re.fullmatch(k, value))
     return set(found)
