@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <omp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,30 @@ static void call_with_one(const char *name)
         set_threads(1);
 }
 
-void blas_start(void)
+static const char *ask(const char *name)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    char *(*answer)(void) = NULL;
+    memcpy(&answer, &symbol, sizeof symbol);
+    return answer ? answer() : NULL;
+}
+
+/* NULL where the library is none of OpenBLAS. */
+static const char *openblas_config(void)
+{
+    const char *config = ask("scipy_openblas_get_config");
+    return config ? config : ask("openblas_get_config");
+}
+
+/* OpenBLAS that is built for one thread gives calls that overlap the same working memory, unless it
+ * is built with USE_LOCKING=1 (its Makefile.rule), which it tells from 0.3.28 on. */
+static bool calls_may_overlap(void)
+{
+    const char *config = openblas_config();
+    return !config || !strstr(config, "SINGLE_THREADED") || strstr(config, "USE_LOCKING");
+}
+
+const char *blas_start(void)
 {
     int threads = omp_get_max_threads();
     call_with_one("scipy_openblas_set_num_threads");
@@ -42,14 +66,15 @@ void blas_start(void)
     call_with_one("bli_thread_set_num_threads");
     /* A library that is built with OpenMP sets the number for everybody. */
     omp_set_num_threads(threads);
-}
-
-static const char *ask(const char *name)
-{
-    void *symbol = dlsym(RTLD_DEFAULT, name);
-    char *(*answer)(void) = NULL;
-    memcpy(&answer, &symbol, sizeof symbol);
-    return answer ? answer() : NULL;
+    if (threads == 1 || calls_may_overlap())
+        return NULL;
+    static char why[512];
+    snprintf(why, sizeof why,
+             "the BLAS (%s) is built for a single thread: %d threads that call it at once would spoil "
+             "each other's results; link one that is built with threads (or, from OpenBLAS 0.3.28 on, "
+             "with USE_LOCKING=1), or set OMP_NUM_THREADS=1",
+             openblas_config(), threads);
+    return why;
 }
 
 /* A CPU that is newer than the library, or one that a virtual machine disguises, is taken for an older
@@ -75,10 +100,8 @@ static const char *warning(const char *kernels)
 const char *blas_name(void)
 {
     static char name[512];
-    const char *version = ask("scipy_openblas_get_config");
+    const char *version = openblas_config();
     const char *kernels = ask("scipy_openblas_get_corename");
-    if (!version)
-        version = ask("openblas_get_config");
     if (!kernels)
         kernels = ask("openblas_get_corename");
     if (!version)

@@ -1,6 +1,8 @@
 # Which BLAS: what the user names (-DASSAY_OPENBLAS=<folder> of a wheel scipy-openblas32, or FindBLAS's
 # own -DBLA_VENDOR=... and -DBLAS_LIBRARIES=...), then a tuned one of the system or a loaded module,
-# then OpenBLAS from the wheel beside CMake's. Never the reference BLAS by accident: it is slow.
+# then OpenBLAS from the wheel beside CMake's. Never the reference BLAS by accident: it is slow. Nor an
+# OpenBLAS that is not safe to call from several threads (see calls_may_overlap in blas.c).
+include(CheckCSourceRuns)
 
 set(ASSAY_OPENBLAS "" CACHE PATH "Folder of an installed scipy-openblas32, holding lib/")
 
@@ -10,6 +12,23 @@ if(NOT ASSAY_OPENBLAS)
   else()
     foreach(BLA_VENDOR OpenBLAS Intel10_64lp_seq FLAME AOCL Arm)
       find_package(BLAS QUIET)
+      if(BLAS_FOUND AND BLA_VENDOR STREQUAL OpenBLAS)
+        set(CMAKE_REQUIRED_LIBRARIES ${BLAS_LIBRARIES} ${BLAS_LINKER_FLAGS})
+        check_c_source_runs("
+          #include <string.h>
+          char *openblas_get_config(void);
+          int main(void)
+          {
+              const char *config = openblas_get_config();
+              return strstr(config, \"SINGLE_THREADED\") && !strstr(config, \"USE_LOCKING\");
+          }" ASSAY_OPENBLAS_TAKES_THREADS)
+        unset(CMAKE_REQUIRED_LIBRARIES)
+        if(NOT ASSAY_OPENBLAS_TAKES_THREADS)
+          message(STATUS "BLAS: not ${BLAS_LIBRARIES}: several threads cannot call it at once")
+          unset(BLAS_FOUND)
+          unset(BLAS_LIBRARIES)
+        endif()
+      endif()
       if(BLAS_FOUND)
         break()
       endif()
@@ -43,6 +62,7 @@ else()
   list(GET BLAS_LIBRARIES 0 LIBRARY)
   get_filename_component(LIBRARY ${LIBRARY} NAME)
   target_compile_definitions(blas PRIVATE ASSAY_BLAS_PREFIX= ASSAY_BLAS_NAME="${LIBRARY}")
-  target_link_libraries(blas PUBLIC BLAS::BLAS)
+  # Not BLAS::BLAS, which is the first that FindBLAS came upon.
+  target_link_libraries(blas PUBLIC ${BLAS_LIBRARIES} ${BLAS_LINKER_FLAGS})
 endif()
 target_link_libraries(blas PUBLIC OpenMP::OpenMP_C ${CMAKE_DL_LIBS} m)

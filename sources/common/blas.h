@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/* Once, before any other: no threads of the library's own from here on. */
-void blas_start(void);
+/* Once, before any other: no threads of the library's own from here on. Returns NULL, or a sentence
+ * that says why this library cannot be called from OpenMP's threads. */
+const char *blas_start(void);
 
 /* The library, its version and kernels as it tells them itself, and a word of warning where its
  * kernels use narrower vectors than this CPU has. */

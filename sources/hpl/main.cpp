@@ -151,7 +151,8 @@ int main(int argc, char **argv)
     assay::Job job = assay::start(&argc, &argv, "hpl", HELP);
     if (argc > 1)
         assay::refuse("unknown argument %s: what to run stands in HPL.dat (see --help)", argv[1]);
-    blas_start();
+    if (const char *why = blas_start())
+        assay::fail("%s", why);
     const Input input = read_input(job.ranks);
     require_memory(input, job.threads);
 

@@ -2,12 +2,13 @@
 
 import itertools
 import re
+from pathlib import Path
 
 import pytest
 import yaml
-from conftest import Run, on_one_mpi
+from conftest import Run, configure, make, on_one_mpi
 
-from assay import paths
+from assay import paths, provenance
 from assay.application import WrongAnswerError
 from assay.apps.hpl import Hpl
 
@@ -246,3 +247,31 @@ def test_help(launch):
     done = launch('hpl', '--help')
     assert done.code == 0
     assert 'mpirun -n 4 hpl' in done.out
+
+
+# Where Debian has the one of libopenblas0-serial, which no threads may share.
+SERIAL = sorted(Path('/usr/lib').glob('*/openblas-serial/libopenblas.so.0'))
+with_serial_blas = pytest.mark.skipif(not SERIAL, reason='needs libopenblas0-serial')
+
+
+@with_serial_blas
+@on_one_mpi
+def test_threads_do_not_share_a_blas_for_one(launch, mpi, surroundings, tmp_path):
+    built = tmp_path / 'built'
+    configure(mpi, surroundings, built, f'-DBLAS_LIBRARIES={SERIAL[0]}')
+    make(built, 'hpl', surroundings)
+    write_input(tmp_path)
+    assert launch(built / 'hpl').code == 0
+    done = launch(built / 'hpl', threads=2)
+    assert done.code == 4
+    assert 'hpl: rank 0: the BLAS (OpenBLAS ' in done.err
+    assert ' is built for a single thread:' in done.err
+
+
+@with_serial_blas
+@on_one_mpi
+def test_blas_for_one_thread_is_not_chosen(mpi, surroundings, tmp_path):
+    (tmp_path / 'libopenblas.so').symlink_to(SERIAL[0])
+    configure(mpi, surroundings, tmp_path / 'built', f'-DCMAKE_LIBRARY_PATH={tmp_path}')
+    chosen = provenance.of_cmake(tmp_path / 'built', mpi.name, '').blas
+    assert 'scipy_openblas' in chosen

@@ -113,7 +113,9 @@ static void check(const struct dgemm *dgemm)
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
-    blas_start();
+    const char *why = blas_start();
+    if (why)
+        bench_abort(EXIT_BROKEN, "%s", why);
     memory_require((size_t)limit_dgemm_bytes((int)n, (int)n), "use a smaller --n");
     struct run *run = memory_allocate(sizeof *run);
     run->dgemm = dgemm_make((int)n, (int)n);
