@@ -44,6 +44,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+# The exit code after Ctrl-C.
+STOPPED = 130
+
 PASS_ON = {'ignore_unknown_options': True, 'allow_extra_args': True}
 
 # What ReFrame can do instead of running checks: then there is no table, and no verdict of ours.
@@ -416,6 +419,6 @@ def main() -> None:
         sys.exit(f'assay: {error}')
     except typer.TyperException as error:
         sys.exit(f'assay: {error} See `assay --help`.')
-    except typer.Abort:
-        sys.exit('assay: stopped.')
+    if code == STOPPED:
+        print('assay: stopped.', file=sys.stderr)
     sys.exit(code)

@@ -1,6 +1,9 @@
 """The command line itself: options, exit codes, and how results are shown."""
 
+import os
 import re
+import signal
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -159,3 +162,14 @@ def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('Passed')
     cli.conclude(report, results.judge(report, 0), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
+
+
+def test_stopped_by_the_user(tmp_path):
+    report = tmp_path / 'report.json'
+    os.mkfifo(report)
+    command = [paths.VENV_BIN / 'assay', 'witness', report]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with process, report.open('w'):  # when it reads
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=30)[1]
+    assert (process.returncode, said) == (130, 'assay: stopped.\n')
