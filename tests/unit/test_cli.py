@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -168,7 +169,9 @@ def test_stopped_by_the_user(tmp_path):
     report = tmp_path / 'report.json'
     os.mkfifo(report)
     command = [paths.VENV_BIN / 'assay', 'witness', report]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # As in a terminal: what a shell runs in the background ignores it, and so do its children.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, preexec_fn=heed, stderr=subprocess.PIPE, text=True)
     with process, report.open('w'):  # when it reads
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=30)[1]
