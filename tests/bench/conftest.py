@@ -112,7 +112,7 @@ def _one_of_each_family() -> dict[str, Mpi]:
 
 MPIS = _one_of_each_family()
 
-#: For tests that no MPI has to do with.
+#: For tests whose outcome does not depend on the MPI.
 on_one_mpi = pytest.mark.parametrize(
     'mpi', [name for name in MPIS if name == 'openmpi'] or [*MPIS][:1], indirect=True
 )

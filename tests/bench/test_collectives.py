@@ -1,7 +1,7 @@
 """``collectives``: its report, and that every operation's wrong result is found."""
 
 import pytest
-from conftest import check_head, check_samples
+from conftest import check_head, check_samples, on_one_mpi
 
 OPS = [
     'barrier',
@@ -35,6 +35,7 @@ def test_all_operations(run, ranks):
     assert ping_pong['bandwidth'] > 0
 
 
+@on_one_mpi
 def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
     """They are not timed: batches long enough by the clock alone would take seconds each."""
     arguments = ['--op', 'bcast', '--min', '8', '--max', '8', '--budget', '0.4']

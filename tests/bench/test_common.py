@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import SOURCES, check_head
+from conftest import SOURCES, check_head, on_one_mpi
 
 PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits']
 
@@ -100,6 +100,7 @@ def test_help_and_version(run, program):
         (['--pattern'], r'--pattern --json is wrong'),
     ],
 )
+@on_one_mpi
 def test_wrong_options(run, arguments, sentence):
     done = run('pt2pt', *arguments)
     assert done.code == 2
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize('number', ['NAN', 'INFINITY', '0.1'])
+@on_one_mpi
 def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path, number):
     source = tmp_path / 'writer.c'
     source.write_text(WRITES_A_NUMBER.format(number=number))

@@ -1,7 +1,7 @@
 """``dgemm``: its figures, and that wrong products do not pass."""
 
 import pytest
-from conftest import check_head, check_samples
+from conftest import check_head, check_samples, on_one_mpi
 
 
 @pytest.mark.parametrize('ranks', [1, 3])
@@ -39,6 +39,7 @@ def test_wrong_product(run, fault):
         (['--n', '150000'], 'GiB are available; use a smaller --n'),
     ],
 )
+@on_one_mpi
 def test_wrong_use(run, arguments, sentence):
     done = run('dgemm', *arguments, ranks=1)
     assert done.code == 2

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from conftest import check_head, check_samples
+from conftest import check_head, check_samples, on_one_mpi
 
 DIFFUSION_NUMBER = 0.125
 WAVES = (2, 3, 1)
@@ -138,6 +138,7 @@ def test_damage_from_every_neighbour_is_found(run, fault, message):
         (['--fast'], '--fast'),
     ],
 )
+@on_one_mpi
 def test_wrong_use(run, arguments, sentence):
     done = run('halo', *arguments)
     assert done.code == 2
@@ -146,6 +147,7 @@ def test_wrong_use(run, arguments, sentence):
     assert not list(done.files.glob('report.json*'))
 
 
+@on_one_mpi
 def test_help_and_version(run):
     done = run('halo', '--help')
     assert done.code == 0

@@ -217,6 +217,7 @@ def test_wrong_interchange(launch, changed, tmp_path, change):
         ({'device': 8, 'file': 'none/HPL.out'}, 'cannot write the output file none/HPL.out'),
     ],
 )
+@on_one_mpi
 def test_wrong_input(launch, tmp_path, changes, sentence):
     write_input(tmp_path, **changes)
     check_refused(launch('hpl', sanitize=False), sentence)
@@ -229,6 +230,7 @@ def check_refused(done: Run, sentence: str) -> None:
     assert 'T/V' not in done.out
 
 
+@on_one_mpi
 def test_unreadable_input(launch, tmp_path):
     check_refused(launch('hpl', ranks=2), 'cannot read HPL.dat in the working directory: No such')
     write_input(tmp_path)
@@ -243,6 +245,7 @@ def test_unreadable_input(launch, tmp_path):
     check_refused(launch('hpl', '-n', '5'), 'unknown argument -n')
 
 
+@on_one_mpi
 def test_help(launch):
     done = launch('hpl', '--help')
     assert done.code == 0

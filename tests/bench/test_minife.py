@@ -140,6 +140,7 @@ def test_perturbed_operator_is_found(launch, changed):
         ('nx=1', 2, '1 x 1 x 1 elements are too few for 2 ranks'),
     ],
 )
+@on_one_mpi
 def test_wrong_use(launch, arguments, ranks, sentence):
     done = launch('minife', *arguments.split(), ranks=ranks)
     assert done.code == 2
@@ -147,6 +148,7 @@ def test_wrong_use(launch, arguments, ranks, sentence):
     assert 'Residual' not in done.out
 
 
+@on_one_mpi
 def test_help(launch):
     assert 'mpirun -n 2 minife nx=100' in launch('minife', '--help').out
     dashed = launch('minife', '-nx', '4', '--ny=3')

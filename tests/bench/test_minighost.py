@@ -164,6 +164,7 @@ def test_a_changed_stencil_is_found(launch, changed, change, sentence):
         ('--ndim 1000000', 'GiB are available'),
     ],
 )
+@on_one_mpi
 def test_wrong_use(launch, arguments, sentence):
     done = launch('minighost', *arguments.split(), ranks=2)
     assert done.code == 2
@@ -172,6 +173,7 @@ def test_wrong_use(launch, arguments, sentence):
     assert 'Variable' not in done.out
 
 
+@on_one_mpi
 def test_help_and_version(launch):
     done = launch('minighost', '--help')
     assert done.code == 0

@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from conftest import SOURCES, check_head, check_samples
+from conftest import SOURCES, check_head, check_samples, on_one_mpi
 
 from assay import paths
 
@@ -82,6 +82,7 @@ def test_every_thread_has_a_part_of_tiny_arrays(run):
         (['clock', '--seconds', '0'], r'--seconds 0 is wrong: it takes a number from 0\.01 to 600'),
     ],
 )
+@on_one_mpi
 def test_wrong_use(run, arguments, sentence):
     done = run(*arguments)
     assert done.code == 2

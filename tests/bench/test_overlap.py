@@ -1,7 +1,7 @@
 """``overlap``: its arithmetic, its verdict on networks of known behaviour, and its payload."""
 
 import pytest
-from conftest import check_head, check_samples
+from conftest import check_head, check_samples, on_one_mpi
 
 
 def median(point, series):
@@ -115,6 +115,7 @@ def test_a_lost_message_is_found(run, fault, message):
         (['--test-interval', 'x'], '--test-interval x is wrong'),
     ],
 )
+@on_one_mpi
 def test_wrong_use(run, arguments, sentence):
     done = run('overlap', *arguments)
     assert done.code == 2
@@ -129,6 +130,7 @@ def test_one_rank_is_too_few(run):
     assert 'needs at least 2 ranks' in done.err
 
 
+@on_one_mpi
 def test_help_and_version(run):
     done = run('overlap', '--help')
     assert done.code == 0

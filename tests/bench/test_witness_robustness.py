@@ -37,6 +37,7 @@ from conftest import (
     configure,
     kill_session,
     make,
+    on_one_mpi,
     processes_of,
 )
 
@@ -341,10 +342,9 @@ def test_mpich_s_witness_under_intel_mpi(mpi, job, endings, witness_of):
 
 
 @pytest.mark.slow
+@on_one_mpi  # it takes 20 s
 def test_only_some_ranks_have_the_witness(mpi, surroundings, build, endings, tmp_path):
     """They wait for the others in MPI_Init and say so."""
-    if mpi.family == 'intelmpi':
-        pytest.skip("Intel MPI's launcher is MPICH's, and this takes 20 s")
     library = build(False) / 'libassay_witness.so'
     program = [str(endings), 'init', 'finalize']
     command = [mpi.launcher, '-n', '1', 'env', f'LD_PRELOAD={library}', *program]
