@@ -52,9 +52,8 @@ class IntelMpiBenchmarks(MpiBenchmark):
         if not self.is_by_spack:
             libraries = self.current_environ.extras['imb_libraries']
             self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'
-        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
         limits += ['>limits.out', '2>&1']  # its statement must not stand for that of IMB-MPI1
-        self.prerun_cmds = [' '.join([self.job.launcher.run_command(self.job), *limits])]
+        self.prerun_cmds = [self.start_line(*limits)]
         self.keep_files = [*self.keep_files, 'limits.out']
 
     @property

@@ -57,13 +57,11 @@ class OsuMicroBenchmarks(MpiBenchmark):
 
     @run_before('run')
     def run_osu_before_limits(self):
-        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
-        start = self.job.launcher.run_command(self.job)
         self.prerun_cmds = []
         for name, (program, size) in RUNS.items():
             Path(self.stagedir, name).mkdir()
             path = osu.path(self.installed.prefix, program)
-            command = f'{start} {path} -m {size}:{size}'
+            command = self.start_line(str(path), f'-m {size}:{size}')
             self.prerun_cmds += [f'echo {name}', apart(name, command)]
         self.keep_files = [*self.keep_files, *RUNS]
 

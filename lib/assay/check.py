@@ -225,6 +225,11 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         """As the program begins its error messages."""
         return os.path.basename(self.executable)
 
+    def start_line(self, *command: str) -> str:
+        """The line of the job's script that starts a program as the job's own is started."""
+        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after the hooks
+        return ' '.join([self.job.launcher.run_command(self.job), *command])
+
     def launch_in(
         self,
         folder: Path,

@@ -66,10 +66,8 @@ class UpstreamCheck(ApplicationCheck):
     def run_ours_before(self):
         Path(self.stagedir, OURS).mkdir()
         self.write_files(self.asked, OURS)
-        self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after this hook
-        start = self.job.launcher.run_command(self.job)
         program = self.build.product(self.application.program)
-        self.prerun_cmds = [apart(OURS, ' '.join([start, program, *self.asked.arguments]))]
+        self.prerun_cmds = [apart(OURS, self.start_line(program, *self.asked.arguments))]
         self.keep_files = [*self.keep_files, OURS]
 
     def verify(self):
