@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from assay import AssayError, paths, say
+from assay.git import git
 from assay.mpi import NEEDED, STAMP
 from assay.pip import pip
 from assay.spack import CLONES, PACKAGES_TAG, SOURCES, SPACK_TAG, Spack, find_spack
@@ -108,12 +108,7 @@ def _copy_repository(source: Path, reference: str, target: Path, depth: str) -> 
 
 
 def _git(*arguments: str) -> str:
-    try:
-        ended = subprocess.run(
-            ['git', *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
-    except FileNotFoundError:
-        raise AssayError('git is not on PATH: `assay bundle create` needs it.') from None
+    ended = git('assay bundle create', *arguments)
     if ended.returncode:
         reason = ''.join(ended.stderr.strip().splitlines()[-1:])
         raise AssayError(f'`git {" ".join(arguments)}` failed: {reason}')

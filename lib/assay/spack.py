@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from assay import AssayError, paths
+from assay.git import git
 
 OLDEST = (1, 0)
 
@@ -194,16 +195,9 @@ def _clone(url: str, tag: str, folder: Path) -> None:
     draft = folder.with_name(f'{folder.name}.new')
     shutil.rmtree(draft, ignore_errors=True)
     draft.parent.mkdir(parents=True, exist_ok=True)
-    command = ['git', 'clone', '--quiet', '--depth=1', f'--branch={tag}', url, str(draft)]
-    try:
-        ended = subprocess.run(
-            ['git', '-c', 'advice.detachedHead=false', *command[1:]],
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    except FileNotFoundError:
-        raise AssayError('git is not on PATH: `assay spack setup --clone` needs it.') from None
+    quiet = ['-c', 'advice.detachedHead=false', 'clone', '--quiet']
+    options = ['--depth=1', f'--branch={tag}']
+    ended = git('assay spack setup --clone', *quiet, *options, url, str(draft))
     if ended.returncode:
         raise AssayError(
             f'cannot clone {tag} of {url}: {ended.stderr.strip().splitlines()[-1]}. Name a mirror '
