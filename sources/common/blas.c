@@ -2,11 +2,12 @@
 
 #include <dlfcn.h>
 #include <omp.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "openblas.h"
 
 /* By the Fortran interface, which every BLAS has: CBLAS is missing in some. */
 #define JOIN(prefix, name) prefix##name
@@ -49,14 +50,6 @@ static const char *openblas_config(void)
     return config ? config : ask("openblas_get_config");
 }
 
-/* OpenBLAS that is built for one thread gives calls that overlap the same working memory, unless it
- * is built with USE_LOCKING=1 (its Makefile.rule), which it tells from 0.3.28 on. */
-static bool calls_may_overlap(void)
-{
-    const char *config = openblas_config();
-    return !config || !strstr(config, "SINGLE_THREADED") || strstr(config, "USE_LOCKING");
-}
-
 const char *blas_start(void)
 {
     int threads = omp_get_max_threads();
@@ -66,14 +59,15 @@ const char *blas_start(void)
     call_with_one("bli_thread_set_num_threads");
     /* A library that is built with OpenMP sets the number for everybody. */
     omp_set_num_threads(threads);
-    if (threads == 1 || calls_may_overlap())
+    const char *config = openblas_config();
+    if (threads == 1 || !config || openblas_takes_threads(config))
         return NULL;
     static char why[512];
     snprintf(why, sizeof why,
              "the BLAS (%s) is built for a single thread: %d threads that call it at once would spoil "
              "each other's results; link one that is built with threads (or, from OpenBLAS 0.3.28 on, "
              "with USE_LOCKING=1), or set OMP_NUM_THREADS=1",
-             openblas_config(), threads);
+             config, threads);
     return why;
 }
 

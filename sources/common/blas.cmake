@@ -1,7 +1,7 @@
 # Which BLAS: what the user names (-DASSAY_OPENBLAS=<folder> of a wheel scipy-openblas32, or FindBLAS's
 # own -DBLA_VENDOR=... and -DBLAS_LIBRARIES=...), then a tuned one of the system or a loaded module,
 # then OpenBLAS from the wheel beside CMake's. Never the reference BLAS by accident: it is slow. Nor an
-# OpenBLAS that is not safe to call from several threads (see calls_may_overlap in blas.c).
+# OpenBLAS that several threads must not call at once.
 include(CheckCSourceRuns)
 
 set(ASSAY_OPENBLAS "" CACHE PATH "Folder of an installed scipy-openblas32, holding lib/")
@@ -14,15 +14,14 @@ if(NOT ASSAY_OPENBLAS)
       find_package(BLAS QUIET)
       if(BLAS_FOUND AND BLA_VENDOR STREQUAL OpenBLAS)
         set(CMAKE_REQUIRED_LIBRARIES ${BLAS_LIBRARIES} ${BLAS_LINKER_FLAGS})
+        set(CMAKE_REQUIRED_INCLUDES ${CMAKE_CURRENT_LIST_DIR})
         check_c_source_runs("
-          #include <string.h>
+          #include \"openblas.h\"
           char *openblas_get_config(void);
-          int main(void)
-          {
-              const char *config = openblas_get_config();
-              return strstr(config, \"SINGLE_THREADED\") && !strstr(config, \"USE_LOCKING\");
-          }" ASSAY_OPENBLAS_TAKES_THREADS)
+          int main(void) { return !openblas_takes_threads(openblas_get_config()); }"
+          ASSAY_OPENBLAS_TAKES_THREADS)
         unset(CMAKE_REQUIRED_LIBRARIES)
+        unset(CMAKE_REQUIRED_INCLUDES)
         if(NOT ASSAY_OPENBLAS_TAKES_THREADS)
           message(STATUS "BLAS: not ${BLAS_LIBRARIES}: several threads cannot call it at once")
           unset(BLAS_FOUND)
