@@ -6,7 +6,7 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 from __future__ import annotations
 
 import os
-import subprocess
+import signal
 import sys
 import time
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from assay.vcluster.cluster import Cluster
     from assay.vcluster.node import Node
 
 #: The system that runs on it: config/systems/vcluster.py.
@@ -48,6 +47,9 @@ def up(
     """
     from assay.vcluster.cluster import Cluster
 
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _stop)
     began = time.monotonic()
     cluster = Cluster(nodes, cpus)
     cluster.up()
@@ -178,14 +180,58 @@ def run_on_head() -> None:
 
     :raises AssayError: if no cluster is up.
     """
-    from assay.vcluster.cluster import STATE, Cluster
-    from assay.vcluster.node import HEAD
+    from assay.vcluster.cluster import Cluster
 
-    if os.uname().nodename == HEAD and os.environ.get('SLURM_CONF', '').startswith(str(STATE)):
-        return
-    cluster: Cluster = Cluster.current()
-    raise typer.Exit(_execute(cluster.head, [sys.executable, *sys.argv]))
+    head = Cluster.current().head
+    if head.pid != 1:
+        raise typer.Exit(_execute(head, [sys.executable, *sys.argv]))
+
+
+def _stop(number: int, _: object) -> None:
+    """A signal's handler: end in order, as after Ctrl-C."""
+    raise SystemExit(128 + number)
 
 
 def _execute(node: Node, command: list[str]) -> int:
-    return subprocess.call(node.command(command, Path.cwd()))
+    """Run a command on a node in the current folder, and end as it does.
+
+    What tells this process to end is passed on to the command and all that it started: signals do
+    not reach the nodes by themselves, but for those that a terminal sends.
+
+    :returns: an exit code, 128 and more for a signal, as a shell has it.
+    """
+    from assay.vcluster import namespaces
+
+    from_terminal = _in_foreground()
+    numbers = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM}
+    numbers |= {signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+    def prepare() -> None:
+        namespaces.end_with_parent()
+        if not from_terminal:
+            os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    try:
+        process = node.spawn(command, Path.cwd(), prepare)
+        while process.poll() is None:
+            told = signal.sigwaitinfo(numbers)
+            if told.si_signo == signal.SIGCHLD:
+                continue
+            if not from_terminal:
+                os.killpg(process.pid, told.si_signo)
+            elif told.si_code <= 0:  # by a process; the kernel has told the command as well
+                process.send_signal(told.si_signo)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _in_foreground() -> bool:
+    """Whether a terminal sends its signals to this process, and so to what it starts."""
+    try:
+        with open('/dev/tty') as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False

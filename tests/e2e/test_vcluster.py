@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ from command import assay
 
 from assay import paths
 from assay.vcluster import cluster as vcluster
-from assay.vcluster.node import INIT
+from assay.vcluster.node import INIT, RUN, unique_name
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,7 +26,8 @@ pytestmark = [
 
 def traces():
     """What a cluster may leave on the machine: processes, mounts, links, cgroups, files."""
-    cgroups = [path for path in Path('/sys/fs/cgroup').rglob('assay-*') if path.is_dir()]
+    name = unique_name(vcluster.STATE)
+    cgroups = [path for path in Path('/sys/fs/cgroup').rglob(f'{name}-*') if path.is_dir()]
     processes = [
         line
         for path in Path('/proc').glob('[0-9]*/cmdline')
@@ -37,16 +39,17 @@ def traces():
         'mounts': [m for m in read(Path('/proc/mounts')).splitlines() if 'vcluster' in m],
         'links': sorted(os.listdir('/sys/class/net')),
         'cgroups': cgroups,
-        'files': vcluster.STATE.exists(),
+        'files': [vcluster.STATE.exists(), (RUN / name).exists()],
     }
 
 
 def daemons():
+    """Those of this checkout's cluster: others may have theirs."""
     names = {'slurmctld', 'slurmd', 'slurmstepd', 'munged', 'forward'}
     return [
         path.with_name('cmdline')
         for path in Path('/proc').glob('[0-9]*/comm')
-        if read(path).strip() in names
+        if read(path).strip() in names and str(vcluster.STATE) in read(path.with_name('environ'))
     ]
 
 
@@ -149,6 +152,70 @@ def test_up_after_one_that_was_killed(nothing_left):
     assert ended.returncode == 0, ended.stderr
 
 
+def await_that(holds):
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_up_that_was_stopped(before, nothing_left, number):
+    """It clears up by itself, and a second signal does not keep it from that."""
+    with subprocess.Popen(
+        [paths.ROOT / 'assay', 'cluster', 'up', '--nodes', '20'], stderr=subprocess.DEVNULL
+    ) as process:
+        await_that(lambda: any(f'{INIT}\0n2\0' in line for line in traces()['processes']))
+        process.send_signal(number)
+        process.send_signal(number)
+    assert process.returncode == 128 + number
+    assert traces() == before
+
+
+def test_exec_that_is_stopped(up):
+    """What it ran on the node hears of it, with all that it started, and has ended before."""
+
+    def sleeps():
+        return any(read(path) == 'sleep\x0098765\0' for path in Path('/proc').glob('*/cmdline'))
+
+    command = [paths.ROOT / 'assay', 'cluster', 'exec', 'n1']
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with subprocess.Popen([*command, 'bash', '-c', 'sleep 98765; true']) as process:
+            await_that(sleeps)
+            process.send_signal(number)
+        assert process.returncode == 128 + number
+        await_that(lambda: not sleeps())
+    with subprocess.Popen([*command, 'sleep', '98765']) as process:
+        await_that(sleeps)
+        process.kill()
+    await_that(lambda: not sleeps())
+
+    trap = 'trap "echo cleared up; exit 7" TERM; echo ready; sleep 98765 & wait'
+    with subprocess.Popen([*command, 'bash', '-c', trap], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b'ready\n'
+        process.terminate()
+        assert process.stdout.read() == b'cleared up\n'
+    assert process.returncode == 7
+
+
+def test_only_root_sees_its_files(up):
+    assert vcluster.STATE.stat().st_mode & 0o777 == 0o700
+    denied = subprocess.run(
+        ['bash', '-c', f'ls {vcluster.STATE}'], user=65534, group=65534, extra_groups=[], cwd='/'
+    )
+    assert denied.returncode
+
+
+def test_a_cluster_that_has_lost_its_files(up):
+    shutil.rmtree(vcluster.STATE)
+    ended = assay('cluster', 'status')
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        f'assay: the virtual cluster has lost its files, which were in {vcluster.STATE}. '
+        f'Take it down: ./assay cluster down\n',
+    )
+
+
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
@@ -239,6 +306,17 @@ def test_faults_of_a_node_add_up(healed):
     inject('rate', 'n2', '100')
     inject('cpu', 'n2', '50')
     assert 'delay 1000 us, loss 1%, rate 100 Mbit/s, cpu 50%' in status()['n2']
+
+
+def test_a_carrier_dies(healed):
+    inject('delay', 'n2', '1')
+    (carrier,) = [path for path in daemons() if read(path).startswith(str(vcluster.STATE))]
+    os.kill(int(carrier.parent.name), signal.SIGKILL)
+    await_that(lambda: not read(carrier))
+    assert 'not connected' in status()['n2']
+    inject('delay', 'n2', '1')
+    assert 'delay 1 us' in status()['n2']
+    assert on('n1', 'bash', '-c', 'exec 3<>/dev/tcp/n2/6818; echo slurmd') == 'slurmd\n'
 
 
 def test_link(healed):

@@ -7,17 +7,28 @@ import json
 import os
 import platform
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from assay import AssayError, paths
-from assay.vcluster import cgroup, slurm
-from assay.vcluster.node import SEARCH, Node, are_up, group_prefix, kill_all
+from assay.vcluster import cgroup, namespaces, slurm
+from assay.vcluster.locks import check_private
+from assay.vcluster.node import (
+    MOST_NODES,
+    SEARCH,
+    Node,
+    are_up,
+    kill_all,
+    locks,
+    unique_name,
+)
 
 STATE = paths.STATE / 'vcluster'
 RECORD = 'cluster.json'
@@ -31,17 +42,12 @@ TOOLS = {
     'munged': 'munge',
     'ip': 'iproute2',
     'tc': 'iproute2',
-    'unshare': 'util-linux',
-    'nsenter': 'util-linux',
 }
 #: Slurm's PMIx and MUNGE plugins, which nothing but their package tells of.
 PLUGINS = 'slurm-wlm-basic-plugins'
 
 #: Seconds that the nodes may take to be idle.
 PATIENCE = 30
-
-#: Addresses of the network, less those of the head and of broadcasts.
-MOST_NODES = 200
 
 
 def missing() -> list[str]:
@@ -54,8 +60,8 @@ def missing() -> list[str]:
     if tools := [tool for tool in TOOLS if not shutil.which(tool, path=SEARCH)]:
         packages = ' '.join(sorted({TOOLS[tool] for tool in tools} | {PLUGINS}))
         lacking.append(f'there is no {", ".join(tools)} (Debian: apt install {packages})')
-    elif os.geteuid() == 0 and (reason := cgroup.missing()):
-        lacking.append(reason)
+    elif os.geteuid() == 0:
+        lacking += filter(None, [namespaces.missing(), cgroup.missing()])
     return lacking
 
 
@@ -79,11 +85,18 @@ class Cluster:
     def current() -> Cluster:
         """The one that is up.
 
-        :raises AssayError: if none is.
+        :raises AssayError: if none is, or its files are not what it was started with.
         """
         if not are_up(STATE):
             raise AssayError('no virtual cluster is up. Start one: ./assay cluster up')
-        return _recorded()
+        try:
+            _check_state()
+            return _recorded()
+        except FileNotFoundError:
+            raise AssayError(
+                f'the virtual cluster has lost its files, which were in {STATE}. '
+                f'Take it down: ./assay cluster down'
+            ) from None
 
     def node(self, name: str) -> Node:
         """The node of that name.
@@ -108,7 +121,9 @@ class Cluster:
             if are_up(STATE):
                 raise AssayError('a virtual cluster is up. Take it down: ./assay cluster down')
             _clear()
-            STATE.mkdir(parents=True)
+            STATE.parent.mkdir(exist_ok=True)
+            STATE.mkdir(mode=0o700)
+            _check_state()
             try:
                 (STATE / RECORD).write_text(
                     json.dumps({'nodes': len(self.nodes), 'cpus': self.cpus})
@@ -120,8 +135,8 @@ class Cluster:
                 self._take_turns()
                 self.wait_until_idle()
             except BaseException:
-                kill_all(STATE)
-                _clear()
+                with _unstoppable():
+                    _end()
                 raise
 
     def _take_turns(self) -> None:
@@ -130,7 +145,7 @@ class Cluster:
         for cpu, count in users.items():
             if count > 1:
                 command = [sys.executable, '-I', str(TURNS), str(cpu)]
-                self.head.start(command, self.head.log, stdout=subprocess.DEVNULL)
+                self.head.start(command, stdout=subprocess.DEVNULL)
 
     def _refuse(self) -> None:
         if lacking := missing():
@@ -171,9 +186,25 @@ def _recorded() -> Cluster:
     return Cluster(**json.loads((STATE / RECORD).read_text()))
 
 
+def _check_state() -> None:
+    """Make sure that nobody but root decides what root reads and runs in the state folder.
+
+    :raises AssayError: if another user could have put something there.
+    """
+    if STATE.parent.stat().st_mode & stat.S_IWOTH:
+        raise AssayError(
+            f'every user may write to {STATE.parent}, and so decide what root runs on the nodes: '
+            f'chmod o-w {STATE.parent}'
+        )
+    check_private(STATE)
+
+
 def size() -> tuple[int, int]:
     """Compute nodes, and CPUs of each: of the cluster that is up, or that would be."""
-    cluster = _recorded() if (STATE / RECORD).exists() else Cluster()
+    try:
+        cluster = _recorded()
+    except (FileNotFoundError, PermissionError):  # root's: others see what would be
+        cluster = Cluster()
     return len(cluster.nodes), cluster.cpus
 
 
@@ -181,29 +212,60 @@ def down() -> bool:
     """Take the cluster down, or what is left of one that was killed.
 
     :returns: whether there was anything.
+    :raises AssayError: if something of it stays.
     """
     with _alone():
         was_there = are_up(STATE) or STATE.exists()
-        kill_all(STATE)
-        _clear()
+        _end()
     return was_there
 
 
+def _end() -> None:
+    kill_all(STATE)
+    _clear()
+    _remove(locks(STATE).folder)
+
+
 def _clear() -> None:
-    for group in cgroup.named(group_prefix(STATE)):
+    """Remove what a cluster leaves, whose nodes have ended."""
+    for group in cgroup.named(f'{unique_name(STATE)}-'):
         group.remove()
-    shutil.rmtree(STATE, ignore_errors=True)
+    _remove(STATE)
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise AssayError(f'{folder} cannot be removed: {error.strerror or error}') from None
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
     """Keeps another command from changing the cluster at the same time."""
-    STATE.parent.mkdir(exist_ok=True)
-    folder = os.open(STATE.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    held = locks(STATE)
+    held.create()
+    with ExitStack() as opened:
+        try:
+            file = os.open(held.folder, os.O_RDONLY)
+            opened.callback(os.close, file)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # One that has just ended the cluster has removed the folder, too.
+            alone = os.path.samestat(os.fstat(file), held.folder.stat())
+        except (BlockingIOError, FileNotFoundError):
+            alone = False
+        if not alone:
+            raise AssayError('another command is starting or ending the virtual cluster')
         yield
-    except BlockingIOError:
-        raise AssayError('another command is starting or ending the virtual cluster') from None
+
+
+@contextmanager
+def _unstoppable() -> Iterator[None]:
+    """Has signals wait: a second Ctrl-C does not end what the first one began."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
     finally:
-        os.close(folder)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

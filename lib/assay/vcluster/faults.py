@@ -23,7 +23,7 @@ from pathlib import Path
 
 from assay import AssayError
 from assay.vcluster.cluster import Cluster
-from assay.vcluster.node import BRIDGE, Node, kill, processes
+from assay.vcluster.node import BRIDGE, MOST_NODES, Node, locks
 
 SOURCE = Path(__file__).with_name('forward.c')
 KINDS = ('delay', 'loss', 'rate', 'cpu', 'link', 'crash', 'boot')
@@ -91,12 +91,14 @@ def active(cluster: Cluster, node: Node) -> list[str]:
         return ['crashed']
     delay, jitter, loss = _carried(node)
     limit = node.group.limited_to()
+    link = _link(cluster, node)
     found = [
         (delay or jitter) and f'delay {delay:g} us' + (f' + 0 to {jitter:g} us' * bool(jitter)),
         loss and f'loss {loss:g}%',
         (rate := _rate(cluster, node)) and f'rate {rate:g} Mbit/s',
         limit is not None and f'cpu {limit:g}%',
-        'UP' not in _link(cluster, node)['flags'] and 'link down',
+        'UP' not in link['flags'] and 'link down',
+        not (delay or jitter or loss or 'master' in link) and 'not connected',
     ]
     return [fault for fault in found if fault]
 
@@ -132,20 +134,25 @@ def _program(node: Node) -> list[str]:
     return [str(node.state / SOURCE.stem), node.name]
 
 
+def _lock(node: Node) -> int:
+    """The lock of the process that carries the node's packets."""
+    return MOST_NODES + 1 + node.number
+
+
 def _carried(node: Node) -> tuple[float, float, float]:
     """Delay and jitter in us, and loss in percent, with which its packets are carried now."""
-    for _, line in processes(_program(node)):
-        return tuple(map(float, line[3:]))
-    return 0, 0, 0
+    line = locks(node.state).command_line(_lock(node)) or []
+    return tuple(map(float, line[3:])) if line[:2] == _program(node) else (0, 0, 0)
 
 
 def _carry(cluster: Cluster, node: Node, delay: float, jitter: float, loss: float) -> None:
     """Let a process carry the packets between the node's link and the bridge, or none."""
     head, near, far = cluster.head, f'{node.name}-near', f'{node.name}-far'
-    if carriers := [pid for pid, _ in processes(_program(node))]:
-        kill(carriers)
+    locks(node.state).kill([_lock(node)])
+    # Also where a carrier died by surprise, or one was started only half.
+    if any(link['ifname'] == near for link in json.loads(head.run('ip -json link show'))):
         head.run(f'ip link delete {near}')
-        head.run(f'ip link set {node.name} master {BRIDGE}')
+    head.run(f'ip link set {node.name} master {BRIDGE}')
     if not delay and not jitter and not loss:
         return
     _compile(node)
@@ -154,10 +161,10 @@ def _carry(cluster: Cluster, node: Node, delay: float, jitter: float, loss: floa
     head.run(f'ip link set {near} up')
     head.run(f'ip link set {far} master {BRIDGE} up')
     arguments = [near, *(f'{value:g}' for value in (delay, jitter, loss))]
-    carrier = head.start([*_program(node), *arguments], node.log, stdout=subprocess.PIPE)
+    carrier = head.start([*_program(node), *arguments], subprocess.PIPE, _lock(node))
     with carrier.stdout:
         if carrier.stdout.readline() != 'ready\n':
-            raise AssayError(f'packets cannot be carried: {node.log.read_text().strip()}')
+            raise AssayError(f'packets cannot be carried: {head.log.read_text().strip()}')
 
 
 def _compile(node: Node) -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import signal
 import subprocess
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay import AssayError, paths
+from assay.vcluster import namespaces
 from assay.vcluster.cgroup import Group
+from assay.vcluster.locks import Locks
 
 INIT = Path(__file__).with_name('node_init')
 HEAD = 'head'
-NAMESPACES = ('--net', '--uts', '--ipc', '--pid', '--mount')
+
+#: Addresses of the network, less those of the head and of broadcasts.
+MOST_NODES = 200
+
+#: Where the system keeps locks: only root writes there, and nobody cleans up there but who locks.
+RUN = Path('/run')
 
 # Of the block for benchmarks of network devices (RFC 2544): in use nowhere.
 SUBNET = '198.18.0'
@@ -52,7 +58,7 @@ class Node:
     @property
     def group(self) -> Group | None:
         """Its cgroup; None for the head."""
-        name = f'{group_prefix(self.state)}{self.name}'
+        name = f'{unique_name(self.state)}-{self.name}'
         return Group(name, self.cpus) if self.cpus else None
 
     @property
@@ -62,12 +68,7 @@ class Node:
     @property
     def pid(self) -> int | None:
         """Of its process 1, as seen from outside; None if the node is down."""
-        return next((pid for pid, _ in processes(self._init)), None)
-
-    @property
-    def _init(self) -> list[str]:
-        groups = [str(folder) for folder in self.group.folders] if self.group else []
-        return ['bash', str(INIT), self.name, str(self.state), str(paths.ROOT), *groups]
+        return locks(self.state).holder(self.number)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -75,46 +76,76 @@ class Node:
         search = f'{self.state / "bin"}:{SEARCH}'
         return {'SLURM_CONF': str(self.state / 'slurm.conf'), 'PATH': search, **ENVIRONMENT}
 
-    def command(self, argv: list[str], folder: Path | None = None) -> list[str]:
-        """The command that runs ``argv`` on this node, in ``folder``.
+    def spawn(
+        self,
+        argv: list[str],
+        folder: Path | None = None,
+        prepare: Callable[[], None] = lambda: None,
+        **options,
+    ) -> subprocess.Popen[str]:
+        """Start a command on this node, in ``folder``.
 
+        :param prepare: called in the process that becomes the command.
+        :param options: for :class:`subprocess.Popen`.
         :raises AssayError: if the node is down.
         """
-        if (pid := self.pid) is None:
+        init = locks(self.state).process(self.number)
+        if init is None:
             raise AssayError(
                 f'node {self.name} is down. Start it: ./assay cluster heal {self.name}'
             )
-        enter = ['nsenter', f'--target={pid}', *NAMESPACES, '--']
         variables = [f'{name}={value}' for name, value in self.environment.items()]
-        return [*enter, 'env', f'--chdir={folder or self.state}', *variables, *argv]
+        command = ['env', f'--chdir={folder or self.state}', *variables, *argv]
+        try:
+            return namespaces.spawn(command, init, prepare, **options)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise AssayError(f'node {self.name} cannot be entered: {error}') from None
+        finally:
+            os.close(init)
 
-    def run(self, command: str) -> str:
+    def run(self, command: str, **options) -> str:
         """Run a command on this node that is expected to work; return what it printed.
 
+        :param options: for :class:`subprocess.Popen`.
         :raises AssayError: with its error message, if it fails.
         """
-        enter = self.command(shlex.split(command))
-        done = subprocess.run(enter, capture_output=True, text=True)
-        if done.returncode:
-            reason = (done.stderr or done.stdout).strip() or f'exit code {done.returncode}'
+        pipe = subprocess.PIPE
+        with self.spawn(shlex.split(command), stdout=pipe, stderr=pipe, **options) as process:
+            said, errors = process.communicate()
+        if process.returncode:
+            reason = (errors or said).strip() or f'exit code {process.returncode}'
             raise AssayError(f'{command} on {self.name}: {reason}')
-        return done.stdout
+        return said
 
-    def start(self, argv: list[str], log: Path, stdout: int) -> subprocess.Popen[str]:
-        """Start a command on this node that outlives ours; its errors go to ``log``.
+    def start(self, argv: list[str], stdout: int, lock: int | None = None) -> subprocess.Popen[str]:
+        """Start a command on this node that outlives ours; its errors go to the node's log.
 
         :param stdout: as for :class:`subprocess.Popen`.
+        :param lock: the number of the lock that it shall hold.
         :raises AssayError: if the node is down.
         """
-        with log.open('a') as errors:
-            return subprocess.Popen(
-                self.command(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=errors,
-                text=True,
-                start_new_session=True,
-            )
+        file = locks(self.state).open()
+
+        def prepare() -> None:
+            namespaces.detach()
+            if lock is not None:
+                Locks.take(file, lock)
+
+        try:
+            with self.log.open('a') as errors:
+                process = self.spawn(
+                    argv,
+                    prepare=prepare,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=errors,
+                    start_new_session=True,
+                    pass_fds=[file] if lock is not None else [],
+                )
+        finally:
+            os.close(file)
+        process.wait()  # for what it was until it was detached
+        return process
 
     def boot(self, head: Node | None) -> None:
         """Start it, and connect it with the bridge, which the head has.
@@ -124,31 +155,40 @@ class Node:
         """
         if self.group:
             self.group.create()
-        with self.log.open('w') as log:
-            process = subprocess.Popen(
-                ['unshare', *NAMESPACES, '--fork', '--kill-child', '--mount-proc', *self._init],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env={**os.environ, **self.environment},
-                start_new_session=True,
-            )
+        groups = [str(folder) for folder in self.group.folders] if self.group else []
+        file = locks(self.state).open()
+        try:
+            with self.log.open('w') as log:
+                process = namespaces.spawn(
+                    ['bash', str(INIT), self.name, str(self.state), str(paths.ROOT), *groups],
+                    None,
+                    lambda: Locks.take(file, self.number),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env={**os.environ, **self.environment},
+                    start_new_session=True,
+                    pass_fds=[file],
+                )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise AssayError(f'node {self.name} cannot be started: {error}') from None
+        finally:
+            os.close(file)
         with process.stdin, process.stdout:
             if process.stdout.readline() != 'ready\n':
                 raise AssayError(f'node {self.name} does not start: {self.log.read_text().strip()}')
             if head:
-                self._connect(head)
+                self._connect(head, process)
             else:
                 self.run(f'ip link add {BRIDGE} type bridge')
                 self._set_up(BRIDGE)
             process.stdin.write('go\n')
 
-    def _connect(self, head: Node) -> None:
+    def _connect(self, head: Node, init: subprocess.Popen[str]) -> None:
         # The veth's one end is in this node from the start: eth0 is a name in every node.
-        peer = f'type veth peer name eth0 netns {self.pid}'
-        enter = ['nsenter', f'--target={head.pid}', '--net', '--']
-        subprocess.run([*enter, *f'ip link add {self.name} {peer}'.split()], check=True)
+        with open(f'/proc/{init.pid}/ns/net') as network:
+            peer = f'type veth peer name eth0 netns /proc/self/fd/{network.fileno()}'
+            head.run(f'ip link add {self.name} {peer}', pass_fds=[network.fileno()])
         head.run(f'ip link set {self.name} master {BRIDGE} up')
         self._set_up('eth0')
 
@@ -157,59 +197,32 @@ class Node:
         self.run(f'ip link set {interface} up')
 
     def kill(self) -> None:
-        """As when the power fails."""
-        if (pid := self.pid) is not None:
-            kill([pid])
+        """As when the power fails.
+
+        :raises AssayError: if it does not end.
+        """
+        locks(self.state).kill([self.number])
 
 
-def group_prefix(state: Path) -> str:
-    """What the names of the cgroups of a cluster's nodes begin with."""
-    return f'assay-{hashlib.sha1(bytes(state)).hexdigest()[:8]}-'
+def unique_name(state: Path) -> str:
+    """What the names of all begin with that a cluster has outside its folder ``state``."""
+    return f'assay-{hashlib.sha1(bytes(state)).hexdigest()[:8]}'
 
 
-def processes(argv: list[str]) -> list[tuple[int, list[str]]]:
-    """Ids and command lines of the processes whose command line begins like this.
-
-    The record of what runs is what runs: nothing that died by surprise leaves a wrong one.
-    """
-    found = []
-    for folder in Path('/proc').glob('[0-9]*'):
-        try:
-            line = (folder / 'cmdline').read_bytes().decode(errors='replace').split('\0')
-        except OSError:  # it ended meanwhile
-            continue
-        if line[: len(argv)] == argv:
-            found.append((int(folder.name), line[:-1]))
-    return found
-
-
-def _inits(state: Path) -> list[int]:
-    """The processes 1 of a cluster's nodes."""
-    return [pid for pid, line in processes(['bash', str(INIT)]) if line[3:4] == [str(state)]]
+def locks(state: Path) -> Locks:
+    """What the processes of a cluster hold: a node's process 1 the lock of the node's number."""
+    return Locks(RUN / unique_name(state))
 
 
 def are_up(state: Path) -> bool:
     """Whether a node of the cluster runs."""
-    return bool(_inits(state))
+    held = locks(state)
+    return any(held.holder(number) is not None for number in range(MOST_NODES + 1))
 
 
 def kill_all(state: Path) -> None:
-    """Kill all nodes of a cluster, and with them all that runs on them."""
-    kill(_inits(state))
+    """Kill all nodes of a cluster, and with them all that runs on them.
 
-
-def kill(pids: list[int]) -> None:
-    """Kill processes, and wait until they are gone.
-
-    :raises AssayError: if they stay.
+    :raises AssayError: if one does not end.
     """
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-    deadline = time.monotonic() + 10
-    while any(Path(f'/proc/{pid}').exists() for pid in pids):
-        if time.monotonic() > deadline:
-            raise AssayError(f'processes {pids} were killed and do not end')
-        time.sleep(0.01)
+    locks(state).kill(range(MOST_NODES + 1))
