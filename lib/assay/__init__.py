@@ -2,6 +2,8 @@
 
 import sys
 
+from assay.text import plain
+
 __version__ = '0.1.0'
 
 
@@ -11,4 +13,4 @@ class AssayError(Exception):
 
 def say(text: str) -> None:
     """A line of progress."""
-    print(f'Assay: {text}', file=sys.stderr, flush=True)
+    print(f'Assay: {plain(text)}', file=sys.stderr, flush=True)

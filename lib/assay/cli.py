@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -26,15 +26,11 @@ from assay import (
     say,
     settings,
     spack_command,
+    terminal,
 )
 from assay.provenance_command import provenance
+from assay.text import plain
 from assay.witness_command import witness
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from assay.results import Report, Row, Verdict
 
 app = typer.Typer(
     help='Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
@@ -150,13 +146,13 @@ def run(
     code = subprocess.call([*reframe, *mark, *context.args], env=environment)
     report = results.find_report(report_folder(context.args), run_id)
     log_file = paths.LOGS / 'reframe.log'
-    log = log_file.read_text(errors='replace').splitlines() if log_file.is_file() else []
+    log = log_file.read_text(errors='replace').splitlines() if log_file.is_file() else None
     verdict = results.judge(report, code, log)
     if report:
-        show(report, log)
+        terminal.show(report, log or [])
     elif not code:
         explain_empty_selection(environment, context.args)
-    conclude(report, verdict, time.monotonic() - started)
+    terminal.conclude(report, verdict, time.monotonic() - started)
     raise typer.Exit(0 if verdict.passed else 1)
 
 
@@ -281,91 +277,6 @@ app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')
 
 
-# What a run ends with -------------------------------------------------------------------------
-
-
-def console() -> Console:
-    """Standard output; wide where nobody's window limits it, so that no figure is cut."""
-    from rich.console import Console
-
-    limited = sys.stdout.isatty() or 'COLUMNS' in os.environ
-    return Console(highlight=False, width=None if limited else 160)
-
-
-def show(report: Report, log: list[str]) -> None:
-    """The table of figures, then what was skipped and what failed."""
-    from assay import results
-
-    out = console()
-    out.print()
-    rows = results.rows(report)
-    held = [row for row in rows if row.verdict != 'no bound']
-    out.print(figure_table(held, narrow=out.width < 120))
-    out.print('off by: from the reference; room: left to the nearest bound; % of the reference.')
-    if unheld := len(rows) - len(held):
-        out.print(f'{unheld} more figures have no reference; they are in {paths.PERFLOGS}')
-
-    for case in results.unheld(report):
-        what = f'{case["implementation"]} has right answers, its figures were held to nothing'
-        out.print(f'no reference: {results.title(case)}: {what}', markup=False, soft_wrap=True)
-    for case, reason in results.skipped(report, log):
-        out.print(f'skipped: {case}: {reason}', markup=False, soft_wrap=True)
-    for failure in results.failures(report):
-        out.print(f'failed: {failure.case}: {failure.reason}', markup=False, soft_wrap=True)
-        if failure.files:
-            folder, *names = failure.files
-            out.print(f'    files: {folder} {" ".join(names)}', markup=False, soft_wrap=True)
-
-
-def figure_table(rows: list[Row], narrow: bool) -> Table:
-    """One line a figure; in a narrow window the case has a line of its own above its figures."""
-    from itertools import groupby
-
-    from rich.table import Table
-    from rich.text import Text
-
-    from assay.results import BAD
-
-    def case(row: Row) -> tuple[str, ...]:
-        return row.check, row.environment, row.fabric, row.layout
-
-    table = Table(box=None, pad_edge=False, header_style='bold')
-    headings = ['check and figure'] if narrow else [*CASE, 'figure']
-    for heading in headings:
-        table.add_column(heading, overflow='fold')
-    for heading in ('value', 'reference', 'off by', 'room'):
-        table.add_column(heading, justify='right', no_wrap=True)
-    table.add_column('verdict', no_wrap=True)
-    for name, figures in groupby(rows, case):
-        if narrow:
-            table.add_row(Text(' '.join(name)))
-        for row in figures:
-            head = [f'  {row.figure}'] if narrow else [*name, row.figure]
-            style = 'red' if row.verdict in BAD else None
-            table.add_row(*map(Text, [*head, *cells(row)]), style=style)
-    return table
-
-
-CASE = ('check', 'environment', 'fabric', 'layout')
-
-
-def cells(row: Row) -> list[str]:
-    """Value, reference, distances and verdict, as text."""
-    from assay.results import number
-
-    def percent(fraction: float | None) -> str:
-        return '-' if fraction is None else f'{fraction:+.1%}'
-
-    return [
-        # The unit 1 is that of a ratio.
-        number(row.value) if row.unit in ('', '1') else f'{number(row.value)} {row.unit}',
-        number(row.reference),
-        percent(row.deviation),
-        percent(row.room),
-        row.verdict,
-    ]
-
-
 def explain_empty_selection(environment: dict[str, str], arguments: list[str]) -> None:
     """Say what could have been selected, and what in the options is unknown."""
     import json
@@ -392,31 +303,15 @@ def explain_empty_selection(environment: dict[str, str], arguments: list[str]) -
     print(f'Checks on this system: {", ".join(checks) or "none"}', file=sys.stderr)
 
 
-def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
-    """The last line: counts and wall time, or why the run is not good."""
-    from collections import Counter
-
-    from assay import results
-
-    for problem in verdict.problems:
-        print(f'assay: {problem}', file=sys.stderr)
-    cases = [case for case in results.last_cases(report) if not case['fixture']] if report else []
-    counts = Counter(case['result'] for case in cases)
-    passed = sum(counts[result] for result in results.GOOD)
-    failed = len(cases) - passed - counts['skip']
-    word = 'PASSED' if verdict.passed else 'FAILED'
-    print(
-        f'{word}: {passed} passed, {failed} failed, {counts["skip"]} skipped '
-        f'of {len(cases)} cases in {seconds:.0f} s'
-    )
-
-
 def main() -> None:
     """Entry point: foreseeable errors end in one sentence and exit code 1."""
+    terminal.write_visibly()
     try:
         code = app(standalone_mode=False)
     except AssayError as error:
-        sys.exit(f'assay: {error}')
+        # Of what is quoted in it no line can be taken for one of ours.
+        lines = (line.removeprefix('assay: ') for line in str(error).splitlines())
+        sys.exit('\n'.join(f'assay: {plain(line)}' for line in lines))
     except typer.TyperException as error:
         sys.exit(f'assay: {error} See `assay --help`.')
     if code == STOPPED:

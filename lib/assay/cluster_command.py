@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.text import plain
+
 if TYPE_CHECKING:
     from assay.vcluster.node import Node
 
@@ -69,8 +71,9 @@ def status() -> None:
       assay cluster status
     """
     from rich.table import Table
+    from rich.text import Text
 
-    from assay import cli
+    from assay import terminal
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
 
@@ -80,8 +83,9 @@ def status() -> None:
     for node in cluster.nodes:
         broken = ', '.join(faults.active(cluster, node)) or '-'
         cpus = ', '.join(map(str, node.cpus))
-        table.add_row(node.name, node.address, cpus, states.get(node.name, '?'), broken)
-    cli.console().print(table)
+        row = (node.name, node.address, cpus, states.get(node.name, '?'), broken)
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    terminal.console().print(table)
 
 
 @app.command(

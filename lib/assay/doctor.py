@@ -9,6 +9,7 @@ import sys
 
 from assay import AssayError, fabrics, mpi, paths, settings
 from assay.spack import find_spack
+from assay.text import plain
 from assay.vcluster import cluster
 
 SCHEDULERS = {'slurm': 'sbatch', 'pbs': 'qsub', 'flux': 'flux', 'lsf': 'bsub'}
@@ -21,16 +22,16 @@ class _Findings:
         self.can_run = True
 
     def section(self, title: str) -> None:
-        print(f'\n{title}')
+        print(f'\n{plain(title)}')
 
     def good(self, text: str) -> None:
-        print(f'  ok       {text}')
+        print(f'  ok       {plain(text)}')
 
     def note(self, text: str) -> None:
-        print(f'  -        {text}')
+        print(f'  -        {plain(text)}')
 
     def problem(self, text: str) -> None:
-        print(f'  PROBLEM  {text}')
+        print(f'  PROBLEM  {plain(text)}')
         self.can_run = False
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.profile import mean_shares, split
+from assay.text import plain
 from assay.witness import Report
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def draw(report: Report, path: Path) -> None:
         figure = Figure(figsize=(13, 6), dpi=120, layout='constrained')
         left, right = figure.subplots(1, 2)
         program, *arguments = report.command or ['']
-        command = ' '.join([Path(program).name, *arguments])
+        command = plain(' '.join([Path(program).name, *arguments]))
         command = command if len(command) <= 80 else f'{command[:79]}…'
         title = f'{command} (ranks: {report.ranks}, hosts: {len(report.hosts)})'
         figure.suptitle(title, parse_math=False)

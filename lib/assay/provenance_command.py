@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError, paths
+from assay.text import plain
 
 if TYPE_CHECKING:
     from assay.results import Case, Report
@@ -101,6 +102,6 @@ def _show(facts: Mapping[str, Facts]) -> None:
     for case, lines in facts.items():
         cases.setdefault(lines, []).append(case)
     for lines, names in cases.items():
-        print(*names, sep='\n')
+        print(*map(plain, names), sep='\n')
         for name, value in lines:
-            print(f'    {name:13} {value or "-"}')
+            print(f'    {name:13} {plain(value or "-")}')

@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay import AssayError, witness
+from assay import AssayError, reframe_log, witness
 from assay.cut_short import cut_short
 from assay.disturbance import disturbed
 from assay.launch import WITNESS
+from assay.text import plain
 
 Case = dict[str, Any]
 Report = dict[str, Any]
@@ -27,6 +29,9 @@ GOOD = {'pass', 'xfail'}
 
 # The verdicts of rows that fail a run.
 BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
+
+#: Warnings of ReFrame that a verdict quotes.
+MOST_WARNINGS = 8
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Row:
     lower: float | None
     upper: float | None
     verdict: str
+    #: It is shown even if nothing holds it.
+    headline: bool = False
 
     @property
     def deviation(self) -> float | None:
@@ -75,6 +82,15 @@ class Failure:
     case: str
     reason: str
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Retried:
+    """A test case that passed, but not at once, and why it failed at first."""
+
+    case: str
+    attempts: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -122,8 +138,40 @@ def cases(report: Report) -> list[Case]:
 
 
 def last_cases(report: Report) -> list[Case]:
-    """Each case once, as it last went: a retry replaces what it retries."""
+    """Each case once, as it last went."""
     return list({case_name(case): case for case in cases(report)}.values())
+
+
+def attempts(report: Report) -> list[list[Case]]:
+    """Each case with those that it replaces before it, the first one first.
+
+    ``--max-retries`` runs what failed once more, which replaces it. ``--reruns`` and ``--duration``
+    run all of it again, and each time counts: one that has no time left to end is no attempt.
+    """
+    found: list[list[Case]] = []
+    failed: dict[str, list[Case]] = {}
+    for number, run in enumerate(report['runs']):
+        ran = {case_name(case) for case in run['testcases']}
+        is_retry = bool(ran) and ran <= failed.keys()
+        again: dict[str, list[Case]] = {}
+        for case in run['testcases']:
+            if is_retry:
+                tries = failed[case_name(case)]
+                tries.append(case)
+            elif number and case['result'] == 'abort':
+                continue
+            else:
+                tries = [case]
+                found.append(tries)
+            if case['result'] not in GOOD | {'skip'}:
+                again[case_name(case)] = tries
+        failed = again
+    return found
+
+
+def counted(report: Report) -> list[Case]:
+    """The cases that the verdict is about: all but those that a retry replaced."""
+    return [tries[-1] for tries in attempts(report)]
 
 
 def case_name(case: Case) -> str:
@@ -133,7 +181,7 @@ def case_name(case: Case) -> str:
 
 def title(case: Case) -> str:
     """As ``case_name``; a fixture's name holds its partition and environment already."""
-    return re.sub(r' ~\S+', '', case_name(case))
+    return plain(re.sub(r' ~\S+', '', case_name(case)))
 
 
 def check_name(case: Case) -> str:
@@ -145,7 +193,7 @@ def check_name(case: Case) -> str:
 def rows(report: Report) -> list[Row]:
     """One row for each figure, and one for each case that has none; build fixtures have none."""
     found: list[Row] = []
-    for case in last_cases(report):
+    for case in counted(report):
         if case['result'] == 'skip':
             continue
         figures = {
@@ -162,16 +210,8 @@ def rows(report: Report) -> list[Row]:
 
 
 def _row(case: Case, figure: str, values: list) -> Row:
-    value, reference, lower, upper, unit, result = values
+    value, reference, lower, upper, unit, _ = values
     bounded = lower is not None or upper is not None
-    verdict = {'fail_deps': 'not run'}.get(case['result'], case['result'])
-    if case['result'] == 'fail' and result == 'pass':
-        # It is another figure of this case that failed.
-        verdict = 'pass' if bounded else 'no bound'
-    elif case['result'] in GOOD and figure == '-' and not case['fixture']:
-        verdict = 'no figure'
-    elif verdict == 'pass' and not bounded:
-        verdict = 'no bound'
     return Row(
         check=check_name(case),
         environment=case['environ'],
@@ -184,48 +224,129 @@ def _row(case: Case, figure: str, values: list) -> Row:
         reference=reference if reference or bounded else None,
         lower=_bound(reference, lower),
         upper=_bound(reference, upper),
-        verdict=verdict,
+        verdict=_verdict(case, figure, values),
+        headline=figure in (case.get('headlines') or ()),
     )
+
+
+def _verdict(case: Case, figure: str, values: list) -> str:
+    value, reference, lower, upper, _, result = values
+    if figure == '-' and case['result'] in GOOD:
+        return 'pass' if case['fixture'] else 'no figure'
+    if result in {'xfail', 'xpass'}:
+        return result
+    if _is_beyond(value, _bound(reference, lower), _bound(reference, upper)):
+        return 'fail'
+    if case['result'] in GOOD or result == 'pass':  # else it may be another figure that failed
+        return 'no bound' if lower is None and upper is None else 'pass'
+    return {'fail_deps': 'not run'}.get(case['result'], case['result'])
+
+
+def _is_beyond(value: float | None, lower: float | None, upper: float | None) -> bool:
+    """Whether a value is beyond its bounds, whatever ReFrame was told to make of it."""
+    if not _is_number(value):
+        return False  # which is judged by itself
+    return (lower is not None and value < lower) or (upper is not None and value > upper)
 
 
 def _bound(reference: float | None, threshold: float | None) -> float | None:
     """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
 
-    See ``reframe.utility.sanity.reference_bounds``.
+    To the last bit that of ``reframe.utility.sanity.reference_bounds``.
     """
     if threshold is None or reference is None:
         return None
-    return reference + abs(reference) * threshold if reference else threshold
+    if not reference:
+        return threshold
+    return reference * (1 + (threshold if reference > 0 else -threshold))
+
+
+def is_good(case: Case) -> bool:
+    """Whether a case measured something, and all of it is as it should be."""
+    return case['result'] in GOOD and _wrong(case) is None
+
+
+def _wrong(case: Case) -> str | None:
+    """What is wrong with a case that ReFrame passed."""
+    return None if case['fixture'] else _lacking(case) or _all_missed(case)
+
+
+def _lacking(case: Case) -> str | None:
+    """What of its measurement a case has not that ReFrame passed."""
+    figures = case['perfvalues'] or {}
+    lost = [name for name, values in figures.items() if not _is_number(values[0])]
+    if not figures:
+        return 'passed without any figure: nothing was measured'
+    if lost:
+        return f'passed without a value for the figure {lost[0].rpartition(":")[2]}'
+    if not _has_reference(case) and not _is_of_another_program(case):
+        return 'passed without any reference: the figures were held to nothing'
+    return None
+
+
+def _all_missed(case: Case) -> str | None:
+    """The figures that are beyond their bounds, and what disturbed the job."""
+    missed = []
+    for name, values in (case['perfvalues'] or {}).items():
+        row = _row(case, name.rpartition(':')[2], values)
+        is_none = row.value is not None and not _is_number(row.value)
+        if is_none or (row.verdict == 'fail' and _is_beyond(row.value, row.lower, row.upper)):
+            missed.append(_missed(row))
+    return '; '.join([*missed, *disturbed(_witnessed(case))]) if missed else None
 
 
 def failures(report: Report) -> list[Failure]:
     """A sentence for each case that failed, builds first, and one for all that wait for it."""
-    all_cases = last_cases(report)
-    failed = [case for case in all_cases if case['result'] not in GOOD | {'skip', 'fail_deps'}]
+    all_cases = counted(report)
+    times = Counter(map(case_name, all_cases))
+    bad = [case for case in all_cases if case['result'] != 'skip' and not is_good(case)]
+    failed = [case for case in bad if case['result'] != 'fail_deps']
     failed.sort(key=lambda case: not case['fixture'])
-    found = [Failure(title(case), _reason(case), _files(case)) for case in failed]
+    found = []
+    for case in failed:
+        which = f', run {case["run_index"] + 1}' if times[case_name(case)] > 1 else ''
+        found.append(Failure(f'{title(case)}{which}', reason(case), files(case)))
 
-    by_id = {(c['unique_name'], f'{c["system"]}:{c["partition"]}', c['environ']): c for c in failed}
     waiting: dict[str, int] = {}
-    for case in all_cases:
+    for case in bad:
         if case['result'] == 'fail_deps':
-            needs = [by_id[key] for key in map(tuple, case['dependencies_actual']) if key in by_id]
-            needed = ', '.join(map(title, needs)) or 'what it depends on'
-            waiting[needed] = waiting.get(needed, 0) + 1
-    found += [
-        Failure(f'{count} case(s)', f'not run, because {needed} failed', ())
-        for needed, count in waiting.items()
-    ]
+            words = not_run(case, failed)
+            waiting[words] = waiting.get(words, 0) + 1
+    found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
     return found
+
+
+def not_run(case: Case, all_cases: Iterable[Case]) -> str:
+    """That a case waited for others that failed."""
+    needed = set(map(tuple, case['dependencies_actual']))
+    names = [
+        title(one)
+        for one in all_cases
+        if one['result'] not in GOOD | {'skip', 'fail_deps'}
+        and (one['unique_name'], f'{one["system"]}:{one["partition"]}', one['environ']) in needed
+    ]
+    return f'not run, because {", ".join(names) or "what it depends on"} failed'
+
+
+def retried(report: Report) -> list[Retried]:
+    """The cases that are good, and were not at the first attempt."""
+    return [
+        Retried(title(tries[-1]), len(tries), reason(tries[0]))
+        for tries in attempts(report)
+        if len(tries) > 1 and is_good(tries[-1])
+    ]
+
+
+def reason(case: Case) -> str:
+    """Why a case failed, in a sentence."""
+    return plain(_wrong(case) if case['result'] in GOOD else _reason(case))
 
 
 def _reason(case: Case) -> str:
     if case['result'] == 'abort':
         return 'not finished, because the run was stopped'
-    missed = [_row(case, k.rpartition(':')[2], v) for k, v in (case['perfvalues'] or {}).items()]
-    missed = [row for row in missed if row.verdict == 'fail' and row.value is not None]
-    if case['fail_phase'] == 'performance' and missed:
-        return '; '.join([*map(_missed, missed), *disturbed(_witnessed(case))])
+    if case['fail_phase'] == 'performance' and (missed := _all_missed(case)):
+        return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
     if 'job timed out' in (case['fail_reason'] or ''):
         folder = Path(case['stagedir'])
@@ -233,10 +354,10 @@ def _reason(case: Case) -> str:
     if blocked := re.search(r'it was blocked due to reason: (.*)', case['fail_reason'] or ''):
         return f'the scheduler did not start its job: {blocked[1]}'
     # ReFrame starts each reason with the kind of its exception.
-    reason = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
+    said = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
-        reason += f': {line}'
-    return reason.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
+        said += f': {line}'
+    return said.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
 
 
 def _witnessed(case: Case) -> Iterator[witness.Report]:
@@ -271,7 +392,7 @@ def _missed(row: Row) -> str:
     )
 
 
-def _files(case: Case) -> tuple[str, ...]:
+def files(case: Case) -> tuple[str, ...]:
     """The stage folder and those of the job's output files that ReFrame names."""
     folder = case['stagedir']
     if not folder:
@@ -286,55 +407,68 @@ def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
 
     :param log: the lines of ReFrame's log file.
     """
-    said = {}
-    for line in log:
-        if match := re.search(r'SKIP\S* *\] \( *\d+/\d+\) (.*?) /\S+ @(\S+) \[(.*)\]', line):
-            said[f'{match[1]} @{match[2]}'] = match[3]
+    said = reframe_log.skip_reasons(log)
     return [
-        (title(case), said.get(case_name(case), "no reason in ReFrame's log"))
-        for case in last_cases(report)
+        (title(case), plain(said.get(case_name(case), "no reason in ReFrame's log")))
+        for case in counted(report)
         if case['result'] == 'skip'
     ]
 
 
-def left_out(log: Iterable[str]) -> list[str]:
-    """What ReFrame could not load and went on without, in its own words.
-
-    :param log: the lines of ReFrame's log file.
-    """
-    return [match[1] for line in log if (match := re.search(r'WARNING: (skipping test .*)', line))]
-
-
-def judge(report: Report | None, reframe_exit_code: int, log: Iterable[str] = ()) -> Verdict:
+def judge(
+    report: Report | None,
+    reframe_exit_code: int,
+    log: Iterable[str] | None,
+    printed: Iterable[str] = (),
+) -> Verdict:
     """Green only if something was measured and all of it passed.
 
     ReFrame itself passes a run that selected nothing, skipped everything, lost its figures or found
-    no reference for them; it goes on without a check that it cannot load; and it writes no report
-    when nothing was selected.
+    no reference for them; it goes on without what it cannot load, set or write; and it writes no
+    report when nothing was selected.
 
-    :param log: the lines of ReFrame's log file.
+    :param log: the lines of ReFrame's log file; None if there is none.
+    :param printed: the lines that ReFrame wrote to standard output and error: only there is what it
+        warns of before it has a log file, and what it could not write.
     """
-    problems = [f'ReFrame left a check out: {words}' for words in left_out(log)]
+    lines = reframe_log.without_colours(log or ())
+    problems = []
+    if log is None:
+        problems.append("ReFrame's log is missing: what it left out is unknown")
+    elif not reframe_log.has_end(lines):
+        problems.append("ReFrame's log stops before its end: what was left out is unknown")
+    all_cases = counted(report) if report else []
+    warned = reframe_log.complaints(
+        [*lines, *reframe_log.without_colours(printed)],
+        {case['display_name'].partition(' ')[0] for case in all_cases},
+        report['session_info'].get('cmdline', '') if report else '',
+    )
+    problems += warned[:MOST_WARNINGS]
+    if len(warned) > MOST_WARNINGS:
+        problems.append(f"{len(warned) - MOST_WARNINGS} more warnings are in ReFrame's log")
     if report is None:
         if reframe_exit_code:
             problems.append(f'ReFrame ended with exit code {reframe_exit_code} and left no report')
         else:
             problems.append('no check was selected, so nothing was measured')
         return Verdict(tuple(problems))
-    own = [case for case in last_cases(report) if not case['fixture']]
+    own = [case for case in all_cases if not case['fixture']]
     done = [case for case in own if case['result'] != 'skip']
     if not own:
         problems.append('no check was selected, so nothing was measured')
     elif not done:
         problems.append(f'all {len(own)} selected cases were skipped, so nothing was measured')
-    if bad := [case for case in own if case['result'] not in GOOD | {'skip'}]:
+    if bad := [case for case in done if not is_good(case)]:
         problems.append(f'{len(bad)} of {len(own)} cases failed')
     elif failed := failures(report):
         problems.append(f'{failed[0].case} failed')  # a fixture that no case waited for
-    good = [case for case in done if case['result'] in GOOD]
-    for what, found in _unmeasured(good).items():
+    by_reason: dict[str, list[Case]] = {}
+    for case in bad:
+        if case['result'] in GOOD and (words := _lacking(case)):
+            by_reason.setdefault(plain(words), []).append(case)
+    for words, found in by_reason.items():
         others = f' and {len(found) - 1} more' if len(found) > 1 else ''
-        problems.append(f'{title(found[0])}{others} passed {what}')
+        problems.append(f'{title(found[0])}{others} {words}')
     if reframe_exit_code and not problems:
         problems.append(
             f'ReFrame ended with exit code {reframe_exit_code}: a case failed in an earlier run '
@@ -343,29 +477,19 @@ def judge(report: Report | None, reframe_exit_code: int, log: Iterable[str] = ()
     return Verdict(tuple(problems))
 
 
-def _unmeasured(good: list[Case]) -> dict[str, list[Case]]:
-    """Cases that passed and measured nothing, by what they lack."""
-    found: dict[str, list[Case]] = {}
-    for case in good:
-        figures = case['perfvalues'] or {}
-        lost = [name for name, values in figures.items() if not _is_number(values[0])]
-        if not figures:
-            what = 'without any figure: nothing was measured'
-        elif lost:
-            what = f'without a value for the figure {lost[0].rpartition(":")[2]}'
-        elif not _has_reference(case) and not _is_of_another_program(case):
-            what = 'without any reference: the figures were held to nothing'
-        else:
-            continue
-        found.setdefault(what, []).append(case)
-    return found
+def counts(report: Report | None) -> tuple[int, int, int]:
+    """How many cases passed, failed and were skipped; fixtures are none."""
+    own = [case for case in counted(report) if not case['fixture']] if report else []
+    passed = sum(map(is_good, own))
+    skips = sum(case['result'] == 'skip' for case in own)
+    return passed, len(own) - passed - skips, skips
 
 
 def unheld(report: Report) -> list[Case]:
     """Cases of a program that the user named, of which no figure has a reference."""
     return [
         case
-        for case in last_cases(report)
+        for case in counted(report)
         if case['result'] in GOOD and _is_of_another_program(case) and not _has_reference(case)
     ]
 

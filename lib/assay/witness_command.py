@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from assay.text import plain
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -65,14 +67,14 @@ def witness(
       assay witness witness.json --picture job.svg
       assay witness before.json --diff after.json
     """
-    from assay import cli, pictures
+    from assay import pictures, terminal
     from assay.witness import read
 
     first = read(report)
     second = read(diff) if diff else None
     if picture:
         pictures.draw(first, picture)
-    out = cli.console()
+    out = terminal.console()
     if second:
         show_difference(first, second, out)
     else:
@@ -109,7 +111,7 @@ def table(
             shown.add_column(heading, justify='right', no_wrap=True)
     for row in first:
         cells = list(row)
-        shown.add_row(*(Text(str(cells[n])) for n in kept))
+        shown.add_row(*(Text(plain(cells[n])) for n in kept))
     # A table that is too wide all the same is wrapped by the window, not cut here.
     shown.width = out.measure(shown, options=out.options.update(max_width=1000)).maximum
     out.print()
@@ -133,7 +135,7 @@ def seconds(time: float) -> str:
 
 def show(report: Report, out: Console) -> None:
     """All that a report holds."""
-    say(out, ' '.join(report.command))
+    say(out, plain(' '.join(report.command)))
     if not report.complete:
         show_ended(report, out)
     say(out, summary(report))
@@ -150,18 +152,19 @@ def show(report: Report, out: Console) -> None:
 
 def summary(report: Report) -> str:
     """Ranks, hosts, start and MPI in one line."""
-    words = f'ranks: {report.ranks}, hosts: {len(report.hosts)}, started {report.started}'
+    words = f'ranks: {report.ranks}, hosts: {len(report.hosts)}, started {plain(report.started)}'
     if report.complete:
         words += f', wall {max(process.wall for process in report.processes):.3f} s'
     library = report.mpi.library.strip().partition('\n')[0]
-    return f'{words}\n{library} ({report.mpi.path}), thread level {report.mpi.thread_level}'
+    mpi = f'{library} ({report.mpi.path}), thread level {report.mpi.thread_level}'
+    return f'{words}\n{plain(mpi)}'
 
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
     """That the report is incomplete, and where each rank was."""
     say(out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.')
     for one in report.ended[:MOST_ROWS]:
-        say(out, f'  {one.words}')
+        say(out, f'  {plain(one.words)}')
     if len(report.ended) > MOST_ROWS:
         say(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
     if not report.ended:
@@ -227,7 +230,7 @@ def show_disturbance(report: Report, out: Console) -> None:
 
     for words in disturbed([report]):
         out.print()
-        say(out, f'{words[0].upper()}{words[1:]}.')
+        say(out, f'{words[0].upper()}{plain(words[1:])}.')
 
 
 def show_traffic(report: Report, out: Console) -> None:
@@ -390,7 +393,7 @@ def show_difference(one: Report, other: Report, out: Console) -> None:
         if not report.complete:
             show_ended(report, out, f' {name} report')
     for change in changes or ['program, MPI and settings: the same']:
-        say(out, change)
+        say(out, plain(change))
     if one.has_profile and other.has_profile:
         compare_figures(one, other, out)
         compare_calls(one, other, out)

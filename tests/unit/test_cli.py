@@ -9,9 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
-from assay import AssayError, cli, mpi, paths, results, settings, spack_builds
+from assay import AssayError, cli, mpi, paths, settings, spack_builds
 
 
 def call(monkeypatch, *arguments):
@@ -138,31 +137,6 @@ def test_no_compiler_ends_the_preparation(monkeypatch):
     monkeypatch.setattr(mpi, 'c_compiler', no_compiler)
     with pytest.raises(AssayError, match='no C compiler'):
         cli.prepare('generic', [])
-
-
-@pytest.mark.parametrize('width', [80, 120, 160])
-def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
-    monkeypatch.setattr(cli, 'console', lambda: Console(width=width, highlight=False))
-    report = golden_report('FailedReference')
-    for case in results.cases(report):
-        for values in case['perfvalues'].values():
-            values[0] = 123456.789
-    cli.show(report, [])
-    shown = capsys.readouterr().out
-    assert shown.count('123457 us') == 4  # two rows, two sentences
-    assert '+617183.9%' in shown
-    assert 'at most 22.00 us is allowed' in shown
-
-
-def test_the_last_line_counts(capsys, golden_report):
-    report = golden_report('FailedBuild')
-    cli.conclude(report, results.judge(report, 1), 12.3)
-    shown = capsys.readouterr()
-    assert shown.out == 'FAILED: 0 passed, 2 failed, 0 skipped of 2 cases in 12 s\n'
-    assert shown.err == 'assay: 2 of 2 cases failed\n'
-    report = golden_report('Passed')
-    cli.conclude(report, results.judge(report, 0), 3)
-    assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
 
 
 def test_stopped_by_the_user(tmp_path):

@@ -11,6 +11,8 @@ from assay.disturbance import DISTURBANCES
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
 
+LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']
+
 
 def row(value, reference, lower, upper):
     return results.Row('c', 'e', 'f', 'l', 'n', value, 'us', reference, lower, upper, 'pass')
@@ -32,7 +34,7 @@ def row(value, reference, lower, upper):
     ],
 )
 def test_verdict(golden_report, name, exit_code, problem):
-    verdict = results.judge(golden_report(name), exit_code)
+    verdict = results.judge(golden_report(name), exit_code, LOG)
     assert verdict.passed is (problem is None)
     if problem:
         assert problem in ' '.join(verdict.problems)
@@ -45,20 +47,20 @@ def test_another_program_may_have_no_reference(golden_report):
     for case in results.cases(report):
         if not case['fixture']:
             case['implementation'] = 'xhpl'
-    assert results.judge(report, 0).passed
+    assert results.judge(report, 0, LOG).passed
     assert [case['implementation'] for case in results.unheld(report)] == ['xhpl', 'xhpl']
 
 
 def test_no_report_is_a_failure_whatever_reframe_says():
-    assert 'no check was selected' in results.judge(None, 0).problems[0]
-    assert 'exit code 3' in results.judge(None, 3).problems[0]
+    assert 'no check was selected' in results.judge(None, 0, LOG).problems[0]
+    assert 'exit code 3' in results.judge(None, 3, LOG).problems[0]
 
 
 def test_a_report_of_builds_only_measured_nothing(golden_report):
     report = golden_report('Passed')
     for run in report['runs']:
         run['testcases'] = [case for case in run['testcases'] if case['fixture']]
-    assert 'nothing was measured' in results.judge(report, 0).problems[0]
+    assert 'nothing was measured' in results.judge(report, 0, LOG).problems[0]
 
 
 def test_a_missed_reference_says_what_disturbed_the_job(golden_report, tmp_path):
@@ -88,18 +90,146 @@ def test_a_report_of_the_witness_that_is_none_says_nothing(golden_report, tmp_pa
 def test_a_figure_without_a_value_is_a_failure(golden_report, value):
     report = golden_report('Passed')
     results.cases(report)[-1]['perfvalues']['toy:node:latency'][0] = value
-    assert 'without a value for the figure latency' in results.judge(report, 0).problems[0]
+    assert 'without a value for the figure latency' in results.judge(report, 0, LOG).problems[-1]
 
 
-def test_a_retry_replaces_what_it_retries(golden_report):
-    failed, passed = golden_report('FailedSanity'), golden_report('FailedSanity')
-    for case in results.cases(passed):
-        case['result'] = 'pass'
+def passing(report, value=42.5):
+    """The report as it is after all has passed."""
+    for case in results.cases(report):
+        case['result'], case['fail_phase'] = 'pass', None
         if not case['fixture']:
-            case['perfvalues'] = {'toy:node:latency': [42.5, 42, -0.1, 0.1, 'us', 'pass']}
-    failed['runs'] += passed['runs']
-    assert results.judge(failed, 0).passed
-    assert not results.judge(failed, 1).passed
+            case['perfvalues'] = {'toy:node:latency': [value, 42, -0.1, 0.1, 'us', 'pass']}
+    return report
+
+
+def then(report, *later, only_failed):
+    """A session that goes on with further runs: retries are of what failed only."""
+    for number, one in enumerate(later, 1):
+        (run,) = one['runs']
+        run['testcases'] = [
+            case | {'run_index': number}
+            for case in run['testcases']
+            if not (only_failed and case['fixture'])
+        ]
+        report['runs'].append(run)
+    return report
+
+
+def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):
+    failed, passed = golden_report('FailedSanity'), passing(golden_report('FailedSanity'))
+    report = then(failed, passed, only_failed=True)
+    assert results.judge(report, 0, LOG).passed
+    assert results.failures(report) == []
+    assert results.counts(report) == (2, 0, 0)
+    assert results.retried(report)[0] == results.Retried(
+        'FailedSanity %fabric=shm %layout=packed @toy:node+gnu', 2, 'another fabric was used'
+    )
+    assert len(results.rows(report)) == 2
+    assert not results.judge(report, 1, LOG).passed
+
+
+def test_a_retry_that_fails_is_no_pass(golden_report):
+    runs = [golden_report('FailedSanity') for _ in range(3)]
+    report = then(*runs, only_failed=True)
+    assert results.judge(report, 0, LOG).problems == ('2 of 2 cases failed',)
+    assert results.retried(report) == []
+
+
+def test_every_repetition_counts(golden_report):
+    report = then(
+        golden_report('Passed'),
+        passing(golden_report('Passed'), 80.0),
+        golden_report('Passed'),
+        only_failed=False,
+    )
+    assert results.judge(report, 0, LOG).problems == ('2 of 6 cases failed',)
+    assert results.failures(report)[0].case == (
+        'Passed %fabric=shm %layout=packed @toy:node+gnu, run 2'
+    )
+    assert len(results.rows(report)) == 6
+    assert results.counts(report) == (4, 2, 0)
+
+
+def test_a_repetition_without_time_to_end_is_none(golden_report):
+    stopped = golden_report('Passed')
+    for case in results.cases(stopped):
+        case['result'], case['perfvalues'] = 'abort', None
+    assert results.judge(stopped, 0, LOG).problems == ('2 of 2 cases failed',)
+    report = then(golden_report('Passed'), stopped, only_failed=False)
+    assert results.judge(report, 0, LOG).passed
+
+
+@pytest.mark.parametrize(
+    ('value', 'lower', 'upper', 'good'),
+    [(80.0, -0.1, 0.1, False), (20.0, -0.1, None, False), (80.0, -0.1, None, True)],
+)
+def test_a_figure_is_held_to_its_bounds_whatever_reframe_makes_of_it(
+    golden_report, value, lower, upper, good
+):
+    """As it does with strict_check off."""
+    report = golden_report('Passed')
+    case = results.cases(report)[-1]
+    case['perfvalues'] = {'toy:node:latency': [value, 42, lower, upper, 'us', 'fail']}
+    if good:
+        case['perfvalues']['toy:node:latency'][-1] = 'pass'
+    assert results.judge(report, 0, LOG).passed is good
+    assert results.rows(report)[-1].verdict == ('pass' if good else 'fail')
+    assert [f'latency is {value:.2f} us, but' in f.reason for f in results.failures(report)] == (
+        [] if good else [True]
+    )
+
+
+def test_a_failure_that_a_reference_announces_is_none(golden_report):
+    report = golden_report('Passed')
+    case = results.cases(report)[-1]
+    case['result'] = 'xfail'
+    case['perfvalues'] = {
+        'toy:node:latency': [80.0, 42, -0.1, 0.1, 'us', 'xfail'],
+        'toy:node:other': [42.0, 42, -0.1, 0.1, 'us', 'pass'],
+    }
+    assert results.judge(report, 0, LOG).passed
+    assert [row.verdict for row in results.rows(report)] == ['pass', 'xfail', 'pass']
+    case['perfvalues']['toy:node:other'][0] = 80.0
+    assert not results.judge(report, 0, LOG).passed
+
+
+@pytest.mark.parametrize(('log', 'said'), [(None, 'is missing'), ([], 'stops'), (['x'], 'stops')])
+def test_without_a_whole_log_nobody_knows_what_was_left_out(golden_report, log, said):
+    (problem,) = results.judge(golden_report('Passed'), 0, log).problems
+    assert problem.startswith(f"ReFrame's log {said}")
+
+
+def test_what_reframe_only_prints_counts(golden_report):
+    printed = ["WARNING: redefinition of system 'lab': already defined in '/lab.py'"]
+    assert not results.judge(golden_report('Passed'), 0, LOG, printed).passed
+    assert results.judge(golden_report('Passed'), 0, LOG, LOG).passed
+
+
+def test_many_warnings_are_counted(golden_report):
+    log = [f"WARNING: check path '/{number}' does not exist" for number in range(100)]
+    problems = results.judge(golden_report('Passed'), 0, [*log, *LOG]).problems
+    assert len(problems) == results.MOST_WARNINGS + 1
+    assert problems[-1] == "92 more warnings are in ReFrame's log"
+
+
+def test_sentences_are_one_visible_line(golden_report):
+    """Neither a job nor a host name can write a line that looks like ours."""
+    report = golden_report('FailedSanity')
+    case = results.cases(report)[1]
+    case['fail_reason'] = 'sanity error: \x1b[1A\x1b[2J\nPASSED: 70 passed' + 'x' * 1_000_000
+    case['system'] = 'n1\u202e\n'
+    failure = results.failures(report)[0]
+    assert failure.reason.startswith(r'\x1b[1A\x1b[2J PASSED: 70 passedx')
+    assert len(failure.reason) <= 2000
+    assert failure.case.isprintable()
+
+
+def test_headlines_are_rows_that_nothing_holds(golden_report):
+    report = golden_report('NoReference')
+    assert not any(row.headline for row in results.rows(report))
+    for case in results.cases(report):
+        case['headlines'] = ['latency']
+    assert [row.headline for row in results.rows(report)] == [True, True]
 
 
 def test_rows_hold_figures_and_absolute_bounds(golden_report):
@@ -148,17 +278,16 @@ def test_deviation_and_room(args, deviation, room):
 
 @pytest.mark.parametrize(
     ('reference', 'threshold', 'bound'),
-    [(100, -0.1, 90), (-100, -0.1, -110), (0, 5, 5), (100, None, None)],
+    [(42, -0.1, 37.8), (-100, -0.1, -110), (0, 5, 5), (100, None, None)],
 )
 def test_bounds_are_reframes(reference, threshold, bound):
     from reframe.utility.sanity import reference_bounds
 
-    assert results._bound(reference, threshold) == (
-        bound if bound is None else pytest.approx(bound)
-    )
+    found = results._bound(reference, threshold)
+    assert found == (bound if bound is None else pytest.approx(bound))
     thresholds = (threshold, None) if (threshold or 0) < 0 else (None, threshold)
     if bound is not None:
-        assert pytest.approx(bound) in reference_bounds(reference, *thresholds)
+        assert found in reference_bounds(reference, *thresholds)
 
 
 def test_sentences(golden_report):
@@ -247,8 +376,7 @@ def test_numbers_keep_four_digits(value, text):
 
 def test_a_check_that_reframe_leaves_out_fails_the_run(golden_report):
     log = ["WARNING: skipping test file 'ring.py': name conflict error: test 'Ring_00'"]
-    verdict = results.judge(golden_report('Passed'), 0, log)
+    verdict = results.judge(golden_report('Passed'), 0, [*LOG, *log])
     assert verdict.problems == (
-        "ReFrame left a check out: skipping test file 'ring.py': "
-        "name conflict error: test 'Ring_00'",
+        "ReFrame warned: skipping test file 'ring.py': name conflict error: test 'Ring_00'",
     )

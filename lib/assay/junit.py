@@ -1,0 +1,91 @@
+"""The verdict of a run as JUnit's XML, as Jenkins' xUnit plugin reads it (its junit-10.xsd).
+
+ReFrame's own file knows neither what we hold a case to nor why a case was skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from assay import AssayError, results
+from assay.results import Case, Report, Verdict
+from assay.text import plain, visible_lines
+
+
+def write(
+    path: Path, report: Report | None, verdict: Verdict, log: Iterable[str], seconds: float
+) -> None:
+    """Write a test case for each case of the run, and one for the run as a whole.
+
+    That one has an error exactly when the verdict is bad, whatever became of the cases.
+
+    :param report: ReFrame's report; None if it left none.
+    :param log: the lines of ReFrame's log file, which tells why cases were skipped.
+    :param seconds: the wall time of the run.
+    :raises AssayError: if the file cannot be written.
+    """
+    suite = Element('testsuite', name='assay')
+    if report:
+        info = report['session_info']
+        suite.set('hostname', plain(info['hostname']))
+        suite.set('timestamp', f'{datetime.fromtimestamp(info["time_start_unix"]):%FT%T}')
+        add_cases(suite, report, list(log))
+    whole = add(suite, 'assay', 'the run as a whole', seconds)
+    if verdict.problems:
+        error = SubElement(whole, 'error', type='run', message=plain('; '.join(verdict.problems)))
+        error.text = visible_lines('\n'.join(verdict.problems))
+    totals = {
+        'tests': str(len(suite)),
+        'failures': str(len(suite.findall('testcase/failure'))),
+        'errors': str(len(suite.findall('testcase/error'))),
+        'time': f'{seconds:.3f}',
+    }
+    suite.attrib.update(totals, skipped=str(len(suite.findall('testcase/skipped'))))
+    suites = Element('testsuites', totals, name='assay')
+    suites.append(suite)
+    ElementTree.indent(suites)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(suites).write(path, encoding='utf-8', xml_declaration=True)
+    except OSError as error:
+        raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
+
+
+def add_cases(suite: Element, report: Report, log: list[str]) -> None:
+    """The checks' cases, and the builds that failed."""
+    why_skipped = dict(results.skipped(report, log))
+    counted = results.counted(report)
+    for tries in results.attempts(report):
+        case = tries[-1]
+        good = results.is_good(case)
+        if case['fixture'] and good:
+            continue
+        one = add(suite, class_name(case), results.title(case), case['time_total'] or 0)
+        if case['result'] == 'skip':
+            SubElement(one, 'skipped', message=why_skipped[results.title(case)])
+        elif case['result'] == 'fail_deps':
+            SubElement(one, 'failure', type='not run', message=results.not_run(case, counted))
+        elif not good:
+            add_failure(one, 'failure', case)
+        else:
+            for earlier in tries[:-1]:
+                add_failure(one, 'flakyFailure', earlier)
+
+
+def add(suite: Element, check: str, name: str, seconds: float) -> Element:
+    return SubElement(suite, 'testcase', classname=check, name=name, time=f'{seconds:.3f}')
+
+
+def add_failure(one: Element, kind: str, case: Case) -> None:
+    """The sentence that the terminal shows, and where the job's files are."""
+    found = SubElement(one, kind, type=case['result'], message=results.reason(case))
+    found.text = plain(' '.join(results.files(case))) or None
+
+
+def class_name(case: Case) -> str:
+    """The class of a check."""
+    return plain(case['display_name'].partition(' ')[0])

@@ -1,0 +1,110 @@
+"""What ReFrame says of a run beside its report: whether it came to its end, and what it warns of.
+
+ReFrame goes on after most of what goes wrong with its checks, its options and its files, and ends
+with exit code 0: a warning is all that is left of a check that could not be loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from assay.text import plain
+
+#: The warnings of ReFrame 4.10.4 that take nothing from a run, and why. Any other fails it.
+HARMLESS = (
+    # Our system of that name stands in for ReFrame's own.
+    r"redefinition of system 'generic': already defined in '<builtin>'",
+    # What is deprecated does what it did.
+    r'RFM_\w+ is deprecated; please use .*',
+    r'the `[\w-]+`( configuration)? option is deprecated; .*',
+    r"configuration option '[^']*': 'variables' is deprecated; .*",
+    r'/[^:]*: JSON configuration files are deprecated; .*',
+    r"'tmod4' backend is deprecated; .*",
+    r'both RFM_CONFIG_FILE and RFM_CONFIG_FILES are specified; the former will be ignored',
+    # RFM_SYSTEM says which system this is.
+    r"ignoring autodetection method 'py::[^']*' due to errors: .*",
+    # The topology was found, and will be found again.
+    r"could not save topology file: '[^']*': .*",
+    # -E selects none of the checks that do not have what it asks for.
+    r'error while evaluating expression `.*` for test case `[^`]*`: name \'\w+\' is not defined',
+    # So ends what --duration asks for.
+    r'run session stopped: maximum session duration exceeded',
+)
+
+_COLOURS = re.compile(r'\x1b\[[\d;]*m')
+_END = re.compile(r'\[ +(PASSED|FAILED|ABORTED) +\] Ran \d+/\d+ test case\(s\)')
+_SKIP = re.compile(r'\[ +SKIP *\] \( *\d+/\d+\) (.*?) /\S+ @(\S+) \[(.*)\]')
+_UNSET = re.compile(r"test '([^']+)': the following variables were not set: (.*)")
+_IGNORED = re.compile(
+    r"'([^']+)' is neither a variable nor a parameter of test '(\S+).*'; ignoring parameterization"
+)
+# What Python prints of a record that could not be written: no handler hears of it.
+_LOST = '--- Logging error ---'
+_PERFLOG = 'could not log performance data'
+
+
+def without_colours(log: Iterable[str]) -> list[str]:
+    """The lines of ReFrame's log, or of what it printed, as they are where it uses no colours."""
+    return [_COLOURS.sub('', line.rstrip('\n')) for line in log]
+
+
+def has_end(log: Iterable[str]) -> bool:
+    """Whether a log without colours goes on to ReFrame's count of cases."""
+    return any(_END.match(line) for line in log)
+
+
+def skip_reasons(log: Iterable[str]) -> dict[str, str]:
+    """Why cases were skipped, by ``NAME @SYSTEM:PARTITION+ENVIRONMENT``."""
+    found = filter(None, map(_SKIP.match, without_colours(log)))
+    return {f'{match[1]} @{match[2]}': match[3] for match in found}
+
+
+def is_recorded(lines: Iterable[str]) -> bool:
+    """Whether all figures came into the perflogs."""
+    return not any(_LOST in line or _PERFLOG in line for line in lines)
+
+
+def complaints(lines: Sequence[str], classes: Collection[str], command: str) -> list[str]:
+    """A sentence for each warning and error that is not known to be harmless, each once.
+
+    :param lines: of the log and of what ReFrame printed, without colours.
+    :param classes: the classes of all cases of the run, those of fixtures as well.
+    :param command: ReFrame's command line.
+    """
+    found = []
+    lacking: dict[tuple[str, str], set[str]] = {}
+    for kind, words in _messages(lines):
+        if match := _UNSET.fullmatch(words):
+            for variable in re.findall(r"'([^']+)'", match[2]):
+                lacking.setdefault(('variable', variable), set()).add(match[1])
+        elif match := _IGNORED.fullmatch(words):
+            lacking.setdefault(('variable or parameter', match[1]), set()).add(match[2])
+        elif kind != 'WARNING' or not any(re.fullmatch(one, words) for one in HARMLESS):
+            found.append(f'ReFrame {_VERBS[kind]}: {plain(words, 600)}')
+    for (what, name), without in lacking.items():
+        # Checks that lack what others have are left as they are.
+        asked = any(f'{one}.{name}=' in command for one in without)
+        if asked or without.issuperset(classes):
+            who = 'no selected check has' if len(without) > 1 else f'{min(without)} does not have'
+            found.append(f'{who} the {what} {plain(name)!r} that an option sets')
+    return list(dict.fromkeys(found))
+
+
+_VERBS = {'WARNING': 'warned', 'ERROR': 'reported an error', _LOST: 'could not write a record'}
+
+
+def _messages(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The kind and the text of each warning and error; those of several lines as one."""
+    for number, line in enumerate(lines):
+        if line.startswith(_LOST):
+            after = lines[number + 1 : number + 200]
+            raised = (one for one in after if re.match(r'\w+(Error|Exception)\b', one))
+            yield _LOST, next(raised, 'no reason given')
+        elif match := re.match(r'(WARNING|ERROR): (.*)', line):
+            rest = []
+            for one in lines[number + 1 :]:
+                if not re.match(r'[ |]', one):
+                    break
+                rest.append(one)
+            yield match[1], '\n'.join([match[2], *rest])

@@ -1,0 +1,151 @@
+"""What a run ends with on the terminal: the table of figures, a sentence for each case, a verdict.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from assay import paths
+from assay.text import VisibleStream, plain, visible_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from assay.results import Report, Row, Verdict
+
+
+def write_visibly() -> None:
+    """From here on this process prints nothing that a terminal obeys, whoever wrote it."""
+    sys.stdout = VisibleStream(sys.stdout)
+    sys.stderr = VisibleStream(sys.stderr)
+
+
+def console() -> Console:
+    """Standard output; wide where nobody's window limits it, so that no figure is cut.
+
+    What obeys it are its own colours: all text in it is made visible.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class VisibleConsole(Console):
+        def render(self, *arguments, **options):
+            for one in super().render(*arguments, **options):
+                yield one if one.control else Segment(visible_lines(one.text), one.style)
+
+    out = sys.stdout
+    limited = out.isatty() or 'COLUMNS' in os.environ
+    file = out.beneath if isinstance(out, VisibleStream) else out
+    return VisibleConsole(file=file, highlight=False, width=None if limited else 160)
+
+
+def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
+    """The table of figures, then what was skipped, what needed several attempts and what failed.
+
+    :param log: the lines of ReFrame's log file.
+    :param printed: the lines that ReFrame wrote to standard output and error.
+    """
+    from assay import reframe_log, results
+
+    out = console()
+
+    def say(text: str) -> None:
+        out.print(text, markup=False, soft_wrap=True)
+
+    rows = results.rows(report)
+    shown = [row for row in rows if row.verdict != 'no bound' or row.headline]
+    out.print()
+    out.print(figure_table(shown, narrow=out.width < 120))
+    say('off by: from the reference; room: left to the nearest bound; % of the reference.')
+    if unshown := len(rows) - len(shown):
+        recorded = reframe_log.is_recorded([*log, *printed])
+        where = f'they are in {paths.PERFLOGS}' if recorded else 'not all could be recorded'
+        say(f'{unshown} more figures have no reference; {where}')
+
+    for case in results.unheld(report):
+        what = f'{case["implementation"]} has right answers, its figures were held to nothing'
+        say(f'no reference: {results.title(case)}: {plain(what)}')
+    for case, reason in results.skipped(report, log):
+        say(f'skipped: {case}: {reason}')
+    for one in results.retried(report):
+        say(f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {one.reason}')
+    for failure in results.failures(report):
+        say(f'failed: {failure.case}: {failure.reason}')
+        if failure.files:
+            say(f'    files: {plain(" ".join(failure.files))}')
+
+
+def ordinal(number: int) -> str:
+    """``2nd``, ``3rd``, ``4th``, ``11th``."""
+    ending = {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')
+    return f'{number}{"th" if number % 100 in (11, 12, 13) else ending}'
+
+
+def figure_table(rows: list[Row], narrow: bool) -> Table:
+    """One line a figure; in a narrow window the case has a line of its own above its figures."""
+    from itertools import groupby
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay.results import BAD
+
+    def case(row: Row) -> tuple[str, ...]:
+        return row.check, row.environment, row.fabric, row.layout
+
+    table = Table(box=None, pad_edge=False, header_style='bold')
+    headings = ['check and figure'] if narrow else [*CASE, 'figure']
+    for heading in headings:
+        table.add_column(heading, overflow='fold')
+    for heading in ('value', 'reference', 'off by', 'room'):
+        table.add_column(heading, justify='right', no_wrap=True)
+    table.add_column('verdict', no_wrap=True)
+    for name, figures in groupby(rows, case):
+        if narrow:
+            table.add_row(Text(plain(' '.join(name))))
+        for row in figures:
+            head = [f'  {plain(row.figure)}'] if narrow else map(plain, [*name, row.figure])
+            style = 'red' if row.verdict in BAD else None
+            table.add_row(*map(Text, [*head, *cells(row)]), style=style)
+    return table
+
+
+CASE = ('check', 'environment', 'fabric', 'layout')
+
+
+def cells(row: Row) -> list[str]:
+    """Value, reference, distances and verdict, as text."""
+    from assay.results import number
+
+    def percent(fraction: float | None) -> str:
+        return '-' if fraction is None else f'{fraction:+.1%}'
+
+    return [
+        # The unit 1 is that of a ratio.
+        number(row.value) if row.unit in ('', '1') else f'{number(row.value)} {plain(row.unit)}',
+        number(row.reference),
+        percent(row.deviation),
+        percent(row.room),
+        row.verdict,
+    ]
+
+
+def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
+    """The last line: counts and wall time, or why the run is not good."""
+    from assay import results
+
+    for problem in verdict.problems:
+        print(f'assay: {problem}', file=sys.stderr)
+    passed, failed, skipped = results.counts(report)
+    word = 'PASSED' if verdict.passed else 'FAILED'
+    print(
+        f'{word}: {passed} passed, {failed} failed, {skipped} skipped '
+        f'of {passed + failed + skipped} cases in {seconds:.0f} s'
+    )

@@ -1,0 +1,69 @@
+"""Text that a job, a scheduler, a build or a host wrote, made safe for a terminal and for XML.
+
+Escape sequences move the cursor over lines that were printed before and write others in their
+place; characters of no width or of another direction show something else than what is there.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TextIO
+
+#: Characters that a sentence quotes at most: what a job prints has no bound.
+MOST = 2000
+
+# What colours text, and what compilers and ReFrame send with it: it says nothing.
+_COLOURS = re.compile(r'\x1b\[[\d;:]*[mK]')
+
+
+def visible(text: str) -> str:
+    """One line with nothing in it that a terminal obeys or hides: what would be is written out.
+
+    ``\\x1b`` stands for an escape character, ``\\u202e`` for one that turns the direction. Blanks
+    of all kinds are spaces, colours are gone.
+    """
+    if text.isprintable():
+        return text
+    return ''.join(map(_visible, _COLOURS.sub('', text)))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ' ' if character.isspace() else character.encode('unicode_escape').decode()
+
+
+def plain(text: object, most: int = MOST) -> str:
+    """Foreign text as one line for a sentence: visible, single spaces, cut in its middle."""
+    line = str(text)
+    if len(line) > 4 * most:  # before any work: it may be the output of thousands of ranks
+        line = f'{line[: 2 * most]} ... {line[-most:]}'
+    line = ' '.join(visible(line).split())
+    if len(line) > most:
+        end = most // 4
+        line = f'{line[: most - end - 5]} ... {line[-end:]}'
+    return line
+
+
+def visible_lines(text: str) -> str:
+    """As :func:`visible`, with the line feeds and tabs of a text of several lines left."""
+    if text.isprintable():
+        return text
+    parts = re.split(r'([\n\t])', _COLOURS.sub('', text))
+    return ''.join(part if part in ('\n', '\t') else visible(part) for part in parts)
+
+
+class VisibleStream:
+    """A text stream that writes nothing but visible lines, in the encoding of the one beneath."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.beneath = stream
+
+    def write(self, text: str) -> int:
+        encoding = self.beneath.encoding or 'ascii'
+        safe = visible_lines(text).encode(encoding, 'backslashreplace').decode(encoding)
+        self.beneath.write(safe)
+        return len(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.beneath, name)

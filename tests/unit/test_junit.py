@@ -1,0 +1,146 @@
+"""JUnit's XML of a run, by the rules of the junit-10.xsd of Jenkins' xUnit plugin."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from assay import AssayError, junit, results
+
+END = '[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)'
+SKIP = '[    SKIP ] (2/3) Skipped %fabric=shm %layout=packed /e88e4d30 @toy:node+gnu [no shm]'
+LOG = [END, SKIP]
+
+# What the schema asks for: the attributes of each element, those it must have, and what is in it.
+ALLOWED = {
+    'testsuites': ({'name', 'time', 'tests', 'failures', 'errors'}, set(), {'testsuite'}),
+    'testsuite': (
+        {'name', 'tests', 'failures', 'errors', 'time', 'skipped', 'timestamp', 'hostname'},
+        {'name', 'tests', 'failures', 'errors'},
+        {'testcase'},
+    ),
+    'testcase': (
+        {'name', 'time', 'classname'},
+        {'name'},
+        {'skipped', 'error', 'failure', 'flakyFailure'},
+    ),
+    'skipped': ({'type', 'message'}, set(), set()),
+    'error': ({'type', 'message'}, set(), set()),
+    'failure': ({'type', 'message'}, set(), set()),
+    'flakyFailure': ({'type', 'message'}, {'type'}, set()),
+}
+
+
+def written(tmp_path, report, exit_code=0, log=LOG):
+    verdict = results.judge(report, exit_code, log)
+    junit.write(tmp_path / 'new' / 'junit.xml', report, verdict, log or [], 1234.5678)
+    root = ElementTree.parse(tmp_path / 'new' / 'junit.xml').getroot()
+    assert root.tag == 'testsuites'
+    for element in root.iter():
+        attributes, needed, children = ALLOWED[element.tag]
+        assert needed <= set(element.attrib) <= attributes
+        assert {child.tag for child in element} <= children
+    for element in (root, *root):
+        assert re.fullmatch(r'\d+\.\d{3}', element.get('time'))
+    bad = int(root[0].get('failures')) + int(root[0].get('errors'))
+    assert bool(bad) is not verdict.passed
+    for name in ('failure', 'error', 'skipped'):
+        count = len(root.findall(f'.//testcase/{name}/..'))
+        assert root[0].get(name.rstrip('s') + 's' if name != 'skipped' else name) == str(count)
+    assert int(root[0].get('tests')) == len(root[0])
+    return root
+
+
+def message(root, kind, number=0):
+    return root.findall(f'.//{kind}')[number].get('message')
+
+
+def test_a_good_run(tmp_path, golden_report):
+    root = written(tmp_path, golden_report('Passed'))
+    names = [(one.get('classname'), one.get('name')) for one in root.iter('testcase')]
+    assert names == [
+        ('Passed', 'Passed %fabric=shm %layout=packed @toy:node+gnu'),
+        ('Passed', 'Passed %fabric=tcp %layout=packed @toy:node+gnu'),
+        ('assay', 'the run as a whole'),
+    ]
+    assert float(root[0][0].get('time')) > 0
+    assert root[0].get('timestamp')[:2] == '20'
+
+
+@pytest.mark.parametrize(
+    ('name', 'failures', 'sentence'),
+    [
+        ('FailedReference', 2, 'latency is 42.50 us, but at most 22.00 us is allowed'),
+        ('FailedSanity', 2, 'another fabric was used'),
+        ('FailedBuild', 3, 'build job failed with exit code: 1'),
+        ('NotANumber', 2, 'latency is nan: not a number'),
+        # ReFrame's own file tells of no failure here.
+        ('NoFigures', 2, 'passed without any figure: nothing was measured'),
+        ('NoReference', 2, 'the figures were held to nothing'),
+    ],
+)
+def test_a_failure_is_our_sentence(tmp_path, golden_report, name, failures, sentence):
+    root = written(tmp_path, golden_report(name), exit_code=1)
+    assert root[0].get('failures') == str(failures)
+    assert sentence in message(root, 'failure')
+    assert '2 of 2 cases failed' in message(root, 'error')
+
+
+def test_what_waited_for_a_build_says_so(tmp_path, golden_report):
+    root = written(tmp_path, golden_report('FailedBuild'), exit_code=1)
+    assert message(root, 'failure', 2) == 'not run, because BrokenBuild @toy:node+gnu failed'
+
+
+def test_a_skipped_case_is_skipped(tmp_path, golden_report):
+    root = written(tmp_path, golden_report('Skipped'))
+    assert root[0].get('skipped') == '2'
+    assert message(root, 'skipped') == 'no shm'
+
+
+@pytest.mark.parametrize(
+    ('name', 'log', 'sentence'),
+    [
+        (None, LOG, 'no check was selected'),
+        ('Passed', None, 'log is missing'),
+        ('Passed', [], 'stops before its end'),
+        ('Passed', [*LOG, "WARNING: check path '/a' does not exist"], "'/a' does not exist"),
+        ('Passed', [*LOG, 'WARNING: failed to store results in the database: full'], 'full'),
+    ],
+)
+def test_what_is_wrong_with_no_case_is_wrong_with_the_run(
+    tmp_path, golden_report, name, log, sentence
+):
+    root = written(tmp_path, golden_report(name) if name else None, log=log)
+    assert root[0].get('failures') == '0'
+    assert sentence in message(root, 'error')
+
+
+def test_a_case_that_needed_a_second_attempt_is_flaky(tmp_path, golden_report):
+    report, retry = golden_report('FailedSanity'), golden_report('Passed')
+    (run,) = retry['runs']
+    run['testcases'] = [
+        case | {'display_name': case['display_name'].replace('Passed', 'FailedSanity')}
+        for case in run['testcases']
+        if not case['fixture']
+    ]
+    report['runs'].append(run)
+    root = written(tmp_path, report)
+    assert message(root, 'flakyFailure') == 'another fabric was used'
+
+
+def test_no_character_that_xml_forbids_gets_in(tmp_path, golden_report):
+    hostile = 'é\x00\x1b[1A\x0b\ud800\ufffe\x85]]><failure message="x"/>\n&'
+    report = golden_report('FailedSanity')
+    report['session_info']['hostname'] = hostile
+    for case in results.cases(report):
+        case['fail_reason'] = case['system'] = case['stagedir'] = hostile
+    log = [*LOG, f'WARNING: {hostile}']
+    root = written(tmp_path, report, log=log)
+    assert message(root, 'failure').startswith('é\\x00\\x1b[1A \\ud800\\ufffe ]]><failure')
+
+
+def test_a_file_that_cannot_be_written(golden_report):
+    report = golden_report('Passed')
+    verdict = results.judge(report, 0, LOG)
+    with pytest.raises(AssayError, match='cannot be written'):
+        junit.write(junit.Path('/proc/nothing/junit.xml'), report, verdict, LOG, 1.0)

@@ -1,0 +1,87 @@
+"""What a run ends with on the terminal."""
+
+import pytest
+
+from assay import results, terminal
+
+LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']
+
+
+@pytest.mark.parametrize('width', [80, 120, 160])
+def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
+    monkeypatch.setenv('COLUMNS', str(width))
+    report = golden_report('FailedReference')
+    for case in results.cases(report):
+        for values in case['perfvalues'].values():
+            values[0] = 123456.789
+    terminal.show(report, LOG)
+    shown = capsys.readouterr().out
+    assert shown.count('123457 us') == 4  # two rows, two sentences
+    assert '+617183.9%' in shown
+    assert 'at most 22.00 us is allowed' in shown
+
+
+def test_the_last_line_counts(capsys, golden_report):
+    report = golden_report('FailedBuild')
+    terminal.conclude(report, results.judge(report, 1, LOG), 12.3)
+    shown = capsys.readouterr()
+    assert shown.out == 'FAILED: 0 passed, 2 failed, 0 skipped of 2 cases in 12 s\n'
+    assert shown.err == 'assay: 2 of 2 cases failed\n'
+    report = golden_report('Passed')
+    terminal.conclude(report, results.judge(report, 0, LOG), 3)
+    assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
+
+
+def test_what_a_job_printed_obeys_no_terminal(monkeypatch, capsys, golden_report):
+    hostile = '\x1b[1A\x1b[2J\rPASSED: 70 passed\nPASSED: 70 passed\u202e'
+    report = golden_report('FailedSanity')
+    for case in results.cases(report):
+        case['fail_reason'] = f'sanity error: {hostile}'
+        case['environ'] = case['stagedir'] = case['fabric'] = case['implementation'] = hostile
+        case['perfvalues'] = {f'toy:node:{hostile}': [42.5, 42, -0.1, 0.1, hostile, 'pass']}
+    terminal.show(report, LOG)
+    shown = capsys.readouterr().out
+    assert shown.replace('\n', '').isprintable()
+    assert not any(line.startswith('PASSED') for line in shown.splitlines())
+    assert r'\x1b[1A\x1b[2J PASSED: 70 passed PASSED' in shown
+
+
+def test_a_headline_is_shown_and_not_counted_as_hidden(capsys, golden_report):
+    report = golden_report('NoReference')
+    terminal.show(report, LOG)
+    shown = capsys.readouterr().out
+    assert '42.50 us' not in shown
+    assert '2 more figures have no reference; they are in' in shown
+    results.cases(report)[-1]['headlines'] = ['latency']
+    terminal.show(report, LOG)
+    shown = capsys.readouterr().out
+    assert shown.count('42.50 us') == shown.count('no bound') == 1
+    assert '1 more figures have no reference' in shown
+
+
+def test_figures_that_could_not_be_recorded_are_in_no_perflog(capsys, golden_report):
+    terminal.show(golden_report('NoReference'), LOG, ['--- Logging error ---'])
+    assert '2 more figures have no reference; not all could be recorded' in capsys.readouterr().out
+
+
+def test_a_case_that_needed_a_second_attempt_is_told(capsys, golden_report):
+    report, retry = golden_report('FailedSanity'), golden_report('Passed')
+    (run,) = retry['runs']
+    run['testcases'] = [
+        case | {'display_name': case['display_name'].replace('Passed', 'FailedSanity')}
+        for case in run['testcases']
+        if not case['fixture']
+    ]
+    report['runs'].append(run)
+    terminal.show(report, LOG)
+    assert (
+        'passed at the 2nd attempt: FailedSanity %fabric=shm %layout=packed @toy:node+gnu: '
+        'first: another fabric was used\n'
+    ) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('number', 'word'), [(2, '2nd'), (3, '3rd'), (4, '4th'), (11, '11th'), (21, '21st')]
+)
+def test_ordinals(number, word):
+    assert terminal.ordinal(number) == word
