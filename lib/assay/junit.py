@@ -64,7 +64,9 @@ def add_cases(suite: Element, report: Report, log: list[str]) -> None:
         good = results.is_good(case)
         if case['fixture'] and good:
             continue
-        one = add(suite, class_name(case), results.title(case), case['time_total'] or 0)
+        one = add(
+            suite, plain(results.class_name(case)), results.title(case), case['time_total'] or 0
+        )
         if case['result'] == 'skip':
             SubElement(one, 'skipped', message=why_skipped[results.title(case)])
         elif case['result'] == 'fail_deps':
@@ -84,8 +86,3 @@ def add_failure(one: Element, kind: str, case: Case) -> None:
     """The sentence that the terminal shows, and where the job's files are."""
     found = SubElement(one, kind, type=case['result'], message=results.reason(case))
     found.text = plain(' '.join(results.files(case))) or None
-
-
-def class_name(case: Case) -> str:
-    """The class of a check."""
-    return plain(case['display_name'].partition(' ')[0])

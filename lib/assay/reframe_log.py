@@ -65,30 +65,48 @@ def is_recorded(lines: Iterable[str]) -> bool:
     return not any(_LOST in line or _PERFLOG in line for line in lines)
 
 
-def complaints(lines: Sequence[str], classes: Collection[str], command: str) -> list[str]:
-    """A sentence for each warning and error that is not known to be harmless, each once.
+def complaints(
+    lines: Sequence[str], checks: set[str], fixtures: set[str], command: str
+) -> list[str]:
+    """A sentence for each kind of warnings and errors that is not known to be harmless.
 
     :param lines: of the log and of what ReFrame printed, without colours.
-    :param classes: the classes of all cases of the run, those of fixtures as well.
+    :param checks: the classes of the checks that ran or were skipped.
+    :param fixtures: those of their fixtures, which options that set variables are for as well.
     :param command: ReFrame's command line.
     """
-    found = []
-    lacking: dict[tuple[str, str], set[str]] = {}
+    alike: dict[tuple[str, ...], list[str]] = {}
+    without_variable: dict[str, set[str]] = {}
+    without_parameter: dict[str, set[str]] = {}
     for kind, words in _messages(lines):
         if match := _UNSET.fullmatch(words):
             for variable in re.findall(r"'([^']+)'", match[2]):
-                lacking.setdefault(('variable', variable), set()).add(match[1])
+                without_variable.setdefault(variable, set()).add(match[1])
         elif match := _IGNORED.fullmatch(words):
-            lacking.setdefault(('variable or parameter', match[1]), set()).add(match[2])
+            without_parameter.setdefault(match[1], set()).add(match[2])
         elif kind != 'WARNING' or not any(re.fullmatch(one, words) for one in HARMLESS):
-            found.append(f'ReFrame {_VERBS[kind]}: {plain(words, 600)}')
-    for (what, name), without in lacking.items():
-        # Checks that lack what others have are left as they are.
-        asked = any(f'{one}.{name}=' in command for one in without)
-        if asked or without.issuperset(classes):
-            who = 'no selected check has' if len(without) > 1 else f'{min(without)} does not have'
-            found.append(f'{who} the {what} {plain(name)!r} that an option sets')
-    return list(dict.fromkeys(found))
+            key = (kind, *re.findall(r'(?<!\S)[a-z]+(?![^\s:])', words)[:4])
+            alike.setdefault(key, []).append(f'ReFrame {_VERBS[kind]}: {plain(words, 600)}')
+    found = []
+    for first, *others in map(dict.fromkeys, alike.values()):
+        found.append(f'{first} (and {len(others)} more like it)' if others else first)
+    # Checks that lack what others have are left as they are.
+    for name, without in without_variable.items():
+        if without >= checks | fixtures or _names(command, without, name):
+            found.append(f'{_who(without)} the variable {plain(name)!r} that -S sets')
+    for name, without in without_parameter.items():
+        if without >= checks or _names(command, without, name):
+            found.append(f'{_who(without)} the parameter or variable {plain(name)!r} that -P sets')
+    return found
+
+
+def _names(command: str, classes: Iterable[str], name: str) -> bool:
+    """Whether an option sets the variable or parameter of one of the classes by its name."""
+    return any(f'{one}.{name}=' in command for one in classes)
+
+
+def _who(classes: Collection[str]) -> str:
+    return 'no selected check has' if len(classes) > 1 else f'{min(classes)} does not have'
 
 
 _VERBS = {'WARNING': 'warned', 'ERROR': 'reported an error', _LOST: 'could not write a record'}

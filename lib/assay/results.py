@@ -30,7 +30,7 @@ GOOD = {'pass', 'xfail'}
 # The verdicts of rows that fail a run.
 BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
 
-#: Warnings of ReFrame that a verdict quotes.
+#: Kinds of ReFrame's warnings that a verdict quotes.
 MOST_WARNINGS = 8
 
 
@@ -182,6 +182,11 @@ def case_name(case: Case) -> str:
 def title(case: Case) -> str:
     """As ``case_name``; a fixture's name holds its partition and environment already."""
     return plain(re.sub(r' ~\S+', '', case_name(case)))
+
+
+def class_name(case: Case) -> str:
+    """The class of a check, with which ReFrame's names begin."""
+    return case['display_name'].partition(' ')[0]
 
 
 def check_name(case: Case) -> str:
@@ -440,12 +445,15 @@ def judge(
     all_cases = counted(report) if report else []
     warned = reframe_log.complaints(
         [*lines, *reframe_log.without_colours(printed)],
-        {case['display_name'].partition(' ')[0] for case in all_cases},
+        {class_name(case) for case in all_cases if not case['fixture']},
+        {class_name(case) for case in all_cases if case['fixture']},
         report['session_info'].get('cmdline', '') if report else '',
     )
     problems += warned[:MOST_WARNINGS]
     if len(warned) > MOST_WARNINGS:
-        problems.append(f"{len(warned) - MOST_WARNINGS} more warnings are in ReFrame's log")
+        problems.append(
+            f"{len(warned) - MOST_WARNINGS} more kinds of warnings are in ReFrame's log"
+        )
     if report is None:
         if reframe_exit_code:
             problems.append(f'ReFrame ended with exit code {reframe_exit_code} and left no report')
