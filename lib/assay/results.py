@@ -294,8 +294,8 @@ def _all_missed(case: Case) -> str | None:
     missed = []
     for name, values in (case['perfvalues'] or {}).items():
         row = _row(case, name.rpartition(':')[2], values)
-        is_none = row.value is not None and not _is_number(row.value)
-        if is_none or (row.verdict == 'fail' and _is_beyond(row.value, row.lower, row.upper)):
+        no_number = row.value is not None and not _is_number(row.value)
+        if no_number or (row.verdict == 'fail' and _is_beyond(row.value, row.lower, row.upper)):
             missed.append(_missed(row))
     return '; '.join([*missed, *disturbed(_witnessed(case))]) if missed else None
 

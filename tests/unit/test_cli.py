@@ -41,6 +41,19 @@ def test_foreseeable_errors_are_one_sentence(monkeypatch, arguments, sentence):
     assert re.search(sentence, code)
 
 
+def test_what_an_error_quotes_is_no_line_of_ours(monkeypatch):
+    def fail():
+        raise AssayError('pip failed:\n\x1b[2J\rPASSED: 70 passed\nassay: another problem')
+
+    monkeypatch.setattr(settings, 'modes', fail)
+    assert call(monkeypatch, 'run').splitlines() == [
+        'assay: pip failed:',
+        r'assay: \x1b[2J',
+        'assay: PASSED: 70 passed',
+        'assay: another problem',
+    ]
+
+
 @pytest.mark.parametrize('command', ['run', 'env', 'test', 'doctor'])
 def test_every_command_has_help_with_an_example(monkeypatch, capsys, command):
     assert not call(monkeypatch, command, '--help')

@@ -2,6 +2,7 @@
 
 import re
 import struct
+from xml.etree import ElementTree
 
 import pytest
 from witnessed import call, halo, host, partner, process, report, wait, write
@@ -112,6 +113,13 @@ def test_a_job_without_messages_and_one_with_empty_ones(tmp_path):
 def test_a_command_with_dollars_is_no_formula(tmp_path):
     found = report([process()], command=['./a', '$x_1$', 'y' * 100])
     assert any('$x_1$' in text and '…' in text for text in words(drawn(tmp_path, found)))
+
+
+def test_a_command_of_any_characters_is_a_picture(tmp_path):
+    found = report([process()], command=['./a\x00\x1b[1A\n\u202e'])
+    path = drawn(tmp_path, found)
+    ElementTree.parse(path)
+    assert any(r'a\x00\x1b[1A \u202e' in text for text in words(path))
 
 
 @pytest.mark.parametrize('name', ['job.pdf', 'job', 'png'])

@@ -27,6 +27,17 @@ def line(shown, start):
     return ' '.join(found[0].split())
 
 
+def test_what_a_job_is_called_obeys_no_terminal(tmp_path, assay):
+    """A report is what a program of anybody's left."""
+    path = write(tmp_path / 'r.json', halo(2))
+    hostile = r'\u001b[1A\u001b[2J\nPASSED\u202e'
+    path.write_text(path.read_text().replace('n1', hostile).replace('./halo', hostile))
+    _, shown = assay(path)
+    assert shown.count(r'\x1b[1A\x1b[2J PASSED\u202e') >= 4  # command, placement, hosts, fabric
+    assert shown.replace('\n', '').isprintable()
+    assert not any(one.startswith('PASSED') for one in shown.splitlines())
+
+
 def test_a_small_job(tmp_path, assay):
     code, shown = assay(write(tmp_path / 'r.json', halo(2)))
     assert not code
