@@ -9,14 +9,13 @@ import math
 import os
 import shlex
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
 import reframe as rfm
 import reframe.core.runtime as rt
 import reframe.utility.sanity as sn
-import yaml
 from reframe.core.builtins import (
     fixture,
     parameter,
@@ -27,6 +26,7 @@ from reframe.core.builtins import (
 )
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
+from assay import references
 from assay.build import BuildSources
 from assay.cut_short import ONLY_ONCE, cut_short
 from assay.fabrics import load_catalogue
@@ -34,11 +34,9 @@ from assay.figure import Figure
 from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
 from assay.provenance import Attributed
+from assay.references import ReferencesError
 from assay.scales import SCALES
 from assay.stacks import FILES, taken_after
-
-#: References of the checks that the system's own file has no entry for.
-GENERIC = 'generic.yaml'
 
 _CATALOGUE = load_catalogue()
 
@@ -88,6 +86,10 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
     cores_per_rank = variable(int, value=1)
     time_limit = '5m'
 
+    #: Whether the job was proved to be what was asked for, and its figures held to references.
+    is_proved = False
+    is_held = False
+
     @run_after('init')
     def select_where_to_run(self):
         # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
@@ -136,12 +138,27 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         if self.is_smoke_case:
             self.tags |= {'smoke'}
 
-    # Not before: ReFrame reads the file for each check, and most are made but not run.
     @run_after('setup')
-    def select_references(self):
-        folder = Path(rt.runtime().get_option('general/0/reference_prefix'))
-        own = folder / f'{self.current_system.name}.yaml'
-        self.reference = {'$ref': own.name if type(self).__name__ in _classes(own) else GENERIC}
+    def assert_chosen_here(self):
+        # What ReFrame's options put in the place of what the check asks for.
+        if '*' in (*self.valid_systems, *self.valid_prog_environs):
+            raise ReframeError(
+                f'{type(self).__name__} runs where partition and environment offer {self.fabric}: '
+                f'leave out --skip-system-check and --skip-prgenv-check'
+            )
+        if self.local and not self.current_partition.scheduler.is_local:
+            raise ReframeError(
+                f'local=yes would measure this machine instead of {self.current_partition.fullname}'
+            )
+
+    # Before any job, because a mistake in a file need not cost one; not before the setup, because
+    # most checks are made but not run.
+    @run_after('setup')
+    def read_references(self):
+        try:
+            self.layers = references.layers(self)
+        except ReferencesError as error:
+            raise ReframeError(str(error)) from None
 
     @property
     def node(self) -> Node:
@@ -311,6 +328,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
             self.verify()
         except LaunchError as error:
             raise SanityError(str(error)) from None
+        self.is_proved = True
         return True
 
     def witness_figures(self) -> dict[str, Figure]:
@@ -321,6 +339,8 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
     def collect_figures(self):
         if self.is_dry_run():  # nothing ran
             return
+        if not self.is_proved:
+            raise SanityError('nothing was proved: leave out --skip-sanity-check')
         try:
             self.measured = self.figures() | self.witness_figures()
         except (KeyError, IndexError, StopIteration, ZeroDivisionError) as error:
@@ -334,23 +354,32 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
                 sn.defer(figure.value), figure.unit
             )
 
-    @run_after('performance')
-    def assert_references_can_fail(self):
-        for key, (_, reference, lower, upper, *_) in self.perfvalues.items():
-            name = key.rpartition(':')[2]
-            better = self.measured[name].better
-            needed = {'lower': [upper], 'higher': [lower], 'exact': [lower, upper]}[better]
-            if (lower, upper) != (None, None) and None in needed:
-                side = 'both sides' if better == 'exact' else 'the other side'
-                raise SanityError(
-                    f'the reference {reference} of {name} cannot fail: {better} is better, and '
-                    f'there is no bound on {side}'
-                )
+    @run_before('performance', always_last=True)
+    def select_references(self):
+        if self.is_dry_run():
+            return
+        self.strict_check = True  # else ReFrame passes a figure that misses its reference
+        held = references.merge(self, self.layers)
+        self.misheld = list(references.misheld(self, held, self.measured))
+        # Where these are wrong, the figures are recorded without them.
+        found = {} if self.misheld else {name: one.as_reframe() for name, one in held.items()}
+        self.reference = {self.current_partition.fullname: found}
 
+    @run_after('performance', always_last=True)
+    def assert_held(self):
+        if self.is_dry_run():
+            return
+        if self.misheld:
+            raise SanityError('; '.join(self.misheld))
+        self.is_held = True
 
-@lru_cache
-def _classes(references: Path) -> frozenset[str]:
-    """The check classes that a file of references has entries for; none if there is no file."""
-    if not references.exists():
-        return frozenset()
-    return frozenset(yaml.safe_load(references.read_text()) or {})
+    @run_before('cleanup', always_last=True)
+    def assert_nothing_was_left_out(self):
+        if not (self.is_dry_run() or (self.is_proved and self.is_held)):
+            raise SanityError(
+                'nothing was proved or held to a reference: leave out --skip-sanity-check and '
+                '--skip-performance-check'
+            )
+
+    def disable_hook(self, hook_name):
+        raise ReframeError(f'--disable-hook={hook_name}: {type(self).__name__} proves by its hooks')

@@ -14,8 +14,10 @@ class Figure:
     :param unit: its unit; ``1`` for a fraction of a limit.
     :param better: the direction in which the figure improves; ``exact`` for one that must not
         change at all.
+    :param must_be_held: a job in which it has no reference fails.
     """
 
     value: float
     unit: str
     better: Literal['higher', 'lower', 'exact']
+    must_be_held: bool = False
