@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
-import math
-from collections.abc import Iterator
+import difflib
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from assay import settings
 
 
 def lint(checks: Path, references: Path) -> list[str]:
     """Lint check classes and reference files against each other.
 
-    Found are: files that cannot be read; class names that two files share (ReFrame skips the second
-    file); classes that ``generic.yaml`` has no entry for (their figures would be held to nothing);
-    entries for classes that do not exist; and references that cannot fail.
+    Found are: files that cannot be read, or that nothing reads; class names that two files share
+    (ReFrame skips the second file); classes that ``generic.yaml`` has no entry for (their figures
+    would be held to nothing); entries for classes that do not exist, and in them rules for values
+    that no parameter has; and references that cannot fail.
 
     :param checks: folder of check files.
     :param references: folder of reference files.
@@ -34,17 +36,35 @@ def lint(checks: Path, references: Path) -> list[str]:
             if name in classes:
                 problems.append(f'{path}: class {name} is also in {classes[name]}')
             classes[name] = path
-    for path in sorted(references.glob('*.yaml')):
+    return problems + _lint_references(references, classes)
+
+
+def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
+    from archspec.cpu import TARGETS
+
+    from assay.references import GENERIC, ReferencesError, faults, read
+
+    problems = []
+    for path in sorted([*folder.glob('*.yaml'), *folder.glob('*.yml')]):
+        if path.suffix == '.yml':
+            problems.append(f'{path}: is not read: call it {path.stem}.yaml')
+            continue
+        known = [*settings.known_systems(), GENERIC, *TARGETS]
+        if path.stem not in known:
+            what = 'system or processor architecture'
+            problems.append(f'{path}: is not read: {_unknown(path.stem, what, known)}')
         try:
-            entries = yaml.safe_load(path.read_text()) or {}
-        except yaml.YAMLError as error:
-            problems.append(f'{path}: not valid YAML: {error}')
+            entries = read(path)
+        except ReferencesError as error:
+            problems.append(str(error))
             continue
         for name, entry in entries.items():
             if name not in classes:
-                problems.append(f'{path}: {name}: no check class has this name')
-            problems += [f'{path}: {name}.{problem}' for problem in _cannot_fail(entry)]
-        if path.name == 'generic.yaml':
+                problems.append(f'{path}: {name}: {_unknown(name, "check class", classes)}')
+                continue
+            found = list(faults(entry, path.stem == GENERIC)) or _unused(entry, classes[name], name)
+            problems += [f'{path}: {name}{fault}' for fault in found]
+        if path.stem == GENERIC:
             problems += [
                 f'{path}: class {name} ({classes[name]}) has no entry'
                 for name in classes
@@ -62,22 +82,46 @@ def check_classes(path: Path) -> Iterator[str]:
             yield node.name
 
 
-def _cannot_fail(entry: dict[str, Any], place: str = '') -> Iterator[str]:
-    for key, value in entry.items():
-        where = f'{place}.{key}' if place else str(key)
-        if key == '$index':
-            continue
-        if isinstance(value, dict):
-            yield from _cannot_fail(value, where)
-            continue
-        if value[0] == '$xfail':
-            value = value[-1]
-        if len(value) < 3:
-            yield f'{where}: {value} is no reference: it needs a value and two bounds'
-            continue
-        reference, lower, upper = value[:3]
-        if any(isinstance(n, float) and not math.isfinite(n) for n in (reference, lower, upper)):
-            yield f'{where}: {value} has a bound that is not a finite number'
-        elif upper is None and (lower is None or (reference != 0 and lower <= -1)):
-            # All figures are positive: a lower bound of nothing excludes none of them.
-            yield f'{where}: {value} cannot fail'
+def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
+    """Rules of an entry that no variant of the check class can come to."""
+    from reframe.utility import import_module_from_file
+
+    try:
+        check = getattr(import_module_from_file(str(path), force=True), name)
+    except Exception as error:  # a check file is a program: it can raise anything
+        yield f': {path} cannot be loaded: {type(error).__name__}: {error}'
+        return
+    index = entry['$index']
+    for key in index:
+        if key[0] != '$' and not hasattr(check, key):
+            yield f'.$index: {_unknown(key, "parameter", check.param_space.params)}'
+    values = [check.param_space.params.get(key) for key in index]
+    rules = {key: value for key, value in entry.items() if key != '$index'}
+    yield from _unused_of_level(rules, index, [one and one.values for one in values])
+
+
+def _unused_of_level(
+    level: dict[Any, Any], index: list[str], values: list[Iterable[Any] | None], place: str = ''
+) -> Iterator[str]:
+    if not index:
+        return
+    for key, value in level.items():
+        where = f'{place}.{key}'
+        known = values[0]
+        if known and not any(_is_for(key, one) for one in known):
+            yield f'{where}: {_unknown(key, index[0], known)}'
+        yield from _unused_of_level(value, index[1:], values[1:], where)
+
+
+def _is_for(key: Any, value: Any) -> bool:
+    """Whether ReFrame looks up the value under this key, if under no earlier one."""
+    if key == value:
+        return True
+    return isinstance(key, str) and isinstance(value, str) and bool(re.match(f'^{key}$', value))
+
+
+def _unknown(name: Any, what: str, known: Iterable[Any]) -> str:
+    known = [str(one) for one in known]
+    close = difflib.get_close_matches(str(name), known, n=1)
+    names = close or known
+    return f'no {what} has this name; {"did you mean" if close else "there are"} {", ".join(names)}'
