@@ -47,8 +47,8 @@ class ApplicationJob(MpiCheck):
 
     @run_after('init')
     def tell_implementation(self):
-        if self.binary:
-            self.implementation = os.path.basename(self.binary)
+        # Whatever a user sets: what is not ours need not be held to anything.
+        self.implementation = os.path.basename(self.binary) if self.binary else 'assay'
 
     @run_after('init')
     def run_once_within_a_node(self):

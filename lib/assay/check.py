@@ -75,13 +75,15 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
 
     build = fixture(BuildSources, scope='environment')
 
+    # No variables, which a user could set: without them nothing would be proved.
     #: What the witness records beside placement and fabric; a benchmark that times single messages
     #: leaves out the profile, which costs some ns of each.
-    witness_sections = variable(str, value='placement,fabric,profile,matrix')
+    witness_sections = 'placement,fabric,profile,matrix'
+    #: Fewer ranks than these show nothing.
+    least_ranks = 2
+
     #: Ranks of the whole job; None for as many as the layout puts on the nodes.
     ranks = variable(int, type(None), value=None)
-    #: Fewer ranks than these show nothing.
-    least_ranks = variable(int, value=2)
     #: Cores of each rank, where the layout does not set them.
     cores_per_rank = variable(int, value=1)
     time_limit = '5m'

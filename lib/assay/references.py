@@ -141,6 +141,9 @@ def misheld(
     for name, figure in figures.items():
         if figure.must_be_held and name not in held:
             yield f'{where}: {name} is held to nothing: give it a reference in {own}'
+    if not figures:
+        yield f'{where}: nothing was measured'
+        return
     is_held = any(name in figures and not one.is_release for name, one in held.items())
     # References for any machine are those of our sources: others have none to start with.
     if not is_held and getattr(check, 'implementation', 'assay') == 'assay':

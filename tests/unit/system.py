@@ -18,6 +18,7 @@ site_configuration = {
                     'environs': ['openmpi', 'mpich', 'intelmpi'],
                     'features': ['scale_1_node', *FABRICS],
                     'processor': {
+                        'arch': 'zen3',
                         'num_cpus': 2,
                         'num_cpus_per_core': 1,
                         'num_cpus_per_socket': 2,

@@ -6,13 +6,14 @@ A job's output, error and report stand in ``tests/golden/jobs/<check>/<environme
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 from checks import check_on
-from reframe.core.exceptions import PerformanceError, SanityError
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
 from assay import paths
 from assay.check import BuildSources
@@ -72,10 +73,18 @@ def test_every_check_has_golden_jobs():
 def job(tmp_path):
     """A function that makes a check look at the files of a job, as ReFrame would.
 
-    It returns the figures, each with value, reference, bounds, unit and result.
+    It returns the figures, each with value, reference, bounds, unit and result. ``edit`` changes
+    the job's folder, ``change`` the check before its setup.
     """
 
-    def look_at(golden, edit=None, exitcode=0, state='COMPLETED'):
+    def look_at(
+        golden,
+        edit=None,
+        exitcode=0,
+        state='COMPLETED',
+        change=None,
+        phases=('sanity', 'performance'),
+    ):
         name, run = golden.parts
         environment, _, fabric = run.partition('-')
         shutil.copytree(JOBS / golden, tmp_path, dirs_exist_ok=True)
@@ -83,6 +92,8 @@ def job(tmp_path):
             edit(tmp_path)
         where = (SYSTEM, 'golden:node', tmp_path / 'reframe', FILES[name], name, environment)
         with check_on(*where, **chosen(name, fabric)) as (check, partition, environ):
+            if change:
+                change(check)
             check.setup(partition, environ)
             check.executable = getattr(check, 'program', '')
             check._stagedir = str(tmp_path)
@@ -93,8 +104,8 @@ def job(tmp_path):
                 state=state,
                 nodelist=['n1', 'n2'],
             )
-            check.sanity()
-            check.performance()
+            for phase in phases:
+                getattr(check, phase)()
             return {key.rpartition(':')[2]: value for key, value in check.perfvalues.items()}
 
     return look_at
@@ -288,30 +299,182 @@ def test_ours_that_is_far_slower_than_upstream_fails_the_reference(job):
         job(UPSTREAM, slow)
 
 
-def hold_to(messages, tmp_path_factory, monkeypatch):
-    """Give the golden system a reference of its own for the number of messages in Halo."""
-    folder = tmp_path_factory.mktemp('references')
-    entry = {'$index': ['fabric'], '.*': {'messages': messages}}
-    (folder / 'golden.yaml').write_text(yaml.dump({'Halo': entry}))
-    monkeypatch.setattr(paths, 'REFERENCES', folder)
+@pytest.fixture
+def references(tmp_path_factory, monkeypatch):
+    """A function that gives the golden system these files of references and no other."""
+
+    def write(**files):
+        folder = tmp_path_factory.mktemp('references')
+        for name, text in files.items():
+            (folder / f'{name}.yaml').write_text(text)
+        monkeypatch.setattr(paths, 'REFERENCES', folder)
+        return folder
+
+    return write
 
 
-def test_a_changed_number_of_messages(job, tmp_path_factory, monkeypatch):
+def rules(name, **figures):
+    return yaml.dump({name: {'$index': ['fabric'], '.*': figures}})
+
+
+def test_a_changed_number_of_messages(job, references):
     golden = Path('Halo/openmpi-shm')
     report = json.loads((JOBS / golden / 'witness.json').read_text())
     sent = sum(partner['messages'] for one in report['processes'] for partner in one['partners'])
-    hold_to([sent, 0, 0, '1'], tmp_path_factory, monkeypatch)
+    references(golden=rules('Halo', messages=[sent, 0, 0, '1']))
     assert job(golden)['messages'][0] == sent
-    hold_to([sent - 1, 0, 0, '1'], tmp_path_factory, monkeypatch)
+    references(golden=rules('Halo', messages=[sent - 1, 0, 0, '1']))
     with pytest.raises(PerformanceError, match='messages'):
         job(golden)
 
 
 @pytest.mark.parametrize('bounds', [(0, None), (None, 0)])
-def test_an_exact_figure_needs_both_bounds(job, bounds, tmp_path_factory, monkeypatch):
-    hold_to([1012, *bounds, '1'], tmp_path_factory, monkeypatch)
+def test_an_exact_figure_needs_both_bounds(job, bounds, references):
+    references(golden=rules('Halo', messages=[1012, *bounds, '1']))
     with pytest.raises(SanityError, match='no bound on both sides'):
         job(Path('Halo/openmpi-shm'))
+
+
+@pytest.mark.parametrize(
+    ('figure', 'reference', 'words'),
+    [
+        ('bandwidth', [12.0, -0.1, None, 'GB/s'], "12.0 of bandwidth is in 'GB/s', the figure in "),
+        ('bandwidth', [12.0, -0.1, None, 'MB/S'], "is in 'MB/S', the figure in 'MB/s'"),
+        ('bandwidth_of_limit', [1.0, -0.99, None, ''], "is in '', the figure in '1'"),
+        # A bound on the side that nobody fears.
+        ('bandwidth', [1.0, None, 1e9, 'MB/s'], 'cannot fail: higher is better'),
+        ('bandwidth', [1.0, -1.0, 1e9, 'MB/s'], 'cannot fail: higher is better'),
+        ('bandwidth', [0.0, -0.5, 1e9, 'MB/s'], 'cannot fail: higher is better'),
+        ('latency', [1.0, -0.5, None, 'us'], 'cannot fail: lower is better'),
+        ('latncy', [1.0, None, 1e9, 'us'], 'no figure latncy in this job, but latency, bandwidth'),
+        ('latncy', [1.0, None, 1e9, 'us'], 'did you mean latency?'),
+        # Nobody looks further once a failure is expected.
+        ('latncy', ['$xfail', 'known', [1.0, None, 1.0, 'us']], 'no figure latncy in this job'),
+        ('bandwidth', ['$xfail', 'known', [9e9, -0.1, None, 'GB/s']], "is in 'GB/s', the figure"),
+        ('latency', [1.0, None, None, 'us'], 'no figure is held to anything: give one a reference'),
+    ],
+)
+def test_reference_that_would_pass_anything(job, references, figure, reference, words):
+    folder = references(golden=rules('PointToPoint', **{figure: reference}))
+    with pytest.raises(SanityError) as error:
+        job(ONE)
+    assert words in str(error.value) and f'{folder}/golden.yaml' in str(error.value)
+
+
+def test_a_missed_reference_fails_a_check_that_is_not_strict(job, references):
+    references(golden=rules('PointToPoint', bandwidth=[9e9, -0.1, None, 'MB/s']))
+
+    def relax(check):
+        check.strict_check = False
+
+    with pytest.raises(PerformanceError, match='bandwidth='):
+        job(ONE, change=relax)
+
+
+@pytest.mark.parametrize('phases', [['performance'], ['cleanup'], ['sanity', 'cleanup']])
+def test_a_job_of_which_something_was_left_out(job, phases):
+    with pytest.raises(SanityError, match=r'nothing was proved.* leave out --skip-sanity-check'):
+        job(ONE, phases=phases)
+
+
+def test_a_job_of_which_nothing_was_left_out(job):
+    job(ONE, phases=['sanity', 'performance', 'assert_nothing_was_left_out'])
+
+
+def test_figures_are_held_by_the_first_file_that_names_them(job, references):
+    """That of the system, of the architecture (zen3), or of any machine; and all by one."""
+    references(
+        golden=rules('PointToPoint', latency=[1.0, None, 1e9, 'us']),
+        zen3=rules('PointToPoint', latency=[2.0, None, 0, 'us'], bandwidth=[3.0, 0, None, 'MB/s']),
+        generic=rules(
+            'PointToPoint',
+            latency=[4.0, None, 0, 'us'],
+            bandwidth=[5e9, 0, None, 'MB/s'],
+            bidirectional_bandwidth=[6.0, 0, None, 'MB/s'],
+        ),
+        other=rules('PointToPoint', bandwidth_of_limit=[7.0, 0, None, '1']),
+    )
+    figures = job(ONE)
+    assert {name: ref for name, (_, ref, *_) in figures.items() if ref} == {
+        'latency': 1.0,
+        'bandwidth': 3.0,
+        'bidirectional_bandwidth': 6.0,
+    }
+
+
+def must_be_held(check):
+    figures = check.figures
+    check.figures = lambda: {k: replace(v, must_be_held=True) for k, v in figures().items()}
+
+
+def test_a_figure_that_must_be_held(job, references):
+    held = rules('PointToPoint', latency=[1.0, None, 1e9, 'us'])
+    names = [name for name in job(ONE) if not name.endswith('share')]
+    folder = references(generic=held)
+    with pytest.raises(SanityError) as error:
+        job(ONE, change=must_be_held)
+    assert (
+        f'PointToPoint over shm: bandwidth is held to nothing: give it a reference in '
+        f'{folder}/golden.yaml'
+    ) in str(error.value)
+    # The system may say that it is not.
+    units = {name: values[4] for name, values in job(ONE).items() if name in names}
+    released = {name: [1.0, None, None, unit] for name, unit in units.items() if name != 'latency'}
+    references(generic=held, golden=rules('PointToPoint', **released))
+    job(ONE, change=must_be_held)
+
+
+def test_only_figures_of_another_program_need_no_reference(job, references):
+    references()
+    with pytest.raises(SanityError, match='Ring over shm: no figure is held to anything'):
+        job(Path('Ring/mpich-shm'))
+
+
+def test_another_program_that_measured_nothing(job, references):
+    references()
+    assert job(UPSTREAM)
+
+    def measure_nothing(check):
+        check.figures = check.witness_figures = dict
+
+    with pytest.raises(SanityError, match='nothing was measured'):
+        job(UPSTREAM, change=measure_nothing)
+
+
+@pytest.mark.parametrize(
+    ('files', 'words'),
+    [
+        ({'golden': 'PointToPoint: {latency: [1, null, 1, us]}'}, "PointToPoint has no '$index'"),
+        ({'golden': 'PointToPoint: {}'}, "PointToPoint has no '$index'"),
+        ({'golden': 'PointToPoint:'}, "PointToPoint has no '$index'"),
+        ({'golden': 'PointToPoint: ['}, 'golden.yaml: not valid YAML: line 1'),
+        ({'golden': rules('PointToPoint', latency=[1, None, '1', 'us'])}, "has '1' in the place"),
+        (
+            {'golden': rules('PointToPoint', latency=[1, 0, 1, 'us']).replace('fabric', 'fabrik')},
+            "PointToPoint.$index: the check has no 'fabrik'",
+        ),
+        (
+            {'generic': rules('PointToPoint', latency=[1, None, None, 'us'])},
+            'cannot fail: it has no bounds',
+        ),
+    ],
+)
+def test_a_wrong_file_fails_before_the_job(job, references, files, words):
+    references(**files)
+    with pytest.raises(ReframeError) as error:
+        job(ONE, phases=[])
+    assert words in str(error.value) and '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('variable', ['valid_systems', 'valid_prog_environs'])
+def test_a_case_that_the_check_did_not_choose(job, variable):
+    with pytest.raises(ReframeError, match='leave out --skip-system-check'):
+        job(ONE, change=lambda check: setattr(check, variable, ['*']))
+
+
+def test_hooks_are_not_disabled(job):
+    with pytest.raises(ReframeError, match='--disable-hook=assert_held'):
+        job(ONE, change=lambda check: check.disable_hook('assert_held'))
 
 
 def test_imb_that_ran_one_rank(job):
