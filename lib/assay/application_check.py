@@ -45,9 +45,9 @@ class ApplicationJob(MpiCheck):
     implementation = variable(str, value='assay', loggable=True)
     least_ranks = 1
 
-    @run_after('init')
+    # Whatever a user set before (-S, -P): what is not ours need not be held to anything.
+    @run_after('setup')
     def tell_implementation(self):
-        # Whatever a user sets: what is not ours need not be held to anything.
         self.implementation = os.path.basename(self.binary) if self.binary else 'assay'
 
     @run_after('init')

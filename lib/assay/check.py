@@ -148,10 +148,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
                 f'{type(self).__name__} runs where partition and environment offer {self.fabric}: '
                 f'leave out --skip-system-check and --skip-prgenv-check'
             )
-        if self.local and not self.current_partition.scheduler.is_local:
-            raise ReframeError(
-                f'local=yes would measure this machine instead of {self.current_partition.fullname}'
-            )
+        if self.local:
+            where = self.current_partition.fullname
+            raise ReframeError(f'{where} has a scheduler and a launcher: leave out local=yes')
 
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import difflib
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +40,7 @@ def lint(checks: Path, references: Path) -> list[str]:
 def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
     from archspec.cpu import TARGETS
 
-    from assay.references import GENERIC, ReferencesError, faults, read
+    from assay.references import GENERIC, ReferencesError, faults, read, unknown
 
     problems = []
     for path in sorted([*folder.glob('*.yaml'), *folder.glob('*.yml')]):
@@ -52,7 +50,7 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
         known = [*settings.known_systems(), GENERIC, *TARGETS]
         if path.stem not in known:
             what = 'system or processor architecture'
-            problems.append(f'{path}: is not read: {_unknown(path.stem, what, known)}')
+            problems.append(f'{path}: is not read: {unknown(path.stem, what, known)}')
         try:
             entries = read(path)
         except ReferencesError as error:
@@ -60,7 +58,7 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
             continue
         for name, entry in entries.items():
             if name not in classes:
-                problems.append(f'{path}: {name}: {_unknown(name, "check class", classes)}')
+                problems.append(f'{path}: {name}: {unknown(name, "check class", classes)}')
                 continue
             found = list(faults(entry, path.stem == GENERIC)) or _unused(entry, classes[name], name)
             problems += [f'{path}: {name}{fault}' for fault in found]
@@ -86,42 +84,15 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
     """Rules of an entry that no variant of the check class can come to."""
     from reframe.utility import import_module_from_file
 
+    from assay.references import unknown, unused
+
     try:
         check = getattr(import_module_from_file(str(path), force=True), name)
     except Exception as error:  # a check file is a program: it can raise anything
         yield f': {path} cannot be loaded: {type(error).__name__}: {error}'
         return
-    index = entry['$index']
-    for key in index:
+    parameters = check.param_space.params
+    for key in entry['$index']:
         if key[0] != '$' and not hasattr(check, key):
-            yield f'.$index: {_unknown(key, "parameter", check.param_space.params)}'
-    values = [check.param_space.params.get(key) for key in index]
-    rules = {key: value for key, value in entry.items() if key != '$index'}
-    yield from _unused_of_level(rules, index, [one and one.values for one in values])
-
-
-def _unused_of_level(
-    level: dict[Any, Any], index: list[str], values: list[Iterable[Any] | None], place: str = ''
-) -> Iterator[str]:
-    if not index:
-        return
-    for key, value in level.items():
-        where = f'{place}.{key}'
-        known = values[0]
-        if known and not any(_is_for(key, one) for one in known):
-            yield f'{where}: {_unknown(key, index[0], known)}'
-        yield from _unused_of_level(value, index[1:], values[1:], where)
-
-
-def _is_for(key: Any, value: Any) -> bool:
-    """Whether ReFrame looks up the value under this key, if under no earlier one."""
-    if key == value:
-        return True
-    return isinstance(key, str) and isinstance(value, str) and bool(re.match(f'^{key}$', value))
-
-
-def _unknown(name: Any, what: str, known: Iterable[Any]) -> str:
-    known = [str(one) for one in known]
-    close = difflib.get_close_matches(str(name), known, n=1)
-    names = close or known
-    return f'no {what} has this name; {"did you mean" if close else "there are"} {", ".join(names)}'
+            yield f'.$index: {unknown(key, "parameter", parameters)}'
+    yield from unused(entry, {name: one.values for name, one in parameters.items()})

@@ -16,7 +16,9 @@ import yaml
 from reframe.core.builtins import xfail
 from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
+from assay.fabrics import load_catalogue
 from assay.figure import Figure
+from assay.scales import SCALES
 
 #: The file for machines that nobody has measured.
 GENERIC = 'generic'
@@ -35,7 +37,6 @@ class Reference:
     :param lower: how far below the value the figure may be, as a fraction of the value (as it is
         where the value is 0); None if there is no bound.
     :param upper: the same above.
-    :param unit: None if the file gives none.
     :param excuse: why the figure is known to miss it, as the file announces; None if it is not.
     :param path: the file.
     """
@@ -43,7 +44,7 @@ class Reference:
     value: float
     lower: float | None
     upper: float | None
-    unit: str | None
+    unit: str
     excuse: str | None
     path: Path
 
@@ -55,8 +56,10 @@ class Reference:
     def fault(self, name: str, figure: Figure) -> str | None:
         """Why it would pass a figure that is wrong, as a sentence; None if it would not."""
         if self.unit != figure.unit:
-            given = 'without a unit' if self.unit is None else f'in {self.unit!r}'
-            return f'the reference {self.value} of {name} is {given}, the figure in {figure.unit!r}'
+            return (
+                f'the reference {self.value} of {name} is in {self.unit!r}, the figure in '
+                f'{figure.unit!r}'
+            )
         # No figure is negative: a lower bound of nothing excludes none.
         below = self.lower is not None and self.value * (1 + self.lower) > 0
         above = self.upper is not None
@@ -102,7 +105,7 @@ def layers(check: RegressionTest) -> list[Layer]:
         if name not in entries:
             continue
         wrong = list(faults(entries[name], path.stem == GENERIC))
-        wrong = wrong or list(_unknown(entries[name]['$index'], check))
+        wrong = wrong or list(_unknown_to(check, entries[name], path.stem == own[0]))
         if wrong:
             raise ReferencesError(f'{path}: {"; ".join(name + fault for fault in wrong)}')
         found.append(Layer(path, RegressionTestDict(entries[name])))
@@ -137,7 +140,8 @@ def misheld(
                 yield f'{reference.path}: {where}: {fault}'
         # What has no limit, such as a network, cannot be a fraction of it.
         elif has_limit or not name.endswith('_limit'):
-            yield f'{reference.path}: {where}: {_not_a_figure(name, figures)}'
+            fault = unknown(name, 'figure of this job', figures)
+            yield f'{reference.path}: {where}: {name}: {fault}'
     for name, figure in figures.items():
         if figure.must_be_held and name not in held:
             yield f'{where}: {name} is held to nothing: give it a reference in {own}'
@@ -150,28 +154,31 @@ def misheld(
         yield f'{where}: no figure is held to anything: give one a reference in {own}'
 
 
-def _not_a_figure(name: str, figures: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, figures, n=1)
-    hint = f'; did you mean {close[0]}?' if close else ''
-    return f'there is no figure {name} in this job, but {", ".join(figures)}{hint}'
-
-
 def _reference(given: list[Any], path: Path) -> Reference:
     excuse = None
     if given[0] == '$xfail':
         _, excuse, given = given
-    value, lower, upper, *unit = given
-    return Reference(value, lower, upper, str(unit[0]) if unit else None, excuse, path)
+    value, lower, upper, unit = given
+    return Reference(value, lower, upper, str(unit), excuse, path)
 
 
-def _unknown(index: Iterable[str], check: RegressionTest) -> Iterator[str]:
+def _unknown_to(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> Iterator[str]:
+    """What an entry names and the check has not, as in :func:`faults`."""
     processor = check.current_partition.processor
-    for key in index:
+    for key in entry['$index']:
         kind, _, attribute = key.partition('.')
         if key[0] != '$' and not hasattr(check, key):
             yield f'.$index: the check has no {key!r}'
         elif kind == '$processor' and not hasattr(processor, attribute):
             yield f'.$index: a processor has no {attribute!r}'
+    # Of this system only some fabrics and scales are parameters, of this run (-P) maybe fewer.
+    values = {'fabric': {*load_catalogue().fabrics}, 'scale': {*SCALES}}
+    for cls in type(check).__mro__:
+        for name, one in getattr(getattr(cls, 'param_space', None), 'params', {}).items():
+            values.setdefault(name, set()).update(one.values)
+    if is_own:
+        values['$partition'] = {one.fullname for one in check.current_system.partitions}
+    yield from unused(entry, values)
 
 
 # Files ----------------------------------------------------------------------------------------
@@ -302,3 +309,37 @@ def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
     # YAML reads 1 as a number.
     if not isinstance(unit, str) and unit != 1:
         yield f'has {unit!r} in the place of a unit'
+
+
+def unused(entry: Mapping[str, Any], values: Mapping[str, Iterable[Any]]) -> Iterator[str]:
+    """The rules of a faultless entry that are for no value; each with its place.
+
+    :param values: what the keys of its index can be, where that is known.
+    """
+    rules = {key: value for key, value in entry.items() if key != '$index'}
+    yield from _unused_of_level(rules, entry['$index'], values)
+
+
+def _unused_of_level(
+    level: dict[Any, Any], index: list[str], values: Mapping[str, Iterable[Any]], place: str = ''
+) -> Iterator[str]:
+    for key, value in level.items() if index else ():
+        known = values.get(index[0])
+        if known and not any(_is_for(key, one) for one in known):
+            yield f'{place}.{key}: {unknown(key, index[0], known)}'
+        yield from _unused_of_level(value, index[1:], values, f'{place}.{key}')
+
+
+def _is_for(key: Any, value: Any) -> bool:
+    """Whether ReFrame looks up the value under this key, if under no earlier one."""
+    if isinstance(key, str) and isinstance(value, str):
+        return bool(re.match(f'^{key}$', value))
+    return key == value
+
+
+def unknown(name: Any, what: str, known: Iterable[Any]) -> str:
+    """That something is not known, and what may have been meant."""
+    known = sorted(map(str, known))
+    close = difflib.get_close_matches(str(name), known, n=1)
+    hint = f'did you mean {close[0]}?' if close else f'there are {", ".join(known)}'
+    return f'no {what} has this name; {hint}'

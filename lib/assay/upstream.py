@@ -38,7 +38,7 @@ class UpstreamCheck(ApplicationCheck):
         super().select_modes()
         self.tags -= {'smoke'}
 
-    @run_after('init')
+    @run_after('setup')
     def tell_implementation(self):
         self.implementation = self.package
 

@@ -346,10 +346,18 @@ def test_an_exact_figure_needs_both_bounds(job, bounds, references):
         ('bandwidth', [1.0, -1.0, 1e9, 'MB/s'], 'cannot fail: higher is better'),
         ('bandwidth', [0.0, -0.5, 1e9, 'MB/s'], 'cannot fail: higher is better'),
         ('latency', [1.0, -0.5, None, 'us'], 'cannot fail: lower is better'),
-        ('latncy', [1.0, None, 1e9, 'us'], 'no figure latncy in this job, but latency, bandwidth'),
+        (
+            'latncy',
+            [1.0, None, 1e9, 'us'],
+            'latncy: no figure of this job has this name; did you mean',
+        ),
         ('latncy', [1.0, None, 1e9, 'us'], 'did you mean latency?'),
         # Nobody looks further once a failure is expected.
-        ('latncy', ['$xfail', 'known', [1.0, None, 1.0, 'us']], 'no figure latncy in this job'),
+        (
+            'latncy',
+            ['$xfail', 'known', [1.0, None, 1.0, 'us']],
+            'latncy: no figure of this job has this name',
+        ),
         ('bandwidth', ['$xfail', 'known', [9e9, -0.1, None, 'GB/s']], "is in 'GB/s', the figure"),
         ('latency', [1.0, None, None, 'us'], 'no figure is held to anything: give one a reference'),
     ],
@@ -430,6 +438,15 @@ def test_only_figures_of_another_program_need_no_reference(job, references):
         job(Path('Ring/mpich-shm'))
 
 
+def test_nobody_says_that_a_program_of_ours_is_another(job, references):
+    references()
+    with pytest.raises(SanityError, match='MiniFE over shm: no figure is held to anything'):
+        job(
+            Path('MiniFE/openmpi-shm'),
+            change=lambda check: setattr(check, 'implementation', 'another'),
+        )
+
+
 def test_another_program_that_measured_nothing(job, references):
     references()
     assert job(UPSTREAM)
@@ -454,6 +471,18 @@ def test_another_program_that_measured_nothing(job, references):
             "PointToPoint.$index: the check has no 'fabrik'",
         ),
         (
+            {'golden': rules('PointToPoint', latency=[1, 0, 1, 'us']).replace('.*', 'shmem')},
+            'PointToPoint.shmem: no fabric has this name; did you mean shm?',
+        ),
+        (
+            {
+                'golden': rules('PointToPoint', latency=[1, 0, 1, 'us'])
+                .replace('fabric', '$partition')
+                .replace('.*', 'golden:nod')
+            },
+            'PointToPoint.golden:nod: no $partition has this name; did you mean golden:node?',
+        ),
+        (
             {'generic': rules('PointToPoint', latency=[1, None, None, 'us'])},
             'cannot fail: it has no bounds',
         ),
@@ -470,6 +499,11 @@ def test_a_wrong_file_fails_before_the_job(job, references, files, words):
 def test_a_case_that_the_check_did_not_choose(job, variable):
     with pytest.raises(ReframeError, match='leave out --skip-system-check'):
         job(ONE, change=lambda check: setattr(check, variable, ['*']))
+
+
+def test_a_job_beside_the_scheduler(job):
+    with pytest.raises(ReframeError, match='leave out local=yes'):
+        job(ONE, change=lambda check: setattr(check, 'local', True))
 
 
 def test_hooks_are_not_disabled(job):

@@ -89,7 +89,7 @@ def test_check_that_cannot_be_loaded(tree):
         (GOOD.replace('[fabric]', '[$fabric]'), "'$fabric' is nothing that a check has"),
         (GOOD.replace('fabric', 'fabrc'), 'no parameter has this name; did you mean fabric'),
         (GOOD.replace('shm', 'shmem'), 'Latency.shmem: no fabric has this name; did you mean shm'),
-        (GOOD.replace('shm', "''"), 'Latency.: no fabric has this name; there are shm, tcp, '),
+        (GOOD.replace('shm', "''"), 'Latency.: no fabric has this name; there are ofi-cxi, '),
         (GOOD.replace('shm', "'('"), 'Latency.(: not a regular expression'),
         (GOOD.replace('shm:', 'shm: {}\n  tcp:'), 'Latency.shm: there are no figures'),
         (GOOD.replace('[fabric]', '[fabric, scale]'), 'Latency.shm.latency: there are no figures'),
