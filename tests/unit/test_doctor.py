@@ -1,5 +1,6 @@
 """What the doctor says of a machine that lacks something."""
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -44,12 +45,18 @@ def test_no_compiler_is_a_problem_with_a_remedy(monkeypatch, capsys):
 
 def test_fabrics_that_an_mpi_lacks_have_a_reason(monkeypatch, capsys):
     monkeypatch.setattr(mpi, 'find_mpis', lambda: [ONE])
-    monkeypatch.setattr(mpi, 'c_compiler', lambda found: '/usr/bin/cc')
     doctor.examine()
     said = capsys.readouterr().out
     assert 'ok       fabric ucx-tcp' in said
     assert 'no fabric ofi-tcp: this build of MPICH (4.3.2)' in said
     assert 'no wheel installed: `assay run --with intelmpi` installs it' in said
+
+
+def test_an_mpi_that_does_not_answer_is_a_problem(monkeypatch, capsys):
+    fault = 'MPICH in /opt/mpich/bin does not answer: mpirun --version: no libhwloc'
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [dataclasses.replace(ONE, fault=fault)])
+    assert not doctor.examine()
+    assert f'PROBLEM  {fault}' in capsys.readouterr().out
 
 
 def test_one_processor_is_too_few(monkeypatch, capsys):

