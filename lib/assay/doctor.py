@@ -99,11 +99,11 @@ def _mpis(found: _Findings) -> None:
         found.problem(str(error))
         return
     for one in known:
-        what = f'{one.family or "unknown"} {one.version}'.strip()
-        found.section(f'MPI {one.name}: {what} in {one.prefix} ({one.source})')
         if one.fault:
+            found.section(f'MPI {one.name} ({one.source})')
             found.problem(one.fault)
             continue
+        found.section(f'MPI {one.name}: {one.family} {one.version} in {one.prefix} ({one.source})')
         found.good(f'launcher {one.launcher}')
         found.good(f'C compiler {one.compiler}, called by {one.cc}')
         for fabric in catalogue.fabrics:

@@ -11,7 +11,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,8 +88,9 @@ class _Candidate:
     @property
     def key(self) -> Path:
         """The same for two candidates that are one MPI."""
-        # Open MPI's wrappers are links to one program: what differs is the prefix they stand for.
-        return Path(self.modules[0]) if self.unloadable else self.cc.resolve()
+        # Two modules may differ by nothing but the variables that they set. Open MPI's wrappers are
+        # links to one program: what differs is the prefix they stand for.
+        return Path(self.modules[0]) if self.modules else self.cc.resolve()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -262,19 +263,20 @@ def _in_modules() -> Iterator[_Candidate]:
         before = _on_path_if_broken('mpicc')
         fault = None
         with _environment_restored():
-            folders = os.environ.get('PATH', '').split(':')
             try:
                 tool.load_module(name)
             except ReframeError as error:
                 fault = _said_by_tool(str(error))
             compiler = _on_path_if_broken('mpicc')
             loaded = dict(os.environ)
-        if fault is not None and _is_for_others(fault, names):
-            continue
         if fault is not None:
+            if _is_for_others(fault, names):
+                continue
             fault = f'it cannot be loaded: {fault}'
-        elif compiler is None or (compiler == before and {*loaded['PATH'].split(':')} - {*folders}):
+        elif compiler is None or (compiler == before and _folders(loaded) - _folders(os.environ)):
             fault = 'once it is loaded there is no mpicc in what it adds to PATH'
+        elif compiler == before:
+            continue  # it is loaded already, and found on PATH
         yield _Candidate(
             None,
             'module',
@@ -284,6 +286,10 @@ def _in_modules() -> Iterator[_Candidate]:
             loaded=loaded,
             unloadable=fault,
         )
+
+
+def _folders(environment: Mapping[str, str]) -> set[str]:
+    return set(environment.get('PATH', '').split(':'))
 
 
 # A name and its version; Red Hat's are called mpi/openmpi-x86_64.

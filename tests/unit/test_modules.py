@@ -1,0 +1,112 @@
+"""MPIs of environment modules, with the real tools: each test needs one of Lmod and Modules."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from reframe.core.modules import ModulesSystem
+
+from assay import AssayError, environments, mpi
+
+LMOD = Path(os.environ.get('LMOD_CMD', '/usr/share/lmod/lmod/libexec/lmod'))
+HEADER = '#%Module1.0'
+
+
+@pytest.fixture(params=['lmod', 'envmod'])
+def modules(request, elsewhere, monkeypatch):
+    """An empty folder of modules, in the environment of one of the tools."""
+    for name in [name for name in os.environ if 'MODULE' in name or 'LMOD' in name]:
+        monkeypatch.delenv(name)
+    if request.param == 'lmod':
+        if not LMOD.exists():
+            pytest.skip('Lmod is not installed')
+        monkeypatch.setenv('LMOD_CMD', str(LMOD))
+    elif not shutil.which('modulecmd'):
+        pytest.skip('Environment Modules is not installed')
+    folder = elsewhere / 'modules'
+    folder.mkdir()
+    monkeypatch.setenv('MODULEPATH', str(folder))
+    monkeypatch.setenv('LOADEDMODULES', '')
+    return folder
+
+
+def module(folder, name, *lines):
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('\n'.join([HEADER, *lines, '']))
+
+
+def installed(elsewhere, name):
+    """An MPICH that says what it is; returns the line with which a module brings it."""
+    bindir = elsewhere / name / 'bin'
+    bindir.mkdir(parents=True)
+    for command, says in [('mpicc', 'cc'), ('mpirun', 'HYDRA build details:\n Version: 4.3.2')]:
+        (bindir / command).write_text(f"#!/bin/sh\necho '{says}'\n")
+        (bindir / command).chmod(0o755)
+    return f'prepend-path PATH {bindir}'
+
+
+def load(monkeypatch, *names):
+    """Load modules into the environment of this process."""
+    with mpi._environment_restored():
+        tool = ModulesSystem.create(mpi.modules_tool())
+        for name in names:
+            tool.load_module(name)
+        loaded = dict(os.environ)
+    for name, value in loaded.items():
+        monkeypatch.setenv(name, value)
+
+
+def of_modules():
+    return {one.modules[0]: one for one in mpi.find_mpis() if one.modules}
+
+
+def test_versions_with_dots_and_a_default(modules, elsewhere):
+    brings = installed(elsewhere, 'mpich')
+    for name in ('mpich/4.3.2', 'mpich/4-3-2', 'mpich/gcc/4.3.2'):
+        module(modules, name, brings)
+    module(modules, 'mpich/.hidden', brings)
+    (modules / 'mpich' / '.modulerc').write_text(f'{HEADER}\nmodule-version mpich/4.3.2 default\n')
+    found = of_modules()
+    assert set(found) == {'mpich/4.3.2', 'mpich/4-3-2', 'mpich/gcc/4.3.2'}
+    assert found['mpich/4.3.2'].name == 'mpich-module-mpich-4_3_2'
+    assert len({one.name for one in found.values()}) == 3
+    assert all(one.fault is None for one in found.values())
+
+
+def test_modules_that_do_not_work_stay(modules, elsewhere):
+    module(modules, 'mpich/1', 'this is no command')
+    module(modules, 'mpich/2', f'prepend-path PATH {elsewhere}/gone/bin')
+    module(modules, 'mpich/3', 'prereq gone')
+    found = of_modules()
+    assert {name: one.family for name, one in found.items()} == dict.fromkeys(
+        ['mpich/1', 'mpich/2', 'mpich/3'], 'mpich'
+    )
+    assert re.search('module mpich/1 .*it cannot be loaded: .*this', found['mpich/1'].fault)
+    assert re.search('module mpich/2 .*there is no mpicc', found['mpich/2'].fault)
+    assert re.search('module mpich/3 .*it cannot be loaded: .*gone', found['mpich/3'].fault)
+    assert environments.environment(found['mpich/3'])['extras']['fault'] == found['mpich/3'].fault
+
+
+def test_modules_for_other_compilers_are_left_out(modules, elsewhere, monkeypatch):
+    monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')
+    brings = installed(elsewhere, 'mpich')
+    module(modules, 'mpich/4', 'prereq gcc', brings)
+    module(modules, 'mpich/5', 'conflict llvm', brings)
+    module(modules, 'gcc/13')
+    module(modules, 'llvm/19')
+    assert set(of_modules()) == {'mpich/5'}
+    load(monkeypatch, 'gcc', 'llvm')
+    assert set(of_modules()) == {'mpich/4'}
+
+
+def test_a_tool_that_does_not_work_is_no_empty_list(modules, monkeypatch):
+    if 'LMOD_CMD' in os.environ:
+        monkeypatch.setenv('LMOD_CMD', '/bin/false')
+    else:
+        monkeypatch.setenv('MODULESHOME', '/nowhere')
+        monkeypatch.setenv('PATH', '/nowhere')
+    with pytest.raises(AssayError, match='environment modules of this machine do not work'):
+        mpi.find_mpis()
