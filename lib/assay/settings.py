@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,8 @@ def modes() -> dict[str, list[str]]:
 def load(system: str) -> _SiteConfig:
     """Load the configuration as ReFrame will, and find what is wrong with it.
 
-    ReFrame's own message names neither the field nor, where a file raises, the file.
+    ReFrame's own message names neither the field nor, where a file raises, the file. It takes any
+    word for a feature: one that is misspelled would leave out checks without a word.
 
     :raises AssayError: naming the file and the reason.
     """
@@ -97,7 +99,49 @@ def load(system: str) -> _SiteConfig:
                 f'{files[-1]}: not a valid configuration: {where}: {cause.message}'
             ) from error
         raise AssayError(f'{files[-1]}: {error}') from error
+    if problems := list(_misunderstood(site)):
+        raise AssayError(f'{files[-1]}: {"; ".join(problems)}')
     return site
+
+
+def _misunderstood(site: _SiteConfig) -> Iterator[str]:
+    """What ReFrame accepts in the environments and partitions of the selected system, and no check.
+
+    Features that look like none of ours are the site's own.
+    """
+    from assay.fabrics import load_catalogue
+    from assay.scales import SCALES
+
+    catalogue = load_catalogue()
+    scales = [f'scale_{name}' for name in SCALES]
+    offered = {*catalogue.fabrics, *scales}
+    built = {*catalogue.fabrics, *catalogue.mpis, 'mpi', 'imb', 'spack'}
+    for environment in site['environments']:
+        name, features = environment['name'], environment.get('features', [])
+        yield from _misspelled(f'environment {name}', features, built)
+        extras = environment.get('extras', {})
+        family = extras.get('family')
+        if 'mpi' in features and family not in catalogue.mpis and 'fault' not in extras:
+            said = 'no family' if family is None else f'the unknown family {family!r}'
+            yield (
+                f'environment {name} has the feature mpi and {said} in its extras: write '
+                f"'extras': {{'family': ...}}, with one of {', '.join(catalogue.mpis)}"
+            )
+    for partition in site['systems'][0]['partitions']:
+        features = partition.get('features', [])
+        yield from _misspelled(f'partition {partition["name"]}', features, offered)
+
+
+def _misspelled(where: str, features: list[str], known: set[str]) -> Iterator[str]:
+    import difflib
+
+    for feature in features:
+        close = difflib.get_close_matches(feature.lower(), known)
+        if feature not in known and not feature.startswith('spack-') and close:
+            yield (
+                f'{where} has the unknown feature {feature!r}: is {" or ".join(close)} meant? '
+                f'Known ones: {", ".join(sorted(known))}'
+            )
 
 
 def _compile(path: Path) -> None:

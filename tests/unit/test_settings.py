@@ -75,6 +75,50 @@ def test_wrong_configuration_names_file_and_reason(system, text, reason):
     assert 'toy.py' in str(caught.value)
 
 
+SITE = """
+site_configuration = {
+    'systems': [{
+        'name': 'toy',
+        'hostnames': ['.*'],
+        'partitions': [{
+            'name': 'node',
+            'scheduler': 'local',
+            'launcher': 'mpirun',
+            'environs': ['mine'],
+            'features': ['scale_1_node', 'tcp', 'gpu'],
+        }],
+    }],
+    'environments': [{
+        'name': 'mine',
+        'features': ['mpi', 'openmpi', 'shm', 'spack-osu-micro-benchmarks', 'cuda'],
+        'extras': {'family': 'openmpi'},
+    }],
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ('right', 'wrong', 'sentence'),
+    [
+        ("'tcp'", "'tpc'", "partition node has the unknown feature 'tpc': is tcp meant?.*ucx-tcp"),
+        ("'scale_1_node'", "'scale_3_nodes'", "'scale_3_nodes': is .*scale_2_nodes meant"),
+        ("'shm'", "'SHM'", "environment mine has the unknown feature 'SHM': is shm meant?"),
+        ("'mpi',", "'mip',", "environment mine has the unknown feature 'mip': is mpi meant?"),
+        ("'family'", "'famly'", 'environment mine has the feature mpi and no family in its extras'),
+        (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*openmpi, mpich, intelmpi"),
+        ("'extras'", "'env_vars': [], 'extras'", None),
+    ],
+)
+def test_features_and_families_that_no_check_knows(system, right, wrong, sentence):
+    name = system(SITE.replace(right, wrong))
+    if sentence is None:
+        settings.load(name)
+        return
+    with pytest.raises(AssayError, match=sentence) as caught:
+        settings.load(name)
+    assert 'toy.py: ' in str(caught.value)
+
+
 def test_path_has_our_commands_first_and_once(monkeypatch):
     monkeypatch.setenv('PATH', f'/usr/bin:{paths.VENV_BIN}:/bin')
     assert settings.exports()['PATH'] == f'{paths.VENV_BIN}:/usr/bin:/bin'
