@@ -137,10 +137,10 @@ def run(
     if any(is_other_action(argument) for argument in context.args):
         raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
 
-    from assay import results, spack_builds
+    from assay import results, selection, spack_builds
 
     # Before any job: what cannot be built fails here.
-    spack_builds.install_for_checks(site, system, environments(context.args))
+    spack_builds.install_for_checks(site, system, selection.environments(context.args))
     run_id = uuid.uuid4().hex
     mark = ['-r', '--session-extras', f'assay_run={run_id}']
     code = subprocess.call([*reframe, *mark, *context.args], env=environment)
@@ -151,7 +151,7 @@ def run(
     if report:
         terminal.show(report, log or [])
     elif not code:
-        explain_empty_selection(environment, context.args)
+        selection.explain(site, environment, context.args)
     terminal.conclude(report, verdict, time.monotonic() - started)
     raise typer.Exit(0 if verdict.passed else 1)
 
@@ -163,15 +163,6 @@ def report_folder(arguments: list[str]) -> Path:
         if name == '--report-file':
             return Path(value or ''.join(arguments[number + 1 : number + 2])).parent
     return paths.REPORTS
-
-
-def environments(arguments: list[str]) -> list[str]:
-    """The expressions of ReFrame's -p: environments match one of them."""
-    import argparse
-
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument('-p', '--prgenv', action='append')
-    return options.parse_known_args(arguments)[0].prgenv or ['.*']
 
 
 def prepare(system: str, extra: list[str]) -> None:
@@ -272,30 +263,6 @@ app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')
 
 
-def explain_empty_selection(environment: dict[str, str], arguments: list[str]) -> None:
-    """Say what could have been selected, and what in the options is unknown."""
-    import json
-    import re
-
-    from assay import fabrics
-
-    known = sorted(fabrics.load_catalogue().fabrics)
-    for asked in re.findall(r'fabric\s*==?\s*[\'"]?([\w.*+|-]+)', ' '.join(arguments)):
-        if not any(re.match(asked, name) for name in known):
-            print(f'assay: unknown fabric {asked!r}.', file=sys.stderr)
-    described = subprocess.run(
-        [str(paths.VENV_BIN / 'reframe'), '--describe'],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    try:
-        checks = sorted({check['@class'] for check in json.loads(described.stdout)})
-    except ValueError:
-        checks = []
-    print(f'Fabrics: {", ".join(known)}', file=sys.stderr)
-    print(f'Modes: {", ".join(settings.modes())}', file=sys.stderr)
-    print(f'Checks on this system: {", ".join(checks) or "none"}', file=sys.stderr)
 
 
 def main() -> None:

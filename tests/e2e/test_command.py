@@ -45,12 +45,17 @@ def test_a_run_ends_as_it_should(name, code, output, error):
 
 
 def test_an_empty_selection_says_what_there_is():
-    ended = assay('run', '-n', '%fabric=warp')
+    ended = assay('run', '-n', 'Rng%fabric=warp', '-p', '^mpi4py$', '-P', 'layout=packed')
     assert ended.returncode == 1
-    assert "unknown fabric 'warp'" in ended.stderr
+    for kind, name in [('check', 'Rng'), ('fabric', 'warp'), ('environment', '^mpi4py$')]:
+        assert f'assay: there is no {kind} {name!r} on this system.' in ended.stderr
+    assert 'no layout' not in ended.stderr
+    assert re.search(r'Environments: .*\bopenmpi\b', ended.stderr)
     assert re.search(r'Fabrics: .*\bshm\b', ended.stderr)
+    assert re.search(r'Layouts: packed, spread', ended.stderr)
+    assert 'Scales: 1_node\n' in ended.stderr
+    assert re.search(r'Checks: .*\bRing\b', ended.stderr)
     assert 'Modes: smoke, maintenance, acceptance' in ended.stderr
-    assert 'Checks on this system: ' in ended.stderr
 
 
 def test_listing_is_reframes_own():

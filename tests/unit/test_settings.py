@@ -102,7 +102,7 @@ site_configuration = {
     [
         ("'tcp'", "'tpc'", "partition node has the unknown feature 'tpc': is tcp meant?.*ucx-tcp"),
         ("'scale_1_node'", "'scale_3_nodes'", "'scale_3_nodes': is .*scale_2_nodes meant"),
-        ("'shm'", "'SHM'", "environment mine has the unknown feature 'SHM': is shm meant?"),
+        ("'shm'", "'SHM'", "environment mine has the unknown feature 'SHM': is shm "),
         ("'mpi',", "'mip',", "environment mine has the unknown feature 'mip': is mpi meant?"),
         ("'family'", "'famly'", 'environment mine has the feature mpi and no family in its extras'),
         (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*openmpi, mpich, intelmpi"),
