@@ -73,7 +73,10 @@ def of_cmake(folder: Path, mpi: str, sources: str) -> Provenance:
 @functools.cache
 def suite() -> str:
     """The commit of this checkout, ending in -dirty if its files differ; empty outside of Git."""
-    command = ['git', 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']
+    # Of a repository that is named Git does not ask who owns it; one that it finds by itself it
+    # refuses everybody but the owner.
+    where = [f'--git-dir={paths.ROOT / ".git"}', f'--work-tree={paths.ROOT}']
+    command = ['git', *where, 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']
     try:
         answer = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True)
     except FileNotFoundError:

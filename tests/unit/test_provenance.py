@@ -1,11 +1,13 @@
 """What figures were measured with: read from builds, and shown."""
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
-from assay import AssayError, provenance, provenance_command
+from assay import AssayError, paths, provenance, provenance_command
 
 
 @pytest.fixture
@@ -105,3 +107,53 @@ def test_two_reports_show_the_difference_only(tmp_path, capsys):
 def test_nothing_that_matches_is_an_error(tmp_path):
     with pytest.raises(AssayError, match='no case that ran matches'):
         provenance_command.provenance('Halo', a_report(tmp_path / 'now.json'), None)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A repository with one commit, which is the checkout; returns its folder."""
+    root = tmp_path / 'checkout'
+    committer = ['-c', 'user.name=a', '-c', 'user.email=a@b']
+    subprocess.run(['git', 'init', '--quiet', root], check=True)
+    (root / 'file').touch()
+    subprocess.run(['git', '-C', root, 'add', 'file'], check=True)
+    subprocess.run(['git', '-C', root, *committer, 'commit', '--quiet', '-m', 'one'], check=True)
+    monkeypatch.setattr(paths, 'ROOT', root)
+    provenance.suite.cache_clear()
+    yield root
+    provenance.suite.cache_clear()
+
+
+def head(root):
+    command = ['git', '-C', root, 'rev-parse', 'HEAD']
+    return subprocess.check_output(command, text=True).strip()
+
+
+def test_the_commit_of_the_checkout(repository):
+    commit = head(repository)
+    assert provenance.suite() == commit
+    provenance.suite.cache_clear()
+    (repository / 'file').write_text('changed')
+    assert provenance.suite() == f'{commit}-dirty'
+
+
+def test_the_commit_of_a_worktree(repository, monkeypatch):
+    other = repository.with_name('other')
+    subprocess.run(['git', '-C', repository, 'worktree', 'add', '-q', other], check=True)
+    monkeypatch.setattr(paths, 'ROOT', other)
+    assert provenance.suite() == head(repository)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make somebody else's checkout")
+def test_the_commit_of_somebody_elses_checkout(repository, monkeypatch):
+    commit = head(repository)
+    monkeypatch.setenv('GIT_CONFIG_GLOBAL', '/dev/null')
+    for path in (repository, *repository.rglob('*')):
+        os.chown(path, 65534, 65534)
+    assert provenance.suite() == commit
+
+
+def test_a_copy_inside_another_repository_has_no_commit(repository, monkeypatch):
+    (repository / 'copy').mkdir()
+    monkeypatch.setattr(paths, 'ROOT', repository / 'copy')
+    assert provenance.suite() == ''
