@@ -118,6 +118,7 @@ def run(
     """
     from assay.lint import lint
 
+    settings.assert_writable()
     known = settings.modes()
     if mode not in known:
         raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
@@ -222,6 +223,7 @@ def env(system: SystemOption = settings.DEFAULT_SYSTEM) -> None:
     \b
       eval "$(./assay env)"; reframe -r -t smoke
     """
+    settings.assert_writable()
     for name, value in settings.exports(system).items():
         print(f'export {name}={shlex.quote(value)}')
 

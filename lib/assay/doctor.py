@@ -39,6 +39,7 @@ def examine() -> bool:
     """Print everything; return whether `assay run` could work on this machine."""
     found = _Findings()
     _python(found)
+    _checkout(found)
     _compilers(found)
     _configuration(found)
     _mpis(found)
@@ -53,6 +54,16 @@ def examine() -> bool:
 def _python(found: _Findings) -> None:
     found.section('Python')
     found.good(f'{platform.python_version()} in {sys.prefix}')
+
+
+def _checkout(found: _Findings) -> None:
+    found.section('Checkout')
+    try:
+        settings.assert_writable()
+    except AssayError as error:
+        found.problem(str(error))
+    else:
+        found.good(f'{paths.ROOT}: can be written to')
 
 
 def _compilers(found: _Findings) -> None:

@@ -36,6 +36,17 @@ def system_file(system: str) -> Path:
     return paths.SYSTEMS / f'{name}.py'
 
 
+def assert_writable() -> None:
+    """:raises AssayError: if a folder that runs write to cannot be written to."""
+    for path in (paths.STATE, paths.LOGS, paths.REFRAME_PREFIX, paths.REPORTS, paths.PERFLOGS):
+        there = next(folder for folder in (path, *path.parents) if folder.exists())
+        if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
+            raise AssayError(
+                f'{there} is not yours to write in, and a run does: use a checkout of your own '
+                f'(git clone {paths.ROOT}).'
+            )
+
+
 def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
     """The environment variables that a plain ``reframe -r`` needs, and nothing else needs to know.
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,21 @@ def test_features_and_families_that_no_check_knows(system, right, wrong, sentenc
     with pytest.raises(AssayError, match=sentence) as caught:
         settings.load(name)
     assert 'toy.py: ' in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can be somebody else for a while')
+def test_a_checkout_of_somebody_else_is_one_sentence(monkeypatch, capfd):
+    with tempfile.TemporaryDirectory(dir='/tmp') as folder:
+        os.chmod(folder, 0o755)
+        for name in ('STATE', 'LOGS', 'REFRAME_PREFIX', 'REPORTS', 'PERFLOGS'):
+            monkeypatch.setattr(paths, name, Path(folder, 'work', name.lower()))
+        settings.assert_writable()
+        os.seteuid(65534)
+        try:
+            with pytest.raises(AssayError, match=f'{folder} is not yours to write in.*git clone'):
+                settings.assert_writable()
+        finally:
+            os.seteuid(0)
 
 
 def test_path_has_our_commands_first_and_once(monkeypatch):
