@@ -1,10 +1,12 @@
 """The folders of the checkout that the rest of Assay reads and writes."""
 
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-VENV_BIN = ROOT / '.venv' / 'bin'
+# Of the running Python: .venv may be a link to a newer one by now.
+VENV_BIN = Path(sys.prefix).resolve() / 'bin'
 CONFIG = ROOT / 'config'
 SYSTEMS = CONFIG / 'systems'
 REFERENCES = CONFIG / 'references'

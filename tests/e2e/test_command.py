@@ -3,9 +3,11 @@
 The checks that are run here are tests/golden/reports/toys.py, on the generic system.
 """
 
+import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -98,7 +100,7 @@ def test_perflog_lines_carry_what_a_reader_needs():
 
 
 def copy_of_the_checkout(folder):
-    root = folder / 'a checkout'  # a space in the path must do no harm
+    root = folder / 'chéckout'
     root.mkdir()
     for name in TREE:
         source = paths.ROOT / name
@@ -168,10 +170,87 @@ def test_a_moved_checkout_installs_again(first_uses):
     assert f'RFM_PREFIX={moved}/.assay/reframe' in ended.stdout
 
 
+@pytest.mark.parametrize('name', ['a b', "a'b", 'a"b', 'a$b', 'a:b', 'a%b', 'a\nb', 'a,b', 'a*'])
+def test_a_path_that_jobs_cannot_hold_is_one_sentence(tmp_path, name):
+    (tmp_path / name).mkdir()
+    shutil.copy2(paths.ROOT / 'assay', tmp_path / name)
+    ended = assay('run', root=tmp_path / name)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("assay: the checkout's path has a character that")
+    assert [child.name for child in (tmp_path / name).iterdir()] == ['assay']
+
+
+@pytest.fixture
+def ready(tmp_path):
+    """A checkout whose environment is as good as installed: its command is a shell script."""
+    root = tmp_path / 'checkout'
+    root.mkdir()
+    shutil.copy2(paths.ROOT / 'assay', root)
+    for name in ('pyproject.toml', 'requirements.lock'):
+        (root / name).touch()
+    return root
+
+
+def environment_of(root, command):
+    """Make the environment that the launcher looks for; returns it."""
+    script = (root / 'assay').read_text()
+    of_script = script[script.index('# What a finished') : script.index('if [[ ${*:1:2}')]
+    ask = f'root={root}\n{of_script}\nvenv=$venvs/$name-test; echo "$venv"'
+    venv = Path(subprocess.check_output(['bash', '-euc', ask], text=True).strip())
+    (venv / 'bin').mkdir(parents=True)
+    (venv / 'bin' / 'python').symlink_to('/bin/sh')
+    (venv / 'in-use').touch()
+    stamp = subprocess.check_output(
+        ['bash', '-euc', f'{ask}; fingerprint requirements.lock'], text=True
+    ).splitlines()[1]
+    (venv / 'requirements.lock.stamp').write_text(f'{stamp}\n')
+    (venv / 'bin' / 'assay').write_text(f'#!/bin/sh\n{command}\n')
+    (venv / 'bin' / 'assay').chmod(0o755)
+    return venv
+
+
+def test_an_environment_is_kept_while_it_runs_and_removed_after(ready):
+    venv = environment_of(ready, 'echo started; read line')
+    clean = f'venvs={venv.parent}; made_from=of-another-lock; {remove_outdated(ready)}'
+    with subprocess.Popen(
+        [ready / 'assay', 'env'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout.readline() == 'started\n'
+        subprocess.run(['bash', '-euc', clean], check=True)
+        assert venv.exists()
+        running.communicate('\n')
+    assert running.returncode == 0
+    subprocess.run(['bash', '-euc', clean], check=True)
+    assert not venv.exists()
+
+
+def remove_outdated(root):
+    """The launcher's function of that name, called."""
+    function = re.search(
+        r'^remove_outdated\(\) \{.*?^\}', (root / 'assay').read_text(), re.M | re.S
+    )
+    return f'{function[0]}\nremove_outdated'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can be somebody else')
+def test_a_checkout_of_somebody_else_without_an_environment_is_one_sentence():
+    with tempfile.TemporaryDirectory(dir='/tmp') as folder:
+        os.chmod(folder, 0o755)
+        for name in TREE[:3]:
+            shutil.copy2(paths.ROOT / name, folder)
+        ended = subprocess.run(
+            [f'{folder}/assay', 'run'], user=65534, capture_output=True, text=True, timeout=60
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f'assay: {folder} is not yours to write in')
+    assert len(ended.stderr.splitlines()) == 2
+
+
 def test_no_python_that_is_new_enough(checkout, tmp_path):
     bindir = tmp_path / 'bin'
     bindir.mkdir()
-    for name in ('bash', 'env', 'readlink', 'dirname', 'cat', 'sha256sum', 'mkdir', 'flock'):
+    names = ['bash', 'env', 'readlink', 'dirname', 'cat', 'sha256sum', 'mkdir', 'flock', 'uname']
+    for name in names:
         (bindir / name).symlink_to(shutil.which(name))
     ended = assay('env', root=checkout, env={'PATH': str(bindir)})
     assert ended.returncode == 1

@@ -20,10 +20,11 @@ def git(*arguments, cwd):
 @pytest.fixture
 def checkout(elsewhere, monkeypatch):
     """A checkout with the launcher, and with locks that list nothing; all of it committed."""
-    root = elsewhere / 'a checkout'
+    root = elsewhere / 'checkout'
     root.mkdir()
     shutil.copy2(LAUNCHER, root)
-    (root / 'requirements-test.lock').touch()
+    for name in ('pyproject.toml', 'requirements.lock', 'requirements-test.lock'):
+        (root / name).touch()
     for name in mpi.NEEDED:
         (paths.MPI_LOCKS / f'{name}.lock').touch()
     git('init', '--quiet', cwd=root)
