@@ -1,6 +1,7 @@
 """The verdict on a layout: whether ranks and threads sat where :mod:`assay.layouts` puts them.
 
-A core is bound to by being allowed one or both of its hardware threads.
+A core is bound to by being allowed one or both of its hardware threads: they share what computes,
+so two busy threads need two cores.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ class _Rank:
 
     process: Process
     cores: frozenset[int]
-    cpus: frozenset[int]
 
     @property
     def number(self) -> int:
@@ -98,6 +98,7 @@ def verify_placement(
         _wrong_cores,
         _shared,
         _wrong_domain,
+        _strayed,
         _crowded,
     ):
         found = [sentence for host in hosts if (sentence := check(report, host, asked))]
@@ -124,8 +125,7 @@ def _hosts(report: Report, asked: _Asked) -> list[_Host]:
                     and (is_busy(process, thread) or thread.cores < host.cores)
                 ]
             cores = frozenset().union(*(part.cores for part in parts))
-            cpus = frozenset().union(*(part.cpus for part in parts))
-            ranks.append(_Rank(process, cores, cpus))
+            ranks.append(_Rank(process, cores))
         usable = {id: cores for id, cores in domains.items() if cores} or {0: host.cores}
         is_limited = host.allowed < host.cpus
         hosts.append(_Host(host.name, ranks, host.cores, usable, is_limited))
@@ -134,7 +134,11 @@ def _hosts(report: Report, asked: _Asked) -> list[_Host]:
 
 def is_busy(process: Process, thread: Thread) -> bool:
     """Whether a thread of the program computed."""
-    return thread.origin != 'mpi' and thread.busy >= max(IDLE_TIME, IDLE_SHARE * process.wall)
+    return thread.origin != 'mpi' and _took_time(process, thread)
+
+
+def _took_time(process: Process, thread: Thread) -> bool:
+    return thread.busy >= max(IDLE_TIME, IDLE_SHARE * process.wall)
 
 
 # The faults, those that explain others first ----------------------------------------------------
@@ -277,19 +281,42 @@ def _wrong_domain(report: Report, host: _Host, asked: _Asked) -> str | None:
     return f'layout {layout} {rule}, but on {host.name} sit {host.seats()}' if wrong else None
 
 
+def _strayed(report: Report, host: _Host, asked: _Asked) -> str | None:
+    """A busy thread where its rank has no core: most likely on another rank's."""
+    found = []
+    for rank in host.ranks:
+        for thread in rank.process.threads:
+            beyond = thread.cores - rank.cores
+            if not beyond or not _took_time(rank.process, thread):
+                continue
+            owners = [other for other in host.ranks if other is not rank and other.cores & beyond]
+            # The MPI's own may be free to go anywhere; bound to another rank's core it is in its way.
+            if thread.origin == 'mpi' and (thread.cores & rank.cores or not owners):
+                continue
+            where = _cores(beyond)
+            if owners:
+                where = f'{_cores(frozenset().union(*(o.cores & beyond for o in owners)))} of '
+                where += _ranks(owners)
+            found.append(
+                f'thread {thread.name} ({thread.tid}) of rank {rank.number} on {host.name} was '
+                f'busy and may use {where}: the rank itself has {_cores(rank.cores)}'
+            )
+    return _first_of(found)
+
+
 def _crowded(report: Report, host: _Host, asked: _Asked) -> str | None:
-    """More threads than CPUs, or threads on one core though they are bound."""
+    """More threads than cores, or threads on one core though they are bound."""
     found = []
     for rank in host.ranks:
         process = rank.process
         who = f'rank {rank.number} on {host.name}'
-        cpus = _many(len(rank.cpus), 'CPU')
+        cores = f'{_many(len(rank.cores), "core")} ({as_list(rank.cores)})'
         busy = [thread for thread in process.threads if is_busy(process, thread)]
         asked_for = _omp_threads(report.environment_of(process))
-        if len(busy) > len(rank.cpus):
-            found.append(f'{who} runs {len(busy)} threads on {cpus} ({as_list(rank.cpus)})')
-        elif asked_for > len(rank.cpus):
-            found.append(f'{who} has OMP_NUM_THREADS={asked_for} and {cpus} ({as_list(rank.cpus)})')
+        if len(busy) > len(rank.cores):
+            found.append(f'{who} runs {len(busy)} threads on {cores}')
+        elif asked_for > len(rank.cores):
+            found.append(f'{who} has OMP_NUM_THREADS={asked_for} and {cores}')
         else:
             bound = [thread for thread in busy if thread.cores < rank.cores]
             for number, one in enumerate(bound):
@@ -299,6 +326,10 @@ def _crowded(report: Report, host: _Host, asked: _Asked) -> str | None:
                             f'threads {one.name} ({one.tid}) and {other.name} ({other.tid}) of '
                             f'{who} share {_cores(both)}'
                         )
+    return _first_of(found)
+
+
+def _first_of(found: list[str]) -> str | None:
     more = f' (and {len(found) - 1} more like it)' if len(found) > 1 else ''
     return found[0] + more if found else None
 

@@ -101,7 +101,7 @@ def test_bound_where_the_whole_node_was_asked_for(exchange, mpi):
 )
 def test_more_threads_than_cpus(exchange, how):
     said = exchange('packed', **how)
-    assert said and 'runs 4 threads on 1 CPU' in said, said
+    assert said and 'runs 4 threads on 1 core' in said, said
 
 
 def test_a_cpuset_that_is_too_small(exchange, mpi):

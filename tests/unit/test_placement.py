@@ -335,10 +335,13 @@ def busy(count, cores=(0,), seconds=1.0, origin='program'):
 @pytest.mark.parametrize(
     ('threads', 'cores', 'smt', 'sentence'),
     [
-        (busy(3), (0,), 1, 'rank 0 on n1 runs 4 threads on 1 CPU (0)'),
-        (busy(1), (0,), 1, 'rank 0 on n1 runs 2 threads on 1 CPU (0)'),
-        (busy(1), (0,), 2, None),  # a core has two CPUs
-        (busy(2), (0,), 2, 'rank 0 on n1 runs 3 threads on 2 CPUs (0,4)'),
+        (busy(3), (0,), 1, 'rank 0 on n1 runs 4 threads on 1 core (0)'),
+        (busy(1), (0,), 1, 'rank 0 on n1 runs 2 threads on 1 core (0)'),
+        # The two CPUs of a core share what computes.
+        (busy(0), (0,), 2, None),
+        (busy(1), (0,), 2, 'rank 0 on n1 runs 2 threads on 1 core (0)'),
+        (busy(1, (0, 1)), (0, 1), 2, None),
+        (busy(2, (0, 1)), (0, 1), 2, 'rank 0 on n1 runs 3 threads on 2 cores (0-1)'),
         (busy(3, origin='mpi'), (0,), 1, None),
         # A thread is idle below 1% of the wall time (10 s), and below 20 ms in any case.
         (busy(3, seconds=0.09), (0,), 1, None),
@@ -346,7 +349,7 @@ def busy(count, cores=(0,), seconds=1.0, origin='program'):
         (busy(3, seconds=0.11), (0,), 1, 'runs 4 threads'),
     ],
 )
-def test_more_threads_than_cpus(threads, cores, smt, sentence):
+def test_more_threads_than_cores(threads, cores, smt, sentence):
     found = sat(FOUR, cores, smt=smt, threads=threads, wall=10.0)
     verdict = verify_placement(found, 'packed', len(cores), 1)
     assert verdict is None if sentence is None else sentence in verdict
@@ -363,13 +366,13 @@ def test_a_short_run_has_idle_threads():
     ('value', 'sentence'),
     [
         ('1', None),
-        ('4', 'rank 0 on n1 has OMP_NUM_THREADS=4 and 1 CPU (0) (and 1 more like it)'),
+        ('4', 'rank 0 on n1 has OMP_NUM_THREADS=4 and 1 core (0) (and 1 more like it)'),
         ('4,2', 'OMP_NUM_THREADS=4'),
         ('', None),
         ('many', None),
     ],
 )
-def test_more_openmp_threads_than_cpus(value, sentence):
+def test_more_openmp_threads_than_cores(value, sentence):
     environment = {'OMP_NUM_THREADS': value}
     found = sat([[0, 1]], (0,), (1,)).model_copy(update={'environment': environment})
     verdict = verify_placement(found, 'packed', 1, 2)
@@ -380,8 +383,61 @@ def test_openmp_threads_of_one_rank():
     differs = {'environment': {'OMP_NUM_THREADS': '3'}}
     found = report([process(0), process(1, (1,), differs=differs)], [host(domains=[[0, 1]])])
     assert verify_placement(found, 'packed', 1, 2) == (
-        'rank 1 on n1 has OMP_NUM_THREADS=3 and 1 CPU (1)'
+        'rank 1 on n1 has OMP_NUM_THREADS=3 and 1 core (1)'
     )
+
+
+def test_openmp_threads_on_the_hardware_threads_of_one_core():
+    environment = {'OMP_NUM_THREADS': '2'}
+    found = sat(FOUR, (0,), smt=2).model_copy(update={'environment': environment})
+    assert verify_placement(found, 'packed', 1, 1) == (
+        'rank 0 on n1 has OMP_NUM_THREADS=2 and 1 core (0)'
+    )
+
+
+def strays(cores, smt=1, busy=1.0, origin='program', layout='packed', mine=(0,), others=(1,)):
+    """The verdict where rank 0 leaves the work to a thread that may use these cores."""
+    thread_of_rank_0 = thread(77, cores, busy, origin, cpus_of(cores, 4, smt))
+    ranks = [
+        process(0, mine, cpus=cpus_of(mine, 4, smt), threads=[thread_of_rank_0]),
+        process(1, others, cpus=cpus_of(others, 4, smt)),
+    ]
+    ranks[0]['threads'][0]['busy'] = 0.0
+    return verify_placement(report(ranks, [host(domains=FOUR, smt=smt)]), layout, 1, 2)
+
+
+def test_a_busy_thread_on_the_core_of_another_rank():
+    assert strays((1,)) == strays((1,), smt=2) == strays((0, 1)) == strays((0, 1, 2, 3)) == (
+        'thread halo (77) of rank 0 on n1 was busy and may use core 1 of rank 1: the rank itself '
+        'has core 0'
+    )
+    # On a core of nobody the work was not done where the rank is bound.
+    assert strays((3,)) == (
+        'thread halo (77) of rank 0 on n1 was busy and may use core 3: the rank itself has core 0'
+    )
+    assert strays((2,), layout='one-per-numa', mine=(0, 1), others=(2, 3)).endswith(
+        'may use core 2 of rank 1: the rank itself has cores 0-1'
+    )
+
+
+@pytest.mark.parametrize(
+    ('cores', 'busy', 'origin'),
+    [
+        ((0,), 1.0, 'program'),
+        ((1,), 0.001, 'program'),
+        ((1,), 0.001, 'mpi'),
+        # An MPI starts threads before it binds the rank.
+        ((0, 1, 2, 3), 1.0, 'mpi'),
+        # A progress thread on a core that nobody uses is where one would put it.
+        ((3,), 1.0, 'mpi'),
+    ],
+)
+def test_threads_that_take_nothing_from_others(cores, busy, origin):
+    assert strays(cores, 1, busy, origin) is strays(cores, 2, busy, origin) is None
+
+
+def test_a_progress_thread_on_the_core_of_another_rank():
+    assert 'was busy and may use core 1 of rank 1' in strays((1,), 2, origin='mpi')
 
 
 def test_bound_threads_on_one_core():
