@@ -290,7 +290,7 @@ def _strayed(report: Report, host: _Host, asked: _Asked) -> str | None:
             if not beyond or not _took_time(rank.process, thread):
                 continue
             owners = [other for other in host.ranks if other is not rank and other.cores & beyond]
-            # The MPI's own may be free to go anywhere; bound to another rank's core it is in its way.
+            # The MPI's own may be free to go anywhere; bound to another's core it is in the way.
             if thread.origin == 'mpi' and (thread.cores & rank.cores or not owners):
                 continue
             where = _cores(beyond)

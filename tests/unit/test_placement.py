@@ -407,10 +407,11 @@ def strays(cores, smt=1, busy=1.0, origin='program', layout='packed', mine=(0,),
 
 
 def test_a_busy_thread_on_the_core_of_another_rank():
-    assert strays((1,)) == strays((1,), smt=2) == strays((0, 1)) == strays((0, 1, 2, 3)) == (
-        'thread halo (77) of rank 0 on n1 was busy and may use core 1 of rank 1: the rank itself '
-        'has core 0'
-    )
+    for cores, smt in (((1,), 1), ((1,), 2), ((0, 1), 2), ((0, 1, 2, 3), 1)):
+        assert strays(cores, smt) == (
+            'thread halo (77) of rank 0 on n1 was busy and may use core 1 of rank 1: the rank '
+            'itself has core 0'
+        )
     # On a core of nobody the work was not done where the rank is bound.
     assert strays((3,)) == (
         'thread halo (77) of rank 0 on n1 was busy and may use core 3: the rank itself has core 0'
