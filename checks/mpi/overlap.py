@@ -7,6 +7,7 @@ from reframe.core.exceptions import SanityError
 from assay.benchmark import MpiBenchmark
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
+from assay.output import found
 
 LARGEST = 16 << 20
 
@@ -49,7 +50,7 @@ class Overlap(MpiBenchmark):
         super().verify_answers()
         if self.progress == 'async':
             mpi = load_catalogue().mpis[self.family]
-            if not mpi.async_progress.expect.search(self.launch.output):
+            if not found(mpi.async_progress.expect, self.launch.output):
                 raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
     def figures(self):

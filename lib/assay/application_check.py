@@ -100,7 +100,7 @@ class ApplicationJob(MpiCheck):
         """
         launch.assert_ended_well()
         figures = self.application.read(
-            launch.output, launch.folder, problem, launch.ranks, launch.placement.threads
+            launch.text, launch.folder, problem, launch.ranks, launch.placement.threads
         )
         launch.assert_as_asked()
         return figures
@@ -108,6 +108,10 @@ class ApplicationJob(MpiCheck):
     @property
     def program_name(self):
         return os.path.basename(self.binary) or self.application.program
+
+    def command_of(self, program):
+        own = self.binary and program == self.program_name
+        return None if own and _is_script(self.binary) else program
 
     @property
     def program_path(self) -> str:
@@ -140,6 +144,11 @@ class ApplicationCheck(ApplicationJob):
             self.tags |= {'smoke'}
         self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
 
+    def command_of(self, program):
+        if self.wide_binary and self.placement.widths:
+            return None if _is_script(self.wide_binary) else os.path.basename(self.wide_binary)
+        return super().command_of(program)
+
     @cached_property
     def asked(self) -> Problem:
         """What the job computes."""
@@ -160,13 +169,19 @@ class ApplicationCheck(ApplicationJob):
         threads = max(launch.placement.widths, default=launch.placement.threads)
         try:
             self.answer = self.application.read(
-                launch.output, launch.folder, self.asked, launch.ranks, threads
+                launch.text, launch.folder, self.asked, launch.ranks, threads
             )
         except WrongAnswerError as error:
             raise SanityError(f'{launch.program}: {error}') from None
 
     def figures(self):
         return self.answer
+
+
+def _is_script(path: str) -> bool:
+    """Whether another program than this file itself is started by it."""
+    with open(path, 'rb') as file:
+        return file.read(2) == b'#!'
 
 
 def _first_networks() -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from reframe.core.exceptions import SanityError
 from assay.check import MpiCheck
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
+from assay.last import kept_of_last
 
 RESULT = 'result.json'
 
@@ -45,9 +45,10 @@ class MpiBenchmark(MpiCheck):
     def use_built_program(self):
         self.executable = self.build.product(self.program)
         self.executable_opts = [*self.arguments, '--json', RESULT]
+        Path(self.stagedir, RESULT).unlink(missing_ok=True)  # of an earlier run, if it was kept
         self.keep_files = [*self.keep_files, RESULT]
 
-    @cached_property
+    @kept_of_last
     def report(self) -> dict[str, Any]:
         """The program's JSON report.
 

@@ -33,6 +33,7 @@ from assay.fabrics import load_catalogue
 from assay.figure import Figure
 from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
+from assay.output import Output
 from assay.provenance import Attributed
 from assay.references import ReferencesError
 from assay.scales import SCALES
@@ -217,6 +218,12 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         }
 
     @run_before('run')
+    def remove_earlier_reports(self):
+        # ReFrame can be told to keep the folder of a case for its next run.
+        for earlier in Path(self.stagedir).rglob(f'{WITNESS}*'):
+            earlier.unlink()
+
+    @run_before('run')
     def preload_witness(self):
         # A library that the user preloads comes first: a tool of MPI calls then sees them.
         libraries = [self.env_vars.get('LD_PRELOAD'), self.build.product('libassay_witness.so')]
@@ -243,6 +250,10 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         """As the program begins its error messages."""
         return os.path.basename(self.executable)
 
+    def command_of(self, program: str) -> str | None:
+        """File name of what rank 0 of a program runs; None where nobody knows."""
+        return program
+
     def start_line(self, *command: str) -> str:
         """The line of the job's script that starts a program as the job's own is started."""
         self.job.num_tasks = self.num_tasks  # ReFrame itself sets it after the hooks
@@ -260,10 +271,10 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         """A start of a program in this job.
 
         :param files: of its standard output and error, in the folder.
-        :raises FileNotFoundError: if one of them is not there.
         """
         return Launch(
             program=program,
+            command=self.command_of(program),
             launcher=self.started_by,
             family=self.family,
             fabric=self.fabric,
@@ -271,7 +282,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
             placement=placement,
             ranks=ranks,
             folder=folder,
-            output='\n'.join((folder / name).read_text(errors='replace') for name in files),
+            output=Output(tuple(folder / name for name in files)),
             exit_code=exit_code,
         )
 
@@ -283,9 +294,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
         folder = Path(self.stagedir, name)
         try:
             exit_code = int((folder / EXIT_CODE).read_text())
-            return self.launch_in(folder, program, (OUTPUT, ERROR), exit_code, placement, ranks)
         except (FileNotFoundError, ValueError):
             raise LaunchError(f'{program} was not run') from None
+        return self.launch_in(folder, program, (OUTPUT, ERROR), exit_code, placement, ranks)
 
     @cached_property
     def launch(self) -> Launch:

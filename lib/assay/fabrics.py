@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from assay.mpi import Mpi
 
 CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
+
+#: Statements of an MPI that a sentence quotes, and the pieces of an output that they are taken
+#: from, but for the first that speaks against a fabric.
+MOST, QUOTED = 6, 4
 
 FamilyName = Literal['openmpi', 'mpich', 'intelmpi']
 
@@ -53,11 +58,17 @@ class Recipe(_Entry):
     expect: list[Expression] = Field(min_length=1)
     forbid: list[Expression] = []
 
-    def shown_by(self, text: str) -> bool:
-        """Whether the MPI's statement in ``text`` says that this fabric was used."""
-        return all(e.search(text) for e in self.expect) and not any(
-            e.search(text) for e in self.forbid
-        )
+    def shown_by(self, output: Iterable[str]) -> bool:
+        """Whether the MPI's statement says that this fabric was used.
+
+        :param output: pieces of whole lines.
+        """
+        missing = list(self.expect)
+        for piece in output:
+            if any(e.search(piece) for e in self.forbid):
+                return False
+            missing = [e for e in missing if not e.search(piece)]
+        return not missing
 
 
 class Fabric(_Entry):
@@ -126,17 +137,19 @@ class Catalogue(_Entry):
             )
         return None
 
-    def verify(self, fabric: str, family: str, output: str) -> str | None:
+    def verify(self, fabric: str, family: str, output: Iterable[str]) -> str | None:
         """Hold the MPI's own statement in a job's output against the fabric asked for.
 
-        :param output: the job's standard output and error.
+        :param output: the job's standard output and error, in pieces of whole lines; gone through
+            several times.
         :returns: None if the statement proves ``fabric``; otherwise one sentence that says what
             was used instead, with the MPI's own words.
         """
-        if self.recipe(fabric, family).shown_by(output):
+        recipe = self.recipe(fabric, family)
+        if recipe.shown_by(output):
             return None
         mpi = self.mpis[family]
-        words = list(dict.fromkeys(m.group().strip() for m in mpi.quote.finditer(output)))
+        words = _words(mpi, recipe, output)
         if not words:
             return (
                 f'fabric {fabric} was asked for, but {mpi.name} does not say in the output which '
@@ -145,12 +158,30 @@ class Catalogue(_Entry):
         others = [
             name
             for name in self.fabrics
-            if (recipe := self.recipe(name, family)) and recipe.shown_by(output)
+            if (other := self.recipe(name, family)) and other.shown_by(output)
         ]
         instead = f'{" or ".join(others)} was used instead' if others else 'its use is not shown'
-        return (
-            f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words[:6])}'
-        )
+        return f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words)}'
+
+
+def _words(mpi: Family, recipe: Recipe, output: Iterable[str]) -> list[str]:
+    """What an MPI said of the ways of its messages; first what speaks against the recipe."""
+    against: dict[str, None] = {}
+    others: dict[str, None] = {}
+    for number, piece in enumerate(output):
+        # Each statement stands there for many pairs of ranks.
+        is_news = not against and any(expression.search(piece) for expression in recipe.forbid)
+        if number >= QUOTED and not is_news:
+            continue
+        for match in mpi.quote.finditer(piece):
+            words = match[0].strip()
+            if words in against or words in others:
+                continue
+            is_against = any(expression.search(words) for expression in recipe.forbid)
+            said = against if is_against else others
+            if len(said) < MOST:
+                said[words] = None
+    return [*against, *others][:MOST]
 
 
 @lru_cache(maxsize=1)

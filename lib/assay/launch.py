@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from assay import profile, witness
 from assay.disturbance import disturbance_figures
 from assay.fabrics import load_catalogue
 from assay.figure import Figure
+from assay.last import kept_of_last
 from assay.layouts import Placement
+from assay.output import Output, TooMuchError, found
 from assay.placement import verify_placement
+from assay.reason import reason
 from assay.traffic import verify_traffic
 
 #: The witness's report, in the folder of the launch.
@@ -21,12 +23,6 @@ WITNESS = 'witness.json'
 
 #: What a launch in a folder of its own leaves there beside that report.
 OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
-
-# What MPIs, launchers and shells write when a job goes wrong.
-_FAILURE = re.compile(
-    r'UCX +ERROR|An error occurred|Abort\(|[Ff]atal|[Kk]illed|signal \d+|cannot|could not|not found'
-    r'|No such file|unreachable|undefined symbol'
-)
 
 # What MPICH and Open MPI 4 say of a launcher without the PMI they were built for. Others let each
 # process be a rank 0 of 1.
@@ -44,11 +40,12 @@ class LaunchError(Exception):
     """The program did not run to its end, or not as asked; the message is one sentence."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Launch:
     """A program that was started by an MPI's launcher and has ended.
 
     :param program: its name, as it begins its error messages.
+    :param command: file name of what rank 0 runs; None where a script decides that.
     :param launcher: ReFrame's name of what started it.
     :param family: of the MPI.
     :param fabric: that was forced.
@@ -61,6 +58,7 @@ class Launch:
     """
 
     program: str
+    command: str | None
     launcher: str
     family: str
     fabric: str
@@ -68,16 +66,24 @@ class Launch:
     placement: Placement
     ranks: int
     folder: Path
-    output: str
+    output: Output
     exit_code: int
 
     @property
+    def text(self) -> str:
+        """What the program wrote itself, without what the MPI logs.
+
+        :raises LaunchError: if that is more than a program writes.
+        """
+        try:
+            return self.output.text
+        except TooMuchError as error:
+            raise LaunchError(f'{self.program}: {error}') from None
+
+    @property
     def reason(self) -> str:
-        """The line of the output that says best why it failed."""
-        lines = [line.strip() for line in self.output.splitlines() if re.search(r'\w', line)]
-        own = [line for line in lines if line.startswith(f'{self.program}: ')]
-        telling = [line for line in lines if _FAILURE.search(line)]
-        return next(iter(own or telling or lines[-1:]), 'it printed nothing')
+        """The words of the output that say best why it failed."""
+        return reason(self.program, self.output)
 
     def assert_ended_well(self) -> None:
         """:raises LaunchError: if launcher and MPI are strangers, or the exit code is not 0."""
@@ -99,7 +105,7 @@ class Launch:
 
     def _told_by_strangers(self) -> str | None:
         """What shows that the launcher speaks another PMI than the MPI; None if nothing does."""
-        if refusal := _NO_PMI.search(self.output):
+        if refusal := found(_NO_PMI, self.output):
             return refusal[0]
         try:
             report = self._report
@@ -111,11 +117,12 @@ class Launch:
         # Many programs are content with that.
         return f'{self.program} ran as rank 0 of 1, not as {self.ranks} ranks'
 
-    @cached_property
+    # Of ten thousand ranks it takes some 100 MB: a run keeps that of one job at a time.
+    @kept_of_last
     def _report(self) -> witness.Report:
         return witness.read(self.folder / WITNESS)
 
-    @cached_property
+    @property
     def witnessed(self) -> witness.Report:
         """What the witness saw of it.
 
@@ -141,6 +148,9 @@ class Launch:
     def _faults(self) -> Iterator[str | None]:
         catalogue = load_catalogue()
         report, mpi = self.witnessed, catalogue.mpis[self.family]
+        ran = ' '.join(report.command[:1])
+        if self.command not in (None, Path(ran).name):
+            yield f'the report of the witness is of {ran!r}, and not of {self.program}'
         yield witness.verify_mpi(report, mpi.library, mpi.name)
         if report.ranks != self.ranks:
             yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'

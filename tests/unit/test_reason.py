@@ -1,0 +1,109 @@
+"""The words that say best why a program failed, in what real MPIs and launchers wrote.
+
+The outputs in ``tests/golden/reasons`` are of a program of two ranks on one machine, with all that
+the catalogue of fabrics makes the MPI say.
+"""
+
+import pytest
+
+from assay import paths
+from assay.reason import LONGEST, reason
+
+REASONS = paths.ROOT / 'tests' / 'golden' / 'reasons'
+SAID = {
+    'openmpi-5.0.9-ofi': 'No components were able to be opened in the pml framework. '
+    '(Host: vm; Framework: pml)',
+    'openmpi-4.1.4-ofi': 'No components were able to be opened in the pml framework. '
+    '(Host: vm; Framework: pml)',
+    'openmpi-5.0.9-nocomp': 'A requested component was not found, or was unable to be opened. '
+    '(Host: vm; Framework: pml; Component: nosuch)',
+    'openmpi-4.1.4-selfonly': 'At least one pair of MPI processes are unable to reach each other '
+    'for MPI communications.',
+    'openmpi-5.0.9-nofile': 'prterun was unable to launch the specified application as it lacked '
+    'permissions to execute an executable (Executable: ./nosuch; Node: vm)',
+    'openmpi-5.0.9-slots': 'There are not enough slots available in the system to satisfy the 99 '
+    'slots that were requested by the application:',
+    'openmpi-5.0.9-mpiabort': 'MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD '
+    'Proc: [[27890,1],1] Errorcode: 3',
+    'openmpi-5.0.9-trunc': '[vm:00000] *** MPI_ERR_TRUNCATE: message truncated',
+    'openmpi-5.0.9-segv': '[vm:19560:0:19560] Caught signal 11 (Segmentation fault: tkill(2) or '
+    'tgkill(2) at address 0x4c68)',
+    'openmpi-5.0.9-kill': 'prterun noticed that process rank 1 with PID 19594 on node vm exited on '
+    'signal 9 (Killed).',
+    'openmpi-5.0.9-exit': 'prterun detected that one or more processes exited with non-zero '
+    'status, thus causing the job to be terminated. (Process name: [prterun-vm-19614@1,1]; Exit '
+    'code: 3)',
+    'openmpi-4.1.4-exit': 'Primary job terminated normally, but 1 process returned a non-zero exit '
+    'code.',
+    'openmpi-5.0.9-own': 'hello: cannot allocate 8 GB; give a smaller --n',
+    'mpich-4.3.2-ofi': 'Abort(1009379727): Fatal error in internal_Init: Other MPI error: OFI call '
+    'getinfo failed (default nic=(n/a): No data available)',
+    'mpich-4.3.2-trunc': 'Abort(672283406) on node 1 (rank 1 in comm 0): Fatal error in '
+    'internal_Recv: Message truncated: Message from rank 0 and tag 0 truncated; 4 bytes received '
+    'but buffer size is 16',
+    'mpich-4.3.2-ucxnodev': '[1795337578.281705] [vm:18955:0]     ucp_context.c:1524 UCX  ERROR no '
+    'usable transports/devices (asked tcp on network:mlx5_0:1 )',
+    'mpich-4.3.2-nolib': './nolib: error while loading shared libraries: libnox.so.12: cannot open '
+    'shared object file: No such file or directory',
+    'mpich-4.3.2-noexec': '[proxy:0@vm] HYDU_create_process (/mpich-4.3.2/src/pm/hydra/lib/utils/'
+    'launch.c:73): execvp error on file ./noexec (Permission denied)',
+    'mpich-4.3.2-segv': 'YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault '
+    '(signal 11)',
+}
+
+
+@pytest.mark.parametrize('name', SAID)
+def test_real_failures(name):
+    assert reason('hello', [(REASONS / f'{name}.out').read_text()]) == SAID[name]
+
+
+def test_every_output_is_looked_at():
+    assert {path.stem for path in REASONS.iterdir()} == set(SAID)
+
+
+@pytest.mark.parametrize('name', SAID)
+def test_the_program_knows_best(name):
+    text = (REASONS / f'{name}.out').read_text()
+    for own in (f'hello: it is full\n{text}', f'{text}\nhello: it is full\n'):
+        assert reason('hello', [own]) == 'hello: it is full' or name.endswith('own')
+
+
+@pytest.mark.parametrize(
+    ('said', 'words'),
+    [
+        ([], 'it printed nothing'),
+        (['\n', '---\n'], 'it printed nothing'),
+        (['[n1:7] mca: base: close: unloading component sm\n'], 'it printed nothing'),
+        (['step 1\nstep 2\n', '[n1:7] select: component ob1 selected\n'], 'step 2'),
+        # The last of several killers, and what they killed.
+        (
+            [
+                'srun: error: n1: task 0: Killed\n',
+                'slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.\n',
+            ],
+            'slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.',
+        ),
+        # Harmless, and in every output.
+        (
+            ['[1.2] [n1:7 :0] rdmacm_cm.c:928  UCX  DIAG  failed: No such device, cannot\nend\n'],
+            'end',
+        ),
+        # A table of a program is no message of a launcher.
+        (
+            [f'{"-" * 80}\nT/V  N\n{"-" * 80}\nhello: the matrix is singular\n'],
+            'hello: the matrix is ',
+        ),
+        ([f'{"-" * 80}\n' + 'row\n' * 50 + 'hello: too small\n'], 'hello: too small'),
+        ([f'{"-" * 80}\nhello: too small\n'], 'hello: too small'),
+        (
+            ['Abort(1): Fatal error in PMPI_Init: Other MPI error, error stack:\n'],
+            'Other MPI error',
+        ),
+    ],
+)
+def test_what_tells_most(said, words):
+    assert words in reason('hello', said)
+
+
+def test_an_answer_is_short():
+    assert len(reason('hello', [f'hello: {"x" * 10_000}\n'])) < LONGEST + 10
