@@ -7,9 +7,10 @@ from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from assay import imb
-from assay.benchmark import MpiBenchmark
+from assay.benchmark import RESULT, MpiBenchmark
 from assay.build import installed
 from assay.figure import Figure
+from assay.launch import LaunchError, apart
 from assay.provenance import of_binary
 from assay.spack_builds import feature
 
@@ -22,10 +23,12 @@ SMALL, LARGE = 8, 4 << 20
 class IntelMpiBenchmarks(MpiBenchmark):
     """PingPong, PingPing, Sendrecv, Exchange, Allreduce and Alltoall between two ranks.
 
-    The machine's own limits are measured by our `limits` in the same job, just before.
+    The machine's own limits are measured by our `limits` in the same job, just before, in a folder
+    of its own: its witness and its MPI's statement must not stand for those of IMB-MPI1.
     """
 
     program = 'limits'
+    program_name = imb.PROGRAM
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(['1_node', '2_nodes'], type=str)
@@ -46,24 +49,33 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     @run_before('run')
     def run_imb_after_limits(self):
-        limits = [self.executable, *self.executable_opts]
+        Path(self.stagedir, self.program).mkdir(exist_ok=True)
+        limits = self.start_line(self.executable, '--json', f'../{RESULT}')
+        self.prerun_cmds = [apart(self.program, limits)]
         self.executable = str(self.imb)
         self.executable_opts = ['-iter 200,40', '-npmin 2', *TWO_RANKS]
         if not self.is_by_spack:
             libraries = self.current_environ.extras['imb_libraries']
             self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'
-        limits += ['>limits.out', '2>&1']  # its statement must not stand for that of IMB-MPI1
-        self.prerun_cmds = [self.start_line(*limits)]
-        self.keep_files = [*self.keep_files, 'limits.out']
+        self.keep_files = [*self.keep_files, self.program]
 
     @property
     def provenance(self):
         return installed(self, PACKAGE).provenance if self.is_by_spack else of_binary(self.imb)
 
+    def verify(self):
+        try:
+            launch = self.launch_apart(self.program, self.program, self.placement, self.num_tasks)
+            launch.assert_ended_well()
+            launch.assert_as_asked()
+        except LaunchError as error:
+            raise SanityError(f'{self.program}: {error}') from None
+        super().verify()
+
     def verify_answers(self):
         super().verify_answers()
         try:
-            self.tables = imb.parse(self.launch.output)
+            self.tables = imb.parse(self.launch.text)
         except ValueError as error:
             raise SanityError(f'{error}: {self.launch.reason}') from None
         for name in TWO_RANKS:

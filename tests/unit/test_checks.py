@@ -3,7 +3,9 @@
 A job's output, error and report stand in ``tests/golden/jobs/<check>/<environment>-<fabric>``.
 """
 
+import gc
 import json
+import pickle
 import re
 import shutil
 from dataclasses import replace
@@ -15,8 +17,9 @@ import yaml
 from checks import check_on
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
-from assay import paths
+from assay import paths, witness
 from assay.check import BuildSources
+from assay.launch import WITNESS
 from assay.lint import check_classes
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
@@ -73,8 +76,8 @@ def test_every_check_has_golden_jobs():
 def job(tmp_path):
     """A function that makes a check look at the files of a job, as ReFrame would.
 
-    It returns the figures, each with value, reference, bounds, unit and result. ``edit`` changes
-    the job's folder, ``change`` the check before its setup.
+    It returns the figures, each with value, reference, bounds, unit and result; ``checks`` are
+    those that it made. ``edit`` changes the job's folder, ``change`` the check before its setup.
     """
 
     def look_at(
@@ -104,10 +107,12 @@ def job(tmp_path):
                 state=state,
                 nodelist=['n1', 'n2'],
             )
+            look_at.checks.append(check)
             for phase in phases:
                 getattr(check, phase)()
             return {key.rpartition(':')[2]: value for key, value in check.perfvalues.items()}
 
+    look_at.checks = []
     return look_at
 
 
@@ -520,6 +525,89 @@ def test_imb_that_ran_one_rank(job):
         )
 
 
+def limits_alone_left_a_report(folder):
+    shutil.copy(folder / 'limits/witness.json', folder)
+
+
+@pytest.mark.parametrize(
+    ('edit', 'words'),
+    [
+        (
+            limits_alone_left_a_report,
+            "the report of the witness is of '/scratch/reframe/stage/generic/node/mpich/"
+            "BuildSources_196f6a16/build/limits', and not of IMB-MPI1",
+        ),
+        (lambda folder: (folder / 'witness.json').unlink(), 'no witness report'),
+        (lambda folder: shutil.rmtree(folder / 'limits'), 'limits: limits was not run'),
+        (
+            lambda folder: (folder / 'limits/exit_code').write_text('3\n'),
+            'limits: limits ended with exit code 3',
+        ),
+        (
+            edit_report(both_on_core_0, 'limits/witness.json'),
+            'limits: ranks 0 and 1 share core 0',
+        ),
+    ],
+)
+def test_wrong_runs_of_imb(job, edit, words):
+    """The report of the limits, which are measured just before, proves nothing of IMB."""
+    with pytest.raises(SanityError) as error:
+        job(Path('IntelMpiBenchmarks/mpich-shm'), edit)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize('golden', GOLDEN, ids=str)
+def test_a_report_of_another_program_proves_nothing(job, golden):
+    def of_another(folder):
+        change = edit_report(lambda report: report.update(command=['/usr/bin/other']), WITNESS)
+        for path in folder.rglob(WITNESS):
+            change(path.parent)
+
+    with pytest.raises(SanityError, match=r"report of the witness is of '/usr/bin/other', and not"):
+        job(golden, of_another)
+
+
+def reports_in_memory():
+    gc.collect()
+    return sum(isinstance(one, witness.Report) for one in gc.get_objects())
+
+
+def test_a_run_keeps_one_report(job):
+    """ReFrame keeps every check until it ends; what jobs left must not stay with them."""
+    before = reports_in_memory()
+    for golden in ('PointToPoint/openmpi-shm', 'HPL/openmpi-shm', 'Ring/mpich-shm'):
+        job(Path(golden))
+    with pytest.raises(SanityError):
+        job(ONE, say(OTHER_FABRIC))
+    assert reports_in_memory() <= before + 1
+    for check in job.checks:
+        assert check.launch.exit_code == 0
+        size = sum(len(pickle.dumps(value)) for value in vars(check.launch).values())
+        assert size < 4000 and 'report' not in vars(check)
+
+
+@pytest.mark.parametrize(
+    ('file', 'name', 'parameters'),
+    [('mpi/ring', 'Ring', {}), ('apps/minife', 'MiniFE', {'size': 'cache'})],
+)
+def test_reports_of_an_earlier_run_are_removed(tmp_path, file, name, parameters):
+    """ReFrame can be told to keep a case's folder for its next run (general/clean_stagedir)."""
+    case = {'fabric': 'shm', 'layout': 'packed', 'scale': '1_node', **parameters}
+    where = (SYSTEM, 'golden:node', tmp_path, file, name, 'openmpi')
+    with check_on(*where, **case) as (check, partition, environ):
+        check._rfm_dry_run = True
+        check.build = SimpleNamespace(product='/built/build/{}'.format)
+        check.setup(partition, environ)
+        stage = Path(check.stagedir)
+        (stage / 'apart').mkdir()
+        earlier = ['witness.json', 'witness.json.ranks', 'apart/witness.json']
+        earlier += ['result.json'] if name == 'Ring' else []
+        for left in earlier:
+            (stage / left).write_text('{}')
+        check.run()
+        assert not [left for left in earlier if (stage / left).exists()]
+
+
 OSU = paths.ROOT / 'tests' / 'golden' / 'osu'
 
 
@@ -564,7 +652,7 @@ def in_folder(name, edit):
         ),
         (osu_run('fail-three-ranks-openmpi'), 'latency: osu_latency ended with exit code 1: '),
         (osu_run('fail-bad-option-openmpi'), 'latency: osu_latency ended with exit code 1: '),
-        (osu_run('fail-killed-openmpi'), 'ended with exit code 137: signal 9 (Killed).'),
+        (osu_run('fail-killed-openmpi'), 'exited on signal 9 (Killed).'),
         (osu_run('fail-no-size-openmpi'), 'the table of osu_latency has 0 rows of 8 bytes, not 1'),
         (lambda folder: shutil.rmtree(folder / 'bandwidth'), 'bandwidth: osu_bw was not run'),
         (
