@@ -104,6 +104,9 @@ def test_ours():
         ('2000   128', '1000   128', 'N = 1000, not 2000'),
         ('128     1     2', '128     2     1', 'P = 2, not 1'),
         ('PASSED', 'FAILED', 'solved the system wrong'),
+        # Passed by the threshold of another input file.
+        ('3.67900133e-03', '1.67900133e+01', 'let the scaled residual 1.67900133e.01 pass'),
+        ('3.67900133e-03', '-1.0', 'let the scaled residual -1.0 pass'),
     ],
 )
 def test_wrong_output(old, new, sentence):

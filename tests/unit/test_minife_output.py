@@ -37,6 +37,36 @@ def test_upstream(tmp_path):
     assert 'matvec_of_limit' not in figures
 
 
+JOBS = GOLDEN.parent / 'jobs'
+BY_BOTH = {
+    'ours': (JOBS / 'MiniFE/openmpi-shm', 'Solution at the centre'),
+    'upstream': (JOBS / 'MiniFEUpstream/openmpi-shm', 'solution matches analytic'),
+}
+
+
+@pytest.mark.parametrize('whose', BY_BOTH)
+def test_a_solution_that_was_to_be_checked(whose):
+    """An output that says nothing of the check is no right answer; a larger one has none."""
+    folder, check = BY_BOTH[whose]
+    output = (folder / 'rfm_job.out').read_text()
+    checked = Problem(['nx=34', 'verify_solution=1'], facts={'elements': (34, 34, 34)})
+    unchecked = Problem(['nx=34'], facts=checked.facts)
+    assert check in output
+    assert MiniFE().read(output, folder, checked, 2, 1)
+    without = output.replace(check, 'something')
+    assert MiniFE().read(without, folder, unchecked, 2, 1)
+    with pytest.raises(WrongAnswerError, match='did not hold its solution against the analytic'):
+        MiniFE().read(without, folder, checked, 2, 1)
+
+
+def test_ours_without_its_residual():
+    folder, _ = BY_BOTH['ours']
+    output = (folder / 'rfm_job.out').read_text().replace('True residual', 'Residual')
+    problem = Problem(['nx=34'], facts={'elements': (34, 34, 34)})
+    with pytest.raises(WrongAnswerError, match='did not check its residual'):
+        MiniFE().read(output, folder, problem, 2, 1)
+
+
 def test_upstream_with_threads(tmp_path):
     assert 'cg_rate' in read(tmp_path, OPENMP, ranks=1, threads=2)
     with pytest.raises(WrongAnswerError, match='OpenMP Max Threads:: 2, not 1'):
@@ -88,7 +118,11 @@ def test_wrong_outputs(tmp_path, old, new, sentence):
         ('MATVEC Time', 'MATVEC', 'lacks CG solve: MATVEC Time'),
         ('Global Nrows: 1030301', 'Global Nrows: .inf', 'Global Nrows: inf'),
         ('Mini-Application Name: miniFE', 'Implementation: assay', 'no verdict'),
-        ('Mini-Application Name: miniFE', 'Implementation: assay\nVerdict: PASSED', 'no limit'),
+        (
+            'Mini-Application Name: miniFE',
+            'Implementation: assay\nVerdict: PASSED',
+            'did not check its residual',
+        ),
         ('Mini', '{', 'is not whole'),
     ],
 )

@@ -22,6 +22,7 @@ def asked(processes, **changes):
         'the mesh': (100, 100, 100),
         'the process grid': processes,
         'the number of variables': 5,
+        'the number of variables summed': 5,
         'the number of time steps': 20,
         'the number of spikes': 1,
         'the stencil': 'STENCIL_3D27PT',
@@ -93,6 +94,41 @@ def test_another_number_of_ranks(name):
         read(golden(name), ranks=4)
 
 
+@pytest.mark.parametrize(
+    ('name', 'old', 'new', 'sentence'),
+    [
+        # As with --percent_sum 0, and without --debug_grid 1.
+        (
+            'upstream-2-ranks.out',
+            'time step:  5;',
+            'time step:  0;',
+            'variables summed: .*0.*, not',
+        ),
+        ('assay-2-ranks.out', 'time step:  5;', 'time step:  0;', 'variables summed: 0, not 5'),
+        (
+            'upstream-2-ranks.out',
+            'Tolerance is  1.00E-08',
+            'Tolerance is  1.00E+00',
+            '1.00E.00, not',
+        ),
+        (
+            'upstream-2-ranks.out',
+            ' Error reported every',
+            ' Nothing',
+            'its tolerance: nothing, not',
+        ),
+        ('assay-2-ranks.out', ' Variable    3: source', ' Variable', 'did not check variable 3'),
+        ('assay-2-ranks.out', 'misplaced 2.83E-15', 'misplaced 2.83E-01', 'own check failed: Var'),
+        ('assay-2-ranks.out', 'error 3.78E-15', 'error nan', 'own check failed: Variable    3'),
+    ],
+)
+def test_nothing_checked(name, old, new, sentence):
+    output = golden(name)
+    assert old in output
+    with pytest.raises(WrongAnswerError, match=sentence):
+        read(output.replace(old, new))
+
+
 def test_another_number_of_threads():
     with pytest.raises(WrongAnswerError, match='the number of threads: 1, not 2'):
         read(golden('assay-2-ranks.out'), threads=2)
@@ -107,6 +143,17 @@ def test_two_singletons():
 def test_upstream_that_lost_heat():
     with pytest.raises(WrongAnswerError, match=r'own check failed: .* error is  1\.00000E\+00'):
         read(golden('upstream-failed.out'))
+
+
+@pytest.mark.parametrize('error', ['1.00000E+00', 'NaN', '************'])
+def test_upstream_whose_last_errors_are_wrong(error):
+    """Upstream itself takes what is no number for right."""
+    line = 'Time step   20 for spike   1 for variable    3 the error is {}; '
+    line += 'error tolerance is  1.00000E-08.'
+    output = golden('upstream-2-ranks.out')
+    read(output.replace(' Computation', f'{line.format("1.0E-15")}\n Computation', 1))
+    with pytest.raises(WrongAnswerError, match='own check failed: Time step'):
+        read(output.replace(' Computation', f'{line.format(error)}\n Computation', 1))
 
 
 def test_ours_that_lost_heat():

@@ -38,7 +38,7 @@ none         output file
 1            process grids
 {p}            P
 {q}            Q
-16.0         threshold
+{threshold}         threshold
 1            panel factorisations
 2            PFACT: right-looking
 1            ends of the recursion
@@ -58,6 +58,9 @@ none         output file
 0            equilibration: no
 8            alignment
 """
+
+# Of scaled residuals, everybody's.
+_THRESHOLD = 16.0
 
 _RUN = re.compile(
     r'^W[RC]\S+ +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +\S+ +(?P<gflops>\S+)\s*$',
@@ -122,7 +125,9 @@ class Hpl(Application):
         choice = _largest(size, ranks)
         runs = min(max(round(_WORK / operations(choice.n)), 1), _MOST_RUNS)
         sizes = ' '.join([str(choice.n)] * runs)
-        content = _TEMPLATE.format(runs=runs, sizes=sizes, nb=choice.nb, p=choice.p, q=choice.q)
+        content = _TEMPLATE.format(
+            runs=runs, sizes=sizes, nb=choice.nb, p=choice.p, q=choice.q, threshold=_THRESHOLD
+        )
         return Problem(
             arguments=[],
             files={_INPUT: content},
@@ -216,7 +221,12 @@ def _check_residuals(output: str, runs: list[re.Match[str]]) -> None:
             raise WrongAnswerError(
                 f'HPL solved the system wrong: its scaled residual is {residual["value"]}'
             )
-        _number(residual['value'], 'scaled residual')
+        # HPL compares with the threshold of its input file.
+        if not 0 <= _number(residual['value'], 'scaled residual') < _THRESHOLD:
+            raise WrongAnswerError(
+                f'HPL let the scaled residual {residual["value"]} pass, which is not below '
+                f'{_THRESHOLD:g}'
+            )
     tally = {kind: int(count) for count, kind in _TALLY.findall(output)}
     expected = {'completed and passed': len(runs), 'completed and failed': 0, 'skipped': 0}
     if len(residuals) != len(runs) or tally != expected:

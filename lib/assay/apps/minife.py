@@ -24,6 +24,13 @@ _PRINTED_EVERY = 20
 _INITIAL = re.compile(r'Initial Residual = (\S+)')
 _ITERATION = re.compile(r'^Iteration = (\d+)   Residual = (\S+)$', re.MULTILINE)
 _FAILED = re.compile(r'^(.+): FAILED$', re.MULTILINE)
+# Its checks: ours of each solution, both of one whose analytic values are near enough.
+_RESIDUAL_RIGHT = re.compile(r'^True residual .*: PASSED$', re.MULTILINE)
+_CENTRE_RIGHT = re.compile(
+    r'^Solution at the centre, .*: PASSED$|^solution matches analytic solution to within',
+    re.MULTILINE,
+)
+_VERIFY = 'verify_solution=1'
 _COMPLAINT = re.compile(
     r'^miniFE: (?P<ours>.+)$|^(?P<upstream>One or more processors have 0 equations)|'
     r'^miniFE::cg_solve ERROR, (?P<broken>.+)!$',
@@ -48,7 +55,7 @@ class MiniFE(Application):
             )
         arguments = [f'{axis}={edge}' for axis in ('nx', 'ny', 'nz')]
         if edge <= _LARGEST_VERIFIED:
-            arguments.append('verify_solution=1')
+            arguments.append(_VERIFY)
         return Problem(arguments, facts={'elements': (edge, edge, edge)})
 
     def read(
@@ -61,6 +68,10 @@ class MiniFE(Application):
         _check_residuals(output, report)
         if ours and report.get('Verdict') != 'PASSED':
             raise WrongAnswerError('the report of miniFE has no verdict that it passed')
+        if ours and not _RESIDUAL_RIGHT.search(output):
+            raise WrongAnswerError('miniFE did not check its residual')
+        if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
+            raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
 
         figures = _figures(report)
         if ours:

@@ -31,12 +31,18 @@ _MULTIPLES = ((192, 24), (96, 12), (32, 4), (8, 2), (1, 1))
 _NUMBER = r' *([^\s,]+)'
 _FAILED = re.compile(r'^FAILED: (.+)$', re.MULTILINE)
 _ERROR = re.compile(
-    r'^Time step .* the error is *(\S+); error tolerance is *(\S+)\.$', re.MULTILINE
+    r'^ *Time step .* the error is *(\S+); error tolerance is *(\S+)\.$', re.MULTILINE
 )
 _COMPLAINT = re.compile(
     r'^(?:minighost: (?P<ours>.+)|\[pe 0\] \*\* Input error \*\*: *(?P<upstream>.+))$', re.MULTILINE
 )
 _RIGHT = 'Computation within error tolerance.'
+# What was checked at the end: ours says it of each variable, upstream once for all.
+_DIGITS = 8
+_CHECKED = re.compile(
+    r'^ Variable *(\d+): source \S+, .*; error (\S+), misplaced (\S+)$', re.MULTILINE
+)
+_TOLERANCE = re.compile(r'^ Error reported every .* Tolerance is *(\S+)$', re.MULTILINE)
 _TOTAL = re.compile(r'^ *Total time for test \(sec\):' + _NUMBER + r';', re.MULTILINE)
 _STENCIL_TIME = re.compile(
     r'^ *Time : avg,(?: stddev,)? min, max secs:' + ','.join([_NUMBER] * 4) + '$', re.MULTILINE
@@ -59,6 +65,7 @@ _SAID = {
     'the process grid': re.compile(r'Task grid:' + _THREE),
     'the number of processes': re.compile(r'(\d+) process(?:es)? executing(?:,| on machine)'),
     'the number of variables': re.compile(r'Number of variables: *(\d+)'),
+    'the number of variables summed': re.compile(r'variables reduced each time step: *(\d+)'),
     'the number of time steps': re.compile(r'Time steps per spike: *(\d+)'),
     'the number of spikes': re.compile(r'Number of spikes: *(\d+)'),
     'the stencil': re.compile(r'\((STENCIL_\w+)\)'),
@@ -95,14 +102,14 @@ class MiniGhost(Application):
             'num_vars': _VARIABLES,
             'num_spikes': 1,
             'debug_grid': 1,
-            'report_diffusion': steps + 1,
+            'report_diffusion': steps,  # the errors of the last step: NaN passes upstream's check
             'percent_sum': 100,
             'num_tsteps': steps,
             'stencil': _STENCIL,
             'comm_method': _METHOD,
             'report_perf': 1,
             **{f'np{d}': count for d, count in zip('xyz', processes, strict=True)},
-            'error_tol': 8,
+            'error_tol': _DIGITS,
         }
         return Problem(
             arguments=[
@@ -112,6 +119,7 @@ class MiniGhost(Application):
                 'the mesh': (edge,) * 3,
                 'the process grid': processes,
                 'the number of variables': _VARIABLES,
+                'the number of variables summed': _VARIABLES,
                 'the number of time steps': steps,
                 'the number of spikes': 1,
                 'the stencil': _STENCIL_NAME,
@@ -125,6 +133,7 @@ class MiniGhost(Application):
         _check_verdict(output)
         _check_whole(output, ranks)
         _check_problem(output, problem, ranks, threads)
+        _check_checks(output, problem.facts['the number of variables'])
 
         (total,) = _numbers(_TOTAL, output, 'total time')
         *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
@@ -176,7 +185,7 @@ def _check_verdict(output: str) -> None:
     if failed := _FAILED.search(output):
         raise WrongAnswerError(f"miniGhost's own check failed: {failed[1]}")
     for error in _ERROR.finditer(output):
-        if not float(error[1]) <= float(error[2]):
+        if not _plain_number(error[1]) <= _plain_number(error[2]):
             raise WrongAnswerError(f"miniGhost's own check failed: {error.group()}")
     if output.count(_RIGHT) > 1:
         raise WrongAnswerError(
@@ -207,6 +216,31 @@ def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> N
         if said != {value}:
             words = ' and '.join(map(str, said)) or 'nothing'
             raise WrongAnswerError(f'miniGhost says of {name}: {words}, not {value}')
+
+
+def _check_checks(output: str, variables: int) -> None:
+    """That each variable was held against the tolerance asked for."""
+    tolerance = 10.0**-_DIGITS
+    if not _ours(output):
+        said = _TOLERANCE.search(output)
+        if not said or not _plain_number(said[1]) <= tolerance:
+            words = said[1] if said else 'nothing'
+            raise WrongAnswerError(f'miniGhost says of its tolerance: {words}, not {tolerance:g}')
+        return
+    checked = {int(found[1]): found for found in _CHECKED.finditer(output)}
+    if missing := sorted(set(range(1, variables + 1)) - checked.keys()):
+        raise WrongAnswerError(f'miniGhost did not check variable {missing[0]} at the end')
+    for found in checked.values():
+        if not all(_plain_number(error) <= tolerance for error in found.groups()[1:]):
+            raise WrongAnswerError(f"miniGhost's own check failed: {found.group().strip()}")
+
+
+def _plain_number(word: str) -> float:
+    """NaN if it is none, which is within no tolerance."""
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
 
 
 def _plain(groups: tuple[str, ...]) -> tuple[int, ...] | int | str:
