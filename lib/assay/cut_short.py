@@ -8,6 +8,7 @@ from pathlib import Path
 
 from assay import witness
 from assay.launch import WITNESS
+from assay.output import Output, found
 from assay.stacks import innermost_calls
 
 #: The states in which Slurm ends a job, and what they mean.
@@ -30,6 +31,8 @@ ONLY_ONCE = {
     'torque': '-r n',
 }
 
+_NODE_FAILURE = re.compile('node failure', re.IGNORECASE)
+
 #: Ranks whose end is told.
 MOST = 4
 
@@ -46,11 +49,13 @@ def cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ())
         if state.startswith(name):
             if not errors.exists():
                 return f'{words} before it started'
-            text = errors.read_text(errors='replace')
-            said = re.findall(r'[Nn]ode failure on (\S+)', text)
-            if name == 'NODE_FAIL' and 'NODE FAILURE' not in text.upper():
-                said = nodes[:1]  # nobody was left on it to say so
-            which = f' ({", ".join(dict.fromkeys(said))})' if said else ''
+            output = Output((errors,))
+            said = dict.fromkeys(
+                host for piece in output for host in re.findall(r'[Nn]ode failure on (\S+)', piece)
+            )
+            if name == 'NODE_FAIL' and not found(_NODE_FAILURE, output):
+                said = dict.fromkeys(nodes[:1])  # nobody was left on it to say so
+            which = f' ({", ".join(said)})' if said else ''
             seen = filter(None, [last_seen(folder), innermost_calls(folder)])
             return f'{words}{which}; {"; ".join(seen)}'
     return None

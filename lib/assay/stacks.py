@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from assay.launch import WITNESS
@@ -40,11 +41,12 @@ def taken_after(time_limit: float) -> int:
 def innermost_calls(folder: Path) -> str | None:
     """Where the first ranks of a hung job were, and the files with all stacks; None if none are."""
     files = sorted(folder.rglob(FILES))
-    found = [f'{who} was {where}' for file in files for who, where in _read(file)]
+    ranks = (f'{who} was {where}' for file in files for who, where in _read(file))
+    found = list(islice(ranks, MOST))
     if not found:
         return None
     whole = files[0] if len(files) == 1 else files[0].parent / FILES
-    return f'{"; ".join(found[:MOST])} (stacks: {whole})'
+    return f'{"; ".join(found)} (stacks: {whole})'
 
 
 def _read(file: Path) -> Iterator[tuple[str, str]]:
