@@ -14,7 +14,8 @@ class Figure:
     :param unit: its unit; ``1`` for a fraction of a limit.
     :param better: the direction in which the figure improves; ``exact`` for one that must not
         change at all.
-    :param must_be_held: a job in which it has no reference fails.
+    :param must_be_held: whether a figure that no reference bounds is a failure: its limit was
+        measured in the same job, so that it can be held on any machine.
     """
 
     value: float
