@@ -9,7 +9,7 @@ static const struct bench_about about = {
     .purpose = "the machine's own limits for messages between two processes, without MPI",
     .text =
         "Measured between rank 0 and the last rank; other ranks sleep. A limit is a bound, so\n"
-        "each is the best of many repeats. On two hosts only memcpy is measured.\n"
+        "each is the best of many repeats. On two hosts there is no cacheline.\n"
         "  memcpy     Both ranks copy 4 MiB from one buffer to another, at the same time, again\n"
         "             and again, so that the buffers are as warm as a ping-pong's. bandwidth:\n"
         "             bytes copied (not read plus written) over the time of a copy; the slower\n"
@@ -20,9 +20,13 @@ static const struct bench_about about = {
         "  cacheline  A counter goes back and forth through a page that both processes map. Each\n"
         "             direction has a cache line, written by one side, with release stores and\n"
         "             acquire loads. latency: half the round trip.\n"
-        "  socket     TCP over 127.0.0.1 with TCP_NODELAY; both ends poll non-blocking sockets,\n"
-        "             as MPIs do. latency: half the round trip of 8 bytes. bandwidth: bytes over\n"
-        "             half the round trip, for 4 MiB (bandwidth) and 64 KiB (bandwidth_64k).\n",
+        "  socket     TCP with TCP_NODELAY; both ends poll non-blocking sockets, as MPIs do. One\n"
+        "             host: over 127.0.0.1. Two: between the addresses that MPI's own TCP\n"
+        "             connection of the two joins or, where it has none, by which the first host\n"
+        "             knows the other. latency: half the round trip of 8 bytes. bandwidth: bytes\n"
+        "             over half the round trip, for 64 KiB (bandwidth_64k) and 4 MiB (bandwidth:\n"
+        "             with buffers that the kernel sizes, or with the largest it allows, whichever\n"
+        "             is faster). link_speed: what the driver of the interface states.\n",
     .examples = "  mpirun -n 2 limits\n"
                 "  mpirun -n 2 limits --json limits.json\n",
     .min_ranks = 2,
