@@ -89,8 +89,8 @@ class IntelMpiBenchmarks(MpiBenchmark):
     def figures(self):
         small, large = self.row('PingPong', SMALL), self.row('PingPong', LARGE)
         figures = {
-            'latency': Figure(small.time * 1e6, 'us', 'lower'),
-            'bandwidth': Figure(large.bandwidth / 1e6, 'MB/s', 'higher'),
+            'latency': Figure(small.time * 1e6, 'us', 'lower', headline=True),
+            'bandwidth': Figure(large.bandwidth / 1e6, 'MB/s', 'higher', headline=True),
             'ping_ping_latency': Figure(self.row('PingPing', SMALL).time * 1e6, 'us', 'lower'),
             'allreduce_time': Figure(self.row('Allreduce', SMALL).time * 1e6, 'us', 'lower'),
             'alltoall_time': Figure(self.row('Alltoall', SMALL).time * 1e6, 'us', 'lower'),

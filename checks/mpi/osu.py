@@ -81,8 +81,8 @@ class OsuMicroBenchmarks(MpiBenchmark):
         values = self.values
         one_way, both_ways = values['bandwidth'], values['bidirectional_bandwidth']
         figures = {
-            'latency': Figure(values['latency'] * 1e6, 'us', 'lower'),
-            'bandwidth': Figure(one_way / 1e6, 'MB/s', 'higher'),
+            'latency': Figure(values['latency'] * 1e6, 'us', 'lower', headline=True),
+            'bandwidth': Figure(one_way / 1e6, 'MB/s', 'higher', headline=True),
             'bidirectional_bandwidth': Figure(both_ways / 1e6, 'MB/s', 'higher'),
             'bidirectional_over_one_way': Figure(both_ways / one_way, '1', 'higher'),
             'allreduce_time': Figure(values['allreduce_time'] * 1e6, 'us', 'lower'),

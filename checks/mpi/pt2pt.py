@@ -28,8 +28,8 @@ class PointToPoint(MpiBenchmark):
         both_ways = self.select(pattern='bidirectional', size=LARGE)
         duplex = 2 * large['time']['min'] / both_ways['time']['min']
         figures = {
-            'latency': Figure(small['time']['median'] * 1e6, 'us', 'lower'),
-            'bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher'),
+            'latency': Figure(small['time']['median'] * 1e6, 'us', 'lower', headline=True),
+            'bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher', headline=True),
             'bidirectional_bandwidth': Figure(both_ways['bandwidth'] / 1e6, 'MB/s', 'higher'),
             'bidirectional_over_one_way': Figure(duplex, '1', 'higher'),
         }

@@ -22,7 +22,7 @@ class Ring(MpiBenchmark):
         small = self.select(words=WORDS_SMALL)
         large = self.select(words=WORDS_LARGE)
         figures = {
-            'hop_latency': Figure(small['time']['median'] * 1e6, 'us', 'lower'),
-            'hop_bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher'),
+            'hop_latency': Figure(small['time']['median'] * 1e6, 'us', 'lower', headline=True),
+            'hop_bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher', headline=True),
         }
         return figures | self.limit_figures('hop_', small, large)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, variable
@@ -17,6 +17,9 @@ from assay.figure import Figure
 from assay.last import kept_of_last
 
 RESULT = 'result.json'
+
+#: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
+FAST = 1.25e9
 
 
 @dataclass(frozen=True)
@@ -75,16 +78,25 @@ class MpiBenchmark(MpiCheck):
         )
 
     @property
+    def limited_by(self) -> Literal['memory', 'socket'] | None:
+        return load_catalogue().fabrics[self.fabric].limit
+
+    @property
     def limit(self) -> Limit | None:
         """What bounds a message on this fabric, measured in the same job; None if nothing was."""
         limits = self.report['limits']
-        match load_catalogue().fabrics[self.fabric].limit:
+        match self.limited_by:
             case 'memory':
                 return Limit(limits['cacheline']['latency'], limits['memcpy']['bandwidth'])
-            # Between hosts nothing but the network itself is the limit.
-            case 'socket' if len(self.report['hosts']) == 1:
-                return Limit(limits['socket']['latency'], limits['socket']['bandwidth'])
+            case 'socket':
+                return self.socket
         return None
+
+    @property
+    def socket(self) -> Limit:
+        """What a raw TCP socket between the two ranks did."""
+        socket = self.report['limits']['socket']
+        return Limit(socket['latency'], socket['bandwidth'])
 
     def limit_figures(
         self, prefix: str, small: dict[str, Any], large: dict[str, Any]
@@ -92,16 +104,37 @@ class MpiBenchmark(MpiCheck):
         """Latency and bandwidth of two results as multiple and fraction of the fabric's limit.
 
         The best time is held against the best of the machine, so that a passing disturbance of the
-        machine does not count. Empty where nothing but the network itself is the limit.
+        machine does not count. Of a fabric with a device, which nothing but itself limits, they are
+        those of a raw TCP socket between the same nodes: it ought to be better.
         """
-        if (limit := self.limit) is None:
-            return {}
+        than, limit = ('limit', self.limit) if self.limit else ('socket', self.socket)
         over = small['time']['min'] / limit.latency
         of = large['size'] / large['time']['min'] / limit.bandwidth
         return {
-            f'{prefix}latency_over_limit': Figure(over, '1', 'lower'),
-            f'{prefix}bandwidth_of_limit': Figure(of, '1', 'higher'),
+            f'{prefix}latency_over_{than}': Figure(over, '1', 'lower', must_be_held=True),
+            f'{prefix}bandwidth_of_{than}': Figure(of, '1', 'higher', must_be_held=True),
+            **self.network_figures(),
         }
+
+    def network_figures(self) -> dict[str, Figure]:
+        """The network itself, where a fabric's messages go through it by sockets.
+
+        MPI's latency and bandwidth are held against its, and would be as good a fraction of it
+        where it is broken.
+        """
+        if len(self.report['hosts']) == 1 or self.limited_by != 'socket':
+            return {}
+        figures = {
+            'socket_latency': Figure(self.socket.latency * 1e6, 'us', 'lower', must_be_held=True),
+            'socket_bandwidth': Figure(
+                self.socket.bandwidth / 1e6, 'MB/s', 'higher', must_be_held=True
+            ),
+        }
+        ends = self.report['limits']['socket']['ends']
+        if speed := min(end.get('link_speed', 0) for end in ends):
+            of = self.socket.bandwidth / min(speed, FAST)
+            figures['socket_bandwidth_of_link'] = Figure(of, '1', 'higher', must_be_held=True)
+        return figures
 
     def verify_answers(self) -> None:
         report = self.report

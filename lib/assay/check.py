@@ -16,6 +16,7 @@ from pathlib import Path
 import reframe as rfm
 import reframe.core.runtime as rt
 import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import (
     fixture,
     parameter,
@@ -87,6 +88,8 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
     ranks = variable(int, type(None), value=None)
     #: Cores of each rank, where the layout does not set them.
     cores_per_rank = variable(int, value=1)
+    #: Names of the figures that are shown whether a reference bounds them or not.
+    headlines = variable(typ.List[str], value=[], loggable=True)
     time_limit = '5m'
 
     #: Whether the job was proved to be what was asked for, and its figures held to references.
@@ -359,6 +362,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
             raise SanityError(
                 f'{type(self).__name__} reported no value for a figure: {error!r}'
             ) from None
+        self.headlines = [name for name, figure in self.measured.items() if figure.headline]
         for name, figure in self.measured.items():
             if not math.isfinite(figure.value):
                 raise SanityError(f'figure {name} is {figure.value}: not a finite number')

@@ -16,9 +16,11 @@ class Figure:
         change at all.
     :param must_be_held: whether a figure that no reference bounds is a failure: its limit was
         measured in the same job, so that it can be held on any machine.
+    :param headline: whether people ask for it first: it is shown whether it is held or not.
     """
 
     value: float
     unit: str
     better: Literal['higher', 'lower', 'exact']
     must_be_held: bool = False
+    headline: bool = False

@@ -29,7 +29,4 @@ void socket_pair_find(MPI_Comm pair, int rank, struct socket_end ends[2]);
  * kernel sizes them. */
 int socket_pair_connect(MPI_Comm pair, int rank, const struct socket_end ends[2], int buffers);
 
-/* Says what could not be done, why (errno) and between which ends, and takes the job down. */
-_Noreturn void socket_pair_failed(const struct socket_end ends[2], const char *what);
-
 #endif

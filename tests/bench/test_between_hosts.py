@@ -1,0 +1,116 @@
+"""The limits between two hosts: namespaces of this machine that a cable joins, with a rank each."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from conftest import MPIS, run_command
+
+from assay.fabrics import load_catalogue
+
+ADDRESSES = ('198.18.7.1', '198.18.7.2')
+APART = ['unshare', '--net', '--uts']
+
+pytestmark = [
+    pytest.mark.skipif(
+        os.geteuid() != 0
+        or not shutil.which('ip')
+        or subprocess.run([*APART, 'true'], capture_output=True).returncode != 0,
+        reason='making hosts out of namespaces takes root and iproute2',
+    ),
+    # Its launcher finds its ranks by a file that they inherit, in whatever network they are.
+    pytest.mark.parametrize(
+        'mpi', [mpi.name for mpi in MPIS.values() if mpi.family == 'mpich'], indirect=True
+    ),
+]
+
+
+def inside(host, *command):
+    subprocess.run(['nsenter', '-t', str(host.pid), '-n', '-u', *command], check=True)
+
+
+@pytest.fixture
+def hosts():
+    """Two processes, in whose namespaces the hosts are; each is called by its address."""
+    found = [subprocess.Popen([*APART, 'sleep', 'infinity']) for _ in ADDRESSES]
+    try:
+        own = os.readlink('/proc/self/ns/net')
+        deadline = time.monotonic() + 60
+        while own in [os.readlink(f'/proc/{host.pid}/ns/net') for host in found]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        cable = ['ip', 'link', 'add', 'cable', 'netns', str(found[0].pid), 'type', 'veth']
+        subprocess.run([*cable, 'peer', 'name', 'cable', 'netns', str(found[1].pid)], check=True)
+        for host, address in zip(found, ADDRESSES, strict=True):
+            inside(host, 'hostname', address)
+            inside(host, 'ip', 'address', 'add', f'{address}/24', 'dev', 'cable')
+            for link in ('lo', 'cable'):
+                inside(host, 'ip', 'link', 'set', link, 'up')
+        yield found
+    finally:
+        for host in found:
+            host.kill()
+            host.wait()
+
+
+@pytest.fixture
+def limits(mpi, surroundings, build, tmp_path, hosts):
+    """Runs `limits` with a rank on each host."""
+
+    def limits(env):
+        command = [mpi.launcher]
+        for host in hosts:
+            command += [':'] if len(command) > 1 else []
+            command += ['-n', '1', 'nsenter', '-t', str(host.pid), '-n', '-u']
+            command += [str(build(True) / 'limits'), '--json', str(tmp_path / 'report.json')]
+        return run_command(command, surroundings | env, tmp_path, 120)
+
+    return limits
+
+
+def ends(done):
+    assert done.code == 0, done.err
+    found = done.report['limits']
+    assert set(found) == {'memcpy', 'socket'}
+    assert 0 < found['socket']['latency'] < 1
+    assert found['socket']['bandwidth'] >= found['socket']['bandwidth_64k'] / 100
+    assert [end['interface'] for end in found['socket']['ends']] == ['cable', 'cable']
+    return tuple(end['address'] for end in found['socket']['ends'])
+
+
+def test_the_socket_goes_where_that_of_mpi_goes(mpi, hosts, limits):
+    for host, name in zip(hosts, ('one.invalid', 'two.invalid'), strict=True):
+        inside(host, 'hostname', name)  # by which nobody is found
+    catalogue = load_catalogue()
+    fabric = next(f for f in ('ofi-tcp', 'ucx-tcp') if catalogue.no_recipe(f, mpi) is None)
+    over_cable = {'FI_TCP_IFACE': 'cable', 'UCX_NET_DEVICES': 'cable'}
+    assert ends(limits(catalogue.recipe(fabric, 'mpich').env | over_cable)) == ADDRESSES
+
+
+def test_without_one_of_mpi_it_goes_where_the_hosts_know_each_other(limits):
+    assert ends(limits({})) == ADDRESSES
+
+
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [
+        ('two.invalid', 'this host knows two.invalid by no address that reaches it'),
+        ('127.0.0.2', 'this host knows 127.0.0.2 by no address that reaches it'),
+        ('198.18.7.9', 'cannot bind a TCP socket between 198.18.7.1 and 198.18.7.9'),
+    ],
+)
+def test_a_host_that_the_other_does_not_know_is_a_sentence(hosts, limits, name, words):
+    inside(hosts[1], 'hostname', name)
+    done = limits({})
+    assert done.code != 0
+    assert words in done.err
+    assert not (done.files / 'report.json').exists()
+
+
+def test_a_network_that_lets_no_socket_through_is_a_sentence(hosts, limits):
+    inside(hosts[1], 'ip', 'route', 'add', 'prohibit', ADDRESSES[0])
+    done = limits({})
+    assert done.code != 0
+    assert 'a TCP socket between 198.18.7.1 and 198.18.7.2: Connection timed out' in done.err
