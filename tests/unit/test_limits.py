@@ -1,0 +1,113 @@
+"""What messages are held against: the machine's own limits, on one host and between hosts."""
+
+import re
+
+import pytest
+import yaml
+from checks import check_on
+
+from assay import paths
+from assay.fabrics import load_catalogue
+from assay.figure import Figure
+
+EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
+FABRICS = load_catalogue().fabrics
+CHECKS = {
+    'PointToPoint': ('mpi/pt2pt', ''),
+    'IntelMpiBenchmarks': ('mpi/imb', ''),
+    'OsuMicroBenchmarks': ('mpi/osu', ''),
+    'Ring': ('mpi/ring', 'hop_'),
+}
+LIMITS = {
+    'memcpy': {'bandwidth': 10e9},
+    'cacheline': {'latency': 1e-7},
+    'socket': {
+        'latency': 20e-6,
+        'bandwidth': 1e9,
+        'ends': [{'interface': 'eth0', 'link_speed': 2.5e9}, {'interface': 'eth0'}],
+    },
+}
+SMALL, LARGE = {'time': {'min': 30e-6}}, {'size': 4e6, 'time': {'min': 8e-3}}
+
+
+@pytest.fixture
+def check(tmp_path):
+    """A check whose job's report has limits, between some hosts; which one does not matter."""
+    where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/pt2pt', 'PointToPoint', 'openmpi')
+    with check_on(*where) as (check, _, _):
+        check.report = {'limits': LIMITS, 'hosts': ['n1', 'n2']}
+        yield check
+
+
+def values(check, fabric, **socket):
+    check.fabric = fabric
+    check.report['limits'] = LIMITS | {'socket': LIMITS['socket'] | socket}
+    figures = check.limit_figures('', SMALL, LARGE)
+    assert all(figure.must_be_held for figure in figures.values())
+    return {name: pytest.approx(figure.value) for name, figure in figures.items()}
+
+
+@pytest.mark.parametrize('fabric', ['tcp', 'ucx-tcp', 'ofi-tcp'])
+def test_sockets_between_hosts_are_held_to_one_of_the_same_job(check, fabric):
+    held = {
+        'latency_over_limit': 1.5,
+        'bandwidth_of_limit': 0.5,
+        'socket_latency': 20,
+        'socket_bandwidth': 1000,
+    }
+    assert values(check, fabric) == held
+    fast, slow = {'link_speed': 25e9 / 8}, {'link_speed': 2.5e9 / 8}
+    assert values(check, fabric, ends=[fast, fast]) == held | {'socket_bandwidth_of_link': 0.8}
+    assert values(check, fabric, ends=[fast, slow]) == held | {'socket_bandwidth_of_link': 3.2}
+
+
+def test_within_a_host_the_network_is_not_held(check):
+    check.report['hosts'] = ['n1']
+    assert set(values(check, 'tcp')) == {'latency_over_limit', 'bandwidth_of_limit'}
+    assert values(check, 'shm')['latency_over_limit'] == 300
+
+
+@pytest.mark.parametrize('fabric', ['ucx-ib', 'ofi-cxi', 'ofi-psm'])
+def test_a_device_has_no_limit_but_is_to_be_better_than_a_socket(check, fabric):
+    assert values(check, fabric) == {'latency_over_socket': 1.5, 'bandwidth_of_socket': 0.5}
+
+
+def bounded(name, fabric, scale):
+    """The figures that generic.yaml bounds."""
+    entry = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())[name]
+    assert entry.pop('$index') == ['fabric', 'scale']
+    for value in (fabric, scale):
+        entry = next((v for k, v in entry.items() if re.fullmatch(k, value)), {})
+    return set(entry)
+
+
+@pytest.mark.parametrize('name', CHECKS)
+@pytest.mark.parametrize('fabric', FABRICS)
+def test_every_figure_that_must_be_held_is(check, name, fabric):
+    reaches, within = FABRICS[fabric].reach == 'network', FABRICS[fabric].device is None
+    for hosts, scale in (['n1'] * within, '1_node'), (['n1', 'n2'] * reaches, '2_nodes'):
+        if not hosts:
+            continue
+        check.report['hosts'] = hosts
+        values(check, fabric, ends=[{'link_speed': 1e9}] * 2)
+        figures = check.limit_figures(CHECKS[name][1], SMALL, LARGE)
+        assert set(figures) <= bounded(name, fabric, scale)
+
+
+@pytest.mark.parametrize(('name', 'value'), [('socket_latency', 1060), ('socket_bandwidth', 6.06)])
+def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
+    """As the virtual cluster's with `delay 1000` and `rate 50`."""
+    entry = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())['PointToPoint']
+    reference, lower, upper, _ = entry['ucx-tcp']['.*'][name]
+    assert value > reference * (1 + upper) if upper else value < reference * (1 + lower)
+
+
+def test_headlines_are_for_the_table(check):
+    check.figures = lambda: {
+        'latency': Figure(1.0, 'us', 'lower', headline=True),
+        'other': Figure(1.0, 'us', 'lower'),
+    }
+    check.witness_figures = dict
+    check.collect_figures()
+    assert check.headlines == ['latency']
+    assert 'headlines' in {name for name, _ in type(check).loggable_attrs()}
