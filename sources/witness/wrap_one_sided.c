@@ -14,6 +14,9 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
         add_bytes(timing, bytes);
 }
 
+/* With MPI_NO_OP it is a get, and what would be its origin has no meaning. */
+#define RECORD_UPDATE(bytes) (op == MPI_NO_OP ? (void)0 : record_to(&timing, window, target, bytes))
+
 #define ONE_SIDED(name, suffix, record, arguments, ...)                                       \
     EXPORT int MPI_##name##suffix(__VA_ARGS__)                                                \
     {                                                                                         \
@@ -55,13 +58,13 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
               const void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Op op, MPI_Win window,  \
               MPI_Request *request)                                                             \
     ONE_SIDED(Get_accumulate, suffix,                                                           \
-              record_to(&timing, window, target, bytes_of(&timing, count, type)),               \
+              RECORD_UPDATE(bytes_of(&timing, count, type)),                                    \
               (origin, count, type, result, result_count, result_type, target, shift,           \
                target_count, target_type, op, window),                                          \
               const void *origin, ORIGIN(count_t), void *result, count_t result_count,          \
               MPI_Datatype result_type, TARGET(count_t), MPI_Op op, MPI_Win window)             \
     ONE_SIDED(Rget_accumulate, suffix,                                                          \
-              record_to(&timing, window, target, bytes_of(&timing, count, type)),               \
+              RECORD_UPDATE(bytes_of(&timing, count, type)),                                    \
               (origin, count, type, result, result_count, result_type, target, shift,           \
                target_count, target_type, op, window, request),                                 \
               const void *origin, ORIGIN(count_t), void *result, count_t result_count,          \
@@ -71,7 +74,7 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
 ONE_SIDED_CALLS(, int)
 LARGE(ONE_SIDED_CALLS(_c, MPI_Count))
 
-ONE_SIDED(Fetch_and_op, , record_to(&timing, window, target, bytes_of(&timing, 1, type)),
+ONE_SIDED(Fetch_and_op, , RECORD_UPDATE(bytes_of(&timing, 1, type)),
           (origin, result, type, target, shift, op, window), const void *origin, void *result,
           MPI_Datatype type, int target, MPI_Aint shift, MPI_Op op, MPI_Win window)
 ONE_SIDED(Compare_and_swap, , record_to(&timing, window, target, bytes_of(&timing, 1, type)),

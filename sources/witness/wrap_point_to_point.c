@@ -316,15 +316,13 @@ static void record_start(const struct timing *timing, MPI_Request handle)
     if (!timing->thread || !request_find(handle, &request) || !request.persistent)
         return;
     request.posted = timing->begin;
-    if (request.side == SENDER) {
+    /* One call may start both kinds: only what leaves the rank are its bytes. */
+    if (request.side == SENDER)
         request.serial = record_send_in(timing, request.communicator, request.rank, request.tag,
                                         request.bytes);
-    } else {
-        add_bytes(timing, request.bytes);
-        if (is_exact(request.rank, request.tag))
-            request.serial = record_receive_in(timing, request.communicator, request.rank,
-                                               request.tag, timing->begin);
-    }
+    else if (is_exact(request.rank, request.tag))
+        request.serial = record_receive_in(timing, request.communicator, request.rank, request.tag,
+                                           timing->begin);
     request_remember(handle, &request);
 }
 

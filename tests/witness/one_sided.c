@@ -68,7 +68,10 @@ static void lock(void)
     MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, window);
     check(rank != 3 || memory[40] == 4, "MPI_Fetch_and_op");
     check(memory[41] == 1, "MPI_Compare_and_swap");
+    MPI_Fetch_and_op(&one, &old, MPI_INT, rank, 41, MPI_NO_OP, window); /* a get */
+    MPI_Get_accumulate(out, 2, MPI_INT, in, 2, MPI_INT, rank, 40, 2, MPI_INT, MPI_NO_OP, window);
     MPI_Win_unlock(rank, window);
+    check(old == 1 && in[1] == 1, "MPI_NO_OP");
     MPI_Win_free(&window);
 }
 
