@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "map.h"
-#include "routes.h"
-#include "tally.h"
 #include "waits.h"
 #include "witness.h"
 
@@ -14,7 +12,7 @@
 enum { LOGGED_COMMUNICATORS = 1000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct map by_handle, by_window;
+static struct map by_handle, by_window, by_serial;
 static struct communicator *all; /* those that live, and those that were freed and have a log */
 static uint32_t serials;
 static atomic_bool beyond_world;
@@ -53,7 +51,9 @@ static struct communicator *add(MPI_Comm comm)
     communicator->handle = comm;
     communicator->serial = ++serials;
     find_shape(communicator);
-    if (!map_put(&by_handle, key_of_comm(comm), communicator)) {
+    if (!map_put(&by_serial, communicator->serial, communicator)
+        || !map_put(&by_handle, key_of_comm(comm), communicator)) {
+        map_remove(&by_serial, communicator->serial);
         free(communicator);
         return NULL;
     }
@@ -71,6 +71,14 @@ struct communicator *communicator_of(MPI_Comm comm)
         communicator = add(comm);
     pthread_mutex_unlock(&lock);
     return communicator;
+}
+
+bool communicator_lives(uint32_t serial)
+{
+    pthread_mutex_lock(&lock);
+    bool lives = map_get(&by_serial, serial);
+    pthread_mutex_unlock(&lock);
+    return lives;
 }
 
 static bool find_group(struct communicator *communicator)
@@ -203,8 +211,7 @@ static void forget_unless_needed(struct communicator *communicator)
 {
     if (communicator->handle != MPI_COMM_NULL || communicator->users)
         return;
-    if (this_thread)
-        routes_forget(&this_thread->routes, communicator);
+    map_remove(&by_serial, communicator->serial);
     if (!communicator->log)
         forget(communicator);
 }
@@ -293,7 +300,7 @@ void window_freed(MPI_Win window)
 
 size_t communicators_bytes(void)
 {
-    size_t bytes = map_bytes(&by_handle) + map_bytes(&by_window);
+    size_t bytes = map_bytes(&by_handle) + map_bytes(&by_window) + map_bytes(&by_serial);
     for (struct communicator *one = all; one; one = one->next)
         bytes += sizeof *one + (size_t)one->neighbour_count * sizeof(int)
                  + instances_bytes(one->log);

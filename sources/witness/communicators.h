@@ -30,6 +30,9 @@ extern atomic_uint communicators_freed;
 /* NULL without memory, and for MPI_COMM_NULL. */
 struct communicator *communicator_of(MPI_Comm comm);
 
+/* Whether anything may still be sent in the communicator of a serial. */
+bool communicator_lives(uint32_t serial);
+
 /* A rank's rank in MPI_COMM_WORLD; -1 outside it. */
 int communicator_world_rank(struct communicator *communicator, int rank);
 

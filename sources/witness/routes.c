@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { FEW = 64 };
+
 static struct partner *partner_of(struct routes *routes, int rank)
 {
     struct partner *partner = map_get(&routes->partners, (uint32_t)rank);
@@ -20,6 +22,21 @@ static uint64_t key_of(uint32_t comm, int rank)
     return (uint64_t)comm << 32 | (uint32_t)rank;
 }
 
+/* Lets go of those of communicators that are gone; what their partners got stays. */
+static void forget_gone(struct routes *routes)
+{
+    struct map *map = &routes->routes;
+    for (size_t i = 0; i < map->room;) {
+        const struct route *route = map->entries[i].value;
+        if (route && !communicator_lives(route->comm))
+            free(map_remove(map, map->entries[i].key)); /* another one may move here */
+        else
+            i++;
+    }
+    routes->last = NULL;
+    routes->living = map->count;
+}
+
 struct route *route_find(struct routes *routes, struct communicator *communicator, int rank)
 {
     uint64_t key = key_of(communicator->serial, rank);
@@ -28,6 +45,8 @@ struct route *route_find(struct routes *routes, struct communicator *communicato
         return routes->last = route;
     if (rank < 0 || rank >= communicator->remote_size)
         return NULL; /* a mistake, of which MPI will tell the program */
+    if (routes->routes.count >= 2 * routes->living + FEW)
+        forget_gone(routes);
     struct partner *partner = partner_of(routes, communicator_world_rank(communicator, rank));
     if (!partner || !(route = calloc(1, sizeof *route)))
         return NULL;
@@ -37,14 +56,6 @@ struct route *route_find(struct routes *routes, struct communicator *communicato
         return NULL;
     }
     return routes->last = route;
-}
-
-void routes_forget(struct routes *routes, const struct communicator *communicator)
-{
-    routes->last = NULL;
-    int ranks = communicator->remote_size;
-    for (int rank = 0; rank < ranks && routes->routes.count; rank++)
-        free(map_remove(&routes->routes, key_of(communicator->serial, rank)));
 }
 
 size_t routes_bytes(const struct routes *routes)

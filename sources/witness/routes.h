@@ -2,7 +2,9 @@
  *
  * A partner is a rank of MPI_COMM_WORLD, with what was sent to it. A route is a rank of one
  * communicator, with the numbers of its messages so far. Both are made at the first message, so
- * they grow with the partners of a rank and not with the number of ranks. */
+ * they grow with the partners of a rank and not with the number of ranks. No thread touches what
+ * belongs to another one: each looks for routes of communicators that are gone by itself, whenever
+ * its routes have doubled. */
 #ifndef ASSAY_ROUTES_H
 #define ASSAY_ROUTES_H
 
@@ -34,6 +36,7 @@ struct routes {
     struct map routes;   /* by communicator and rank */
     struct map partners; /* by rank */
     struct route *last;
+    size_t living; /* routes, when those of communicators that are gone were last let go */
     /* The communicator used last, and how many had been freed by then. */
     MPI_Comm last_handle;
     struct communicator *last_communicator;
@@ -75,8 +78,6 @@ static inline void partner_sent(struct partner *partner, int64_t bytes)
     partner->sizes[bin < SIZE_BINS ? bin : SIZE_BINS - 1]++;
 }
 
-/* Forgets the routes of a communicator that is gone; what its partners got stays. */
-void routes_forget(struct routes *routes, const struct communicator *communicator);
 size_t routes_bytes(const struct routes *routes);
 
 #endif
