@@ -21,7 +21,14 @@ from pydantic import (
 
 from assay import AssayError
 
-SCHEMA = 1
+SCHEMA = 2
+#: Its variables are OpenMP's alone, and a rank that differs has all of its own; its bytes of
+#: MPI_Start and MPI_Startall count receives too.
+OLD_SCHEMA = 1
+#: How a variable begins that reports of both have.
+OLD_VARIABLES = ('OMP_', 'GOMP_', 'KMP_')
+#: Values of a variable, where ranks differ, before the rest is only counted.
+MOST_VALUES = 4
 
 
 class WitnessError(AssayError):
@@ -171,11 +178,15 @@ class Socket(_Record):
 
 
 class Differs(_Record):
-    """What a rank has unlike rank 0, each whole; what is not there is the same."""
+    """What a rank has unlike rank 0; what is not there is the same.
+
+    The MPI and the libraries are whole, the variables those that differ: None for one that it has
+    not.
+    """
 
     mpi: dict[str, str] = {}
     libraries: list[str] = []
-    environment: dict[str, str] = {}
+    environment: dict[str, str | None] = {}
 
 
 class Call(_Record):
@@ -255,7 +266,7 @@ class Ended(_Record):
 class Report(_Record):
     """What the witness wrote. ``ended`` is what ranks appended to ``<report>.ranks``."""
 
-    schema_: Literal[SCHEMA] = Field(alias='schema')
+    schema_: Literal[OLD_SCHEMA, SCHEMA] = Field(alias='schema')
     witness: str
     complete: bool
     sections: list[Literal['placement', 'fabric', 'profile', 'matrix']]
@@ -306,9 +317,27 @@ class Report(_Record):
         return self.complete and 'matrix' in self.sections
 
     def environment_of(self, process: Process) -> dict[str, str]:
-        """The variables of OpenMP that a rank has."""
-        has_its_own = 'environment' in process.differs.model_fields_set
-        return process.differs.environment if has_its_own else self.environment
+        """The variables of MPI and OpenMP that a rank has."""
+        merged = self.environment | self._otherwise(process)
+        return {name: value for name, value in merged.items() if value is not None}
+
+    def _otherwise(self, process: Process) -> dict[str, str | None]:
+        """The variables that a rank has otherwise than rank 0; None for one that it has not."""
+        own = process.differs.environment
+        if self.schema_ == OLD_SCHEMA and 'environment' in process.differs.model_fields_set:
+            return dict.fromkeys(self.environment) | own
+        return own
+
+    def variables(self) -> dict[str, str]:
+        """The variables of all ranks.
+
+        Where ranks differ their values stand with strokes between, and - for not having it.
+        """
+        values = {name: {value} for name, value in self.environment.items()}
+        for process in self.processes:
+            for name, value in self._otherwise(process).items():
+                values.setdefault(name, {'-'}).add('-' if value is None else value)
+        return {name: _joined(sorted(values[name])) for name in sorted(values)}
 
     def by_host(self) -> dict[str, list[Process]]:
         """The ranks on each host, by its name."""
@@ -316,6 +345,11 @@ class Report(_Record):
         for process in self.processes:
             found[process.host].append(process)
         return found
+
+
+def _joined(values: list[str]) -> str:
+    more = f' / ... ({len(values)} values)' if len(values) > MOST_VALUES else ''
+    return ' / '.join(values[:MOST_VALUES]) + more
 
 
 def read(path: Path) -> Report:
@@ -395,6 +429,25 @@ def verify_mpi(report: Report, library: re.Pattern[str], name: str) -> str | Non
         f'rank {first.rank} on {first.host}{more} uses another MPI than rank 0: '
         f'{_first_line(seen["library"])!r} ({seen["path"]}) instead of '
         f'{_first_line(report.mpi.library)!r} ({report.mpi.path})'
+    )
+
+
+def verify_version(report: Report, claimed: str, environment: str) -> str | None:
+    """Hold the version of the MPI that ran against the one that the configuration claims.
+
+    :param claimed: such as 5.0.8; of 5.0 any 5.0.x is one.
+    :param environment: ReFrame's name of where that stands.
+    :returns: None, or one sentence that says what ran.
+    """
+    # Open MPI v5.0.9, package: ...; MPICH Version: 4.3.2; Intel(R) MPI Library 2021.16 for Linux
+    ran = re.search(r'\d+\.[\w.+-]*\w', report.mpi.library)
+    parts = claimed.split('.')
+    if ran and ran[0].split('.')[: len(parts)] == parts:
+        return None
+    return (
+        f'environment {environment} says version {claimed} of its MPI, but the program ran on '
+        f'{_first_line(report.mpi.library)!r} ({report.mpi.path}): correct extras.version in the '
+        f'configuration, or what the environment loads'
     )
 
 

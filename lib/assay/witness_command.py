@@ -426,18 +426,36 @@ def program_changes(one: Report, other: Report) -> list[str]:
 
 
 def setting_changes(one: Report, other: Report) -> list[str]:
-    """What the job was given and differs: MPI and environment."""
+    """What the job was given and differs: MPI, its libraries, and variables, of any rank."""
+    from assay.witness import OLD_SCHEMA, OLD_VARIABLES
+
     found = []
     for name in ('library', 'path', 'thread_level'):
-        old, new = getattr(one.mpi, name), getattr(other.mpi, name)
+        old, new = (of_all_ranks(report, name) for report in (one, other))
         if old != new:
-            first = (text.strip().partition('\n')[0] for text in (old, new))
-            found.append(f'MPI {name.replace("_", " ")} changed: {" -> ".join(first)}')
-    for name in sorted({*one.environment, *other.environment}):
-        old, new = one.environment.get(name, 'unset'), other.environment.get(name, 'unset')
+            found.append(f'MPI {name.replace("_", " ")} changed: {old} -> {new}')
+    for path in sorted({*one.libraries} ^ {*other.libraries}):
+        found.append(f'library {"no longer" if path in one.libraries else "newly"} loaded: {path}')
+    before, after = one.variables(), other.variables()
+    names = sorted({*before, *after})
+    if OLD_SCHEMA in (one.schema_, other.schema_):
+        found.append(
+            'a report is of an earlier witness: it has no variables but those of OpenMP, and '
+            'counts receives as bytes of MPI_Start and MPI_Startall'
+        )
+        names = [name for name in names if name.startswith(OLD_VARIABLES)]
+    for name in names:
+        old, new = before.get(name, 'unset'), after.get(name, 'unset')
         if old != new:
             found.append(f'environment changed: {name}: {old} -> {new}')
     return found
+
+
+def of_all_ranks(report: Report, name: str) -> str:
+    """A fact of the MPI; of ranks that differ each one's, in its first line."""
+    first = getattr(report.mpi, name)
+    facts = dict.fromkeys(p.differs.mpi.get(name, first) for p in report.processes)
+    return ', '.join(fact.strip().partition('\n')[0] for fact in facts)
 
 
 def compare_figures(one: Report, other: Report, out: Console) -> None:

@@ -30,16 +30,39 @@ static void new_line(struct json *json)
         fputc(' ', json->file);
 }
 
+/* Bytes of the character of UTF-8 at c; 0 where none begins. */
+static int utf8_length(const unsigned char *c)
+{
+    if (*c < 0x80)
+        return 1;
+    int length = *c >= 0xf0 ? 4 : *c >= 0xe0 ? 3 : 2;
+    if (*c < 0xc2 || *c > 0xf4)
+        return 0;
+    for (int i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    /* The shorter form of another character, half of a pair of UTF-16, beyond the last one. */
+    bool wrong = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f)
+                 || (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f);
+    return wrong ? 0 : length;
+}
+
+/* Names and values of the system may be any bytes; those that are no text are replaced. */
 static void quoted(struct json *json, const char *text)
 {
     fputc('"', json->file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    const unsigned char *c = (const unsigned char *)text;
+    while (*c) {
+        int length = utf8_length(c);
         if (*c == '"' || *c == '\\')
             fprintf(json->file, "\\%c", *c);
         else if (*c < 0x20 || *c == 0x7f)
             fprintf(json->file, "\\u%04x", *c);
+        else if (length)
+            fwrite(c, 1, (size_t)length, json->file);
         else
-            fputc(*c, json->file);
+            fputs("\\ufffd", json->file);
+        c += length ? length : 1;
     }
     fputc('"', json->file);
 }

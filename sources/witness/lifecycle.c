@@ -1,5 +1,4 @@
 /* MPI_Init, MPI_Finalize and MPI_Abort: when the witness starts and ends. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "stacks.h"
 #include "table.h"
 #include "traffic.h"
+#include "variables.h"
 #include "waits.h"
 #include "wrap.h"
 
@@ -49,26 +49,12 @@ static bool built_for_this_mpi(void)
 /* Takes this library from LD_PRELOAD; false where it is not in there. */
 static bool preload_no_longer(void)
 {
-    const char *preloaded = getenv("LD_PRELOAD");
-    Dl_info own;
-    if (!preloaded || !dladdr(&witness, &own) || !own.dli_fname)
+    char *others = variables_preloaded();
+    if (!others)
         return false;
-    char *names = strdup(preloaded), *others = calloc(1, strlen(preloaded) + 1);
-    bool found = false;
-    for (char *name = names && others ? strtok(names, ": ") : NULL; name; name = strtok(NULL, ": ")) {
-        if (strcmp(name, own.dli_fname) == 0 || strcmp(name, basename(own.dli_fname)) == 0) {
-            found = true;
-            continue;
-        }
-        if (*others)
-            strcat(others, ":");
-        strcat(others, name);
-    }
-    if (found)
-        setenv("LD_PRELOAD", others, true);
-    free(names);
+    setenv("LD_PRELOAD", others, true);
     free(others);
-    return found;
+    return true;
 }
 
 /* Handles have another type in another MPI, so that no wrapper could even pass them on. The program
@@ -239,6 +225,7 @@ static void before_init(void)
     ending_before_init();
     choose_report_path();
     stacks_before_init(report_path);
+    variables_before_init();
     ticks_start();
 }
 

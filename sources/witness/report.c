@@ -14,8 +14,7 @@
 #include "map.h"
 #include "placement.h"
 #include "traffic.h"
-
-extern char **environ;
+#include "variables.h"
 
 /* A rank's entry among the processes, and on the first rank of a host that of the host. */
 static struct json *process, *host;
@@ -36,6 +35,28 @@ static void open_entries(void)
 
 /* What all ranks should have in common -------------------------------------------------------- */
 
+/* Texts one after the other, each with its '\0'. */
+struct words {
+    char *text;
+    size_t size;
+};
+
+static void write_words(struct json *json, const char *key, const struct words *words)
+{
+    json_array(json, key);
+    for (size_t at = 0; words->text && at < words->size; at += strlen(words->text + at) + 1)
+        json_string(json, NULL, words->text + at);
+    json_end(json);
+}
+
+static uint64_t hash_words(const struct words *words)
+{
+    uint64_t hash = 0;
+    for (size_t at = 0; words->text && at < words->size; at += strlen(words->text + at) + 1)
+        hash = map_hash_text(words->text + at, hash + 1);
+    return hash;
+}
+
 static int note_library(struct dl_phdr_info *object, size_t size, void *context)
 {
     static const char *const telling[] = { "/libmpi", "/libpmpi", "/libopen-pal", "/libucp",
@@ -43,11 +64,22 @@ static int note_library(struct dl_phdr_info *object, size_t size, void *context)
     (void)size;
     for (size_t i = 0; i < sizeof telling / sizeof *telling; i++) {
         if (strstr(object->dlpi_name, telling[i])) {
-            json_string(context, NULL, object->dlpi_name);
+            fwrite(object->dlpi_name, 1, strlen(object->dlpi_name) + 1, context);
             break;
         }
     }
     return 0;
+}
+
+static struct words loaded_libraries(void)
+{
+    struct words paths = { NULL, 0 };
+    FILE *out = open_memstream(&paths.text, &paths.size);
+    if (out) {
+        dl_iterate_phdr(note_library, out);
+        fclose(out);
+    }
+    return paths;
 }
 
 static char *mpi_text(void)
@@ -73,91 +105,56 @@ static char *mpi_text(void)
     return json_text(json);
 }
 
-static char *environment_text(void)
-{
-    struct json *json = json_memory();
-    for (char **variable = environ; *variable; variable++) {
-        const char *value = strchr(*variable, '=');
-        if (!value || (strncmp(*variable, "OMP_", 4) != 0 && strncmp(*variable, "GOMP_", 5) != 0
-                       && strncmp(*variable, "KMP_", 4) != 0))
-            continue;
-        char name[128];
-        snprintf(name, sizeof name, "%.*s", (int)(value - *variable), *variable);
-        json_string(json, name, value + 1);
-    }
-    return json_text(json);
-}
-
 struct identity {
-    char *mpi, *environment;
-    char *libraries; /* an object with the one member "libraries" */
+    char *mpi; /* an object */
+    struct words libraries;
 };
 
 static struct identity find_identity(void)
 {
-    struct json *json = json_memory();
-    json_array(json, "libraries");
-    if (json)
-        dl_iterate_phdr(note_library, json);
-    json_end(json);
-    return (struct identity){ mpi_text(), environment_text(), json_text(json) };
+    return (struct identity){ mpi_text(), loaded_libraries() };
 }
 
 static void free_identity(struct identity *identity)
 {
     free(identity->mpi);
-    free(identity->environment);
-    free(identity->libraries);
+    free(identity->libraries.text);
 }
 
-/* The array inside {"libraries": [...]}. */
-static char *libraries_of(const struct identity *identity)
-{
-    if (!identity->libraries)
-        return NULL;
-    char *array = strchr(identity->libraries, '[');
-    if (array)
-        array[strcspn(array, "]") + 1] = '\0';
-    return array;
-}
-
-/* A rank only has to know whether it differs from rank 0. */
+/* Most ranks are like rank 0, which then need not be told what they have. */
 static void write_differences(const struct identity *own)
 {
-    uint64_t mine[3] = { map_hash_text(own->mpi, 0), map_hash_text(own->environment, 0),
-                         map_hash_text(own->libraries, 0) };
-    uint64_t first[3] = { mine[0], mine[1], mine[2] };
-    PMPI_Bcast(first, 3, MPI_UINT64_T, 0, witness.comm);
-    if (memcmp(mine, first, sizeof mine) == 0)
+    uint64_t mine[2] = { map_hash_text(own->mpi, 0), hash_words(&own->libraries) };
+    uint64_t first[2] = { mine[0], mine[1] };
+    PMPI_Bcast(first, 2, MPI_UINT64_T, 0, witness.comm);
+    char *variables = variables_differing();
+    if (memcmp(mine, first, sizeof mine) == 0 && !variables)
         return;
     json_object(process, "differs");
     if (mine[0] != first[0] && own->mpi)
         json_raw(process, "mpi", own->mpi);
-    if (mine[1] != first[1] && own->environment)
-        json_raw(process, "environment", own->environment);
-    const char *array = mine[2] != first[2] ? libraries_of(own) : NULL;
-    if (array)
-        json_raw(process, "libraries", array);
+    if (variables)
+        json_raw(process, "environment", variables);
+    if (mine[1] != first[1])
+        write_words(process, "libraries", &own->libraries);
     json_end(process);
+    free(variables);
 }
 
 /* The file --------------------------------------------------------------------------------------- */
 
 static void write_command(struct json *json)
 {
-    char words[4096];
+    char text[4096];
     FILE *file = fopen("/proc/self/cmdline", "re");
-    size_t length = file ? fread(words, 1, sizeof words - 1, file) : 0;
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
     if (file)
         fclose(file);
-    words[length] = '\0';
-    json_array(json, "command");
-    for (size_t at = 0; at < length; at += strlen(words + at) + 1)
-        json_string(json, NULL, words + at);
-    json_end(json);
+    text[length] = '\0';
+    write_words(json, "command", &(struct words){ text, length });
 }
 
-static void write_head(struct json *json, bool complete, struct identity *identity)
+static void write_head(struct json *json, bool complete, const struct identity *identity)
 {
     static char started[32];
     if (!started[0]) {
@@ -165,7 +162,7 @@ static void write_head(struct json *json, bool complete, struct identity *identi
         struct tm utc;
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     }
-    json_integer(json, "schema", 1);
+    json_integer(json, "schema", 2);
     json_string(json, "witness", ASSAY_VERSION);
     json_boolean(json, "complete", complete);
     json_array(json, "sections");
@@ -179,10 +176,11 @@ static void write_head(struct json *json, bool complete, struct identity *identi
     write_command(json);
     json_string(json, "started", started);
     json_integer(json, "ranks", witness.ranks);
-    const char *libraries = libraries_of(identity);
     json_raw(json, "mpi", identity->mpi ? identity->mpi : "{}");
-    json_raw(json, "libraries", libraries ? libraries : "[]");
-    json_raw(json, "environment", identity->environment ? identity->environment : "{}");
+    write_words(json, "libraries", &identity->libraries);
+    json_object(json, "environment");
+    variables_write(json);
+    json_end(json);
 }
 
 /* Ranks come in turn, and only so many before they are read: rank 0 must not have to hold them all. */

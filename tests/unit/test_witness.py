@@ -80,7 +80,7 @@ def edited(edit, content=None):
 @pytest.mark.parametrize(
     ('edit', 'words'),
     [
-        (lambda r: r.update(schema=2), 'it has schema 2, and this Assay reads schema 1'),
+        (lambda r: r.update(schema=3), 'it has schema 3, and this Assay reads schema 2'),
         (lambda r: r.pop('schema'), 'schema: Field required'),
         (lambda r: r.pop('mpi'), 'mpi: Field required'),
         (lambda r: r.update(colour='red'), 'colour: Extra inputs'),
@@ -159,11 +159,26 @@ def test_a_wrong_line_of_a_rank_is_named(tmp_path):
         witness.read(path)
 
 
-def test_the_environment_of_a_rank_is_its_own_where_it_differs():
+def test_the_variables_of_a_rank_are_rank_0s_but_for_those_that_differ():
     assert two().environment_of(two().processes[1]) == {'OMP_NUM_THREADS': '1'}
-    found = two(environment={'OMP_PLACES': 'cores'})
+    found = two(environment={'OMP_PLACES': 'cores', 'OMP_NUM_THREADS': None})
     assert found.environment_of(found.processes[0]) == {'OMP_NUM_THREADS': '1'}
     assert found.environment_of(found.processes[1]) == {'OMP_PLACES': 'cores'}
+    assert found.variables() == {'OMP_NUM_THREADS': '- / 1', 'OMP_PLACES': '- / cores'}
+
+
+def test_a_rank_of_schema_1_has_all_of_its_own_variables():
+    found = two(environment={'OMP_PLACES': 'cores'}).model_copy(update={'schema_': 1})
+    assert found.environment_of(found.processes[1]) == {'OMP_PLACES': 'cores'}
+    assert found.environment_of(found.processes[0]) == {'OMP_NUM_THREADS': '1'}
+    assert found.variables() == {'OMP_NUM_THREADS': '- / 1', 'OMP_PLACES': '- / cores'}
+
+
+def test_values_of_many_ranks_are_counted():
+    ranks = [
+        process(r, differs={'environment': {'UCX_TLS': f'v{r}'}} if r else {}) for r in range(9)
+    ]
+    assert report(ranks).variables()['UCX_TLS'] == '- / v1 / v2 / v3 / ... (9 values)'
 
 
 # Which MPI ------------------------------------------------------------------------------------
@@ -218,3 +233,28 @@ def test_the_report_of_the_contract(tmp_path):
     path = tmp_path / 'r.json'
     path.write_text(text)
     assert witness.read(path).processes[0].sockets[0].received == 2
+
+
+@pytest.mark.parametrize(
+    ('library', 'claimed', 'right'),
+    [
+        ('Open MPI v5.0.9, package: Open MPI me@n5.0.8 Distribution, ident: 5.0.9', '5.0.9', True),
+        ('Open MPI v5.0.9, package: Open MPI me@n5.0.8 Distribution, ident: 5.0.9', '5.0.8', False),
+        ('Open MPI v5.0.10, package: x', '5.0.1', False),
+        ('Open MPI v5.1.0rc2, package: x', '5.1.0', False),
+        ('MPICH Version:      4.3.2', '4.3', True),
+        ('MPICH Version:\t4.0.2', '4.0.2', True),
+        ('Intel(R) MPI Library 2021.16 for Linux* OS', '2021.16', True),
+        ('Intel(R) MPI Library 2021.16 for Linux* OS', '2021.15', False),
+        ('MPICH Version: unreleased development copy', '4.3.2', False),
+    ],
+)
+def test_the_version_that_ran_is_the_one_that_is_claimed(library, claimed, right):
+    found = two()
+    found = found.model_copy(update={'mpi': found.mpi.model_copy(update={'library': library})})
+    told = witness.verify_version(found, claimed, 'gcc-openmpi')
+    if right:
+        assert told is None
+    else:
+        assert told.startswith(f'environment gcc-openmpi says version {claimed} of its MPI, but ')
+        assert '(/x/libmpi.so.12)' in told

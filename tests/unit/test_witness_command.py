@@ -217,6 +217,35 @@ def test_two_jobs_side_by_side(tmp_path, assay):
     assert line(shown, '1  n1') == '1 n1 1 0 -> n1 0 0'
 
 
+def test_settings_of_any_rank_are_compared(tmp_path, assay):
+    before, after = halo(3), halo(3)
+    before['environment']['UCX_TLS'] = after['environment']['UCX_TLS'] = 'self,sm'
+    after['environment']['OMPI_MCA_btl_sm_eager_limit'] = '512'
+    after['processes'][2]['differs'] = {
+        'environment': {'UCX_TLS': None},
+        'mpi': {**after['mpi'], 'path': '/y/libmpi.so.12'},
+    }
+    after['libraries'] = ['/y/libfabric.so.1']
+    paths = write(tmp_path / 'a.json', before), write(tmp_path / 'b.json', after)
+    _, shown = assay(paths[0], '--diff', paths[1])
+    assert shown.splitlines()[:5] == [
+        'MPI path changed: /x/libmpi.so.12 -> /x/libmpi.so.12, /y/libmpi.so.12',
+        'library no longer loaded: /x/libfabric.so.1',
+        'library newly loaded: /y/libfabric.so.1',
+        'environment changed: OMPI_MCA_btl_sm_eager_limit: unset -> 512',
+        'environment changed: UCX_TLS: self,sm -> - / self,sm',
+    ]
+
+
+def test_a_report_of_schema_1_says_nothing_of_most_variables(tmp_path, assay):
+    old, new = {**halo(2), 'schema': 1}, halo(2)
+    new['environment'] = {'OMP_NUM_THREADS': '2', 'UCX_TLS': 'self,sm'}
+    path = write(tmp_path / 'a.json', old)
+    _, shown = assay(path, '--diff', write(tmp_path / 'b.json', new))
+    assert shown.startswith('a report is of an earlier witness: it has no variables but those of')
+    assert 'environment changed: OMP_NUM_THREADS: 1 -> 2' in shown and 'UCX_TLS' not in shown
+
+
 def test_counts_are_compared_without_times(tmp_path, assay):
     jobs = [{**halo(2), 'sections': ['placement', 'fabric']} for _ in range(2)]
     jobs[1]['processes'][0]['calls']['MPI_Send'] = call(1)

@@ -102,7 +102,7 @@ def process(rank=0, cores=(0,), on='n1', cpus=None, **more):
 def entries(processes, hosts=None, **more):
     """The report as it stands in the file."""
     return {
-        'schema': 1,
+        'schema': 2,
         'witness': '0.1.0',
         'complete': True,
         'sections': ['placement', 'fabric', 'profile', 'matrix'],
