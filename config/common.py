@@ -57,6 +57,9 @@ site_configuration = {
                             '%(check_built_mpi)s',
                             '%(check_built_blas)s',
                             '%(check_built_target)s',
+                            '%(check_ran_mpi)s',
+                            '%(check_ran_modules)s',
+                            '%(check_ran_variables)s',
                             '%(check_suite_commit)s',
                         ]
                     ),

@@ -6,15 +6,19 @@ import functools
 import hashlib
 import json
 import re
+import shlex
 import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from archspec.cpu import host
-from reframe.core.builtins import run_before, variable
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
-from assay import paths
+from assay import paths, witness
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Provenance:
     """Spack's full hash; else a checksum of all other facts and the sources, or of the program."""
     compiler: str = ''
     flags: str = ''
+    """Those that count, of the commands that compiled it."""
     mpi: str = ''
     blas: str = ''
     target: str = ''
@@ -55,19 +60,51 @@ def of_cmake(folder: Path, mpi: str, sources: str) -> Provenance:
     said = dict(re.findall(r'^set\((\w+) "(.*)"\)$', compiler, re.MULTILINE))
     # GNU is gcc, as Spack says it.
     name = said['CMAKE_CXX_COMPILER_ID'].lower().replace('gnu', 'gcc')
-    flags = entries['CMAKE_CXX_FLAGS'].strip()
-    target = re.search(r'-march=(\S+)', flags)
+    commands = json.loads((folder / 'compile_commands.json').read_text())
+    by_language: dict[str, list[str]] = defaultdict(list)
+    for entry in commands:
+        by_language['C' if entry['file'].endswith('.c') else 'C++'].append(entry['command'])
+    flags = {language: shared_flags(lines) for language, lines in sorted(by_language.items())}
+    target = re.search(r'-march=(\S+)', flags['C++'])
     return _fingerprinted(
         Provenance(
             by='cmake',
             compiler=f'{name}@{said["CMAKE_CXX_COMPILER_VERSION"]}',
-            flags=flags,
+            flags='; '.join(f'{language}: {shared}' for language, shared in flags.items()),
             mpi=mpi,
             blas=entries.get('ASSAY_BLAS', ''),
             target='' if target is None else target[1].replace('native', host().name),
         ),
         sources,
     )
+
+
+def shared_flags(commands: Iterable[str]) -> str:
+    """The flags that all of some compilations have: of each kind the one that most of them obey.
+
+    Warnings, folders, files and the language's standard, which our sources choose, are left out.
+    """
+    commands = list(commands)
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    for command in commands:
+        for kind, flag in _effective_flags(command).items():
+            kinds[kind][flag] += 1
+    return ' '.join(
+        seen.most_common(1)[0][0] for seen in kinds.values() if seen.total() == len(commands)
+    )
+
+
+def _effective_flags(command: str) -> dict[str, str]:
+    """A compilation's flags by their kind, of which the compiler obeys the last."""
+    found: dict[str, str] = {}
+    words = iter(shlex.split(command)[1:])
+    for word in words:
+        if word in ('-o', '-c', '-include', '-iquote', '-isystem', '-I', '-MF', '-MT', '-MQ'):
+            next(words, None)
+        elif word.startswith('-') and not word.startswith(('-W', '-I', '-M', '-std=')):
+            kind = '-O' if word.startswith('-O') else word.partition('=')[0]
+            found[re.sub('^-([fm])no-', r'-\1', kind)] = word
+    return found
 
 
 @functools.cache
@@ -84,8 +121,17 @@ def suite() -> str:
     return answer.stdout.strip()
 
 
+def _as_field(text: str) -> str:
+    """Without what would end a field or a line of the perflog, or steer a terminal."""
+    return re.sub(r'[\x00-\x1f\x7f-\x9f|]', lambda found: f'\\x{ord(found[0]):02x}', text)
+
+
 class Attributed(RegressionTestPlugin):
-    """A check whose every figure tells what was measured: fields of reports and of the perflog."""
+    """A check whose every figure tells what was measured: fields of reports and of the perflog.
+
+    ``built_*`` is what the program was made from, ``ran_*`` what the job ran with, as the witness
+    saw it. The job's id and nodes are ReFrame's own.
+    """
 
     built_by = variable(str, value='', loggable=True)
     built_spec = variable(str, value='', loggable=True)
@@ -95,6 +141,9 @@ class Attributed(RegressionTestPlugin):
     built_mpi = variable(str, value='', loggable=True)
     built_blas = variable(str, value='', loggable=True)
     built_target = variable(str, value='', loggable=True)
+    ran_mpi = variable(str, value='', loggable=True)
+    ran_modules = variable(str, value='', loggable=True)
+    ran_variables = variable(str, value='', loggable=True)
     suite_commit = variable(str, value='', loggable=True)
 
     @property
@@ -109,3 +158,24 @@ class Attributed(RegressionTestPlugin):
         for name, value in asdict(self.provenance).items():
             setattr(self, f'built_{name}', value)
         self.suite_commit = suite()
+
+    @property
+    def ran(self) -> witness.Report:
+        """What the witness saw of the job's program; of several of one that stands for all."""
+        return self.launch.witnessed
+
+    @run_after('sanity')
+    def tell_what_ran(self):
+        if self.is_dry_run():
+            return
+        report, environment = self.ran, self.current_environ
+        version, _, _ = report.mpi.library.partition(',')
+        variables = report.variables()
+        # Without a modules system in the job, those that ReFrame loaded for it.
+        modules = variables.pop('LOADEDMODULES', '') or ':'.join(environment.modules)
+        settings = ' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())
+        self.ran_mpi = _as_field(f'{" ".join(version.split())} ({report.mpi.path})')
+        self.ran_modules, self.ran_variables = _as_field(modules), _as_field(settings)
+        claimed = environment.extras.get('version')
+        if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
+            raise SanityError(fault)

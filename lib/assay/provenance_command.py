@@ -6,6 +6,7 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +33,9 @@ def provenance(
         Path | None, typer.Option(metavar='FILE', help='An earlier one: print what differs.')
     ] = None,
 ) -> None:
-    """Print what was measured: spec, hash, compiler, flags, MPI, BLAS, processor, commit.
+    """Print what was measured: what it was built from, and what it ran with and where.
+
+    Job and nodes stand beside the case; they are not compared.
 
     Examples:
 
@@ -42,18 +45,19 @@ def provenance(
     """
     from assay.results import read_report
 
-    now = facts_by_case(read_report(report or newest()), check)
+    run = read_report(report or newest())
+    now, where = facts_by_case(run, check), where_by_case(run)
     if not now:
         raise AssayError(f'no case that ran matches {check!r} in {report or newest()}.')
     if against is None:
-        _show(now)
+        _show(now, where)
         return
     then = facts_by_case(read_report(against), check)
     if not (both := [case for case in now if case in then]):
         raise AssayError(f'{against} has no case that matches {check!r} and ran in both.')
     changed = {case: differences(then[case], now[case]) for case in both}
-    _show({case: lines for case, lines in changed.items() if lines})
-    print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built otherwise')
+    _show({case: lines for case, lines in changed.items() if lines}, where)
+    print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise')
 
 
 def newest() -> Path:
@@ -78,12 +82,30 @@ def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
     }
 
 
+def where_by_case(report: Report) -> dict[str, str]:
+    """The job and the nodes of each case."""
+    from reframe.utility import nodelist_abbrev
+
+    from assay.results import last_cases, title
+
+    return {
+        title(case): f'job {case["jobid"]} on {nodelist_abbrev(case.get("job_nodelist") or [])}'
+        for case in last_cases(report)
+        if case.get('jobid')
+    }
+
+
 def _facts(case: Case) -> Facts:
-    return tuple(
-        (name.removeprefix('built_'), value)
+    facts = {
+        name.removeprefix('built_'): value
         for name, value in sorted(case.items())
-        if name.startswith('built_') or name == 'suite_commit'
-    )
+        if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
+    }
+    # A variable is a fact of its own.
+    for setting in shlex.split(facts.pop('ran_variables', '')):
+        name, _, value = setting.partition('=')
+        facts[name] = value
+    return tuple(facts.items())
 
 
 def differences(then: Facts, now: Facts) -> Facts:
@@ -96,11 +118,11 @@ def differences(then: Facts, now: Facts) -> Facts:
     )
 
 
-def _show(facts: Mapping[str, Facts]) -> None:
-    """The cases that share their facts, and those."""
+def _show(facts: Mapping[str, Facts], where: Mapping[str, str]) -> None:
+    """The cases that share their facts, each with where it ran, and those."""
     cases: dict[Facts, list[str]] = {}
     for case, lines in facts.items():
-        cases.setdefault(lines, []).append(case)
+        cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())
     for lines, names in cases.items():
         print(*map(plain, names), sep='\n')
         for name, value in lines:

@@ -11,12 +11,13 @@ from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 from tabulate import tabulate
 
+from assay import witness
 from assay.application import Problem, WrongAnswerError
 from assay.application_check import ApplicationJob
 from assay.check import offered
 from assay.disturbance import greatest
 from assay.figure import Figure
-from assay.launch import LaunchError, apart
+from assay.launch import WITNESS, LaunchError, apart
 from assay.layouts import Placement
 from assay.scales import SCALES
 from assay.scaling import (
@@ -114,6 +115,10 @@ class ApplicationSweep(ApplicationJob):
                 raise SanityError(f'{self.application.name} of {point.name}: {error}') from None
             self.answers.append(answer | launch.witness_figures())
         Path(self.stagedir, TABLE).write_text(self.table())
+
+    @property
+    def ran(self):
+        return witness.read(Path(self.stagedir, self.runs[0].point.name, WITNESS))
 
     def table(self) -> str:
         """One line a point: its rate, its fraction of the limit, and where its time went."""

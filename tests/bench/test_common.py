@@ -1,13 +1,16 @@
 """What all programs share: the command line, the ways to stop, statistics, the limits."""
 
 import ctypes
+import json
 import math
 import os
 import re
 import subprocess
 
 import pytest
-from conftest import SOURCES, check_head, on_one_mpi
+from conftest import SOURCES, check_head, configure, on_one_mpi
+
+from assay.provenance import of_cmake
 
 PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits']
 
@@ -186,3 +189,16 @@ def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path,
         assert done.code != 0
         assert '"number" came out as' in done.err
         assert not list(done.files.glob('report.json*'))
+
+
+@on_one_mpi
+def test_flags_of_a_site_win(mpi, surroundings, tmp_path):
+    """CMake puts its own behind them; where they ask for no optimisation it is ours."""
+    configure(
+        mpi, surroundings, tmp_path, '-DCMAKE_C_FLAGS=-O1 -g', '-DCMAKE_CXX_FLAGS=-march=x86-64'
+    )
+    commands = json.loads((tmp_path / 'compile_commands.json').read_text())
+    of_c = [one['command'] for one in commands if one['file'].endswith('.c')]
+    assert {*re.findall(r' -O\S*', ''.join(of_c))} == {' -O1'}
+    flags = of_cmake(tmp_path, 'an MPI', '').flags.split('; ')
+    assert flags[0].startswith('C: -O1 -g') and '-march=x86-64 -O3' in flags[1]

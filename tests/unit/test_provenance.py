@@ -14,7 +14,7 @@ from assay import AssayError, paths, provenance, provenance_command
 def build(tmp_path):
     """Writes what CMake leaves in a folder of a build, as far as it is read."""
 
-    def write(flags='-march=x86-64-v3'):
+    def write(flags='-march=x86-64-v3', optimised='-O2'):
         compiler = tmp_path / 'CMakeFiles' / '3.31.10' / 'CMakeCXXCompiler.cmake'
         compiler.parent.mkdir(parents=True, exist_ok=True)
         compiler.write_text(
@@ -25,8 +25,19 @@ def build(tmp_path):
         (tmp_path / 'CMakeCache.txt').write_text(
             '//What the programs are linked with\n'
             'ASSAY_BLAS:INTERNAL=/usr/lib/libopenblas.so\n'
-            f'CMAKE_CXX_FLAGS:STRING= {flags}\n'
+            'CMAKE_CXX_FLAGS:STRING= -march=of-the-cache\n'
         )
+        sources = {'ring.c': '', 'halo.c': '-O3 -fopenmp', 'json.c': '-fPIC', 'main.cpp': ''}
+        commands = [
+            {
+                'directory': str(tmp_path),
+                'command': f'/opt/mpi/bin/mpicc -iquote /a/mpi {flags} '
+                f'{optimised} -std=c11 -Wall {own} -o parts/{name}.o -c /a/{name}',
+                'file': f'/a/{name}',
+            }
+            for name, own in sources.items()
+        ]
+        (tmp_path / 'compile_commands.json').write_text(json.dumps(commands))
         return tmp_path
 
     return write
@@ -36,11 +47,24 @@ def test_a_build_by_cmake_tells_the_same_facts(build):
     found = provenance.of_cmake(build(), 'mpich@4.3.2', 'abc')
     assert (found.by, found.spec) == ('cmake', '')
     assert found.compiler == 'gcc@12.2.0'
-    assert found.flags == '-march=x86-64-v3'
     assert found.mpi == 'mpich@4.3.2'
     assert found.blas == '/usr/lib/libopenblas.so'
     assert found.target == 'x86-64-v3'
     assert re.fullmatch(r'[0-9a-f]{32}', found.hash)
+
+
+@pytest.mark.parametrize(
+    ('given', 'obeyed'),
+    [
+        ('-march=x86-64-v3', '-march=x86-64-v3 -O2'),
+        ('-O1', '-O2'),  # by what comes behind it
+        ('-march=native -march=x86-64 -g -DSITE=1', '-march=x86-64 -g -DSITE=1 -O2'),
+        ('-funroll-loops -fno-unroll-loops', '-fno-unroll-loops -O2'),
+    ],
+)
+def test_flags_are_those_that_the_compiler_obeyed(build, given, obeyed):
+    found = provenance.of_cmake(build(given), 'mpich@4.3.2', 'abc')
+    assert found.flags == f'C: {obeyed}; C++: {obeyed}'
 
 
 def test_native_is_this_processor(build):
@@ -55,7 +79,7 @@ def test_builds_that_differ_in_anything_have_other_checksums(build):
         provenance.of_cmake(folder, 'mpich@4.3.2', 'abc').hash,
         provenance.of_cmake(folder, 'mpich@4.3.3', 'abc').hash,
         provenance.of_cmake(folder, 'mpich@4.3.2', 'abd').hash,
-        provenance.of_cmake(build('-O3'), 'mpich@4.3.2', 'abc').hash,
+        provenance.of_cmake(build(optimised='-O3'), 'mpich@4.3.2', 'abc').hash,
     }
     assert len(checksums) == 4
 
@@ -76,7 +100,15 @@ def a_report(path, **facts):
     """A report of two cases, one of which did not run."""
 
     where = {'system': 'generic', 'partition': 'node', 'environ': 'mpich'}
-    built = {'built_by': 'spack', 'built_mpi': 'mpich@4.3.2', 'suite_commit': 'abc'} | facts
+    built = {'built_by': 'spack', 'built_mpi': 'mpich@4.3.2', 'suite_commit': 'abc'}
+    ran = {
+        'ran_mpi': 'MPICH Version: 4.3.2 (/x/libmpi.so.12)',
+        'ran_modules': 'gcc/13.2',
+        'ran_variables': "FI_PROVIDER=tcp UCX_TLS='self sm'",
+        'jobid': '12',
+        'job_nodelist': ['n1', 'n2'],
+    }
+    built |= ran | facts
     cases = [
         {'display_name': 'Ring %scale=1_node', **where, **built},
         {'display_name': 'Halo %scale=1_node', **where, 'built_by': ''},
@@ -88,20 +120,24 @@ def a_report(path, **facts):
 def test_facts_are_shown_for_cases_that_ran(tmp_path, capsys):
     provenance_command.provenance('', a_report(tmp_path / 'now.json'), None)
     shown = capsys.readouterr().out
-    assert re.search(r'Ring .*\n +by +spack\n +mpi +mpich@4\.3\.2\n +suite_commit +abc', shown)
+    assert re.search(r'Ring .*  job 12 on n\[1-2\]\n +by +spack\n +mpi +mpich@4\.3\.2\n', shown)
+    assert re.search(r'\n +ran_mpi +MPICH Version: 4\.3\.2 \(/x/libmpi\.so\.12\)\n', shown)
+    assert re.search(r'\n +FI_PROVIDER +tcp\n +UCX_TLS +self sm\n', shown)
     assert 'Halo' not in shown
 
 
 def test_two_reports_show_the_difference_only(tmp_path, capsys):
-    then = a_report(tmp_path / 'then.json', built_mpi='mpich@4.3.1')
+    before = {'ran_variables': 'FI_PROVIDER=tcp', 'jobid': '7', 'job_nodelist': ['n3']}
+    then = a_report(tmp_path / 'then.json', built_mpi='mpich@4.3.1', **before)
     now = a_report(tmp_path / 'now.json')
     provenance_command.provenance('Ring', now, then)
     shown = capsys.readouterr().out
     assert re.search(r'mpi +mpich@4\.3\.1 -> mpich@4\.3\.2', shown)
-    assert 'spack' not in shown
-    assert '1 of 1 cases were built otherwise' in shown
+    assert re.search(r'UCX_TLS +- -> self sm', shown)
+    assert 'spack' not in shown and 'FI_PROVIDER' not in shown
+    assert '1 of 1 cases were built or ran otherwise' in shown
     provenance_command.provenance('Ring', now, now)
-    assert capsys.readouterr().out == '0 of 1 cases were built otherwise\n'
+    assert capsys.readouterr().out == '0 of 1 cases were built or ran otherwise\n'
 
 
 def test_nothing_that_matches_is_an_error(tmp_path):
