@@ -176,6 +176,6 @@ class Attributed(RegressionTestPlugin):
         settings = ' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())
         self.ran_mpi = _as_field(f'{" ".join(version.split())} ({report.mpi.path})')
         self.ran_modules, self.ran_variables = _as_field(modules), _as_field(settings)
-        claimed = environment.extras.get('version')
+        claimed = str(environment.extras.get('version', ''))
         if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
             raise SanityError(fault)

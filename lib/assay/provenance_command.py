@@ -125,5 +125,6 @@ def _show(facts: Mapping[str, Facts], where: Mapping[str, str]) -> None:
         cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())
     for lines, names in cases.items():
         print(*map(plain, names), sep='\n')
+        width = max(len(name) for name, _ in lines)
         for name, value in lines:
-            print(f'    {name:13} {plain(value or "-")}')
+            print(f'    {name:{width}} {plain(value or "-")}')

@@ -87,6 +87,8 @@ def job(tmp_path):
         state='COMPLETED',
         change=None,
         phases=('sanity', 'performance'),
+        look=None,
+        **extras,
     ):
         name, run = golden.parts
         environment, _, fabric = run.partition('-')
@@ -107,9 +109,14 @@ def job(tmp_path):
                 state=state,
                 nodelist=['n1', 'n2'],
             )
+            environ.extras.update(extras)
             look_at.checks.append(check)
-            for phase in phases:
-                getattr(check, phase)()
+            try:
+                for phase in phases:
+                    getattr(check, phase)()
+            finally:
+                if look:
+                    look(check)
             return {key.rpartition(':')[2]: value for key, value in check.perfvalues.items()}
 
     look_at.checks = []
@@ -134,6 +141,30 @@ def referenced(golden):
         value = chosen(name, run.partition('-')[2])[parameter]
         found = next(v for k, v in found.items() if re.fullmatch(k, value))
     return set(found)
+
+
+@pytest.mark.parametrize('golden', ['Ring/mpich-shm', 'HPLSweep/openmpi-shm'])
+def test_the_mpi_that_ran_is_told_and_held(job, golden):
+    seen = []
+    job(Path(golden), look=seen.append)
+    ran = re.fullmatch(r'(MPICH Version:|Open MPI) v?(\d\S+) \(/.*/libmpi\S*\)', seen[0].ran_mpi)
+    assert 'OMP_NUM_THREADS=1' in seen[0].ran_variables
+    job(Path(golden), version=ran[2])
+    with pytest.raises(SanityError, match=r'environment \w+ says version 5\.9\.9 of its MPI, but'):
+        job(Path(golden), version='5.9.9', look=seen.append)
+    # What ran is told of a failure too.
+    assert seen[1].ran_mpi == seen[0].ran_mpi
+
+
+def test_variables_cannot_end_a_field_of_the_perflog(job):
+    def edit(report):
+        report['environment'] = {'LOADEDMODULES': 'a:b', 'UCX_TLS': 'self|\x1b[2K\nsm'}
+
+    seen = []
+    golden = Path('Ring/mpich-shm')
+    job(golden, edit_report(edit, 'witness.json'), look=seen.append)
+    assert seen[0].ran_modules == 'a:b'
+    assert seen[0].ran_variables == r"UCX_TLS='self\x7c\x1b[2K\x0asm'"
 
 
 def edit_report(change, name='result.json'):
