@@ -4,10 +4,10 @@ ReFrame merges this file with one of ``config/systems``, which brings the system
 environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 """
 
-from assay import paths
+from assay import runs
 
-# The file handler does not make its folder.
-paths.LOGS.mkdir(parents=True, exist_ok=True)
+# ReFrame reads these variables after this file.
+run = runs.this()
 
 site_configuration = {
     # general/trap_job_errors stays off: ReFrame 4.10.4 then fails every compile-only test, because
@@ -23,7 +23,7 @@ site_configuration = {
             # The default level costs most of the time of a run with hundreds of short checks.
             'level': 'info',
             'handlers': [
-                {'type': 'file', 'name': str(paths.LOGS / 'reframe.log'), 'level': 'info'},
+                {'type': 'file', 'name': str(run.log), 'level': 'info'},
             ],
             # One line a figure, so that checks with different figures keep the same columns.
             'perflog_multiline': True,

@@ -16,6 +16,9 @@ from assay import AssayError, paths
 from assay.provenance import Provenance, of_cmake
 from assay.sources import checksum
 from assay.spack_builds import OURS, Build, build_of
+from assay.waiting import IN_QUEUE, TakesTurns
+
+SHARE = Path(__file__).with_name('share_build.sh')
 
 
 def installed(check: rfm.RegressionTest, package: str) -> Build:
@@ -29,7 +32,7 @@ def installed(check: rfm.RegressionTest, package: str) -> Build:
         raise ReframeError(str(error)) from None
 
 
-class BuildSources(rfm.CompileOnlyRegressionTest):
+class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
     """The benchmarks and the witness, by CMake; or as Spack has installed them.
 
     Spack builds for the environments that have the feature ``spack``, all before ReFrame starts.
@@ -41,6 +44,7 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
     sourcesdir = str(paths.SOURCES)
     target = 'benchmarks'
     build_time_limit = '30m'
+    max_pending_time = IN_QUEUE
 
     @run_after('init')
     def build_in_turn_with_jobs(self):
@@ -76,9 +80,14 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
         ]
 
     def configure_out_of_source(self) -> None:
-        """One folder a build, in the stage."""
+        """In a folder that all runs share which build the same; ``build`` is a link to it."""
         self.build_system.build_opts = [self.target]
         self.build_system.builddir = 'build'
+        environ = self.current_environ
+        flags = [' '.join(words) for words in (environ.cflags, environ.cxxflags)]
+        same = [str(paths.BUILDS), environ.cc, environ.cxx, *flags, self.target]
+        self.prebuild_cmds = [shlex.join(['.', str(SHARE), *same])]
+        self.postbuild_cmds = ['(cd build && assay_seal)']
         self.build_system.max_concurrency = os.cpu_count()
         # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
         self.build_system.ftn = self.build_system.nvcc = ''
@@ -92,7 +101,8 @@ class BuildSources(rfm.CompileOnlyRegressionTest):
         """The absolute path of what was built."""
         if self.is_by_spack:
             return str(self.installed.path(name))
-        return os.path.join(self.stagedir, self.build_system.builddir, name)
+        # Not by the link: this run's stage may go before another use of the path.
+        return os.path.join(os.path.realpath(os.path.join(self.stagedir, 'build')), name)
 
     @cached_property
     def provenance(self) -> Provenance:

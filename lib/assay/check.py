@@ -39,6 +39,7 @@ from assay.provenance import Attributed
 from assay.references import ReferencesError
 from assay.scales import SCALES
 from assay.stacks import FILES, taken_after
+from assay.waiting import IN_QUEUE, TakesTurns
 
 _CATALOGUE = load_catalogue()
 
@@ -62,7 +63,7 @@ def offered(names: Iterable[str], prefix: str = '') -> list[str]:
     return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
 
 
-class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
+class MpiCheck(rfm.RunOnlyRegressionTest, Attributed, TakesTurns):
     """An MPI program on a fabric, in a layout, at a scale, with the witness preloaded.
 
     A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows
@@ -91,6 +92,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed):
     #: Names of the figures that are shown whether a reference bounds them or not.
     headlines = variable(typ.List[str], value=[], loggable=True)
     time_limit = '5m'
+    max_pending_time = IN_QUEUE
 
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False

@@ -61,10 +61,8 @@ def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
         'RFM_SYSTEM': system,
         'RFM_CHECK_SEARCH_PATH': str(paths.CHECKS),
         'RFM_CHECK_SEARCH_RECURSIVE': 'yes',
-        'RFM_PREFIX': str(paths.REFRAME_PREFIX),
         'RFM_PERFLOG_DIR': str(paths.PERFLOGS),
         'RFM_REFERENCE_PREFIX': str(paths.REFERENCES),
-        'RFM_REPORT_FILE': str(paths.REPORTS / 'run-report-{sessionid}.json'),
         'RFM_ENABLE_RESULTS_STORAGE': 'yes',
         'RFM_SQLITE_DB_FILE': str(paths.RESULTS_DATABASE),
     }

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, paths, settings
+from assay.options import SystemOption
 from assay.spack import PACKAGES_URL, SPACK_URL
 
 app = typer.Typer(
@@ -20,13 +21,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-SystemOption = Annotated[
-    str,
-    typer.Option(
-        '--system', metavar='NAME[:PARTITION]', help='A system: a file in config/systems.'
-    ),
-]
 
 
 @app.command()

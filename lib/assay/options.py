@@ -1,0 +1,12 @@
+"""Options that several commands have."""
+
+from typing import Annotated
+
+import typer
+
+SystemOption = Annotated[
+    str,
+    typer.Option(
+        '--system', metavar='NAME[:PARTITION]', help='A system: a file in config/systems.'
+    ),
+]

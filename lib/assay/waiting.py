@@ -1,0 +1,24 @@
+"""What a check waits for before its job: its turn on this machine, and the scheduler."""
+
+from __future__ import annotations
+
+import reframe.core.runtime as rt
+from reframe.core.builtins import run_before
+from reframe.core.pipeline import RegressionTestPlugin
+
+from assay import runs, say, turn
+
+
+#: The longest that a job may wait in a queue, where one that can never start waits for ever. `assay
+#: run` tells the scheduler's reason meanwhile.
+IN_QUEUE = '24h'
+
+
+class TakesTurns(RegressionTestPlugin):
+    """A check whose jobs measure no other run's."""
+
+    @run_before('compile')
+    @run_before('run')
+    def wait_for_turn(self):
+        if not self.is_dry_run() and turn.is_needed(rt.runtime().site_config):
+            turn.once(f'run {runs.this().folder.name}', say)

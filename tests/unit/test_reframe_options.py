@@ -1,0 +1,101 @@
+"""Each of ReFrame's options has been decided on."""
+
+from unittest import mock
+
+import pytest
+import reframe.frontend.argparse
+from reframe.frontend import cli
+
+from assay import AssayError, paths
+from assay.reframe_options import OPTIONS, read
+
+TABLE = paths.ROOT / 'docs' / 'reframe-options.md'
+
+
+class Caught(Exception):
+    pass
+
+
+@pytest.fixture(scope='module')
+def reframes_own():
+    """ReFrame's parser, as its command makes it."""
+
+    def catch(parser, *_):
+        raise Caught(parser._holder)
+
+    with (
+        mock.patch.object(reframe.frontend.argparse.ArgumentParser, 'parse_args', catch),
+        pytest.raises(Caught) as caught,
+    ):
+        cli.main()
+    return caught.value.args[0]
+
+
+def test_all_options_and_how_they_are_written(reframes_own):
+    takes = {None: 'value', '?': 'maybe', 0: 'nothing'}
+    theirs = {tuple(a.option_strings): takes[a.nargs] for a in reframes_own._actions}
+    assert theirs == {option.names: option.takes for option in OPTIONS}
+
+
+def test_every_refusal_says_why():
+    assert all(option.why for option in OPTIONS if option.decision in ('refused', 'ours'))
+
+
+def test_the_table_in_the_docs_is_this_one():
+    lines = TABLE.read_text().splitlines()
+    shown = [line for line in lines if line.startswith('| `-')]
+    assert shown == [
+        f'| {", ".join(f"`{name}`" for name in one.names)} | {one.decision} | {one.why} |'
+        for one in OPTIONS
+    ]
+
+
+@pytest.mark.parametrize('option', [o.names[-1] for o in OPTIONS if o.decision == 'refused'])
+def test_refusals(option):
+    takes = next(one.takes for one in OPTIONS if option in one.names)
+    with pytest.raises(AssayError, match=f'^{option} is not for a run: .*'):
+        read([f'{option}=x'] if takes == 'value' else [option])
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['--skip-sanity'], 'no.* option --skip-sanity. Did you mean --skip-sanity-check?'),
+        (['--skip-perf'], 'Did you mean --skip-performance-check?'),
+        (['--max-retires=2'], 'Did you mean --max-retries'),
+        (['Ring'], "'Ring' is no option. To choose checks by name: -n Ring"),
+        (['-n'], 'expected one argument'),
+        (['-n', '-v'], 'expected one argument'),
+        (['--quiet=3'], 'ignored explicit argument'),
+    ],
+)
+def test_what_is_no_option(arguments, words):
+    with pytest.raises(AssayError, match=words):
+        read(arguments)
+
+
+@pytest.mark.parametrize(
+    'arguments', [['-l'], ['-L'], ['-lC'], ['--list=C'], ['-vl'], ['--dry-run'], ['--list-tags']]
+)
+def test_what_is_no_run(arguments):
+    assert read(arguments).action
+
+
+def test_what_is_no_run_may_have_what_a_run_may_not():
+    assert read(['--dry-run', '--stage=there']).action == '--dry-run'
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [['-n', '-'], ['--repeat=3'], ['--performance-report'], ['-vv'], ['-S', 'a=-l'], ['-n=-l']],
+)
+def test_what_is_a_run(arguments):
+    assert read(arguments).action is None
+
+
+def test_what_assay_does_itself():
+    given = read(['-p', '^mpich$', '--report-junit', 'a/j.xml', '--report-file=r.json', '-p', 'x'])
+    assert given.environments == ['^mpich$', 'x']
+    assert (str(given.junit), str(given.report)) == ('a/j.xml', 'r.json')
+    assert read([]).environments == ['.*']
+

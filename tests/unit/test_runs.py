@@ -1,0 +1,115 @@
+"""Folders of runs: each its own, and none removed beneath a run."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from assay import AssayError, paths, runs
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, 'RUNS', tmp_path / 'runs')
+    monkeypatch.delenv(runs.VARIABLE, raising=False)
+    runs.this.cache_clear()
+    yield tmp_path / 'runs'
+    runs.this.cache_clear()
+    for name in runs.Run(tmp_path).exports:
+        monkeypatch.delenv(name, raising=False)
+
+
+BEGIN = """
+import sys
+from pathlib import Path
+from assay import paths, runs
+paths.RUNS = Path(sys.argv[1])
+print(runs.begin().folder, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def elsewhere(folder):
+    """Begins a run in another process; returns that and the run's folder."""
+    started = []
+
+    def begin():
+        process = subprocess.Popen(
+            [sys.executable, '-c', BEGIN, folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process, runs.Run(type(folder)(process.stdout.readline().strip()))
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def begun_long_ago(number, *subfolders):
+    run = runs.begin()
+    os.close(run.handle)
+    for name in subfolders:
+        (run.folder / name).mkdir()
+    own = run.folder.rename(run.folder.with_name(f'{run.folder.name}-{number}'))
+    os.utime(own, (number, number))
+    return own
+
+
+def test_two_runs_have_nothing_in_common(elsewhere):
+    (_, one), (_, other) = elsewhere(), elsewhere()
+    assert one.folder != other.folder
+    assert not set(one.exports.values()) & set(other.exports.values()) - {'yes', 'no'}
+
+
+def test_a_run_is_under_way_until_its_last_process_ends(elsewhere):
+    process, run = elsewhere()
+    assert run.is_under_way
+    process.kill()
+    process.wait()
+    assert not run.is_under_way
+    assert not runs.Run(run.folder / 'gone').is_under_way
+
+
+def test_last_is_the_run_that_began_last(folder, elsewhere):
+    elsewhere()
+    _, newest = elsewhere()
+    assert (folder / 'last').resolve() == newest.folder
+
+
+def test_old_runs_go_but_not_one_under_way(monkeypatch, elsewhere):
+    monkeypatch.setattr(runs, 'KEPT', 2)
+    _, running = elsewhere()
+    (running.folder / 'stage').mkdir()
+    os.utime(running.folder, (0, 0))
+    old = [begun_long_ago(number, 'stage') for number in range(1, 4)]
+    listing = begun_long_ago(9)
+    runs.begin()
+    assert [path.is_dir() for path in old] == [False, True, True]
+    assert not listing.exists()
+    assert running.folder.is_dir()
+
+
+def test_a_process_is_part_of_the_run_that_it_is_told_of(monkeypatch, folder):
+    monkeypatch.setenv(runs.VARIABLE, str(folder / 'told'))
+    assert runs.this().folder == folder / 'told'
+    assert not folder.exists()
+
+
+def test_else_it_begins_one_and_tells_reframe(folder):
+    run = runs.this()
+    assert runs.this() is run
+    assert os.environ['RFM_REPORT_FILE'] == str(run.report)
+    assert os.environ['RFM_STAGE_DIR'].startswith(str(run.folder))
+
+
+def test_no_folder_can_be_made(folder):
+    folder.write_text('a file')
+    with pytest.raises(AssayError, match=r'no folder for this run: .*runs.*: '):
+        runs.begin()
+

@@ -1,0 +1,125 @@
+"""What is built once for all runs that build the same, and what is built anew."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+from assay.build import SHARE
+from assay.mpi import find_mpis
+
+MPIS = {mpi.name: mpi for mpi in find_mpis()}
+
+# As the script of a build has it; the program is built without CMake to save time.
+SCRIPT = """
+. {share} {builds} {cc} {cxx} '{flags}' '' target
+echo building in "$PWD"
+{wait}
+{cc} {flags} program.c -o build/program
+(cd build && assay_seal)
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Starts the script of a build, with the sources in a stage folder of its own."""
+    if 'mpich' not in MPIS:
+        pytest.skip('needs the mpich wheel, which could not be installed')
+    mpi = MPIS['mpich']
+
+    def start(name, flags='-O0', wait='', source='int main(void){return 3;}'):
+        stage = tmp_path / name
+        stage.mkdir()
+        (stage / 'program.c').write_text(source)
+        (stage / 'rfm_build.sh').write_text(
+            SCRIPT.format(
+                share=SHARE,
+                builds=tmp_path / 'builds',
+                cc=mpi.cc,
+                cxx=mpi.cxx,
+                flags=flags,
+                wait=wait,
+            )
+        )
+        return subprocess.Popen(
+            ['bash', '-e', 'rfm_build.sh'],
+            cwd=stage,
+            env={'PATH': f'{paths.VENV_BIN}:/usr/bin:/bin:/sbin'},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def built(build, tmp_path):
+    """Builds; returns the folder that it is in and whether it was made now."""
+
+    def run(name, **how):
+        process = build(name, **how)
+        said = process.communicate(timeout=120)[0]
+        assert process.returncode == 0, said
+        return (tmp_path / name / 'build').resolve(), 'building in' in said
+
+    return run
+
+
+def test_the_same_is_built_once(built):
+    first, made = built('first')
+    assert made
+    assert subprocess.run([first / 'program']).returncode == 3
+    assert built('second') == (first, False)
+
+
+@pytest.mark.parametrize('other', [{'flags': '-O1'}, {'source': 'int main(void){return 4;}'}])
+def test_what_differs_is_built_apart(built, other):
+    first, _ = built('first')
+    second, made = built('second', **other)
+    assert made and second != first
+    assert (first / 'program').exists()
+
+
+@pytest.mark.parametrize('damage', ['truncated', 'removed', 'unsealed', 'half made'])
+def test_what_is_not_whole_is_built_anew(built, damage):
+    folder, _ = built('first')
+    if damage == 'truncated':
+        (folder / 'program').write_bytes((folder / 'program').read_bytes()[:100])
+    elif damage == 'removed':
+        (folder / 'program').unlink()
+    else:
+        (folder / '.whole').unlink()
+    if damage == 'half made':
+        shutil.rmtree(folder)
+        folder.mkdir()
+    assert built('second') == (folder, True)
+    assert subprocess.run([folder / 'program']).returncode == 3
+
+
+def test_of_two_at_once_one_builds_and_the_other_waits(build, tmp_path):
+    first = build('first', wait=f'until [[ -e {tmp_path}/go ]]; do sleep 0.05; done')
+    while 'building in' not in first.stdout.readline():
+        pass
+    second = build('second', wait='')
+    (tmp_path / 'go').touch()
+    said = second.communicate(timeout=120)[0]
+    assert first.wait(timeout=120) == 0
+    assert 'built before: ' in said and 'building in' not in said
+
+
+def test_one_that_was_killed_leaves_nothing_to_others(build, built):
+    first = build('first', wait='exec sleep 600')
+    while 'building in' not in first.stdout.readline():
+        pass
+    first.kill()
+    first.communicate()
+    assert built('second')[1]
+
+
+def test_without_locks_each_builds_for_itself(built, tmp_path):
+    (tmp_path / 'builds').write_text('in the way')
+    folder, made = built('first')
+    assert made and folder == Path(tmp_path, 'first', 'build')

@@ -1,0 +1,149 @@
+"""ReFrame's place is taken by scripts that do to their parent what ReFrame may do."""
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from assay import supervise as supervision
+from assay.runs import VARIABLE, Run
+from assay.supervise import stop_jobs, supervise
+
+
+@pytest.fixture
+def run(tmp_path):
+    return Run(tmp_path)
+
+
+def ended(run, script, handles=()):
+    environment = {**os.environ, VARIABLE: str(run.folder)}
+    return supervise([sys.executable, '-uc', script], environment, run, list(handles))
+
+
+def soon(path, action):
+    """Do something as soon as a file is there."""
+
+    def wait():
+        for _ in range(3000):
+            if path.exists():
+                return action()
+            threading.Event().wait(0.02)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def is_alive(pid):
+    try:
+        return 'State:\tZ' not in Path(f'/proc/{pid}/status').read_text()
+    except FileNotFoundError:
+        return False
+
+
+# A job is a session of its own, which nothing but its environment joins with the run.
+LEAVE_A_JOB = """
+import subprocess, sys
+job = subprocess.Popen(['sleep', '600'], start_new_session=True)
+open('{0}/job.new', 'w').write(str(job.pid))
+import os; os.rename('{0}/job.new', '{0}/job')
+"""
+
+
+def test_words_and_exit_code_are_passed_on(run, capfd):
+    end = ended(run, 'import sys; print("out"); print("err", file=sys.stderr); sys.exit(7)')
+    assert (end.code, end.stopped, end.problems) == (7, None, [])
+    assert capfd.readouterr() == ('out\n', 'err\n')
+
+
+def test_escape_sequences_are_not_passed_on(run, capfd):
+    ended(run, r'print("\x1b[1A\x1b[2KPASSED")')
+    out = capfd.readouterr().out
+    assert 'PASSED' in out and '\x1b' not in out
+
+
+def test_a_job_that_is_left_is_stopped_and_said(run):
+    end = ended(run, LEAVE_A_JOB.format(run.folder))
+    assert not is_alive(int((run.folder / 'job').read_text()))
+    assert end.problems == [
+        'ReFrame ended and left 1 process(es) behind, which have been stopped'
+    ]
+    assert stop_jobs(run) == ''
+
+
+def test_so_is_that_of_one_that_was_killed(run):
+    script = LEAVE_A_JOB.format(run.folder) + 'os.kill(os.getpid(), 9)'
+    end = ended(run, script)
+    assert end.code == -signal.SIGKILL
+    assert not is_alive(int((run.folder / 'job').read_text()))
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_reaches_reframe_which_may_end_in_order(run, number):
+    before = signal.signal(number, signal.default_int_handler)  # a test's shell may ignore it
+    script = (
+        'import signal, sys, time\n'
+        'signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))\n'
+        f'open("{run.folder}/ready", "w")\n'
+        'time.sleep(600)'
+    )
+    soon(run.folder / 'ready', lambda: os.kill(os.getpid(), number))
+    try:
+        end = ended(run, script)
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, before)
+    assert (end.code, end.stopped) == (3, number)
+
+
+def test_one_that_does_not_heed_it_is_killed(run, monkeypatch):
+    monkeypatch.setattr(supervision, 'GRACE', 0.1)
+    script = (
+        'import signal, time\n'
+        'signal.signal(signal.SIGTERM, signal.SIG_IGN)\n'
+        f'open("{run.folder}/ready", "w")\n'
+        'time.sleep(600)'
+    )
+    soon(run.folder / 'ready', lambda: os.kill(os.getpid(), signal.SIGTERM))
+    end = ended(run, script)
+    assert (end.code, end.stopped) == (-signal.SIGKILL, signal.SIGTERM)
+
+
+def test_a_log_that_cannot_be_written_is_a_problem(run):
+    """Python's logging goes on without it."""
+    script = (
+        'import logging\n'
+        'handler = logging.FileHandler("/dev/full")\n'
+        'logging.getLogger().addHandler(handler)\n'
+        'logging.getLogger().warning("lost")\n'
+        'handler.stream = None\n'
+    )
+    (problem,) = ended(run, script).problems
+    assert problem.startswith('ReFrame could not write a log or a perflog: OSError: [Errno 28]')
+
+
+def test_a_long_silence_is_explained(run, monkeypatch, capfd):
+    monkeypatch.setattr(supervision, 'REMINDER', 0.2)
+    line = '[ RUN      ] Ring %fabric=shm /1a2b @generic:node+mpich'
+    script = (
+        'import os, time\n'
+        f'print({line!r}, flush=True)\n'
+        f'while not os.path.exists("{run.folder}/heard"): time.sleep(0.05)'
+    )
+
+    def heard(words):
+        words.startswith('still at work') and (run.folder / 'heard').touch()
+        said.append(words)
+
+    said = []
+    monkeypatch.setattr(supervision, 'say', heard)
+    ended(run, script)
+    assert 'Ring %fabric=shm /1a2b @generic:node+mpich' in said[-1]
+
+
+def test_the_locks_of_the_run_are_kept_open(run, capfd):
+    read, write = os.pipe()
+    ended(run, f'import os; os.fstat({read}); print("open")', [read])
+    assert capfd.readouterr().out == 'open\n'
+    os.close(read), os.close(write)
