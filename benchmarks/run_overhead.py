@@ -33,7 +33,7 @@ def measure(arguments: list[str]) -> tuple[float, float, int]:
     wall = time.monotonic() - start
     if done.returncode:
         sys.exit(f'{done.stdout[-2000:]}{done.stderr}\nthe run failed: nothing to compare with')
-    newest = max(paths.REPORTS.glob('*.json'), key=lambda path: path.stat().st_mtime)
+    newest = paths.RUNS / 'last' / 'report.json'
     cases = results.last_cases(results.read_report(newest))
     jobs = [job_seconds(Path(case['stagedir'])) for case in cases if not case['fixture']]
     return wall, sum(jobs), len(jobs)

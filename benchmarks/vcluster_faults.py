@@ -62,7 +62,7 @@ def start() -> subprocess.Popen:
 def failures(run: subprocess.Popen) -> list[results.Failure]:
     """What failed, once the run has ended."""
     said = run.communicate()[0]
-    newest = max(paths.REPORTS.glob('*.json'), key=lambda path: path.stat().st_mtime)
+    newest = paths.RUNS / 'last' / 'report.json'
     found = results.failures(results.read_report(newest))
     if bool(run.returncode) != bool(found):
         raise AssayError(f'the run ended with exit code {run.returncode}:\n{said[-4000:]}')
@@ -71,7 +71,7 @@ def failures(run: subprocess.Popen) -> list[results.Failure]:
 
 def await_ranks(since: float) -> None:
     """Wait until the ranks of a job are past MPI_Init: then the witness writes where they are."""
-    stage = paths.REFRAME_PREFIX / 'stage'
+    stage = paths.RUNS / 'last' / 'stage'
     deadline = time.monotonic() + PATIENCE
     while not any(p.stat().st_mtime > since for p in stage.glob('vcluster/*/*/*/witness.json')):
         if time.monotonic() > deadline:

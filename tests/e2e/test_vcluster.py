@@ -443,7 +443,7 @@ def test_shared_memory_within_nodes(wide):
 
 def await_ranks(since):
     """Until a job's ranks are past MPI_Init: then the witness writes where they are."""
-    stage = paths.REFRAME_PREFIX / 'stage'
+    stage = paths.RUNS / 'last' / 'stage'
     deadline = time.monotonic() + 100
     while not any(p.stat().st_mtime > since for p in stage.glob('vcluster/*/*/*/witness.json')):
         assert time.monotonic() < deadline, 'no job has come through MPI_Init'
