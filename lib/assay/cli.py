@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from typing import Annotated
 
@@ -106,9 +107,18 @@ app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')
 
 
+def _stop(number: int, _: object) -> None:
+    """A signal's handler: end in order, as after Ctrl-C."""
+    print('assay: stopped.', file=sys.stderr)
+    raise SystemExit(128 + number)
+
+
 def main() -> None:
     """Entry point: foreseeable errors end in one sentence and exit code 1."""
     terminal.write_visibly()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _stop)
     try:
         code = app(standalone_mode=False)
     except BrokenPipeError:

@@ -49,9 +49,6 @@ def up(
     """
     from assay.vcluster.cluster import Cluster
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _stop)
     began = time.monotonic()
     cluster = Cluster(nodes, cpus)
     cluster.up()
@@ -189,11 +186,6 @@ def run_on_head() -> None:
     head = Cluster.current().head
     if head.pid != 1:
         raise typer.Exit(_execute(head, [sys.executable, *sys.argv]))
-
-
-def _stop(number: int, _: object) -> None:
-    """A signal's handler: end in order, as after Ctrl-C."""
-    raise SystemExit(128 + number)
 
 
 def _execute(node: Node, command: list[str]) -> int:

@@ -25,8 +25,6 @@ RUNS = STATE / 'runs'
 BUILDS = STATE / 'builds'
 MPI_PREFIXES = STATE / 'mpi'
 SPACK = STATE / 'spack'
-REFRAME_PREFIX = STATE / 'reframe'
-REPORTS = STATE / 'reports'
 
 # What a run leaves for good.
 PERFLOGS = ROOT / 'perflogs'

@@ -61,13 +61,13 @@ def provenance(
 
 
 def newest() -> Path:
-    """ReFrame's report of the last run.
+    """ReFrame's report of the run that ended last.
 
     :raises AssayError: if there has been none.
     """
-    reports = sorted(paths.REPORTS.glob('*.json'), key=lambda path: path.stat().st_mtime)
+    reports = sorted(paths.RUNS.glob('*/report.json'), key=lambda path: path.stat().st_mtime)
     if not reports:
-        raise AssayError(f'there is no report in {paths.REPORTS}: run something first.')
+        raise AssayError(f'there is no report in {paths.RUNS}: run something first.')
     return reports[-1]
 
 

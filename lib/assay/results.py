@@ -104,19 +104,6 @@ class Verdict:
         return not self.problems
 
 
-def find_report(folder: Path, run: str) -> Report | None:
-    """The report of the session that carries ``assay_run=<run>``; None if there is none."""
-    newest_first = sorted(folder.glob('*.json'), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in newest_first:
-        try:
-            report = read_report(path)
-        except AssayError:
-            continue  # of another run, which was killed or is still writing
-        if report['session_info'].get('assay_run') == run:
-            return report
-    return None
-
-
 def read_report(path: Path) -> Report:
     """ReFrame's JSON report.
 

@@ -85,9 +85,11 @@ def run(
     if given.action:
         raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
 
-    from assay import spack_builds
+    from assay import selection, spack_builds
     from assay.supervise import stop_what_was_left, supervise
 
+    for stale in filter(None, (given.report, given.junit)):
+        stale.unlink(missing_ok=True)  # whatever ends this run, they are not of an earlier one
     handles = [own.handle]
     if turn.is_needed(site):
         handles.append(turn.take(f'run {own.folder.name}', say))
@@ -96,20 +98,20 @@ def run(
     # Before any job: what cannot be built fails here.
     spack_builds.install_for_checks(site, system, given.environments)
     last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
-    command = [*reframe, '-r', *context.args, *last]
-    end = supervise(command, environment, own, handles)
-    _conclude(own, end, given, environment, time.monotonic() - started)
+    end = supervise([*reframe, '-r', *context.args, *last], environment, own, handles)
+    if not end.code and not own.report.exists():
+        selection.explain(site, environment, context.args)
+    passed = conclude(own, end, given, time.monotonic() - started)
+    raise typer.Exit(128 + end.stopped if end.stopped else 0 if passed else 1)
 
 
-def _conclude(
-    own: Run, end: Ended, given: Given, environment: dict[str, str], seconds: float
-) -> None:
-    """Judge the run, show and write what came of it, and end with the exit code that says it.
+def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
+    """Judge a run, and show and write what came of it.
 
-    :raises typer.Exit: always.
+    :param seconds: the wall time of the run.
+    :returns: whether it passed.
     """
     from assay import junit, results, terminal
-    from assay.selection import explain_empty_selection
 
     report, problems = None, list(end.problems)
     if end.stopped:
@@ -122,27 +124,24 @@ def _conclude(
         except AssayError as error:
             problems.append(str(error))
     log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
-    judged = results.judge(report, end.code, log)
-    problems += judged.problems
-    for path, write in (
-        (given.report, lambda path: shutil.copyfile(own.report, path)),
-        (given.junit, lambda path: junit.write(path, report, problems, log or [])),
-    ):
-        try:
-            if path:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write(path)
-        except OSError as error:
-            problems.append(f'{path}: cannot be written: {error.strerror}')
-    if report:
-        terminal.show(report, log or [])
-    elif not end.code and not problems[1:]:
-        explain_empty_selection(environment, given)
+    problems += results.judge(report, end.code, log, end.printed).problems
+    try:
+        if given.report and report:
+            given.report.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(own.report, given.report)
+    except OSError as error:
+        problems.append(f'{given.report}: cannot be written: {error.strerror}')
+    try:
+        if given.junit:
+            verdict = results.Verdict(tuple(problems))
+            junit.write(given.junit, report, verdict, log or [], seconds)
+    except AssayError as error:
+        problems.append(str(error))
     verdict = results.Verdict(tuple(problems))
+    if report:
+        terminal.show(report, log or [], end.printed)
     terminal.conclude(report, verdict, seconds)
-    if end.stopped:
-        raise typer.Exit(128 + end.stopped)
-    raise typer.Exit(0 if verdict.passed else 1)
+    return verdict.passed
 
 
 def prepare(system: str, extra: list[str]) -> None:

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 
-def environments(arguments: list[str]) -> list[str]:
-    """The expressions of ReFrame's -p: environments match one of them."""
-    return _options(arguments).prgenv or ['.*']
-
-
 def _options(arguments: list[str]) -> argparse.Namespace:
     """Those of ReFrame's options that select."""
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)

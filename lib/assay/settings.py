@@ -38,7 +38,7 @@ def system_file(system: str) -> Path:
 
 def assert_writable() -> None:
     """:raises AssayError: if a folder that runs write to cannot be written to."""
-    for path in (paths.STATE, paths.LOGS, paths.REFRAME_PREFIX, paths.REPORTS, paths.PERFLOGS):
+    for path in (paths.STATE, paths.LOGS, paths.RUNS, paths.BUILDS, paths.PERFLOGS):
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
             raise AssayError(

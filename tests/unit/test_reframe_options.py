@@ -12,7 +12,7 @@ from assay.reframe_options import OPTIONS, read
 TABLE = paths.ROOT / 'docs' / 'reframe-options.md'
 
 
-class Caught(Exception):
+class CaughtError(Exception):
     pass
 
 
@@ -21,11 +21,11 @@ def reframes_own():
     """ReFrame's parser, as its command makes it."""
 
     def catch(parser, *_):
-        raise Caught(parser._holder)
+        raise CaughtError(parser._holder)
 
     with (
         mock.patch.object(reframe.frontend.argparse.ArgumentParser, 'parse_args', catch),
-        pytest.raises(Caught) as caught,
+        pytest.raises(CaughtError) as caught,
     ):
         cli.main()
     return caught.value.args[0]
@@ -98,4 +98,3 @@ def test_what_assay_does_itself():
     assert given.environments == ['^mpich$', 'x']
     assert (str(given.junit), str(given.report)) == ('a/j.xml', 'r.json')
     assert read([]).environments == ['.*']
-

@@ -345,11 +345,6 @@ def test_skip_reasons_come_from_reframes_log(golden_report):
     assert reason == "no reason in ReFrame's log"
 
 
-def test_the_report_of_a_run_is_found_by_its_mark():
-    assert results.find_report(REPORTS, 'Skipped')['session_info']['num_skipped'] == 2
-    assert results.find_report(REPORTS, 'another') is None
-
-
 @pytest.mark.parametrize('text', ['', '{"runs": []', '[]', '{}'])
 def test_a_broken_report_is_named(tmp_path, text):
     path = tmp_path / 'report.json'

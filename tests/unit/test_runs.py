@@ -112,4 +112,3 @@ def test_no_folder_can_be_made(folder):
     folder.write_text('a file')
     with pytest.raises(AssayError, match=r'no folder for this run: .*runs.*: '):
         runs.begin()
-

@@ -66,9 +66,7 @@ def test_escape_sequences_are_not_passed_on(run, capfd):
 def test_a_job_that_is_left_is_stopped_and_said(run):
     end = ended(run, LEAVE_A_JOB.format(run.folder))
     assert not is_alive(int((run.folder / 'job').read_text()))
-    assert end.problems == [
-        'ReFrame ended and left 1 process(es) behind, which have been stopped'
-    ]
+    assert end.problems == ['ReFrame ended and left 1 process(es) behind, which have been stopped']
     assert stop_jobs(run) == ''
 
 

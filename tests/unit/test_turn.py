@@ -84,7 +84,7 @@ def test_no_link_is_followed(folder):
     target = folder / 'precious'
     target.write_text('content')
     (folder / 'assay.turn').symlink_to(target)
-    with pytest.raises(AssayError, match='assay.turn: .*could not take turns'):
+    with pytest.raises(AssayError, match=r'assay.turn: .*could not take turns'):
         turn.take('first', print)
     assert target.read_text() == 'content'
 
