@@ -84,7 +84,7 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
     """Rules of an entry that no variant of the check class can come to."""
     from reframe.utility import import_module_from_file
 
-    from assay.references import unknown, unused
+    from assay.references import has_value, unknown, unused
 
     try:
         check = getattr(import_module_from_file(str(path), force=True), name)
@@ -93,6 +93,6 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
         return
     parameters = check.param_space.params
     for key in entry['$index']:
-        if key[0] != '$' and not hasattr(check, key):
+        if key[0] != '$' and not has_value(check, key):
             yield f'.$index: {unknown(key, "parameter", parameters)}'
     yield from unused(entry, {name: one.values for name, one in parameters.items()})

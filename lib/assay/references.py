@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -167,7 +167,7 @@ def _unknown_to(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> I
     processor = check.current_partition.processor
     for key in entry['$index']:
         kind, _, attribute = key.partition('.')
-        if key[0] != '$' and not hasattr(check, key):
+        if key[0] != '$' and not has_value(check, key):
             yield f'.$index: the check has no {key!r}'
         elif kind == '$processor' and not hasattr(processor, attribute):
             yield f'.$index: a processor has no {attribute!r}'
@@ -179,6 +179,11 @@ def _unknown_to(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> I
     if is_own:
         values['$partition'] = {one.fullname for one in check.current_system.partitions}
     yield from unused(entry, values)
+
+
+def has_value(check: RegressionTest | type[RegressionTest], name: str) -> bool:
+    """Whether the check has what an index may be by: anything but a method."""
+    return hasattr(check, name) and not callable(getattr(check, name))
 
 
 # Files ----------------------------------------------------------------------------------------
@@ -291,7 +296,7 @@ def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
         if isinstance(number, bool) or not isinstance(number, int | float):
             yield f'has {number!r} in the place of a number'
             return
-        if not math.isfinite(number):
+        if not abs(number) <= sys.float_info.max:
             yield 'has a value or a bound that is not a finite number'
             return
     if value < 0:
@@ -325,9 +330,18 @@ def _unused_of_level(
 ) -> Iterator[str]:
     for key, value in level.items() if index else ():
         known = values.get(index[0])
-        if known and not any(_is_for(key, one) for one in known):
+        own = [one for one in known or () if _is_for(key, one)]
+        if known and not own:
             yield f'{place}.{key}: {unknown(key, index[0], known)}'
+        # Nothing is left to a last '.*' where each value has a rule of its own.
+        found = {_rule_for(one, level) for one in own if one not in level}
+        if found and key not in found | {*own}:
+            yield f'{place}.{key}: is never looked up: {min(found)} stands before it'
         yield from _unused_of_level(value, index[1:], values, f'{place}.{key}')
+
+
+def _rule_for(value: Any, level: Iterable[Any]) -> Any:
+    return next(key for key in level if _is_for(key, value))
 
 
 def _is_for(key: Any, value: Any) -> bool:

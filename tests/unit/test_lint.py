@@ -87,8 +87,13 @@ def test_check_that_cannot_be_loaded(tree):
         (GOOD.replace('[fabric]', '[]'), "Latency has no '$index'"),
         (GOOD.replace('[fabric]', "['']"), "Latency.$index: '' is nothing that a check has"),
         (GOOD.replace('[fabric]', '[$fabric]'), "'$fabric' is nothing that a check has"),
+        (GOOD.replace('fabric', 'figures'), 'Latency.$index: no parameter has this name'),
         (GOOD.replace('fabric', 'fabrc'), 'no parameter has this name; did you mean fabric'),
         (GOOD.replace('shm', 'shmem'), 'Latency.shmem: no fabric has this name; did you mean shm'),
+        (
+            GOOD.replace('shm:', "'ucx.*': &a").replace('1.0', '2.0') + "  'ucx-(shm|tcp)': *a",
+            'Latency.ucx-(shm|tcp): is never looked up: ucx.* stands before it',
+        ),
         (GOOD.replace('shm', "''"), 'Latency.: no fabric has this name; there are ofi-cxi, '),
         (GOOD.replace('shm', "'('"), 'Latency.(: not a regular expression'),
         (GOOD.replace('shm:', 'shm: {}\n  tcp:'), 'Latency.shm: there are no figures'),
@@ -116,6 +121,7 @@ def test_rule_that_holds_nothing(tree, text, words):
         ('["$xfail", "known", [1.0, null, null, us]]', 'cannot fail'),
         ('["$xfail", [1.0, null, 0.2, us]]', 'is no expected failure'),
         ('[1.0, null, .inf, us]', 'not a finite number'),
+        (f'[1{"0" * 400}, null, 0.2, us]', 'not a finite number'),
         ('[.nan, null, 0.2, us]', 'not a finite number'),
         ('[1.0, us]', 'is no reference'),
         ('[1.0, null, 0.2]', 'is no reference'),
@@ -157,6 +163,12 @@ def test_reference_that_can_fail(tree, bounds):
 
 def test_a_system_may_release_a_figure(tree):
     text = GOOD.replace('[1.0, null, 0.2, us]', '[1.0, null, null, us]')
+    (tree / 'references' / 'vcluster.yaml').write_text(text)
+    assert run(tree) == []
+
+
+def test_a_last_rule_for_what_is_left(tree):
+    text = GOOD.replace('[fabric]', '[layout]').replace('shm:', 'packed: &a') + "  '.*': *a"
     (tree / 'references' / 'vcluster.yaml').write_text(text)
     assert run(tree) == []
 
