@@ -617,6 +617,27 @@ def test_a_run_keeps_one_report(job):
         assert size < 4000 and 'report' not in vars(check)
 
 
+def test_what_rank_0_runs(tmp_path):
+    """The user's binary may be a script that starts another program."""
+    binary, script = tmp_path / 'xhpl', tmp_path / 'run-hpl.sh'
+    binary.write_bytes(b'\x7fELF')
+    script.write_text('#!/bin/sh\n')
+    for layout, name in (('packed', 'MiniMD'), ('mixed', 'MiniMDMixed')):
+        case = {'fabric': 'shm', 'layout': layout, 'scale': '1_node', 'size': 'cache'}
+        where = (SYSTEM, 'golden:node', tmp_path, 'apps/minimd', name, 'openmpi')
+        with check_on(*where, **case) as (check, partition, environ):
+            check.setup(partition, environ)
+            assert check.command_of(check.program_name) == 'minimd'
+            check.binary = str(binary)
+            assert check.command_of(check.program_name) == 'xhpl'
+            check.binary = str(script)
+            assert check.command_of(check.program_name) is None
+            assert check.command_of('minimd') == 'minimd'
+            check.wide_binary = str(binary)
+            expected = 'xhpl' if layout == 'mixed' else None
+            assert check.command_of(check.program_name) == expected
+
+
 @pytest.mark.parametrize(
     ('file', 'name', 'parameters'),
     [('mpi/ring', 'Ring', {}), ('apps/minife', 'MiniFE', {'size': 'cache'})],

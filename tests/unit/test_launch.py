@@ -1,11 +1,13 @@
 """What is held against one start of a program."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 from witnessed import halo
 
+from assay import output
 from assay.launch import WITNESS, Launch, LaunchError
 from assay.layouts import Placement
 from assay.output import Output
@@ -114,6 +116,40 @@ def test_the_only_rank_of_another_mpi(tmp_path):
 def test_one_rank_that_was_asked_for(tmp_path):
     launch = replace(launch_on(1, tmp_path), ranks=1)
     (tmp_path / WITNESS).write_text(json.dumps(halo(1)))
+    launch.assert_ended_well()
+
+
+@pytest.mark.parametrize(
+    ('seen', 'words'),
+    [
+        (['/opt/bin/halo', '--n', '64'], None),
+        (
+            ['/built/build/limits', '--json', 'result.json'],
+            "'/built/build/limits', and not of halo",
+        ),
+        (['/opt/bin/halo-of-before'], "is of '/opt/bin/halo-of-before', and not of halo"),
+        ([], "the report of the witness is of '', and not of halo"),
+    ],
+)
+def test_a_report_is_of_the_program_asked_for(tmp_path, seen, words):
+    launch = launch_on(1, tmp_path)
+    report = json.loads((tmp_path / WITNESS).read_text())
+    (tmp_path / WITNESS).write_text(json.dumps({**report, 'command': seen}))
+    replace(launch, command=None).assert_as_asked()  # what a script starts is its own business
+    if words is None:
+        launch.assert_as_asked()
+    else:
+        with pytest.raises(LaunchError, match=re.escape(words)):
+            replace(launch).assert_as_asked()
+
+
+def test_a_program_that_writes_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr(output, 'MOST', 1000)
+    launch = launch_on(1, tmp_path)
+    assert 'cfg#1' in launch.text
+    printed(tmp_path, 'x\n' * 1000)
+    with pytest.raises(LaunchError, match='halo: out hold more than'):
+        launch.text  # noqa: B018
     launch.assert_ended_well()
 
 
