@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,8 +27,8 @@ CORES = 128  # of a node, and ranks
 #: Cases, ranks of each, and the bytes that its MPI says.
 CASES = [
     *[(1, 128, 0), (10, 128, 0), (1000, 128, 0)],
-    *[(1, 2048, 0), (10, 2048, 0), (1, 10_240, 0), (2, 10_240, 0)],
-    *[(1, 128, 100 << 20), (1, 128, 1 << 30)],
+    *[(1, 2048, 0), (10, 2048, 0), (1, 10_240, 0)],
+    (1, 128, 100 << 20),
 ]
 
 PAIR = '[n0001:12345] mca: bml: Using tcp btl for send to [[12345,1],1234] on node n0001\n'
@@ -115,8 +115,10 @@ def main() -> None:
     if one := parser.parse_args().one:
         start = time.monotonic()
         look_at(Path(one[0]), int(one[1]), int(one[2]))
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f'{time.monotonic() - start:.1f} | {most:.0f}')
+        # Not getrusage's, which counts the process that this one was forked from.
+        status = Path('/proc/self/status').read_text()
+        most = re.search(r'^VmHWM:\s+(\d+) kB$', status, re.MULTILINE)
+        print(f'{time.monotonic() - start:.1f} | {int(most[1]) / 1000:.0f}')
         return
     print('| cases | ranks | report, MB | output, MB | s | memory, MB |')
     print('|---:|---:|---:|---:|---:|---:|')
