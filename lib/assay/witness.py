@@ -444,10 +444,11 @@ def verify_version(report: Report, claimed: str, environment: str) -> str | None
     parts = claimed.split('.')
     if ran and ran[0].split('.')[: len(parts)] == parts:
         return None
+    ran_on, _, _ = _first_line(report.mpi.library).partition(',')
     return (
         f'environment {environment} says version {claimed} of its MPI, but the program ran on '
-        f'{_first_line(report.mpi.library)!r} ({report.mpi.path}): correct extras.version in the '
-        f'configuration, or what the environment loads'
+        f'{ran_on!r} ({report.mpi.path}): correct extras.version in the configuration, or what the '
+        f'environment loads'
     )
 
 
