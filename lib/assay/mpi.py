@@ -372,6 +372,8 @@ def _examine(candidate: _Candidate) -> Mpi | None:
     fault = candidate.unloadable
     if not fault:
         try:
+            if re.search(r"""[\s:;,'"`$\\&|<>()*?!#]""", str(candidate.bindir)):
+                raise _NoAnswerError('its path has a character that job scripts cannot hold')
             launcher = candidate.command(*LAUNCHERS)
             if launcher is None:
                 raise _NoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')

@@ -80,6 +80,26 @@ def test_a_plain_reframe_works_with_the_exports(tmp_path):
     assert list(tmp_path.iterdir()) == [], 'nothing is left where it was called'
 
 
+def test_a_broken_mpi_on_path_is_red_in_a_plain_reframe_too(tmp_path):
+    for name, words in [('mpicc', 'mpicc: Open MPI 5.0.8'), ('mpirun', 'libhwloc.so.15: gone')]:
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{words}"\nexit {name == "mpirun":d}\n')
+        (tmp_path / name).chmod(0o755)
+    script = f"""
+        eval "$({paths.ROOT}/assay env)"
+        reframe -r -c {paths.CHECKS}/mpi/ring.py -n '^Ring%fabric=shm' -p '^openmpi-path$'
+    """
+    ended = subprocess.run(
+        ['bash', '-euc', script],
+        env={**os.environ, 'PATH': f'{tmp_path}:{os.environ["PATH"]}'},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    reason = 'does not answer: mpirun --version: libhwloc.so.15: gone (exit code 1)'
+    assert f'Open MPI in {tmp_path} {reason}' in ended.stdout
+
+
 def test_perflog_lines_carry_what_a_reader_needs():
     log = paths.PERFLOGS / 'generic' / 'node' / 'Passed.log'
     log.unlink(missing_ok=True)

@@ -217,6 +217,14 @@ def test_a_launcher_that_lost_its_wrapper_is_not_hidden_by_a_whole_mpi(machine, 
     assert 'there is no mpicc' in found['mpich-path-launcher'].fault
 
 
+@pytest.mark.parametrize('name', ['my mpich', 'mpich:4', 'mpich$4'])
+def test_a_path_that_a_job_cannot_hold(machine, monkeypatch, name):
+    install(machine.parent / name, 'mpich')
+    monkeypatch.setattr(mpi, '_on_path_if_broken', lambda *names: machine.parent / name / names[0])
+    found = {one.name: one.fault for one in mpi.find_mpis()}
+    assert 'its path has a character that job scripts cannot hold' in found['mpich-path']
+
+
 def test_no_answer_in_time(machine, monkeypatch):
     monkeypatch.setattr(mpi, 'PATIENCE_SECONDS', 0.2)
     install(machine, 'openmpi')
