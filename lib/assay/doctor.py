@@ -39,10 +39,10 @@ def examine() -> bool:
     """Print everything; return whether `assay run` could work on this machine."""
     found = _Findings()
     _python(found)
-    _checkout(found)
     _compilers(found)
-    _configuration(found)
-    _mpis(found)
+    if _checkout(found):  # the rest of what is looked at writes there
+        _configuration(found)
+        _mpis(found)
     _scheduler(found)
     _spack(found)
     _hardware(found)
@@ -56,14 +56,16 @@ def _python(found: _Findings) -> None:
     found.good(f'{platform.python_version()} in {sys.prefix}')
 
 
-def _checkout(found: _Findings) -> None:
+def _checkout(found: _Findings) -> bool:
+    """Whether it can be written to."""
     found.section('Checkout')
     try:
         settings.assert_writable()
     except AssayError as error:
         found.problem(str(error))
-    else:
-        found.good(f'{paths.ROOT}: can be written to')
+        return False
+    found.good(f'{paths.ROOT}: can be written to')
+    return True
 
 
 def _compilers(found: _Findings) -> None:

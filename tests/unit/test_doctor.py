@@ -4,7 +4,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from assay import doctor, mpi
+from assay import AssayError, doctor, mpi, settings
 
 ONE = mpi.Mpi(
     name='mpich',
@@ -57,6 +57,17 @@ def test_an_mpi_that_does_not_answer_is_a_problem(monkeypatch, capsys):
     monkeypatch.setattr(mpi, 'find_mpis', lambda: [dataclasses.replace(ONE, fault=fault)])
     assert not doctor.examine()
     assert f'PROBLEM  {fault}' in capsys.readouterr().out
+
+
+def test_a_checkout_of_somebody_else_is_a_problem(monkeypatch, capsys):
+    def refuse():
+        raise AssayError('/shared/assay is not yours to write in')
+
+    monkeypatch.setattr(settings, 'assert_writable', refuse)
+    assert not doctor.examine()
+    said = capsys.readouterr().out
+    assert 'PROBLEM  /shared/assay is not yours to write in' in said
+    assert 'assay run cannot work here' in said
 
 
 def test_one_processor_is_too_few(monkeypatch, capsys):
