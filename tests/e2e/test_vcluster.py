@@ -178,20 +178,24 @@ def test_exec_that_is_stopped(up):
     def sleeps():
         return any(read(path) == 'sleep\x0098765\0' for path in Path('/proc').glob('*/cmdline'))
 
-    command = [paths.ROOT / 'assay', 'cluster', 'exec', 'n1']
+    def start(*command, **options):
+        """Without a terminal, which would signal the command by itself."""
+        command = [paths.ROOT / 'assay', 'cluster', 'exec', 'n1', *command]
+        return subprocess.Popen(command, start_new_session=True, **options)
+
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        with subprocess.Popen([*command, 'bash', '-c', 'sleep 98765; true']) as process:
+        with start('bash', '-c', 'sleep 98765; true') as process:
             await_that(sleeps)
             process.send_signal(number)
         assert process.returncode == 128 + number
         await_that(lambda: not sleeps())
-    with subprocess.Popen([*command, 'sleep', '98765']) as process:
+    with start('sleep', '98765') as process:
         await_that(sleeps)
         process.kill()
     await_that(lambda: not sleeps())
 
     trap = 'trap "echo cleared up; exit 7" TERM; echo ready; sleep 98765 & wait'
-    with subprocess.Popen([*command, 'bash', '-c', trap], stdout=subprocess.PIPE) as process:
+    with start('bash', '-c', trap, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b'ready\n'
         process.terminate()
         assert process.stdout.read() == b'cleared up\n'

@@ -8,6 +8,8 @@ network joins. The network is a bridge that leads nowhere else.
 cluster.py     up, down, status
 node.py        a node: boot, enter, crash
 node_init      process 1 of a node
+locks.py       which processes are the cluster's
+namespaces.py  starts processes in the namespaces of a node
 cgroup.py      the CPUs of a node, and how much of their time it gets
 slurm.py       the files that Slurm and MUNGE read
 faults.py      what can be broken, and healed

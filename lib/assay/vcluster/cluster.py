@@ -122,9 +122,9 @@ class Cluster:
                 raise AssayError('a virtual cluster is up. Take it down: ./assay cluster down')
             _clear()
             STATE.parent.mkdir(exist_ok=True)
-            STATE.mkdir(mode=0o700)
-            _check_state()
             try:
+                STATE.mkdir(mode=0o700)
+                _check_state()
                 (STATE / RECORD).write_text(
                     json.dumps({'nodes': len(self.nodes), 'cpus': self.cpus})
                 )

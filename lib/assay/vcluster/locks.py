@@ -127,15 +127,18 @@ class Locks:
 
         :raises AssayError: if one does not.
         """
-        found = {number: self.process(number) for number in numbers}
-        processes = {number: process for number, process in found.items() if process is not None}
+        found = [self.process(number) for number in numbers]
+        processes = [process for process in found if process is not None]
         try:
-            for process in processes.values():
+            for process in processes:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(process, signal.SIGKILL)
-            for number, process in processes.items():
+            for process in processes:
                 if not select.select([process], [], [], PATIENCE)[0]:
-                    raise AssayError(f'process {self.holder(number)} was killed and does not end')
+                    raise AssayError(
+                        f'a process of the virtual cluster was killed and has not ended after '
+                        f'{PATIENCE} s. Try again: ./assay cluster down'
+                    )
         finally:
-            for process in processes.values():
+            for process in processes:
                 os.close(process)

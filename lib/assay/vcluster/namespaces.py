@@ -6,7 +6,6 @@ another's. Python itself has these calls from 3.12 on.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -17,11 +16,11 @@ UTS, IPC, MOUNTS, NETWORK = 0x04000000, 0x08000000, 0x00020000, 0x40000000
 PROCESSES = 0x20000000  # what a process changes here holds for its children, not for itself
 OWN = UTS | IPC | MOUNTS | NETWORK
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 def _call(name: str, *arguments: int) -> None:
-    if getattr(_libc, name)(*arguments) != 0:
+    import ctypes  # which not every Python was built with
+
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
@@ -34,8 +33,8 @@ def missing() -> str | None:
             _call('setns', own, UTS)
         finally:
             os.close(own)
-    except (AttributeError, OSError) as error:
-        return f'namespaces cannot be entered by a pidfd, as from Linux 5.8 on ({error})'
+    except (AttributeError, ImportError, OSError) as error:
+        return f'namespaces cannot be entered by a pidfd, which takes Linux 5.8 or newer: {error}'
     return None
 
 
