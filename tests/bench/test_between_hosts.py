@@ -75,7 +75,7 @@ def ends(done):
     found = done.report['limits']
     assert set(found) == {'memcpy', 'socket'}
     assert 0 < found['socket']['latency'] < 1
-    assert found['socket']['bandwidth'] >= found['socket']['bandwidth_64k'] / 100
+    assert 0 < found['socket']['bandwidth'] < 1e12
     assert [end['interface'] for end in found['socket']['ends']] == ['cable', 'cable']
     return tuple(end['address'] for end in found['socket']['ends'])
 
