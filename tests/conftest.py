@@ -1,10 +1,11 @@
 """What several tests share."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from assay import AssayError, mpi, paths, results
+from assay import AssayError, mpi, paths, results, runs
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -16,6 +17,17 @@ def pytest_configure(config: pytest.Config) -> None:
             mpi.install_wheel(name, paths.LOGS / f'install-{name}.log')
         except AssayError as error:
             print(f'tests of {name} are left out: {error}')
+
+
+@pytest.fixture(autouse=True)
+def no_run_of_this_process():
+    """Who loads a configuration begins a run, which later tests are not part of."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+    runs.this.cache_clear()
 
 
 @pytest.fixture

@@ -46,7 +46,8 @@ def partition(launcher):
             *NETWORKS[launcher],
             *within,
         ],
-        'extras': {'memory_gib': 2},  # each: they share the machine's
+        # Memory of each: they share the machine's, and its CPUs.
+        'extras': {'memory_gib': 2, 'on_this_machine': True},
         'processor': {
             'num_cpus': cpus,
             'num_cpus_per_core': 1,

@@ -124,7 +124,7 @@ def _show(facts: Mapping[str, Facts], where: Mapping[str, str]) -> None:
     for case, lines in facts.items():
         cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())
     for lines, names in cases.items():
-        print(*map(plain, names), sep='\n')
+        print(*names, sep='\n')
         width = max(len(name) for name, _ in lines)
         for name, value in lines:
             print(f'    {name:{width}} {plain(value or "-")}')

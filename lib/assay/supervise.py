@@ -95,8 +95,7 @@ def supervise(
         if left and not end.stopped:
             end.problems.append(f'ReFrame ended and left {left} behind, which have been stopped')
     end.code = process.returncode
-    if voice.lost_records:
-        end.problems.append(f'ReFrame could not write a log or a perflog: {voice.lost_records[0]}')
+    end.printed = voice.lines
     return end
 
 

@@ -124,7 +124,7 @@ def test_features_and_families_that_no_check_knows(system, right, wrong, sentenc
 def test_a_checkout_of_somebody_else_is_one_sentence(monkeypatch, capfd):
     with tempfile.TemporaryDirectory(dir='/tmp') as folder:
         os.chmod(folder, 0o755)
-        for name in ('STATE', 'LOGS', 'REFRAME_PREFIX', 'REPORTS', 'PERFLOGS'):
+        for name in ('STATE', 'LOGS', 'RUNS', 'BUILDS', 'PERFLOGS'):
             monkeypatch.setattr(paths, name, Path(folder, 'work', name.lower()))
         settings.assert_writable()
         os.seteuid(65534)
@@ -140,14 +140,23 @@ def test_path_has_our_commands_first_and_once(monkeypatch):
     assert settings.exports()['PATH'] == f'{paths.VENV_BIN}:/usr/bin:/bin'
 
 
+def shown_by_reframe(option):
+    answer = subprocess.run(
+        [paths.VENV_BIN / 'reframe', f'--show-config={option}'],
+        env={**os.environ, **settings.exports('generic')},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(answer.stdout)
+
+
 @pytest.mark.parametrize(
     ('option', 'variable'),
     [
         ('general/0/check_search_path', 'RFM_CHECK_SEARCH_PATH'),
         ('general/0/check_search_recursive', 'RFM_CHECK_SEARCH_RECURSIVE'),
-        ('general/0/report_file', 'RFM_REPORT_FILE'),
         ('general/0/reference_prefix', 'RFM_REFERENCE_PREFIX'),
-        ('systems/0/prefix', 'RFM_PREFIX'),
         ('systems/0/name', 'RFM_SYSTEM'),
         ('storage/0/enable', 'RFM_ENABLE_RESULTS_STORAGE'),
         ('storage/0/sqlite_db_file', 'RFM_SQLITE_DB_FILE'),
@@ -155,14 +164,17 @@ def test_path_has_our_commands_first_and_once(monkeypatch):
     ],
 )
 def test_each_variable_takes_effect_in_reframe(option, variable):
-    exports = settings.exports('generic')
-    answer = subprocess.run(
-        [paths.VENV_BIN / 'reframe', f'--show-config={option}'],
-        env={**os.environ, **exports},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    shown = json.loads(answer.stdout)
-    wanted = exports[variable]
+    shown = shown_by_reframe(option)
+    wanted = settings.exports('generic')[variable]
     assert shown == {'yes': True}.get(wanted, wanted) or shown == [wanted]
+
+
+def test_a_plain_reframe_keeps_its_files_in_a_folder_of_its_own():
+    """By what config/common.py sets, which ReFrame reads afterwards."""
+    names = ('general/0/report_file', 'systems/0/stagedir', 'systems/0/outputdir')
+    shown = [shown_by_reframe(name) for name in names]
+    folder = Path(shown[0]).parent
+    assert folder.parent == paths.RUNS
+    # Each question was a ReFrame, and so a run, of its own.
+    assert [Path(path).name for path in shown] == ['report.json', 'stage', 'output']
+    assert len({Path(path).parent for path in shown}) == 3

@@ -108,17 +108,19 @@ def test_one_that_does_not_heed_it_is_killed(run, monkeypatch):
     assert (end.code, end.stopped) == (-signal.SIGKILL, signal.SIGTERM)
 
 
-def test_a_log_that_cannot_be_written_is_a_problem(run):
-    """Python's logging goes on without it."""
+def test_what_is_printed_is_kept_for_the_verdict(run):
+    """Of a log that cannot be written Python tells only standard error."""
     script = (
         'import logging\n'
         'handler = logging.FileHandler("/dev/full")\n'
         'logging.getLogger().addHandler(handler)\n'
         'logging.getLogger().warning("lost")\n'
+        'print("PASSED")\n'
         'handler.stream = None\n'
     )
-    (problem,) = ended(run, script).problems
-    assert problem.startswith('ReFrame could not write a log or a perflog: OSError: [Errno 28]')
+    printed = ended(run, script).printed
+    assert 'PASSED' in printed and '--- Logging error ---' in printed
+    assert 'OSError: [Errno 28] No space left on device' in printed
 
 
 def test_a_long_silence_is_explained(run, monkeypatch, capfd):
