@@ -22,8 +22,8 @@ from assay import (
     paths,
     settings,
     spack_command,
-    terminal,
 )
+from assay.console import write_visibly
 from assay.options import SystemOption
 from assay.provenance_command import provenance
 from assay.run_command import run
@@ -115,7 +115,7 @@ def _stop(number: int, _: object) -> None:
 
 def main() -> None:
     """Entry point: foreseeable errors end in one sentence and exit code 1."""
-    terminal.write_visibly()
+    write_visibly()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)

@@ -70,7 +70,7 @@ def status() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay import terminal
+    from assay.console import console
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
 
@@ -82,7 +82,7 @@ def status() -> None:
         cpus = ', '.join(map(str, node.cpus))
         row = (node.name, node.address, cpus, states.get(node.name, '?'), broken)
         table.add_row(*(Text(plain(cell)) for cell in row))
-    terminal.console().print(table)
+    console().print(table)
 
 
 @app.command(

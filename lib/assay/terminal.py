@@ -5,49 +5,23 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from assay import paths
-from assay.text import VisibleStream, plain, visible_lines
+from assay.console import console
+from assay.text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rich.console import Console
     from rich.table import Table
 
     from assay.results import Report, Row, Verdict
 
 
-def write_visibly() -> None:
-    """From here on this process prints nothing that a terminal obeys, whoever wrote it."""
-    sys.stdout = VisibleStream(sys.stdout)
-    sys.stderr = VisibleStream(sys.stderr)
-
-
-def console() -> Console:
-    """Standard output; wide where nobody's window limits it, so that no figure is cut.
-
-    What obeys it are its own colours: all text in it is made visible.
-    """
-    from rich.console import Console
-    from rich.segment import Segment
-
-    class VisibleConsole(Console):
-        def render(self, *arguments, **options):
-            for one in super().render(*arguments, **options):
-                yield one if one.control else Segment(visible_lines(one.text), one.style)
-
-    out = sys.stdout
-    limited = out.isatty() or 'COLUMNS' in os.environ
-    file = out.beneath if isinstance(out, VisibleStream) else out
-    return VisibleConsole(file=file, highlight=False, width=None if limited else 160)
-
-
 def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
-    """The table of figures, then what was skipped, what needed several attempts and what failed.
+    """Print the table of figures, then what was skipped, what needed several attempts, what failed.
 
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.

@@ -67,14 +67,15 @@ def witness(
       assay witness witness.json --picture job.svg
       assay witness before.json --diff after.json
     """
-    from assay import pictures, terminal
+    from assay import pictures
+    from assay.console import console
     from assay.witness import read
 
     first = read(report)
     second = read(diff) if diff else None
     if picture:
         pictures.draw(first, picture)
-    out = terminal.console()
+    out = console()
     if second:
         show_difference(first, second, out)
     else:

@@ -66,10 +66,10 @@ def test_whatever_a_process_prints_is_visible():
     """Tables keep their own colours; neither they nor the sentence of an exit pass on others."""
     program = """if True:
         import sys
-        from assay import terminal
-        terminal.write_visibly()
+        from assay.console import console, write_visibly
+        write_visibly()
         print('printed \\x1b[1A\\udcff')
-        terminal.console().print('table \\x1b[2J', markup=False)
+        console().print('table \\x1b[2J', markup=False)
         sys.exit('exit \\x1b[1A')
     """
     ended = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
