@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from assay.text import plain
+from assay.text import COLOURS, plain
 
 #: The warnings of ReFrame 4.10.4 that take nothing from a run, and why. Any other fails it.
 HARMLESS = (
@@ -32,7 +32,6 @@ HARMLESS = (
     r'run session stopped: maximum session duration exceeded',
 )
 
-_COLOURS = re.compile(r'\x1b\[[\d;]*m')
 _END = re.compile(r'\[ +(PASSED|FAILED|ABORTED) +\] Ran \d+/\d+ test case\(s\)')
 _SKIP = re.compile(r'\[ +SKIP *\] \( *\d+/\d+\) (.*?) /\S+ @(\S+) \[(.*)\]')
 _UNSET = re.compile(r"test '([^']+)': the following variables were not set: (.*)")
@@ -46,7 +45,7 @@ _PERFLOG = 'could not log performance data'
 
 def without_colours(log: Iterable[str]) -> list[str]:
     """The lines of ReFrame's log, or of what it printed, as they are where it uses no colours."""
-    return [_COLOURS.sub('', line.rstrip('\n')) for line in log]
+    return [COLOURS.sub('', line.rstrip('\n')) for line in log]
 
 
 def has_end(log: Iterable[str]) -> bool:

@@ -12,8 +12,8 @@ from typing import TextIO
 #: Characters that a sentence quotes at most: what a job prints has no bound.
 MOST = 2000
 
-# What colours text, and what compilers and ReFrame send with it: it says nothing.
-_COLOURS = re.compile(r'\x1b\[[\d;:]*[mK]')
+#: What colours text, and what compilers and ReFrame send with it: it says nothing.
+COLOURS = re.compile(r'\x1b\[[\d;:]*[mK]')
 
 
 def visible(text: str) -> str:
@@ -24,7 +24,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return ''.join(map(_visible, _COLOURS.sub('', text)))
+    return ''.join(map(_visible, COLOURS.sub('', text)))
 
 
 def _visible(character: str) -> str:
@@ -49,7 +49,7 @@ def visible_lines(text: str) -> str:
     """As :func:`visible`, with the line feeds and tabs of a text of several lines left."""
     if text.isprintable():
         return text
-    parts = re.split(r'([\n\t])', _COLOURS.sub('', text))
+    parts = re.split(r'([\n\t])', COLOURS.sub('', text))
     return ''.join(part if part in ('\n', '\t') else visible(part) for part in parts)
 
 
