@@ -21,6 +21,7 @@ from pathlib import Path
 from assay.launch import ERROR, OUTPUT, WITNESS, Launch
 from assay.layouts import Placement
 from assay.output import Output
+from assay.witness import SCHEMA
 
 CORES = 128  # of a node, and ranks
 
@@ -75,7 +76,7 @@ def make(folder: Path, ranks: int, loud: int) -> None:
     host = {'cpus': cpus, 'allowed': cpus, 'cores': cpus, 'numa': [{'id': 0, 'cpus': cpus}]}
     nodes = max(1, -(-ranks // CORES))
     report = {
-        **{'schema': 1, 'witness': '0.1.0', 'complete': True, 'command': ['halo']},
+        **{'schema': SCHEMA, 'witness': '0.1.0', 'complete': True, 'command': ['halo']},
         'sections': ['placement', 'fabric', 'profile', 'matrix'],
         **{'started': '2026-11-22T00:00:00Z', 'ranks': ranks, 'libraries': [], 'environment': {}},
         'mpi': {'library': 'Open MPI v4', 'standard': '3.1', 'thread_level': 'single', 'path': '/'},
