@@ -179,7 +179,7 @@ class ApplicationCheck(ApplicationJob):
 
 
 def _is_script(path: str) -> bool:
-    """Whether another program than this file itself is started by it."""
+    """Whether the file is a script, so that rank 0 runs another program."""
     with open(path, 'rb') as file:
         return file.read(2) == b'#!'
 

@@ -33,8 +33,8 @@ def write(
         info = report['session_info']
         suite.set('hostname', plain(info['hostname']))
         suite.set('timestamp', f'{datetime.fromtimestamp(info["time_start_unix"]):%FT%T}')
-        add_cases(suite, report, list(log))
-    whole = add(suite, 'assay', 'the run as a whole', seconds)
+        _add_cases(suite, report, list(log))
+    whole = _add(suite, 'assay', 'the run as a whole', seconds)
     if verdict.problems:
         error = SubElement(whole, 'error', type='run', message=plain('; '.join(verdict.problems)))
         error.text = visible_lines('\n'.join(verdict.problems))
@@ -55,7 +55,7 @@ def write(
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
-def add_cases(suite: Element, report: Report, log: list[str]) -> None:
+def _add_cases(suite: Element, report: Report, log: list[str]) -> None:
     """The checks' cases, and the builds that failed."""
     why_skipped = dict(results.skipped(report, log))
     counted = results.counted(report)
@@ -64,7 +64,7 @@ def add_cases(suite: Element, report: Report, log: list[str]) -> None:
         good = results.is_good(case)
         if case['fixture'] and good:
             continue
-        one = add(
+        one = _add(
             suite, plain(results.class_name(case)), results.title(case), case['time_total'] or 0
         )
         if case['result'] == 'skip':
@@ -72,17 +72,17 @@ def add_cases(suite: Element, report: Report, log: list[str]) -> None:
         elif case['result'] == 'fail_deps':
             SubElement(one, 'failure', type='not run', message=results.not_run(case, counted))
         elif not good:
-            add_failure(one, 'failure', case)
+            _add_failure(one, 'failure', case)
         else:
             for earlier in tries[:-1]:
-                add_failure(one, 'flakyFailure', earlier)
+                _add_failure(one, 'flakyFailure', earlier)
 
 
-def add(suite: Element, check: str, name: str, seconds: float) -> Element:
+def _add(suite: Element, check: str, name: str, seconds: float) -> Element:
     return SubElement(suite, 'testcase', classname=check, name=name, time=f'{seconds:.3f}')
 
 
-def add_failure(one: Element, kind: str, case: Case) -> None:
+def _add_failure(one: Element, kind: str, case: Case) -> None:
     """The sentence that the terminal shows, and where the job's files are."""
     found = SubElement(one, kind, type=case['result'], message=results.reason(case))
     found.text = plain(' '.join(results.files(case))) or None

@@ -14,10 +14,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'RUNS', tmp_path / 'runs')
     monkeypatch.delenv(runs.VARIABLE, raising=False)
     runs.this.cache_clear()
-    yield tmp_path / 'runs'
-    runs.this.cache_clear()
-    for name in runs.Run(tmp_path).exports:
-        monkeypatch.delenv(name, raising=False)
+    return tmp_path / 'runs'
 
 
 BEGIN = """
