@@ -4,14 +4,13 @@ import math
 from pathlib import Path
 
 import pytest
+from reports import LOG, passing, then
 from witnessed import entries, host, process, write
 
 from assay import AssayError, results
 from assay.disturbance import DISTURBANCES
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
-
-LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']
 
 
 def row(value, reference, lower, upper):
@@ -91,28 +90,6 @@ def test_a_figure_without_a_value_is_a_failure(golden_report, value):
     report = golden_report('Passed')
     results.cases(report)[-1]['perfvalues']['toy:node:latency'][0] = value
     assert 'without a value for the figure latency' in results.judge(report, 0, LOG).problems[-1]
-
-
-def passing(report, value=42.5):
-    """The report as it is after all has passed."""
-    for case in results.cases(report):
-        case['result'], case['fail_phase'] = 'pass', None
-        if not case['fixture']:
-            case['perfvalues'] = {'toy:node:latency': [value, 42, -0.1, 0.1, 'us', 'pass']}
-    return report
-
-
-def then(report, *later, only_failed):
-    """A session that goes on with further runs: retries are of what failed only."""
-    for number, one in enumerate(later, 1):
-        (run,) = one['runs']
-        run['testcases'] = [
-            case | {'run_index': number}
-            for case in run['testcases']
-            if not (only_failed and case['fixture'])
-        ]
-        report['runs'].append(run)
-    return report
 
 
 def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):

@@ -1,10 +1,9 @@
 """What a run ends with on the terminal."""
 
 import pytest
+from reports import LOG, passing, then
 
 from assay import results, terminal
-
-LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']
 
 
 @pytest.mark.parametrize('width', [80, 120, 160])
@@ -65,14 +64,8 @@ def test_figures_that_could_not_be_recorded_are_in_no_perflog(capsys, golden_rep
 
 
 def test_a_case_that_needed_a_second_attempt_is_told(capsys, golden_report):
-    report, retry = golden_report('FailedSanity'), golden_report('Passed')
-    (run,) = retry['runs']
-    run['testcases'] = [
-        case | {'display_name': case['display_name'].replace('Passed', 'FailedSanity')}
-        for case in run['testcases']
-        if not case['fixture']
-    ]
-    report['runs'].append(run)
+    retry = passing(golden_report('FailedSanity'))
+    report = then(golden_report('FailedSanity'), retry, only_failed=True)
     terminal.show(report, LOG)
     assert (
         'passed at the 2nd attempt: FailedSanity %fabric=shm %layout=packed @toy:node+gnu: '
