@@ -28,6 +28,7 @@ from reframe.core.builtins import (
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
 from assay import references
+from assay.attributed import Attributed
 from assay.build import BuildSources
 from assay.cut_short import ONLY_ONCE, cut_short
 from assay.fabrics import load_catalogue
@@ -35,7 +36,6 @@ from assay.figure import Figure
 from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
 from assay.output import Output
-from assay.provenance import Attributed
 from assay.references import ReferencesError
 from assay.scales import SCALES
 from assay.stacks import FILES, taken_after

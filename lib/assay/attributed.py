@@ -1,0 +1,74 @@
+"""What each figure of a check tells of itself: what was built, and what it ran with."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import asdict
+
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import SanityError
+from reframe.core.pipeline import RegressionTestPlugin
+
+from assay import witness
+from assay.provenance import Provenance, suite
+
+
+def _as_field(text: str) -> str:
+    """Without what would end a field or a line of the perflog, or steer a terminal."""
+    return re.sub(r'[\x00-\x1f\x7f-\x9f|]', lambda found: f'\\x{ord(found[0]):02x}', text)
+
+
+class Attributed(RegressionTestPlugin):
+    """A check whose every figure tells what was measured: fields of reports and of the perflog.
+
+    ``built_*`` is what the program was made from, ``ran_*`` what the job ran with, as the witness
+    saw it. The job's id and nodes are ReFrame's own.
+    """
+
+    built_by = variable(str, value='', loggable=True)
+    built_spec = variable(str, value='', loggable=True)
+    built_hash = variable(str, value='', loggable=True)
+    built_compiler = variable(str, value='', loggable=True)
+    built_flags = variable(str, value='', loggable=True)
+    built_mpi = variable(str, value='', loggable=True)
+    built_blas = variable(str, value='', loggable=True)
+    built_target = variable(str, value='', loggable=True)
+    ran_mpi = variable(str, value='', loggable=True)
+    ran_modules = variable(str, value='', loggable=True)
+    ran_variables = variable(str, value='', loggable=True)
+    suite_commit = variable(str, value='', loggable=True)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Of the program that the job runs; a check that does not build it says otherwise."""
+        return self.build.provenance
+
+    @run_before('run')
+    def tell_provenance(self):
+        if self.is_dry_run():
+            return  # nothing was built
+        for name, value in asdict(self.provenance).items():
+            setattr(self, f'built_{name}', value)
+        self.suite_commit = suite()
+
+    @property
+    def ran(self) -> witness.Report:
+        """What the witness saw of the job's program; of several of one that stands for all."""
+        return self.launch.witnessed
+
+    @run_after('sanity')
+    def tell_what_ran(self):
+        if self.is_dry_run():
+            return
+        report, environment = self.ran, self.current_environ
+        version, _, _ = report.mpi.library.partition(',')
+        variables = report.variables()
+        # Without a modules system in the job, those that ReFrame loaded for it.
+        modules = variables.pop('LOADEDMODULES', '') or ':'.join(environment.modules)
+        settings = ' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())
+        self.ran_mpi = _as_field(f'{" ".join(version.split())} ({report.mpi.path})')
+        self.ran_modules, self.ran_variables = _as_field(modules), _as_field(settings)
+        claimed = str(environment.extras.get('version', ''))
+        if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
+            raise SanityError(fault)
