@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from assay import paths, results
+from assay import paths, results, runs
 
 
 def job_seconds(stage: Path) -> float:
@@ -33,8 +33,7 @@ def measure(arguments: list[str]) -> tuple[float, float, int]:
     wall = time.monotonic() - start
     if done.returncode:
         sys.exit(f'{done.stdout[-2000:]}{done.stderr}\nthe run failed: nothing to compare with')
-    newest = paths.RUNS / 'last' / 'report.json'
-    cases = results.last_cases(results.read_report(newest))
+    cases = results.last_cases(results.read_report(runs.newest_report()))
     jobs = [job_seconds(Path(case['stagedir'])) for case in cases if not case['fixture']]
     return wall, sum(jobs), len(jobs)
 

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from assay import AssayError, paths, results
+from assay import AssayError, paths, results, runs
 from assay.vcluster import faults
 from assay.vcluster.cluster import Cluster, down
 
@@ -62,8 +62,7 @@ def start() -> subprocess.Popen:
 def failures(run: subprocess.Popen) -> list[results.Failure]:
     """What failed, once the run has ended."""
     said = run.communicate()[0]
-    newest = paths.RUNS / 'last' / 'report.json'
-    found = results.failures(results.read_report(newest))
+    found = results.failures(results.read_report(runs.newest_report()))
     if bool(run.returncode) != bool(found):
         raise AssayError(f'the run ended with exit code {run.returncode}:\n{said[-4000:]}')
     return found

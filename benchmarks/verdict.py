@@ -40,7 +40,7 @@ from assay import paths
 
 CHECKS = Path(__file__).with_name('verdict_checks.py')
 CASES = 3
-PATIENCE = 300  # s; a run takes about four
+PATIENCE = 900  # s; a run takes about four, and may wait for others
 LIBFAKETIME = next(Path('/usr/lib').glob('*/faketime/libfaketime.so.1'), None)
 
 Expected = Literal['green', 'red', 'either']

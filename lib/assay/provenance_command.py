@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, paths
+from assay import AssayError, runs
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ def provenance(
     """
     from assay.results import read_report
 
-    run = read_report(report or newest())
+    path = report or runs.newest_report()
+    run = read_report(path)
     now, where = facts_by_case(run, check), where_by_case(run)
     if not now:
-        raise AssayError(f'no case that ran matches {check!r} in {report or newest()}.')
+        raise AssayError(f'no case that ran matches {check!r} in {path}.')
     if against is None:
         _show(now, where)
         return
@@ -58,17 +59,6 @@ def provenance(
     changed = {case: differences(then[case], now[case]) for case in both}
     _show({case: lines for case, lines in changed.items() if lines}, where)
     print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise')
-
-
-def newest() -> Path:
-    """ReFrame's report of the run that ended last.
-
-    :raises AssayError: if there has been none.
-    """
-    reports = sorted(paths.RUNS.glob('*/report.json'), key=lambda path: path.stat().st_mtime)
-    if not reports:
-        raise AssayError(f'there is no report in {paths.RUNS}: run something first.')
-    return reports[-1]
 
 
 def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:

@@ -139,7 +139,7 @@ def misheld(
             if fault := reference.fault(name, figures[name]):
                 yield f'{reference.path}: {where}: {fault}'
         # What has no limit, such as a network, cannot be a fraction of it.
-        elif has_limit or not name.endswith('_limit'):
+        elif name not in check.may_lack and (has_limit or not name.endswith('_limit')):
             fault = unknown(name, 'figure of this job', figures)
             yield f'{reference.path}: {where}: {name}: {fault}'
     for name, figure in figures.items():

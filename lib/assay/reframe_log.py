@@ -28,6 +28,8 @@ HARMLESS = (
     r"could not save topology file: '[^']*': .*",
     # -E selects none of the checks that do not have what it asks for.
     r'error while evaluating expression `.*` for test case `[^`]*`: name \'\w+\' is not defined',
+    # With --restore-session: ours says where the checks are.
+    r'Ignoring check search (path set in|recursive option from) the report file: .*',
     # So ends what --duration asks for.
     r'run session stopped: maximum session duration exceeded',
 )

@@ -95,7 +95,7 @@ OPTIONS = [
     Option(('--maxfail',), 'value', 'judged', 'what was not run any more counts as failed'),
     Option(('--mode',), 'value', 'ours', 'smoke, maintenance or acceptance'),
     Option(('--reruns',), 'value', 'judged', 'every repetition counts'),
-    Option(('--restore-session',), 'maybe', 'judged'),
+    Option(('--restore-session',), 'maybe', 'judged', 'what is run again counts'),
     Option(('--retries-threshold',), 'value', 'passed'),
     Option(('-S', '--setvar'), 'value', 'judged', 'a variable that no check has fails the run'),
     Option(('--skip-performance-check',), 'nothing', 'refused', 'without it nothing is measured'),
@@ -128,7 +128,7 @@ OPTIONS = [
     # Reports and the rest
     Option(('--performance-report',), 'maybe', 'passed'),
     Option(('--session-extras',), 'value', 'passed'),
-    Option(('-C', '--config-file'), 'value', 'judged', 'a run whose log it moves has no verdict'),
+    Option(('-C', '--config-file'), 'value', 'judged', 'a run whose log it moves fails'),
     Option(('--failure-stats',), 'nothing', 'passed'),
     Option(('--nocolor',), 'nothing', 'passed', 'is the case anyway'),
     Option(('--system',), 'value', 'ours', 'a file in config/systems'),
@@ -137,7 +137,9 @@ OPTIONS = [
     Option(('--term-lhs',), 'value', 'passed'),
     Option(('--term-rhs',), 'value', 'passed'),
     Option(('-v', '--verbose'), 'nothing', 'passed'),
-    Option(('-q', '--quiet'), 'nothing', 'passed'),
+    Option(
+        ('-q', '--quiet'), 'nothing', 'refused', 'what ReFrame warns of is read from its output'
+    ),
     Option(('--warn-as-error',), 'nothing', 'passed'),
 ]
 
@@ -148,12 +150,16 @@ class Given:
 
     :param action: the option that asks for something else than running checks, if there is one.
     :param environments: the expressions of ``-p``, one of which an environment matches.
+    :param names: those of ``-n``.
+    :param parameters: those of ``-P``.
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
     """
 
     action: str | None
     environments: list[str]
+    names: list[str]
+    parameters: list[str]
     report: Path | None
     junit: Path | None
 
@@ -199,7 +205,12 @@ def read(arguments: list[str]) -> Given:
         return Path(given[name][-1]) if name in given else None
 
     return Given(
-        action, given.get('--prgenv', ['.*']), path('--report-file'), path('--report-junit')
+        action=action,
+        environments=given.get('--prgenv', ['.*']),
+        names=given.get('--name', []),
+        parameters=given.get('--parameterize', []),
+        report=path('--report-file'),
+        junit=path('--report-junit'),
     )
 
 

@@ -61,13 +61,13 @@ def run(
     from assay import reframe_options, runs, turn
     from assay.lint import lint
 
+    given = reframe_options.read(context.args)
     settings.assert_writable()
     os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
     own = runs.this()
     known = settings.modes()
     if mode not in known:
         raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
-    given = reframe_options.read(context.args)
     started = time.monotonic()
     by_spack = [what for what in extra or [] if what.partition(':')[0] == 'spack']
     if by_spack:
@@ -97,10 +97,11 @@ def run(
     stop_what_was_left()
     # Before any job: what cannot be built fails here.
     spack_builds.install_for_checks(site, system, given.environments)
+    runs.starts_jobs(own)
     last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
     end = supervise([*reframe, '-r', *context.args, *last], environment, own, handles)
     if not end.code and not own.report.exists():
-        selection.explain(site, environment, context.args)
+        selection.explain(site, environment, given)
     passed = conclude(own, end, given, time.monotonic() - started)
     raise typer.Exit(128 + end.stopped if end.stopped else 0 if passed else 1)
 

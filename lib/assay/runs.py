@@ -22,6 +22,9 @@ from assay import AssayError, paths
 #: Runs whose files stay; older ones go when a new one begins.
 KEPT = 20
 
+#: The file that tells whether a run is under way. For a lock NFS wants it open for writing.
+LOCK = 'lock'
+
 #: The environment variable that names a run's folder, to ReFrame and to every local job of it.
 VARIABLE = 'ASSAY_RUN'
 
@@ -31,7 +34,7 @@ class Run:
     """A run of the suite.
 
     :param folder: with all its files.
-    :param handle: of the folder, locked as long as a process has it open; -1 if another made it.
+    :param handle: of its lock, held as long as a process has it open; -1 if another made the run.
     """
 
     folder: Path
@@ -61,10 +64,15 @@ class Run:
         }
 
     @property
+    def host(self) -> str:
+        """Where it was begun."""
+        return self.folder.name.partition('-')[2].rpartition('-')[0]
+
+    @property
     def is_under_way(self) -> bool:
         """Whether a process still has it open."""
         try:
-            handle = os.open(self.folder, os.O_RDONLY)
+            handle = os.open(self.folder / LOCK, os.O_RDWR)
         except FileNotFoundError:
             return False
         try:
@@ -86,11 +94,10 @@ def begin() -> Run:
     try:
         draft.mkdir(parents=True)
         # Locked before anybody else can see it, and so can take it for one that has ended.
-        handle = os.open(draft, os.O_RDONLY)
+        handle = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         run = Run(draft.rename(paths.RUNS / name), handle)
-        _point_to(run)
     except OSError as error:
         raise AssayError(f'no folder for this run: {error.filename}: {error.strerror}') from None
     _remove_old(run)
@@ -112,16 +119,35 @@ def ended() -> list[Run]:
 
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
-    folders = [path for path in paths.RUNS.glob(f'*-{socket.gethostname()}-*') if path.is_dir()]
+    folders = [path for path in paths.RUNS.glob('[0-9]*') if path.is_dir()]
     folders.sort(key=lambda path: path.stat().st_mtime)
-    return [run for run in map(Run, folders) if not run.is_under_way]
+    here = [run for run in map(Run, folders) if run.host == socket.gethostname()]
+    return [run for run in here if not run.is_under_way]
 
 
-def _point_to(run: Run) -> None:
-    """Let ``last`` be another name of the run."""
+def starts_jobs(run: Run) -> None:
+    """Let ``last`` be another name of a run: what only lists checks is none.
+
+    :raises AssayError: if it cannot be written.
+    """
     draft = paths.RUNS / f'.last-{run.folder.name}'
-    draft.symlink_to(run.folder.name)
-    draft.replace(paths.RUNS / 'last')
+    try:
+        draft.unlink(missing_ok=True)
+        draft.symlink_to(run.folder.name)
+        draft.replace(paths.RUNS / 'last')
+    except OSError as error:
+        raise AssayError(f'{draft}: cannot be made: {error.strerror}') from None
+
+
+def newest_report() -> Path:
+    """ReFrame's report of the run that ended last.
+
+    :raises AssayError: if there has been none.
+    """
+    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=lambda path: path.stat().st_mtime)
+    if not reports:
+        raise AssayError(f'there is no report in {paths.RUNS}: run something first.')
+    return reports[-1]
 
 
 def _remove_old(new: Run) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -18,22 +17,15 @@ from assay.scales import SCALES
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-
-def _options(arguments: list[str]) -> argparse.Namespace:
-    """Those of ReFrame's options that select."""
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument('-p', '--prgenv', action='append', default=[])
-    options.add_argument('-n', '--name', action='append', default=[])
-    options.add_argument('-P', '--parameterize', action='append', default=[])
-    return options.parse_known_args(arguments)[0]
+    from assay.reframe_options import Given
 
 
-def explain(site: _SiteConfig, environment: dict[str, str], arguments: list[str]) -> None:
+def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> None:
     """Print what there is on a system, and what in the options is none of it.
 
     :param site: its configuration, loaded.
     :param environment: in which ReFrame runs.
-    :param arguments: those for ReFrame.
+    :param given: what was asked of ReFrame.
     """
     partitions = site['systems'][0]['partitions']
     features = {feature for one in partitions for feature in one.get('features', [])}
@@ -44,7 +36,7 @@ def explain(site: _SiteConfig, environment: dict[str, str], arguments: list[str]
         'scale': [name for name in SCALES if f'scale_{name}' in features],
         'check': _checks(environment),
     }
-    asked = [*_asked(_options(arguments))]
+    asked = [*_asked(given)]
     for kind, expression in dict.fromkeys(asked):
         if not _matches(expression, there[kind]):
             print(f'assay: there is no {kind} {expression!r} on this system.', file=sys.stderr)
@@ -53,14 +45,14 @@ def explain(site: _SiteConfig, environment: dict[str, str], arguments: list[str]
         print(f'{kind.capitalize()}s: {", ".join(names) or "none"}', file=sys.stderr)
 
 
-def _asked(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+def _asked(given: Given) -> Iterator[tuple[str, str]]:
     """What is named in the options, as kind and expression."""
-    yield from (('environment', expression) for expression in options.prgenv)
-    for text in options.name:
+    yield from (('environment', expression) for expression in given.environments)
+    for text in given.names:
         # A check's name stands before its parameters: Ring%fabric=tcp, Ring %fabric=tcp %...
         if check := re.split('[ %/@]', text)[0]:
             yield 'check', check
-    for text in [*options.name, *(f'%{text}' for text in options.parameterize)]:
+    for text in [*given.names, *(f'%{text}' for text in given.parameters)]:
         for kind, values in re.findall(r'%(fabric|layout|scale)=([^\s%]+)', text):
             yield from ((kind, value) for value in values.split(','))
 

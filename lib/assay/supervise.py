@@ -15,8 +15,8 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from assay import say
-from assay.runs import VARIABLE, Run, ended
+from assay import runs, say
+from assay.runs import Run
 from assay.text import plain, visible
 
 #: Seconds without a word after which it is said what is waited for.
@@ -145,9 +145,7 @@ class _Voice:
                 print(self.lines[-1], file=target, flush=True)
 
     def _note(self, line: str) -> None:
-        if match := re.match(
-            r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+\) )?(.*)', line
-        ):
+        if match := _CASE.match(line):
             what, case = match.groups()
             if what == 'RUN':
                 self._open[case] = None
@@ -180,7 +178,7 @@ def stop_jobs(run: Run) -> str:
 
 def stop_what_was_left() -> None:
     """Stop what runs left running that were killed, ReFrame and all."""
-    for run in ended():
+    for run in runs.ended():
         if (run.folder / 'stage').is_dir() and (left := stop_jobs(run)):
             say(f'stopped {left} that the run {run.folder.name} had left behind')
 
@@ -230,7 +228,7 @@ def _is_of(pid: int, run: Run) -> bool:
         variables = Path(f'/proc/{pid}/environ').read_bytes()
     except OSError:  # it has ended, or is somebody else's
         return False
-    return f'{VARIABLE}={run.folder}'.encode() in variables.split(b'\0')
+    return f'{runs.VARIABLE}={run.folder}'.encode() in variables.split(b'\0')
 
 
 def _signal(pid: int, run: Run, number: signal.Signals) -> None:

@@ -12,7 +12,6 @@ import stat
 import time
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,13 +63,6 @@ def is_needed(site: _SiteConfig) -> bool:
         partition['scheduler'] == 'local' or partition.get('extras', {}).get('on_this_machine')
         for partition in site.get('systems/0/partitions')
     )
-
-
-@cache
-def once(run: str, tell: Callable[[str], None]) -> None:
-    """Take the turn until this process ends, unless it has been taken for it."""
-    if VARIABLE not in os.environ:
-        take(run, tell)
 
 
 def _folder() -> Path:

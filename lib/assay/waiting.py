@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
+
 import reframe.core.runtime as rt
 from reframe.core.builtins import run_before
 from reframe.core.pipeline import RegressionTestPlugin
@@ -20,4 +23,11 @@ class TakesTurns(RegressionTestPlugin):
     @run_before('run')
     def wait_for_turn(self):
         if not self.is_dry_run() and turn.is_needed(rt.runtime().site_config):
-            turn.once(f'run {runs.this().folder.name}', say)
+            _take_turn()
+
+
+@cache
+def _take_turn() -> None:
+    """Once for this process, unless the command that started it has the turn for it."""
+    if turn.VARIABLE not in os.environ:
+        turn.take(f'run {runs.this().folder.name}', say)

@@ -6,7 +6,7 @@ import subprocess
 from assay import paths
 
 
-def assay(*arguments, root=paths.ROOT, env=None, seconds=300):
+def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
     """Run ``./assay`` of a checkout; returns the ended process with its output."""
     return subprocess.run(
         [root / 'assay', *arguments],

@@ -465,7 +465,7 @@ def test_a_node_dies(up):
         inject('crash', 'n2')
         # Slurm would find out by itself, in half a minute.
         on('head', 'scontrol', 'update', 'nodename=n2', 'state=down', 'reason=crashed')
-        said = process.communicate(timeout=100)[0]
+        said = process.communicate(timeout=600)[0]
     assert process.returncode == 1
     (failed,) = re.findall(r'^failed: (.*)', said, re.MULTILINE)
     assert 'a node of its job died (n2); ' in failed

@@ -73,7 +73,7 @@ def test_what_reframe_goes_on_without_fails_a_run(tmp_path):
 
 def test_an_option_that_a_check_has_fails_nothing():
     """The check that builds the program lacks it."""
-    ended = run_toy('Passed', '-S', 'printed=latency 42.1', '--repeat=2', '-vq')
+    ended = run_toy('Passed', '-S', 'printed=latency 42.1', '--repeat=2', '-v')
     assert ended.returncode == 0, ended.stderr
     assert 'PASSED: 4 passed' in ended.stdout
 

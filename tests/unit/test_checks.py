@@ -474,6 +474,12 @@ def test_a_figure_that_must_be_held(job, references):
     job(ONE, change=must_be_held)
 
 
+def test_a_figure_that_not_every_machine_offers_may_lack(job, references):
+    link = {'socket_bandwidth_of_link': [1.0, -0.85, None, '1']}
+    references(generic=rules('PointToPoint', latency=[1.0, None, 1e9, 'us'], **link))
+    job(ONE, change=may_be_free)
+
+
 def test_only_figures_of_another_program_need_no_reference(job, references):
     references()
     with pytest.raises(SanityError, match='Ring over shm: no figure is held to anything'):

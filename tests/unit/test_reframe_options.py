@@ -66,7 +66,7 @@ def test_refusals(option):
         (['Ring'], "'Ring' is no option. To choose checks by name: -n Ring"),
         (['-n'], 'expected one argument'),
         (['-n', '-v'], 'expected one argument'),
-        (['--quiet=3'], 'ignored explicit argument'),
+        (['--verbose=3'], 'ignored explicit argument'),
     ],
 )
 def test_what_is_no_option(arguments, words):

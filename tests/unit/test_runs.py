@@ -73,10 +73,29 @@ def test_a_run_is_under_way_until_its_last_process_ends(elsewhere):
     assert not runs.Run(run.folder / 'gone').is_under_way
 
 
-def test_last_is_the_run_that_began_last(folder, elsewhere):
-    elsewhere()
-    _, newest = elsewhere()
-    assert (folder / 'last').resolve() == newest.folder
+def test_last_is_the_run_that_came_to_its_jobs_last(folder, elsewhere):
+    first, second = elsewhere()[1], elsewhere()[1]
+    for run in (second, first):
+        runs.starts_jobs(run)
+    assert (folder / 'last').resolve() == first.folder
+
+
+def test_the_newest_report_is_that_of_the_run_that_ended_last(folder, elsewhere):
+    with pytest.raises(AssayError, match=r'there is no report in .*run something first'):
+        runs.newest_report()
+    reports = [elsewhere()[1].report for _ in range(2)]
+    for number, report in enumerate(reversed(reports)):
+        report.write_text('{}')
+        os.utime(report, (number, number))
+    assert runs.newest_report() == reports[0]
+
+
+def test_runs_of_other_hosts_are_left_alone(folder, monkeypatch):
+    monkeypatch.setattr(runs.socket, 'gethostname', lambda: 'login-n1')
+    other = runs.begin()
+    os.close(other.handle)
+    monkeypatch.setattr(runs.socket, 'gethostname', lambda: 'n1')
+    assert (other.host, runs.ended()) == ('login-n1', [])
 
 
 def test_old_runs_go_but_not_one_under_way(monkeypatch, elsewhere):

@@ -89,14 +89,6 @@ def test_no_link_is_followed(folder):
     assert target.read_text() == 'content'
 
 
-def test_it_is_taken_once_and_not_if_it_has_been(folder, monkeypatch):
-    turn.once.cache_clear()
-    monkeypatch.setenv(turn.VARIABLE, 'yes')
-    turn.once('mine', print)
-    assert list(folder.iterdir()) == []
-    turn.once.cache_clear()
-
-
 @pytest.mark.parametrize(
     ('partition', 'is_needed'),
     [
