@@ -11,9 +11,9 @@ import fcntl
 import os
 import shutil
 import socket
-import time
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -89,7 +89,7 @@ def begin() -> Run:
 
     :raises AssayError: if it cannot be made.
     """
-    name = f'{time.strftime("%Y%m%dT%H%M%S")}-{socket.gethostname()}-{os.getpid()}'
+    name = f'{datetime.now():%Y%m%dT%H%M%S.%f}-{socket.gethostname()}-{os.getpid()}'
     draft = paths.RUNS / f'.{name}'
     try:
         draft.mkdir(parents=True)
