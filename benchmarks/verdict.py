@@ -137,6 +137,7 @@ class Trial:
     :param environment: of all runs.
     :param within: the command that starts a run: a namespace with a spoilt file system.
     :param spoil: what is done to the first run while it goes on.
+    :param checkouts: which the runs go on in, in turn.
     """
 
     kind: str
@@ -174,7 +175,7 @@ def options(rng: random.Random) -> Trial:
         ['--skip-sanity'],
         ['--skip-system-check'],
         ['--disable-hook=print_figure'],
-        ['--stage=/tmp/elsewhere'],
+        ['--stage=elsewhere'],
         ['--compress-report'],
         ['-n', 'Nothing'],
         ['-x', 'Steady'],
@@ -295,7 +296,7 @@ def outputs(rng: random.Random) -> Trial:
 
 
 def at_once(rng: random.Random) -> Trial:
-    """Two to four runs in one checkout or two, good ones and bad ones."""
+    """Two to four runs, good ones and bad ones."""
     count = rng.randint(2, 4)
     expected: list[Expected] = [rng.choice(['green', 'red']) for _ in range(count)]
     arguments = [[] if one == 'green' else ['-S', 'Steady.value=80'] for one in expected]
@@ -493,6 +494,9 @@ def main() -> None:
     parser.add_argument('--trials', type=int, default=300)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--only', choices=KINDS, action='append')
+    parser.add_argument(
+        '--beside', type=Path, metavar='CHECKOUT', help='runs at once go on in this one as well'
+    )
     parser.add_argument('--words', type=Path, help='write what red runs said to this file')
     chosen = parser.parse_args()
     rng = random.Random(chosen.seed)
@@ -507,6 +511,8 @@ def main() -> None:
     for number in range(chosen.trials):
         kind = kinds[number % len(kinds)]
         trial = KINDS[kind](rng)
+        if chosen.beside and kind == 'at once':
+            trial.checkouts.append(chosen.beside)
         with tempfile.TemporaryDirectory(prefix='campaign-') as work:
             violations = list(perform(trial, Path(work)))
             if chosen.words:
