@@ -83,14 +83,16 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
         """In a folder that all runs share which build the same; ``build`` is a link to it."""
         self.build_system.build_opts = [self.target]
         self.build_system.builddir = 'build'
+        # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
+        self.build_system.ftn = self.build_system.nvcc = ''
         environ = self.current_environ
         flags = [' '.join(words) for words in (environ.cflags, environ.cxxflags)]
-        same = [str(paths.BUILDS), environ.cc, environ.cxx, *flags, self.target]
+        # With all that the environment's configuration says: its other flags too.
+        commands = '; '.join(self.build_system.emit_build_commands(environ))
+        same = [str(paths.BUILDS), environ.cc, environ.cxx, *flags, commands]
         self.prebuild_cmds = [shlex.join(['.', str(SHARE), *same])]
         self.postbuild_cmds = ['(cd build && assay_seal)']
         self.build_system.max_concurrency = os.cpu_count()
-        # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
-        self.build_system.ftn = self.build_system.nvcc = ''
         if not self.current_environ.cxx:
             raise ReframeError(
                 f'environment {self.current_environ.name} has no C++ compiler, which the '

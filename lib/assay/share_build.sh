@@ -1,18 +1,18 @@
 # Sourced by the script of a build, in the folder with its sources: makes `build` a link to the
 # folder that every run uses which builds the same. If it is there and whole, the script ends.
 #
-#     . share_build.sh <folder of builds> <cc> <cxx> <flags of cc> <flags of cxx> <target>
+#     . share_build.sh <folder of builds> <cc> <cxx> <flags of cc> <flags of cxx> <commands>
 #
 # What tells builds apart is asked for where they are made, with the modules loaded that they are
 # made with: two nodes of a file system may have different processors, and a compiler may be
 # replaced beneath its name. A build is made under a lock and never changed afterwards.
 
-assay_builds=$1 assay_cc=$2 assay_cxx=$3 assay_cflags=$4 assay_cxxflags=$5 assay_target=$6
+assay_builds=$1 assay_cc=$2 assay_cxx=$3 assay_cflags=$4 assay_cxxflags=$5 assay_commands=$6
 
 assay_facts() {
     uname -sm
     find . -type f -not -name 'rfm_*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
-    printf '%s\n' "$assay_cflags" "$assay_cxxflags" "$assay_target"
+    printf '%s\n' "$assay_commands"
     cmake --version
     local compiler
     for compiler in "$assay_cc" "$assay_cxx"; do
@@ -28,7 +28,8 @@ assay_facts() {
     "$assay_cc" -M -x c - <<<'#include <mpi.h>' | tr -s ' \\' '\n\n' | grep '/' | xargs sha256sum
     # Where CMake may find a BLAS.
     ldconfig -p | grep -iE 'blas|blis|mkl'
-    env | LC_ALL=C sort | grep -E '^(CMAKE_|CPATH|C(PLUS)?_INCLUDE_PATH|LIBRARY_PATH|LD_LIBRARY_PATH|MKLROOT|.*BLAS)'
+    # What CMake, the compilers and the linker take from whoever calls them.
+    env | LC_ALL=C sort | grep -E '^(CMAKE_|(C|CXX|CPP|LD)FLAGS=|CPATH|C(PLUS)?_INCLUDE_PATH|LIBRARY_PATH|LD_(LIBRARY|RUN)_PATH|MKLROOT|\w+_ROOT=|.*BLAS)'
 }
 
 assay_seal() { # written last: what is not sealed is not whole

@@ -765,6 +765,20 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
     assert build.build_locally == is_beside_jobs
 
 
+@pytest.mark.parametrize('kind', ['cflags', 'cxxflags', 'cppflags', 'ldflags'])
+def test_builds_of_other_flags_are_other_builds(tmp_path, kind):
+    of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    shared = []
+    with check_on(*of_a_check) as (_, partition, environ):
+        for flags in ([], ['-DOTHER']):
+            setattr(environ, f'_{kind}', flags)
+            build = BuildSources()
+            build.setup(partition, environ)
+            build.configure_out_of_source()
+            shared += build.prebuild_cmds
+    assert shared[0] != shared[1]
+
+
 RING = ('mpi/ring', 'Ring', 'openmpi'), {}
 MINIFE = ('apps/minife', 'MiniFE', 'mpich'), {'size': 'cache'}
 

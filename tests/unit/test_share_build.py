@@ -14,7 +14,8 @@ MPIS = {mpi.name: mpi for mpi in find_mpis()}
 
 # As the script of a build has it; the program is built without CMake to save time.
 SCRIPT = """
-. {share} {builds} {cc} {cxx} '{flags}' '' target
+{variables}
+. {share} {builds} {cc} {cxx} '{flags}' '' 'cmake {commands} {flags}'
 echo building in "$PWD"
 {wait}
 {cc} {flags} program.c -o build/program
@@ -29,7 +30,14 @@ def build(tmp_path):
         pytest.skip('needs the mpich wheel, which could not be installed')
     mpi = MPIS['mpich']
 
-    def start(name, flags='-O0', wait='', source='int main(void){return 3;}'):
+    def start(
+        name,
+        flags='-O0',
+        commands='',
+        variables='',
+        wait='',
+        source='int main(void){return 3;}',
+    ):
         stage = tmp_path / name
         stage.mkdir()
         (stage / 'program.c').write_text(source)
@@ -40,6 +48,8 @@ def build(tmp_path):
                 cc=mpi.cc,
                 cxx=mpi.cxx,
                 flags=flags,
+                commands=commands,
+                variables=variables,
                 wait=wait,
             )
         )
@@ -75,7 +85,15 @@ def test_the_same_is_built_once(built):
     assert built('second') == (first, False)
 
 
-@pytest.mark.parametrize('other', [{'flags': '-O1'}, {'source': 'int main(void){return 4;}'}])
+@pytest.mark.parametrize(
+    'other',
+    [
+        {'flags': '-O1'},
+        {'source': 'int main(void){return 4;}'},
+        {'commands': '-DCMAKE_EXE_LINKER_FLAGS=-s'},
+        {'variables': 'export LDFLAGS=-s'},
+    ],
+)
 def test_what_differs_is_built_apart(built, other):
     first, _ = built('first')
     second, made = built('second', **other)
