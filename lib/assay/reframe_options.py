@@ -152,6 +152,7 @@ class Given:
     :param environments: the expressions of ``-p``, one of which an environment matches.
     :param names: those of ``-n``.
     :param parameters: those of ``-P``.
+    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``.
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
     """
@@ -160,6 +161,7 @@ class Given:
     environments: list[str]
     names: list[str]
     parameters: list[str]
+    variables: list[str]
     report: Path | None
     junit: Path | None
 
@@ -209,6 +211,7 @@ def read(arguments: list[str]) -> Given:
         environments=given.get('--prgenv', ['.*']),
         names=given.get('--name', []),
         parameters=given.get('--parameterize', []),
+        variables=given.get('--setvar', []),
         report=path('--report-file'),
         junit=path('--report-junit'),
     )

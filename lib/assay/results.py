@@ -472,6 +472,20 @@ def judge(
     return Verdict(tuple(problems))
 
 
+def misaddressed(report: Report, variables: Iterable[str]) -> list[str]:
+    """A sentence for each class that ``-S`` names and no case is of: ReFrame ignores it silently.
+
+    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``.
+    """
+    classes = {class_name(case) for case in cases(report)}
+    named = [variable.partition('=')[0].partition('.') for variable in variables]
+    return [
+        f'no selected check is {plain(name)!r}, of which -S sets {plain(rest)!r}'
+        for name, dot, rest in dict.fromkeys(named)
+        if dot and name not in classes
+    ]
+
+
 def counts(report: Report | None) -> tuple[int, int, int]:
     """How many cases passed, failed and were skipped; fixtures are none."""
     own = [case for case in counted(report) if not case['fixture']] if report else []

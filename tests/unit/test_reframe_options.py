@@ -97,4 +97,5 @@ def test_what_assay_does_itself():
     given = read(['-p', '^mpich$', '--report-junit', 'a/j.xml', '--report-file=r.json', '-p', 'x'])
     assert given.environments == ['^mpich$', 'x']
     assert (str(given.junit), str(given.report)) == ('a/j.xml', 'r.json')
+    assert read(['-S', 'a=1', '-Sb.c=2', '--setvar=d=e']).variables == ['a=1', 'b.c=2', 'd=e']
     assert read([]).environments == ['.*']
