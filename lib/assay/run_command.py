@@ -89,7 +89,8 @@ def run(
     from assay.supervise import stop_what_was_left, supervise
 
     for stale in filter(None, (given.report, given.junit)):
-        stale.unlink(missing_ok=True)  # whatever ends this run, they are not of an earlier one
+        if stale.is_file():  # and no device, such as /dev/null
+            stale.unlink()  # whatever ends this run, they are not of an earlier one
     handles = [own.handle]
     if turn.is_needed(site):
         handles.append(turn.take(f'run {own.folder.name}', say))
