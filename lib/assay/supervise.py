@@ -141,7 +141,7 @@ class _Voice:
             self.heard = time.monotonic()
             self.lines.append(visible(line.rstrip('\n')))
             self._note(self.lines[-1])
-            with suppress(BrokenPipeError):
+            with suppress(OSError):  # a reader that has gone, a full disk: what is read goes on
                 print(self.lines[-1], file=target, flush=True)
 
     def _note(self, line: str) -> None:

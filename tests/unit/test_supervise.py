@@ -147,3 +147,13 @@ def test_the_locks_of_the_run_are_kept_open(run, capfd):
     ended(run, f'import os; os.fstat({read}); print("open")', [read])
     assert capfd.readouterr().out == 'open\n'
     os.close(read), os.close(write)
+
+
+def test_words_that_cannot_be_written_keep_no_run_waiting(run, monkeypatch):
+    """More than a pipe holds, with standard output on a full disk."""
+    with open('/dev/full', 'w') as full:
+        monkeypatch.setattr(sys, 'stdout', full)
+        end = ended(run, 'for n in range(20000): print("a line", n)')
+        assert (end.code, len(end.printed)) == (0, 20000)
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())  # or it could not be closed
