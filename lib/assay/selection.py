@@ -6,10 +6,11 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from assay import paths, settings
+from assay import paths, runs, settings
 from assay.fabrics import load_catalogue
 from assay.layouts import LAYOUTS
 from assay.scales import SCALES
@@ -66,12 +67,13 @@ def _matches(expression: str, names: Iterable[str]) -> bool:
 
 
 def _checks(environment: dict[str, str]) -> list[str]:
-    described = subprocess.run(
-        [str(paths.VENV_BIN / 'reframe'), '--describe'],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # or it would begin the run's log anew
+        described = subprocess.run(
+            [str(paths.VENV_BIN / 'reframe'), '--describe'],
+            env={**environment, runs.VARIABLE: folder},
+            capture_output=True,
+            text=True,
+        )
     try:
         return sorted({check['@class'] for check in json.loads(described.stdout)})
     except ValueError:
