@@ -65,6 +65,8 @@ def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
         'RFM_REFERENCE_PREFIX': str(paths.REFERENCES),
         'RFM_ENABLE_RESULTS_STORAGE': 'yes',
         'RFM_SQLITE_DB_FILE': str(paths.RESULTS_DATABASE),
+        # With it ReFrame 4.10.4 fails every build (config/common.py).
+        'RFM_TRAP_JOB_ERRORS': 'no',
     }
 
 

@@ -161,12 +161,13 @@ def shown_by_reframe(option):
         ('storage/0/enable', 'RFM_ENABLE_RESULTS_STORAGE'),
         ('storage/0/sqlite_db_file', 'RFM_SQLITE_DB_FILE'),
         ('logging/0/handlers_perflog/0/basedir', 'RFM_PERFLOG_DIR'),
+        ('general/0/trap_job_errors', 'RFM_TRAP_JOB_ERRORS'),
     ],
 )
 def test_each_variable_takes_effect_in_reframe(option, variable):
     shown = shown_by_reframe(option)
     wanted = settings.exports('generic')[variable]
-    assert shown == {'yes': True}.get(wanted, wanted) or shown == [wanted]
+    assert shown == {'yes': True, 'no': False}.get(wanted, wanted) or shown == [wanted]
 
 
 def test_a_plain_reframe_keeps_its_files_in_a_folder_of_its_own():
