@@ -184,6 +184,8 @@ def options(rng: random.Random) -> Trial:
         ['Steady'],
         ['-c', '/nowhere/missing.py'],
         ['-S', 'Steady.valu=42'],
+        ['-S', 'Stedy.value=42'],
+        ['--restore-session'],
         ['-S', 'Steady.value=none'],
         ['-S', 'Steady.value=nan'],
         ['-S', 'Steady.value=-42'],
@@ -448,6 +450,8 @@ def judge(run: Run, expected: Expected) -> Iterator[str]:
         yield 'ended green'
     if not is_green and expected == 'green':
         yield f'ended red: {_last_words(text)}'
+    if code > 0 and re.search('^PASSED: ', text, re.MULTILINE):
+        yield 'ended red, and says PASSED'
     if 'Traceback' in text:
         yield 'printed a traceback'
     if control := re.search(r'[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]', text):

@@ -38,6 +38,7 @@ class Option:
 
 _UNPROVED = 'without it nothing proves that a job did what was asked'
 _OWN_FOLDER = 'every run has a folder of its own in .assay/runs, so that no other run touches it'
+_EARLIER = 'builds of an earlier run would stand for those of this one; choose checks by -n'
 
 OPTIONS = [
     # Where files go
@@ -56,7 +57,7 @@ OPTIONS = [
     Option(('-c', '--checkpath'), 'value', 'judged', 'a path that is not there fails the run'),
     Option(('-R', '--recursive'), 'nothing', 'passed'),
     Option(('--cpu-only',), 'nothing', 'passed'),
-    Option(('--failed',), 'nothing', 'passed', 'with --restore-session'),
+    Option(('--failed',), 'nothing', 'refused', _EARLIER),
     Option(('--gpu-only',), 'nothing', 'passed'),
     Option(('--maintainer',), 'value', 'passed'),
     Option(('-n', '--name'), 'value', 'passed'),
@@ -95,7 +96,7 @@ OPTIONS = [
     Option(('--maxfail',), 'value', 'judged', 'what was not run any more counts as failed'),
     Option(('--mode',), 'value', 'ours', 'smoke, maintenance or acceptance'),
     Option(('--reruns',), 'value', 'judged', 'every repetition counts'),
-    Option(('--restore-session',), 'maybe', 'judged', 'what is run again counts'),
+    Option(('--restore-session',), 'maybe', 'refused', _EARLIER),
     Option(('--retries-threshold',), 'value', 'passed'),
     Option(('-S', '--setvar'), 'value', 'judged', 'a variable that no check has fails the run'),
     Option(('--skip-performance-check',), 'nothing', 'refused', 'without it nothing is measured'),
