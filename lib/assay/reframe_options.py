@@ -170,7 +170,7 @@ class Given:
 _HOW: dict[Takes, dict[str, Any]] = {
     'nothing': {'action': 'append_const', 'const': ''},
     'value': {'action': 'append'},
-    'maybe': {'action': 'append', 'nargs': '?', 'const': ''},
+    'maybe': {'action': 'append', 'nargs': '?', 'const': None},
 }
 
 
@@ -201,6 +201,9 @@ def read(arguments: list[str]) -> Given:
     chosen = [option for option in OPTIONS if option.names[-1] in given]
     action = next((one.names[-1] for one in chosen if one.decision == 'action'), None)
     for option in chosen:
+        if option.takes != 'nothing' and '' in given[option.names[-1]]:
+            # Of an action ReFrame takes that for none, and would run checks without a verdict.
+            raise AssayError(f'{option.names[-1]} has an empty value.')
         if option.decision == 'refused' and action is None:
             raise AssayError(f'{option.names[-1]} is not for a run: {option.why}.')
 

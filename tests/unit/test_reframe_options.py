@@ -67,6 +67,9 @@ def test_refusals(option):
         (['-n'], 'expected one argument'),
         (['-n', '-v'], 'expected one argument'),
         (['--verbose=3'], 'ignored explicit argument'),
+        (['-r', '--ci-generate='], '--ci-generate has an empty value'),
+        (['-r', '--skip-sanity-check', '--detect-host-topology='], 'has an empty value'),
+        (['--report-junit', ''], '--report-junit has an empty value'),
     ],
 )
 def test_what_is_no_option(arguments, words):
