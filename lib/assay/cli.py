@@ -6,6 +6,7 @@ Imports that cost time stand inside the functions that need them: ``assay env`` 
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import signal
@@ -115,15 +116,23 @@ def _stop(number: int, _: object) -> None:
 
 def main() -> None:
     """Entry point: foreseeable errors end in one sentence and exit code 1."""
+    # Where a stream was closed, as by >&-, Python has none.
+    sys.stdout = sys.stdout or open(os.devnull, 'w')  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, 'w')  # noqa: SIM115
     write_visibly()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
     try:
         code = app(standalone_mode=False)
-    except BrokenPipeError:
-        # Whoever read the output has gone, and Python would complain of that once more at its end.
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        # Whoever read the output has gone, or its disk is full. Python would complain of that once
+        # more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.ENOSPC:
+            print(f'assay: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
         code = 1
     except AssayError as error:
         # Of what is quoted in it no line can be taken for one of ours.

@@ -1,6 +1,7 @@
 """Calling the command as a user does."""
 
 import os
+import re
 import subprocess
 
 from assay import paths
@@ -15,3 +16,16 @@ def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
         text=True,
         timeout=seconds,
     )
+
+
+def assert_good(ended):
+    """All that failed are references missed on nodes that others used: that is no evidence."""
+    missed = re.findall(r'^failed: .*$', ended.stdout, re.MULTILINE)
+    assert missed or ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
+    assert all(' disturbed: ' in one for one in missed), ended.stdout[-4000:] + ended.stderr
+
+
+def counts(ended):
+    """Cases that passed, that failed, and all of a run, by its last line."""
+    last = r'^(?:PASSED|FAILED): (\d+) passed, (\d+) failed, \d+ skipped of (\d+) cases'
+    return tuple(map(int, re.search(last, ended.stdout, re.MULTILINE).groups()))

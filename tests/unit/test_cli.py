@@ -159,3 +159,14 @@ def test_stopped_by_the_user(tmp_path):
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=120)[1]
     assert (process.returncode, said) == (130, 'assay: stopped.\n')
+
+
+@pytest.mark.parametrize(
+    ('output', 'code', 'said'),
+    [('>/dev/full', 1, 'assay: output: No space left on device\n'), ('>&-', 0, '')],
+)
+def test_output_that_goes_nowhere_is_no_traceback(output, code, said):
+    ended = subprocess.run(
+        ['bash', '-c', f'{paths.VENV_BIN}/assay env {output}'], stderr=subprocess.PIPE, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (code, said)
