@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from command import assay
+from command import assay, assert_good
 
 from assay import paths
 
@@ -55,7 +55,7 @@ def test_the_suite_runs_with_the_network_off(other_side, tmp_path):
     report = tmp_path / 'report.json'
     check = ('-n', '^Ring%fabric=shm%layout=packed', '-p', '^mpich$', '--with', 'mpich')
     ended = other_side('./assay', 'run', *check, f'--report-file={report}')
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert_good(ended)
     (ring,) = (
         case
         for case in json.loads(report.read_text())['runs'][0]['testcases']

@@ -5,7 +5,7 @@ import os
 import re
 
 import pytest
-from command import assay
+from command import assay, assert_good
 
 from assay import paths
 
@@ -22,7 +22,7 @@ def log():
     if not (paths.MPI_PREFIXES / 'mpich').exists():
         pytest.skip('needs the mpich wheel')
     ended = run_ring()
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert_good(ended)
     return paths.LOGS / 'spack.log'
 
 
@@ -38,7 +38,7 @@ def run_ring(*arguments, **env):
 def test_a_figure_tells_what_was_built(log, tmp_path):
     report = tmp_path / 'report.json'
     ended = run_ring(f'--report-file={report}')
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert_good(ended)
     cases = json.loads(report.read_text())['runs'][0]['testcases']
     (ring,) = [case for case in cases if not case['fixture']]
     assert ring['built_by'] == 'spack'
