@@ -195,6 +195,7 @@ def options(rng: random.Random) -> Trial:
         ['-S', 'Steady.seconds=many'],
         ['-S', 'Steady.valid_systems=nowhere'],
         ['-P', 'nosuch=1,2'],
+        ['-P', 'Stedy.value=42,42'],
         ['--mode=nosuch'],
         ['--system=nosuch'],
         ['--with', 'nosuch'],

@@ -152,8 +152,8 @@ class Given:
     :param action: the option that asks for something else than running checks, if there is one.
     :param environments: the expressions of ``-p``, one of which an environment matches.
     :param names: those of ``-n``.
-    :param parameters: those of ``-P``.
     :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``.
+    :param parameters: what ``-P`` sets, likewise.
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
     """
@@ -161,8 +161,8 @@ class Given:
     action: str | None
     environments: list[str]
     names: list[str]
-    parameters: list[str]
     variables: list[str]
+    parameters: list[str]
     report: Path | None
     junit: Path | None
 

@@ -472,18 +472,23 @@ def judge(
     return Verdict(tuple(problems))
 
 
-def misaddressed(report: Report, variables: Iterable[str]) -> list[str]:
-    """A sentence for each class that ``-S`` names and no case is of: ReFrame ignores it silently.
+def misaddressed(report: Report, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
+    """A sentence for each class that an option names and no case is of: ReFrame ignores it.
 
-    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``.
+    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.
+    :param parameters: what ``-P`` sets, likewise.
     """
     classes = {class_name(case) for case in cases(report)}
-    named = [variable.partition('=')[0].partition('.') for variable in variables]
-    return [
-        f'no selected check is {plain(name)!r}, of which -S sets {plain(rest)!r}'
-        for name, dot, rest in dict.fromkeys(named)
-        if dot and name not in classes
-    ]
+    checks = {class_name(case) for case in cases(report) if not case['fixture']}
+    found = []
+    for option, known, given in (('-S', classes, variables), ('-P', checks, parameters)):
+        for one in given:
+            name, dot, rest = one.partition('=')[0].partition('.')
+            if dot and name not in known:
+                found.append(
+                    f'no selected check is {plain(name)!r}, of which {option} sets {plain(rest)!r}'
+                )
+    return found
 
 
 def counts(report: Report | None) -> tuple[int, int, int]:

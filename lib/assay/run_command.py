@@ -128,7 +128,7 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
     log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
     problems += results.judge(report, end.code, log, end.printed).problems
     if report:
-        problems += results.misaddressed(report, given.variables)
+        problems += results.misaddressed(report, given.variables, given.parameters)
     try:
         if given.report and report:
             given.report.parent.mkdir(parents=True, exist_ok=True)

@@ -101,4 +101,5 @@ def test_what_assay_does_itself():
     assert given.environments == ['^mpich$', 'x']
     assert (str(given.junit), str(given.report)) == ('a/j.xml', 'r.json')
     assert read(['-S', 'a=1', '-Sb.c=2', '--setvar=d=e']).variables == ['a=1', 'b.c=2', 'd=e']
+    assert read(['-P', 'a=1,2']).parameters == ['a=1,2']
     assert read([]).environments == ['.*']

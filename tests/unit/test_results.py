@@ -359,9 +359,10 @@ def test_a_check_that_reframe_leaves_out_fails_the_run(golden_report):
 def test_a_variable_of_a_class_that_no_case_is_of_fails_the_run(golden_report):
     report = golden_report('Passed')
     right = ['Passed.printed=x.y', 'Build.source=x', 'printed=a.b']
-    assert results.misaddressed(report, right) == []
+    assert results.misaddressed(report, right, ['Passed.printed=x,y', 'layout=a.b']) == []
     wrong = ['Pased.printed=x', 'build.source=x', *right]
-    assert results.misaddressed(report, wrong) == [
+    assert results.misaddressed(report, wrong, ['Build.source=x,y']) == [
         "no selected check is 'Pased', of which -S sets 'printed'",
         "no selected check is 'build', of which -S sets 'source'",
+        "no selected check is 'Build', of which -P sets 'source'",
     ]
