@@ -242,6 +242,12 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed, TakesTurns):
             self.env_vars['ASSAY_WITNESS_DEADLINE'] = f"$(date -d '+{seconds} seconds' +%s)"
         self.keep_files = [*self.keep_files, WITNESS, FILES]
 
+    @run_before('run', always_last=True)
+    def keep_exit_code(self):
+        # Or that of a job would be that of the last command a user has it run after the program.
+        if self.postrun_cmds:
+            self.postrun_cmds = ['trap "exit $?" EXIT', *self.postrun_cmds]
+
     @property
     def family(self) -> str:
         """The MPI family of the environment."""

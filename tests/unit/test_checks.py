@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -763,6 +764,16 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
         build = BuildSources()
         build.setup(partition, environ)
     assert build.build_locally == is_beside_jobs
+
+
+@pytest.mark.parametrize('after', ['true', 'exit 0'])
+def test_a_command_after_the_program_hides_no_exit_code(tmp_path, after):
+    of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    with check_on(*of_a_check) as (check, _, _):
+        check.postrun_cmds = [after]
+        check.keep_exit_code()
+        script = '\n'.join(['(exit 3)', *check.postrun_cmds])
+    assert subprocess.run(['bash', '-c', script]).returncode == 3
 
 
 @pytest.mark.parametrize('kind', ['cflags', 'cxxflags', 'cppflags', 'ldflags'])
