@@ -170,3 +170,14 @@ def test_output_that_goes_nowhere_is_no_traceback(output, code, said):
         ['bash', '-c', f'{paths.VENV_BIN}/assay env {output}'], stderr=subprocess.PIPE, text=True
     )
     assert (ended.returncode, ended.stderr) == (code, said)
+
+
+def test_a_report_that_is_no_file_is_not_removed(monkeypatch, reframe, tmp_path):
+    """Such as /dev/null, by root."""
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'folder').mkdir()
+    (tmp_path / 'old').touch()
+    for name in ('pipe', 'folder', 'old'):
+        assert call(monkeypatch, 'run', f'--report-file={tmp_path / name}') == 1
+    left = [name for name in ('pipe', 'folder', 'old') if (tmp_path / name).exists()]
+    assert left == ['pipe', 'folder']
