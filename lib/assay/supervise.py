@@ -25,6 +25,10 @@ REMINDER = 60
 #: Seconds that ReFrame has to cancel its jobs and write its report once it was told to stop.
 GRACE = 60
 
+#: Seconds by which the clock of the day may be put right. ReFrame counts time limits by it, and
+#: where it was set back waits for the time that was.
+JUMP = 10
+
 #: Seconds that a process which was left behind has to end once it was told to.
 PATIENCE = 5
 
@@ -78,11 +82,18 @@ def supervise(
     for pump in pumps:
         pump.start()
     with _stopped_by(process, end):
-        deadline = None
+        deadline, clock = None, _clock_of_the_day()
         while process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.5)
-            if end.stopped and deadline is None:
+            jump = _clock_of_the_day() - clock
+            if abs(jump) > JUMP and deadline is None:
+                end.problems.append(
+                    f'the clock of this machine jumped by {jump:.0f} s, by which ReFrame counts '
+                    'time limits: the run was stopped'
+                )
+                process.terminate()
+            if (end.stopped or end.problems) and deadline is None:
                 deadline = time.monotonic() + GRACE
             if deadline and time.monotonic() > deadline:
                 process.kill()
@@ -92,11 +103,16 @@ def supervise(
         for pump in pumps:
             pump.join(timeout=PATIENCE)
         left = stop_jobs(run)
-        if left and not end.stopped:
+        if left and deadline is None:
             end.problems.append(f'ReFrame ended and left {left} behind, which have been stopped')
     end.code = process.returncode
     end.printed = voice.lines
     return end
+
+
+def _clock_of_the_day() -> float:
+    """Seconds by which it is ahead of one that nobody sets, and that goes on in suspension."""
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @contextmanager

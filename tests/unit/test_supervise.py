@@ -108,6 +108,20 @@ def test_one_that_does_not_heed_it_is_killed(run, monkeypatch):
     assert (end.code, end.stopped) == (-signal.SIGKILL, signal.SIGTERM)
 
 
+@pytest.mark.parametrize('jump', [3600, -3600])
+def test_a_clock_that_jumps_ends_the_run(run, monkeypatch, jump):
+    """ReFrame waits for a time that comes an hour later."""
+    monkeypatch.setattr(
+        supervision,
+        '_clock_of_the_day',
+        lambda: 1e9 + jump * (run.folder / 'ready').exists(),
+    )
+    script = f'import time; open("{run.folder}/ready", "w"); time.sleep(3600)'
+    end = ended(run, script)
+    assert (end.code, end.stopped) == (-signal.SIGTERM, None)
+    assert end.problems[0].startswith(f'the clock of this machine jumped by {jump} s, by which')
+
+
 def test_what_is_printed_is_kept_for_the_verdict(run):
     """Of a log that cannot be written Python tells only standard error."""
     script = (
