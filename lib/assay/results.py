@@ -135,11 +135,12 @@ def attempts(report: Report) -> list[list[Case]]:
     ``--max-retries`` runs what failed once more, which replaces it. ``--reruns`` and ``--duration``
     run all of it again, and each time counts: one that has no time left to end is no attempt.
     """
+    may_retry = '--max-retries' in report['session_info'].get('cmdline', '')
     found: list[list[Case]] = []
     failed: dict[str, list[Case]] = {}
     for number, run in enumerate(report['runs']):
         ran = {case_name(case) for case in run['testcases']}
-        is_retry = bool(ran) and ran <= failed.keys()
+        is_retry = may_retry and bool(ran) and ran <= failed.keys()
         again: dict[str, list[Case]] = {}
         for case in run['testcases']:
             if is_retry:

@@ -17,6 +17,7 @@ def passing(report, value=42.5):
 
 def then(report, *later, only_failed):
     """A session that goes on with further runs: retries are of what failed only."""
+    report['session_info']['cmdline'] += ' --max-retries=9' if only_failed else ' --reruns=9'
     for number, one in enumerate(later, 1):
         (run,) = one['runs']
         run['testcases'] = [

@@ -366,3 +366,13 @@ def test_a_variable_of_a_class_that_no_case_is_of_fails_the_run(golden_report):
         "no selected check is 'build', of which -S sets 'source'",
         "no selected check is 'Build', of which -P sets 'source'",
     ]
+
+
+def test_a_repetition_of_what_all_failed_is_no_retry(golden_report):
+    failed, passed = golden_report('FailedSanity'), passing(golden_report('FailedSanity'))
+    for one in (failed, passed):  # and no fixture beside
+        for run in one['runs']:
+            run['testcases'] = [case for case in run['testcases'] if not case['fixture']]
+    report = then(failed, passed, only_failed=False)
+    assert results.judge(report, 0, LOG).problems == ('2 of 4 cases failed',)
+    assert results.retried(report) == []
