@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 
 from assay import paths
@@ -16,6 +17,12 @@ def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
         text=True,
         timeout=seconds,
     )
+
+
+def heed_signals():
+    """For a process that is about to start, which else ignores what the tests' own shell does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def assert_good(ended):

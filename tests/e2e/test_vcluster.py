@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import assay, assert_good, counts
+from command import assay, assert_good, counts, heed_signals
 
 from assay import paths
 from assay.vcluster import cluster as vcluster
@@ -153,7 +153,7 @@ def test_up_after_one_that_was_killed(nothing_left):
 
 
 def await_that(holds):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -163,7 +163,9 @@ def await_that(holds):
 def test_up_that_was_stopped(before, nothing_left, number):
     """It clears up by itself, and a second signal does not keep it from that."""
     with subprocess.Popen(
-        [paths.ROOT / 'assay', 'cluster', 'up', '--nodes', '20'], stderr=subprocess.DEVNULL
+        [paths.ROOT / 'assay', 'cluster', 'up', '--nodes', '20'],
+        stderr=subprocess.DEVNULL,
+        preexec_fn=heed_signals,
     ) as process:
         await_that(lambda: any(f'{INIT}\0n2\0' in line for line in traces()['processes']))
         process.send_signal(number)
@@ -181,7 +183,7 @@ def test_exec_that_is_stopped(up):
     def start(*command, **options):
         """Without a terminal, which would signal the command by itself."""
         command = [paths.ROOT / 'assay', 'cluster', 'exec', 'n1', *command]
-        return subprocess.Popen(command, start_new_session=True, **options)
+        return subprocess.Popen(command, start_new_session=True, preexec_fn=heed_signals, **options)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         with start('bash', '-c', 'sleep 98765; true') as process:
