@@ -81,6 +81,11 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
 
     def configure_out_of_source(self) -> None:
         """In a folder that all runs share which build the same; ``build`` is a link to it."""
+        if not self.current_environ.cxx:
+            raise ReframeError(
+                f'environment {self.current_environ.name} has no C++ compiler, which the '
+                f'applications need: give it cxx in its configuration, or install one for its MPI'
+            )
         self.build_system.build_opts = [self.target]
         self.build_system.builddir = 'build'
         # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
@@ -92,12 +97,8 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
         same = [str(paths.BUILDS), environ.cc, environ.cxx, *flags, commands]
         self.prebuild_cmds = [shlex.join(['.', str(SHARE), *same])]
         self.postbuild_cmds = ['(cd build && assay_seal)']
+        # After that: how many compilers run at once makes no build another.
         self.build_system.max_concurrency = os.cpu_count()
-        if not self.current_environ.cxx:
-            raise ReframeError(
-                f'environment {self.current_environ.name} has no C++ compiler, which the '
-                f'applications need: give it cxx in its configuration, or install one for its MPI'
-            )
 
     def product(self, name: str) -> str:
         """The absolute path of what was built."""

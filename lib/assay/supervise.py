@@ -194,13 +194,21 @@ def stop_jobs(run: Run) -> str:
 
 def stop_what_was_left() -> None:
     """Stop what runs left running that were killed, ReFrame and all."""
+    # Asked once for all of them: a scheduler has better things to do.
+    at_work = {*_marked().values(), *(str(p) for *_, f in _all_slurm_jobs() for p in f.parents)}
     for run in runs.ended():
-        if (run.folder / 'stage').is_dir() and (left := stop_jobs(run)):
+        if str(run.folder) in at_work and (left := stop_jobs(run)):
             say(f'stopped {left} that the run {run.folder.name} had left behind')
 
 
 def _slurm_jobs(run: Run) -> list[tuple[str, str, str]]:
     """Id, state and reason of the run's jobs in Slurm, by the folders that they run in."""
+    jobs = _all_slurm_jobs()
+    return [(job, state, why) for job, state, why, at in jobs if run.folder in at.parents]
+
+
+def _all_slurm_jobs() -> list[tuple[str, str, str, Path]]:
+    """Id, state, reason and folder of each job of ours; none where there is no Slurm."""
     columns = ['--noheader', '--format=%i|%T|%r|%Z']
     try:
         told = subprocess.run(
@@ -216,8 +224,7 @@ def _slurm_jobs(run: Run) -> list[tuple[str, str, str]]:
     found = []
     for line in told.splitlines():
         job, state, reason, folder = [*line.split('|', 3), '', '', ''][:4]
-        if run.folder in Path(folder).parents:
-            found.append((job, state, reason))
+        found.append((job, state, reason, Path(folder)))
     return found
 
 
@@ -235,23 +242,31 @@ def _stop_processes(run: Run) -> int:
 
 def _processes(run: Run) -> list[int]:
     """The processes of ours, but for this one, that were started for the run."""
-    pids = [int(folder.name) for folder in Path('/proc').glob('[0-9]*')]
-    return [pid for pid in pids if pid != os.getpid() and _is_of(pid, run)]
+    return [pid for pid, folder in _marked().items() if folder == str(run.folder)]
 
 
-def _is_of(pid: int, run: Run) -> bool:
+def _marked() -> dict[int, str]:
+    """The folder of the run that each process of ours, but for this one, was started for."""
+    pids = (int(folder.name) for folder in Path('/proc').glob('[0-9]*'))
+    marks = {pid: _mark(pid) for pid in pids if pid != os.getpid()}
+    return {pid: mark for pid, mark in marks.items() if mark}
+
+
+def _mark(pid: int) -> str | None:
     try:
         variables = Path(f'/proc/{pid}/environ').read_bytes()
     except OSError:  # it has ended, or is somebody else's
-        return False
-    return f'{runs.VARIABLE}={run.folder}'.encode() in variables.split(b'\0')
+        return None
+    name = f'{runs.VARIABLE}='.encode()
+    values = [one.removeprefix(name) for one in variables.split(b'\0') if one.startswith(name)]
+    return os.fsdecode(values[0]) if values else None
 
 
 def _signal(pid: int, run: Run, number: signal.Signals) -> None:
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
-            if _is_of(pid, run):  # still: the number may be another's by now
+            if _mark(pid) == str(run.folder):  # still: the number may be another's by now
                 signal.pidfd_send_signal(handle, number)
         finally:
             os.close(handle)
