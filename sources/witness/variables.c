@@ -21,7 +21,8 @@ static const char *const steering[] = {
 static const char *const of_a_start[] = {
     "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_initial_wdir", "OMPI_MCA_num_procs",
     "OMPI_MCA_cpu_type", "OMPI_MCA_PREFIXES", "MPICH_INTERFACE_HOSTNAME",
-    "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "I_MPI_MPIRUN",
+    "MPIR_CVAR_CH3_INTERFACE_HOSTNAME", "I_MPI_MPIRUN", "I_MPI_HYDRA_UUID", "I_MPI_INFO_",
+    "I_MPI_PIN_INFO", "HYDRA_BSTRAP_",
 };
 /* clang-format on */
 #define COUNT(list) (sizeof(list) / sizeof *(list))

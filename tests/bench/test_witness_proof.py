@@ -135,7 +135,7 @@ def test_fabric_is_proved_twice(mpi, compiled, witnessed, used):
     for asked, fabric in CATALOGUE.fabrics.items():
         if CATALOGUE.recipe(asked, mpi.family) is None or fabric.device:
             continue
-        stated = CATALOGUE.verify(asked, mpi.family, ended.out + ended.err)
+        stated = CATALOGUE.verify(asked, mpi.family, [ended.out, ended.err])
         counted = verify_traffic(report, fabric.carrier, asked)
         assert (stated is None) == (asked == used), f'{asked}: {stated}'
         assert (counted is None) == (fabric.carrier == carried_by), f'{asked}: {counted}'

@@ -20,7 +20,7 @@ exec "$@"
 GIVEN = {
     'UCX_RNDV_THRESH': '8k',
     'FI_LOG_PROV': 'tcp',
-    'I_MPI_STATS': '',
+    'UCX_LOG_FILE': '',
     'OMPI_MCA_coll_tuned_priority': '40',
     'PMIX_MCA_gds': 'hash',
     'MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM': 'auto',
