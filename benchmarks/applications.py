@@ -23,10 +23,10 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.application import Application, Problem
-from assay.figure import Figure
 from assay.layouts import Node, place
 from assay.mpi import Mpi, find_mpis
+from assay.programs.application import Application, Problem
+from assay.programs.figure import Figure
 
 APPLICATIONS = {'minife': 'MiniFE', 'minimd': 'MiniMD', 'minighost': 'MiniGhost', 'hpl': 'Hpl'}
 

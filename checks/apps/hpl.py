@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from assay.application_check import ApplicationCheck
-from assay.apps.hpl import Hpl as Application
+from assay.programs.hpl import Hpl as Application
 from assay.sweep import ApplicationSweep
 from assay.upstream import UpstreamCheck
 

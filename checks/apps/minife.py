@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from assay.application_check import ApplicationCheck
-from assay.apps.minife import MiniFE as Application
+from assay.programs.minife import MiniFE as Application
 from assay.sweep import ApplicationSweep
 from assay.upstream import UpstreamCheck
 

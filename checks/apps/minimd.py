@@ -4,7 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.application_check import ApplicationCheck
-from assay.apps.minimd import MiniMD as Application
+from assay.programs.minimd import MiniMD as Application
 from assay.sweep import ApplicationSweep
 from assay.upstream import UpstreamCheck
 

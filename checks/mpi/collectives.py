@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.benchmark import MpiBenchmark
-from assay.figure import Figure
+from assay.programs.figure import Figure
 
 SMALL, LARGE = 8, 64 << 10
 OPERATIONS = (

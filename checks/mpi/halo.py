@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from assay.benchmark import MpiBenchmark
-from assay.figure import Figure
+from assay.programs.figure import Figure
 
 
 @rfm.simple_test

@@ -9,8 +9,8 @@ from reframe.core.exceptions import SanityError
 from assay import imb
 from assay.benchmark import RESULT, MpiBenchmark
 from assay.build import installed
-from assay.figure import Figure
 from assay.launch import LaunchError, apart
+from assay.programs.figure import Figure
 from assay.provenance import of_binary
 from assay.spack_builds import feature
 

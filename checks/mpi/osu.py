@@ -7,11 +7,11 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay import osu
 from assay.benchmark import MpiBenchmark
 from assay.build import installed
-from assay.figure import Figure
 from assay.launch import LaunchError, apart
+from assay.programs import osu
+from assay.programs.figure import Figure
 from assay.spack_builds import feature
 
 SMALL, LARGE = 8, 4 << 20

@@ -6,8 +6,8 @@ from reframe.core.exceptions import SanityError
 
 from assay.benchmark import MpiBenchmark
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
 from assay.output import found
+from assay.programs.figure import Figure
 
 LARGEST = 16 << 20
 

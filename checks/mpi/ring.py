@@ -4,7 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.benchmark import MpiBenchmark
-from assay.figure import Figure
+from assay.programs.figure import Figure
 
 WORDS_SMALL, WORDS_LARGE = 1, 128 << 10
 

@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
-from assay.figure import Figure
 from assay.node import NodeBenchmark
+from assay.programs.figure import Figure
 
 
 @rfm.simple_test

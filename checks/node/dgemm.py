@@ -3,8 +3,8 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.figure import Figure
 from assay.node import NodeBenchmark
+from assay.programs.figure import Figure
 
 
 @rfm.simple_test

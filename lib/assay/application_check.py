@@ -11,15 +11,15 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, var
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay import parts
-from assay.application import Application, Problem, WrongAnswerError
 from assay.build import BuildSources
 from assay.check import MpiCheck, offered
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
 from assay.launch import Launch
+from assay.programs.application import Application, Problem, WrongAnswerError
+from assay.programs.figure import Figure
+from assay.programs.sizes import Memory, last_level_caches, working_set
 from assay.provenance import Provenance, of_binary
 from assay.scales import SCALES
-from assay.sizes import Memory, last_level_caches, working_set
 
 _CATALOGUE = load_catalogue()
 GIB = float(1 << 30)

@@ -13,8 +13,8 @@ from reframe.core.exceptions import SanityError
 
 from assay.check import MpiCheck
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
 from assay.last import kept_of_last
+from assay.programs.figure import Figure
 
 RESULT = 'result.json'
 

@@ -32,10 +32,10 @@ from assay.attributed import Attributed
 from assay.build import BuildSources
 from assay.cut_short import ONLY_ONCE, cut_short
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
 from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
 from assay.output import Output
+from assay.programs.figure import Figure
 from assay.references import ReferencesError
 from assay.scales import SCALES
 from assay.stacks import FILES, taken_after

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from assay.figure import Figure
 from assay.network import Way, rates, ways
+from assay.programs.figure import Figure
 from assay.witness import Report
 
 #: A smaller share, or fewer seconds, explain no missed reference. The launcher and ReFrame take up

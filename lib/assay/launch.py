@@ -10,11 +10,11 @@ from pathlib import Path
 from assay import profile, witness
 from assay.disturbance import disturbance_figures
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
 from assay.last import kept_of_last
 from assay.layouts import Placement
 from assay.output import Output, TooMuchError, found
 from assay.placement import verify_placement
+from assay.programs.figure import Figure
 from assay.reason import reason
 from assay.traffic import verify_traffic
 

@@ -17,7 +17,7 @@ from reframe.core.builtins import xfail
 from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
+from assay.programs.figure import Figure
 from assay.scales import SCALES
 
 #: The file for machines that nobody has measured.

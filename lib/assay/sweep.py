@@ -12,15 +12,14 @@ from reframe.core.exceptions import SanityError
 from tabulate import tabulate
 
 from assay import witness
-from assay.application import Problem, WrongAnswerError
 from assay.application_check import ApplicationJob
 from assay.check import offered
 from assay.disturbance import greatest
-from assay.figure import Figure
 from assay.launch import WITNESS, LaunchError, apart
 from assay.layouts import Placement
-from assay.scales import SCALES
-from assay.scaling import (
+from assay.programs.application import Problem, WrongAnswerError
+from assay.programs.figure import Figure
+from assay.programs.scaling import (
     Point,
     balance_figures,
     factorisations,
@@ -28,6 +27,7 @@ from assay.scaling import (
     scaling_points,
     sizes_up_to,
 )
+from assay.scales import SCALES
 
 TABLE = 'sweep.txt'
 

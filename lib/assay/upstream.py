@@ -8,11 +8,11 @@ from pathlib import Path
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from assay.application import WrongAnswerError
 from assay.application_check import ApplicationCheck
 from assay.build import installed
-from assay.figure import Figure
 from assay.launch import LaunchError, apart
+from assay.programs.application import WrongAnswerError
+from assay.programs.figure import Figure
 from assay.provenance import Provenance
 from assay.spack_builds import Build, feature
 

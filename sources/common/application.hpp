@@ -41,7 +41,7 @@ const char *version();
 // the host has available. Call it before anything large is allocated. `remedy`: an imperative.
 void require_memory(double bytes_on_this_rank, const char *remedy);
 
-// Rank 0 prints one line, which lib/assay/application.py reads:
+// Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Limit of MATVEC: triad 12.345 GB/s; achieved 10.234 GB/s; fraction 0.829
 void print_limit(const char *kernel, const char *limit_name, const char *unit, double limit,
                  double achieved);

@@ -9,8 +9,8 @@ import yaml
 from conftest import Run, configure, make, on_one_mpi
 
 from assay import paths, provenance
-from assay.application import WrongAnswerError
-from assay.apps.hpl import Hpl
+from assay.programs.application import WrongAnswerError
+from assay.programs.hpl import Hpl
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests' / 'golden' / 'hpl' / 'upstream.yaml').read_text())
 

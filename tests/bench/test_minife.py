@@ -7,8 +7,8 @@ import yaml
 from conftest import on_one_mpi
 
 from assay import paths
-from assay.application import WrongAnswerError
-from assay.apps.minife import MiniFE
+from assay.programs.application import WrongAnswerError
+from assay.programs.minife import MiniFE
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minife/upstream.yaml').read_text())['runs']
 

@@ -8,7 +8,7 @@ import yaml
 from conftest import on_one_mpi
 
 from assay import paths
-from assay.apps.minighost import MiniGhost
+from assay.programs.minighost import MiniGhost
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minighost/upstream.yaml').read_text())[
     'cases'

@@ -10,8 +10,8 @@ from conftest import on_one_mpi
 from minimd_inputs import INPUTS, potential
 
 from assay import paths
-from assay.application import Problem
-from assay.apps.minimd import MiniMD
+from assay.programs.application import Problem
+from assay.programs.minimd import MiniMD
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minimd/upstream.yaml').read_text())['runs']
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from assay import paths
-from assay.application import Problem, WrongAnswerError
-from assay.apps.hpl import Hpl, choose
+from assay.programs.application import Problem, WrongAnswerError
+from assay.programs.hpl import Hpl, choose
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'hpl'
 HPL = Hpl()

@@ -8,7 +8,7 @@ from checks import check_on
 
 from assay import paths
 from assay.fabrics import load_catalogue
-from assay.figure import Figure
+from assay.programs.figure import Figure
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FABRICS = load_catalogue().fabrics

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.application import Problem, WrongAnswerError
-from assay.apps.minife import MiniFE
+from assay.programs.application import Problem, WrongAnswerError
+from assay.programs.minife import MiniFE
 
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'minife'
 CUBE = Problem(['nx=100'], facts={'elements': (100, 100, 100)})

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from assay import paths
-from assay.application import Problem, WrongAnswerError
-from assay.apps.minighost import MiniGhost
+from assay.programs.application import Problem, WrongAnswerError
+from assay.programs.minighost import MiniGhost
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'minighost'
 MINIGHOST = MiniGhost()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.application import Problem, WrongAnswerError
-from assay.apps.minimd import MiniMD
+from assay.programs.application import Problem, WrongAnswerError
+from assay.programs.minimd import MiniMD
 
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'minimd'
 FACTS = {'cells': (32, 32, 32), 'atoms': 131072, 'steps': 100}

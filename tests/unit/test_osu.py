@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from assay import osu
+from assay.programs import osu
 
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'osu'
 RUNS = yaml.safe_load((GOLDEN / 'runs.yaml').read_text())['runs']

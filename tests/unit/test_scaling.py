@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.scaling import (
+from assay.programs.scaling import (
     Point,
     balance_figures,
     factorisations,
@@ -10,7 +10,7 @@ from assay.scaling import (
     scaling_points,
     sizes_up_to,
 )
-from assay.sizes import SIZES, Memory, last_level_caches, working_set
+from assay.programs.sizes import SIZES, Memory, last_level_caches, working_set
 
 GIB = 1 << 30
 

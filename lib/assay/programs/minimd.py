@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from assay.application import Application, Problem, WrongAnswerError, limit_figures
-from assay.figure import Figure
+from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.figure import Figure
 
 # Positions, velocities, forces, their copies for sorting, half lists of 39 neighbours on average
 # and what they are built from.

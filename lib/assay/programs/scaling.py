@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from assay.figure import Figure
-from assay.sizes import SIZES
+from assay.programs.figure import Figure
+from assay.programs.sizes import SIZES
 
 #: A step to more ranks is worth it if it wins at least this part of what it could.
 WORTHWHILE = 0.5
@@ -20,7 +20,7 @@ class Point:
     :param ranks: of all nodes.
     :param threads: of each rank.
     :param nodes: that the ranks were on.
-    :param size: of the problem (:mod:`assay.sizes`).
+    :param size: of the problem (:mod:`assay.programs.sizes`).
     :param worth: how many nodes' problem of that size it computed.
     """
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.figure import Figure
+from assay.programs.figure import Figure
 
 # Written by print_limit of sources/common/application.hpp.
 _LIMIT = re.compile(

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from assay.application import Application, Problem, WrongAnswerError, limit_figures
-from assay.figure import Figure
+from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.figure import Figure
 
 # Of a node: 27 entries of 8 + 4 bytes, where its row starts, five vectors and its number.
 _BYTES_OF_NODE = 27 * 12 + 8 + 5 * 8 + 4

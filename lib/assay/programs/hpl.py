@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.application import Application, Problem, WrongAnswerError, limit_figures
-from assay.figure import Figure
+from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.figure import Figure
 
 _BYTES = 8  # of an element
 

@@ -7,8 +7,8 @@ import math
 import re
 from pathlib import Path
 
-from assay.application import Application, Problem, WrongAnswerError, limit_figures
-from assay.figure import Figure
+from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.figure import Figure
 
 # As in the run of the Trinity procurement.
 _VARIABLES = 40

@@ -1,0 +1,1 @@
+"""What the programs are asked, what they print, and the figures in it."""
