@@ -21,7 +21,7 @@ from pathlib import Path
 from assay.launch import ERROR, OUTPUT, WITNESS, Launch
 from assay.layouts import Placement
 from assay.output import Output
-from assay.witness import SCHEMA
+from assay.witness.report import SCHEMA
 
 CORES = 128  # of a node, and ranks
 

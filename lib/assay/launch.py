@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay import profile, witness
-from assay.disturbance import disturbance_figures
+from assay import witness
 from assay.fabrics import load_catalogue
 from assay.last import kept_of_last
 from assay.layouts import Placement
 from assay.output import Output, TooMuchError, found
-from assay.placement import verify_placement
 from assay.programs.figure import Figure
 from assay.reason import reason
-from assay.traffic import verify_traffic
+from assay.witness import profile
+from assay.witness.disturbance import disturbance_figures
+from assay.witness.placement import verify_placement
+from assay.witness.traffic import verify_traffic
 
 #: The witness's report, in the folder of the launch.
 WITNESS = 'witness.json'

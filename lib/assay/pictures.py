@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.profile import mean_shares, split
 from assay.text import plain
-from assay.witness import Report
+from assay.witness.profile import mean_shares, split
+from assay.witness.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,9 +17,9 @@ from typing import Any
 
 from assay import AssayError, reframe_log, witness
 from assay.cut_short import cut_short
-from assay.disturbance import disturbed
 from assay.launch import WITNESS
 from assay.text import plain
+from assay.witness.disturbance import disturbed
 
 Case = dict[str, Any]
 Report = dict[str, Any]

@@ -14,7 +14,6 @@ from tabulate import tabulate
 from assay import witness
 from assay.application_check import ApplicationJob
 from assay.check import offered
-from assay.disturbance import greatest
 from assay.launch import WITNESS, LaunchError, apart
 from assay.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
@@ -28,6 +27,7 @@ from assay.programs.scaling import (
     sizes_up_to,
 )
 from assay.scales import SCALES
+from assay.witness.disturbance import greatest
 
 TABLE = 'sweep.txt'
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from assay.profile import Split
-    from assay.witness import Process, Report
+    from assay.witness.profile import Split
+    from assay.witness.report import Process, Report
 
 # Rows of a table before the rest is only counted, and columns of a window that shows all of it.
 MOST_ROWS, WIDE = 16, 100
@@ -69,7 +69,7 @@ def witness(
     """
     from assay import pictures
     from assay.console import console
-    from assay.witness import read
+    from assay.witness.report import read
 
     first = read(report)
     second = read(diff) if diff else None
@@ -174,7 +174,7 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
 
 def show_placement(report: Report, out: Console) -> None:
     """Where each rank sat, and what its host has."""
-    from assay.witness import as_list
+    from assay.witness.report import as_list
 
     rows = [placement_row(process) for process in report.processes]
     table(
@@ -204,8 +204,8 @@ def show_placement(report: Report, out: Console) -> None:
 
 
 def placement_row(process: Process) -> list[object]:
-    from assay.placement import is_busy
-    from assay.witness import as_list
+    from assay.witness.placement import is_busy
+    from assay.witness.report import as_list
 
     memory = process.memory.policy
     if process.memory.nodes:
@@ -227,7 +227,7 @@ def placement_row(process: Process) -> list[object]:
 
 def show_disturbance(report: Report, out: Console) -> None:
     """What else took time of the CPUs of the job."""
-    from assay.disturbance import disturbed
+    from assay.witness.disturbance import disturbed
 
     for words in disturbed([report]):
         out.print()
@@ -236,8 +236,8 @@ def show_disturbance(report: Report, out: Console) -> None:
 
 def show_traffic(report: Report, out: Console) -> None:
     """What ranks sent, what sockets and devices carried, and what the network was like."""
-    from assay.network import ways
-    from assay.traffic import account, size
+    from assay.witness.network import ways
+    from assay.witness.traffic import account, size
 
     whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
     table(
@@ -279,8 +279,8 @@ def show_traffic(report: Report, out: Console) -> None:
 
 def show_profile(report: Report, out: Console) -> None:
     """The table that users of IPM know."""
-    from assay.profile import figures, summarise_calls
-    from assay.traffic import size
+    from assay.witness.profile import figures, summarise_calls
+    from assay.witness.traffic import size
 
     job = figures(report)
     table(
@@ -309,7 +309,7 @@ def show_profile(report: Report, out: Console) -> None:
 
 def show_waits(report: Report, out: Console) -> None:
     """What the wall time went into, what could be won, and who is slowest."""
-    from assay.profile import figures, mean_shares, slowest, split
+    from assay.witness.profile import figures, mean_shares, slowest, split
 
     job = figures(report)
     splits = [split(process) for process in report.processes]
@@ -350,8 +350,8 @@ def parts(one: Split) -> tuple[float, float, float]:
 
 def show_matrix(report: Report, out: Console) -> None:
     """The heaviest pairs, and the sizes of messages."""
-    from assay.profile import message_sizes, pairs
-    from assay.traffic import size
+    from assay.witness.profile import message_sizes, pairs
+    from assay.witness.traffic import size
 
     found = pairs(report)
     table(
@@ -403,7 +403,7 @@ def show_difference(one: Report, other: Report, out: Console) -> None:
 
 def program_changes(one: Report, other: Report) -> list[str]:
     """What is exact and differs: the program did something else."""
-    from assay.profile import figures, summarise_calls
+    from assay.witness.profile import figures, summarise_calls
 
     found = []
     if one.command != other.command:
@@ -428,7 +428,7 @@ def program_changes(one: Report, other: Report) -> list[str]:
 
 def setting_changes(one: Report, other: Report) -> list[str]:
     """What the job was given and differs: MPI, its libraries, and variables, of any rank."""
-    from assay.witness import OLD_SCHEMA, OLD_VARIABLES
+    from assay.witness.report import OLD_SCHEMA, OLD_VARIABLES
 
     found = []
     for name in ('library', 'path', 'thread_level'):
@@ -460,7 +460,7 @@ def of_all_ranks(report: Report, name: str) -> str:
 
 
 def compare_figures(one: Report, other: Report, out: Console) -> None:
-    from assay.profile import figures
+    from assay.witness.profile import figures
 
     before, after = figures(one), figures(other)
     rows = [('wall s', seconds(before.wall), seconds(after.wall), change(before.wall, after.wall))]
@@ -474,8 +474,8 @@ def compare_figures(one: Report, other: Report, out: Console) -> None:
 
 
 def compare_calls(one: Report, other: Report, out: Console) -> None:
-    from assay.profile import summarise_calls
-    from assay.traffic import size
+    from assay.witness.profile import summarise_calls
+    from assay.witness.traffic import size
 
     calls = {call.name: call for call in summarise_calls(one)}
     others = {call.name: call for call in summarise_calls(other)}
@@ -510,7 +510,7 @@ def change(before: float, after: float) -> str:
 
 
 def compare_placement(one: Report, other: Report, out: Console) -> None:
-    from assay.witness import as_list
+    from assay.witness.report import as_list
 
     def seat(process: Process) -> tuple[object, ...]:
         return process.host, as_list(process.cores), as_list(process.numa)

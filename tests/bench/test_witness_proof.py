@@ -9,8 +9,8 @@ from reframe.utility.cpuinfo import cpuinfo
 from assay import parts, witness
 from assay.fabrics import load_catalogue
 from assay.layouts import LAYOUTS, Node, place
-from assay.placement import verify_placement
-from assay.traffic import verify_traffic
+from assay.witness.placement import verify_placement
+from assay.witness.traffic import verify_traffic
 
 CATALOGUE = load_catalogue()
 CPUSETS = Path('/sys/fs/cgroup/cpuset')

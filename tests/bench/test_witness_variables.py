@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from assay.witness import Report
+from assay.witness.report import Report
 
 # Rank 1 has one variable more, one less, one otherwise, and one whose value is no text.
 UNLIKE = r"""

@@ -6,8 +6,8 @@ import pytest
 from witnessed import cpus_of, host, process, report, thread
 
 from assay.layouts import LAYOUTS, DoesNotFitError, Node, place
-from assay.placement import verify_placement
-from assay.witness import as_list
+from assay.witness.placement import verify_placement
+from assay.witness.report import as_list
 
 # Cores of each NUMA domain.
 SHAPES = {

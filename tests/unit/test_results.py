@@ -8,7 +8,7 @@ from reports import LOG, passing, then
 from witnessed import entries, host, process, write
 
 from assay import AssayError, results
-from assay.disturbance import DISTURBANCES
+from assay.witness.disturbance import DISTURBANCES
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
 

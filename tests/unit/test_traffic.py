@@ -4,7 +4,7 @@ import pytest
 from witnessed import call, device, host, partner, process, report, socket
 
 from assay.fabrics import load_catalogue
-from assay.traffic import WIRE_UP, account, size, verify_traffic
+from assay.witness.traffic import WIRE_UP, account, size, verify_traffic
 
 MB = 10**6
 

@@ -8,7 +8,7 @@ from witnessed import call, entries, halo, host, process, report, write
 
 from assay import witness
 from assay.fabrics import load_catalogue
-from assay.witness import WitnessError
+from assay.witness.report import WitnessError
 
 ENDED = {
     'rank': 1,

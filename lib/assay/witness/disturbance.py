@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from assay.network import Way, rates, ways
 from assay.programs.figure import Figure
-from assay.witness import Report
+from assay.witness.network import Way, rates, ways
+from assay.witness.report import Report
 
 #: A smaller share, or fewer seconds, explain no missed reference. The launcher and ReFrame take up
 #: to 0.09 s of a job themselves, which of a job of half a second is much.

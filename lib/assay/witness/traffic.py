@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from assay.witness import Process, Report, Socket
+from assay.witness.report import Process, Report, Socket
 
 # Up to so many bytes of each rank say nothing: ranks that connect exchange addresses over sockets.
 WIRE_UP = 64 * 1024

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import fmean
 
-from assay.witness import Process, Report
+from assay.witness.report import Process, Report
 
 # Calls whose bytes are those posted for arrival. The bytes of all other calls leave the rank.
 RECEIVING = {f'MPI_{name}' for name in ('Recv', 'Irecv', 'Mrecv', 'Imrecv', 'Get', 'Rget')}

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from assay.traffic import sockets_between_ranks
-from assay.witness import Report, Socket
+from assay.witness.report import Report, Socket
+from assay.witness.traffic import sockets_between_ranks
 
 
 @dataclass(frozen=True)

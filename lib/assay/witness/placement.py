@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from assay.witness import Process, Report, Thread, as_list
+from assay.witness.report import Process, Report, Thread, as_list
 
 # A thread that used less CPU time than this took nothing from the others: of the rank's wall time,
 # and in seconds.
