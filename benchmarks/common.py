@@ -10,7 +10,7 @@ from pathlib import Path
 from assay import paths
 from assay.environments import AS_ROOT, tcp_over
 from assay.fabrics import load_catalogue
-from assay.mpi import Mpi
+from assay.machine.mpi import Mpi
 
 # All traffic on the loopback interface; Open MPI starts as root only when it is told so.
 SURROUNDINGS = dict(AS_ROOT + tcp_over('lo'))

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from common import build, environment
 
-from assay.imb import find_imb, parse
-from assay.mpi import Mpi, find_mpis
+from assay.machine.imb import find_imb, parse
+from assay.machine.mpi import Mpi, find_mpis
 
 CLAIM = 0.05
 

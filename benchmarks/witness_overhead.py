@@ -21,7 +21,7 @@ from pathlib import Path
 from common import build, environment, interval
 
 from assay.layouts import Node, place
-from assay.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')
 LOADS = ('ping-pong', 'cg', 'md', 'stencil', 'calls')

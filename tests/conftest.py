@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from assay import AssayError, mpi, paths, results, runs
+from assay import AssayError, paths, results, runs
+from assay.machine import mpi
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,12 +6,12 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay import imb
 from assay.benchmark import RESULT, MpiBenchmark
 from assay.build import installed
 from assay.launch import LaunchError, apart
+from assay.machine import imb
+from assay.machine.provenance import of_binary
 from assay.programs.figure import Figure
-from assay.provenance import of_binary
 from assay.spack_builds import feature
 
 PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it

@@ -10,7 +10,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from assay.environments import AS_ROOT, environment, spack_specs, tcp_over
 from assay.fabrics import load_catalogue
-from assay.mpi import find_mpis, modules_tool
+from assay.machine.mpi import find_mpis, modules_tool
 
 mpis = find_mpis()
 specs = spack_specs(mpis)

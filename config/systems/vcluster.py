@@ -6,7 +6,7 @@ MPI's own launcher inside the allocation.
 
 from assay.environments import AS_ROOT, environment, spack_specs, tcp_over
 from assay.fabrics import load_catalogue
-from assay.mpi import find_mpis
+from assay.machine.mpi import find_mpis
 from assay.scales import SCALES
 from assay.vcluster.cluster import size
 

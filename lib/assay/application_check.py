@@ -15,10 +15,10 @@ from assay.build import BuildSources
 from assay.check import MpiCheck, offered
 from assay.fabrics import load_catalogue
 from assay.launch import Launch
+from assay.machine.provenance import Provenance, of_binary
 from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure
 from assay.programs.sizes import Memory, last_level_caches, working_set
-from assay.provenance import Provenance, of_binary
 from assay.scales import SCALES
 
 _CATALOGUE = load_catalogue()

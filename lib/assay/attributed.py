@@ -11,7 +11,7 @@ from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import witness
-from assay.provenance import Provenance, suite
+from assay.machine.provenance import Provenance, suite
 
 
 def _as_field(text: str) -> str:

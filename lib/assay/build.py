@@ -13,8 +13,8 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import ReframeError
 
 from assay import AssayError, paths
-from assay.provenance import Provenance, of_cmake
-from assay.sources import checksum
+from assay.machine.checksum import checksum
+from assay.machine.provenance import Provenance, of_cmake
 from assay.spack_builds import OURS, Build, build_of
 from assay.waiting import IN_QUEUE, TakesTurns
 

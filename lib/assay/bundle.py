@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from assay import AssayError, paths, say
-from assay.git import git
-from assay.mpi import NEEDED, STAMP
-from assay.pip import pip
+from assay.machine.git import git
+from assay.machine.mpi import NEEDED, STAMP
+from assay.machine.pip import pip
 from assay.spack import CLONES, PACKAGES_TAG, SOURCES, SPACK_TAG, Spack, find_spack
 
 LOG = paths.LOGS / 'bundle.log'

@@ -46,7 +46,8 @@ def create(
       assay bundle create ../bundle
       assay bundle create ../bundle --with intelmpi --with spack
     """
-    from assay import bundle, mpi
+    from assay import bundle
+    from assay.machine import mpi
 
     mpis = {name for name in extra or [] if name != 'spack'}
     known = mpi.wheel_names()

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from assay.fabrics import load_catalogue
-from assay.imb import find_imb
-from assay.mpi import Mpi
+from assay.machine.imb import find_imb
+from assay.machine.mpi import Mpi
 from assay.spack_builds import feature
 
 #: Open MPI refuses to start as root without these; in a container root is the usual user.

@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from assay import AssayError, paths
 
 if TYPE_CHECKING:
-    from assay.mpi import Mpi
+    from assay.machine.mpi import Mpi
 
 CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
 

@@ -161,7 +161,7 @@ def prepare(system: str, extra: list[str]) -> None:
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    from assay import mpi
+    from assay.machine import mpi
 
     def install(name: str) -> bool:
         log = paths.LOGS / f'install-{name}.log'

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from assay import AssayError, paths
-from assay.git import git
+from assay.machine.git import git
 
 OLDEST = (1, 0)
 

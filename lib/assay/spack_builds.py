@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from assay import AssayError, paths, say, settings
-from assay.provenance import Provenance
-from assay.sources import checksum
+from assay.machine.checksum import checksum
+from assay.machine.provenance import Provenance
 from assay.spack import Spack, SpackError, find_spack
 
 if TYPE_CHECKING:

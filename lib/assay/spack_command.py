@@ -52,7 +52,7 @@ def setup(
     """
     from assay import spack, spack_builds, spack_setup
     from assay.environments import spack_specs
-    from assay.mpi import find_mpis
+    from assay.machine.mpi import find_mpis
 
     known = spack_builds.groups()
     if unknown := set(group or []) - set(known):

@@ -13,7 +13,7 @@ import yaml
 
 from assay import paths
 from assay.environments import spack_specs
-from assay.mpi import Mpi
+from assay.machine.mpi import Mpi
 from assay.spack import Spack
 from assay.spack_builds import LOG, OURS, write_whole
 

@@ -11,9 +11,9 @@ from reframe.core.exceptions import SanityError
 from assay.application_check import ApplicationCheck
 from assay.build import installed
 from assay.launch import LaunchError, apart
+from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure
-from assay.provenance import Provenance
 from assay.spack_builds import Build, feature
 
 #: The folder of our own run.

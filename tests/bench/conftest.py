@@ -19,7 +19,7 @@ import pytest
 from assay import paths
 from assay.environments import AS_ROOT, tcp_over
 from assay.fabrics import load_catalogue
-from assay.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi, find_mpis
 
 SOURCES = paths.SOURCES
 FAULTS = paths.ROOT / 'tests' / 'faults'

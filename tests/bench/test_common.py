@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from conftest import SOURCES, check_head, configure, on_one_mpi
 
-from assay.provenance import of_cmake
+from assay.machine.provenance import of_cmake
 
 PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits']
 

@@ -8,7 +8,8 @@ import pytest
 import yaml
 from conftest import Run, configure, make, on_one_mpi
 
-from assay import paths, provenance
+from assay import paths
+from assay.machine import provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.hpl import Hpl
 

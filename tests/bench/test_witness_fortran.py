@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import MPIS, PROGRAMS
 
-from assay.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi, find_mpis
 
 RANKS = 4
 INTERFACES = {'mpif.h': 1, 'mpi': 2, 'mpi_f08': 3}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Run
 
-from assay.mpi import Mpi
+from assay.machine.mpi import Mpi
 
 STEPS = 15
 ATTEMPTS = 3

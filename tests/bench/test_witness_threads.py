@@ -11,7 +11,7 @@ import pytest
 from conftest import Run
 from test_witness_numbers import Expected, recorded
 
-from assay.mpi import Mpi
+from assay.machine.mpi import Mpi
 
 SUPPRESSIONS = Path(__file__).with_name('threads.supp')
 REPORTED = 66  # exit code

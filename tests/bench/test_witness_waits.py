@@ -12,7 +12,7 @@ import pytest
 from conftest import SOURCES
 
 from assay import paths
-from assay.mpi import Mpi
+from assay.machine.mpi import Mpi
 
 DRIVER = paths.ROOT / 'tests' / 'witness' / 'waits.c'
 Ranks = list[dict[str, Any]]

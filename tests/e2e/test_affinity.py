@@ -9,7 +9,7 @@ import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 from assay.layouts import LAYOUTS, Node, place
-from assay.mpi import find_mpis
+from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
 TELL = 'import os; print(sorted(os.sched_getaffinity(0)), flush=True)'

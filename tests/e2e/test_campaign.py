@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from assay import paths
-from assay.mpi import find_mpis
+from assay.machine.mpi import find_mpis
 
 CAMPAIGN = paths.ROOT / 'benchmarks' / 'verdict.py'
 

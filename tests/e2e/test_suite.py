@@ -9,7 +9,7 @@ import pytest
 from command import assay, assert_good, counts
 
 from assay import paths
-from assay.mpi import find_mpis
+from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
 FAULTS = paths.ROOT / 'tests' / 'faults'

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 import yaml
 
-from assay import AssayError, bundle, mpi, paths, spack
+from assay import AssayError, bundle, paths, spack
+from assay.machine import mpi
 
 LAUNCHER = paths.ROOT / 'assay'
 

@@ -4,7 +4,8 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from assay import AssayError, doctor, mpi, settings
+from assay import AssayError, doctor, settings
+from assay.machine import mpi
 
 ONE = mpi.Mpi(
     name='mpich',

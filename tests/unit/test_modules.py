@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from reframe.core.modules import ModulesSystem
 
-from assay import AssayError, environments, mpi
+from assay import AssayError, environments
+from assay.machine import mpi
 
 LMOD = Path(os.environ.get('LMOD_CMD', '/usr/share/lmod/lmod/libexec/lmod'))
 HEADER = '#%Module1.0'

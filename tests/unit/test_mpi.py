@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from assay import AssayError, environments, mpi, paths
+from assay import AssayError, environments, paths
+from assay.machine import mpi
 
 SAYS = {
     'openmpi': 'mpirun (Open MPI) 5.0.9',

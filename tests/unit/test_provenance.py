@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from assay import AssayError, paths, provenance, provenance_command
+from assay import AssayError, paths, provenance_command
+from assay.machine import provenance
 
 
 @pytest.fixture

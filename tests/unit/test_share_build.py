@@ -8,7 +8,7 @@ import pytest
 
 from assay import paths
 from assay.build import SHARE
-from assay.mpi import find_mpis
+from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
 

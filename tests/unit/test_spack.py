@@ -19,9 +19,9 @@ from assay import (
     spack_command,
     spack_setup,
 )
-from assay.mpi import Mpi
-from assay.provenance import Provenance
-from assay.sources import checksum, tree
+from assay.machine.checksum import checksum, tree
+from assay.machine.mpi import Mpi
+from assay.machine.provenance import Provenance
 
 
 @pytest.fixture

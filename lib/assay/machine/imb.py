@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from assay import paths
-from assay.mpi import Mpi
+from assay.machine.mpi import Mpi
 
 PROGRAM = 'IMB-MPI1'
 

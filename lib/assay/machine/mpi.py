@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from assay import AssayError, paths
-from assay.pip import pip
+from assay.machine.pip import pip
 
 Family = Literal['openmpi', 'mpich', 'intelmpi']
 Source = Literal['wheel', 'debian', 'PATH', 'module']
