@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 from assay import paths
-from assay.environments import AS_ROOT, tcp_over
-from assay.fabrics import load_catalogue
+from assay.config.environments import AS_ROOT, tcp_over
+from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi
 
 # All traffic on the loopback interface; Open MPI starts as root only when it is told so.

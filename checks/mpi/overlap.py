@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
 from assay.benchmark import MpiBenchmark
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.output import found
 from assay.programs.figure import Figure
 

@@ -8,8 +8,8 @@ import os
 
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.environments import AS_ROOT, environment, spack_specs, tcp_over
-from assay.fabrics import load_catalogue
+from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_over
+from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import find_mpis, modules_tool
 
 mpis = find_mpis()

@@ -4,10 +4,10 @@ Its two partitions have the same nodes and start MPI programs in two ways: Slurm
 MPI's own launcher inside the allocation.
 """
 
-from assay.environments import AS_ROOT, environment, spack_specs, tcp_over
-from assay.fabrics import load_catalogue
+from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_over
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
 from assay.machine.mpi import find_mpis
-from assay.scales import SCALES
 from assay.vcluster.cluster import size
 
 nodes, cpus = size()

@@ -13,13 +13,13 @@ from reframe.core.exceptions import ReframeError, SanityError
 from assay import parts
 from assay.build import BuildSources
 from assay.check import MpiCheck, offered
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
 from assay.launch import Launch
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure
 from assay.programs.sizes import Memory, last_level_caches, working_set
-from assay.scales import SCALES
 
 _CATALOGUE = load_catalogue()
 GIB = float(1 << 30)

@@ -12,7 +12,7 @@ from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import SanityError
 
 from assay.check import MpiCheck
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.last import kept_of_last
 from assay.programs.figure import Figure
 

@@ -27,17 +27,17 @@ from reframe.core.builtins import (
 )
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
-from assay import references
 from assay.attributed import Attributed
 from assay.build import BuildSources
+from assay.config import references
+from assay.config.fabrics import load_catalogue
+from assay.config.references import ReferencesError
+from assay.config.scales import SCALES
 from assay.cut_short import ONLY_ONCE, cut_short
-from assay.fabrics import load_catalogue
 from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.layouts import DoesNotFitError, Node, Placement, place
 from assay.output import Output
 from assay.programs.figure import Figure
-from assay.references import ReferencesError
-from assay.scales import SCALES
 from assay.stacks import FILES, taken_after
 from assay.waiting import IN_QUEUE, TakesTurns
 

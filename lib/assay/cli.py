@@ -15,15 +15,8 @@ from typing import Annotated
 
 import typer
 
-from assay import (
-    AssayError,
-    __version__,
-    bundle_command,
-    cluster_command,
-    paths,
-    settings,
-    spack_command,
-)
+from assay import AssayError, __version__, bundle_command, cluster_command, paths, spack_command
+from assay.config import settings
 from assay.console import write_visibly
 from assay.options import SystemOption
 from assay.provenance_command import provenance

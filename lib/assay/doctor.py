@@ -7,7 +7,8 @@ import platform
 import shutil
 import sys
 
-from assay import AssayError, fabrics, paths, settings
+from assay import AssayError, paths
+from assay.config import fabrics, settings
 from assay.machine import mpi
 from assay.spack import find_spack
 from assay.text import plain

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay import witness
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.last import kept_of_last
 from assay.layouts import Placement
 from assay.output import Output, TooMuchError, found

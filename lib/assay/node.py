@@ -6,7 +6,7 @@ from reframe.core.builtins import parameter, run_after
 
 from assay.benchmark import MpiBenchmark
 from assay.check import offered
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 
 WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if one.reach == 'node']

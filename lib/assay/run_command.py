@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, cluster_command, paths, say, settings, spack_command
+from assay import AssayError, cluster_command, paths, say, spack_command
+from assay.config import settings
 from assay.options import SystemOption
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def run(
       assay run -l
     """
     from assay import reframe_options, runs, turn
-    from assay.lint import lint
+    from assay.config.lint import lint
 
     given = reframe_options.read(context.args)
     settings.assert_writable()

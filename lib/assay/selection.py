@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from assay import paths, runs, settings
-from assay.fabrics import load_catalogue
+from assay import paths, runs
+from assay.config import settings
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
 from assay.layouts import LAYOUTS
-from assay.scales import SCALES
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

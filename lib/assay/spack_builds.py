@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from assay import AssayError, paths, say, settings
+from assay import AssayError, paths, say
+from assay.config import settings
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance
 from assay.spack import Spack, SpackError, find_spack

@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, paths, settings
+from assay import AssayError, paths
+from assay.config import settings
 from assay.options import SystemOption
 from assay.spack import PACKAGES_URL, SPACK_URL
 
@@ -51,7 +52,7 @@ def setup(
       assay spack setup --group applications --group mpi_benchmarks
     """
     from assay import spack, spack_builds, spack_setup
-    from assay.environments import spack_specs
+    from assay.config.environments import spack_specs
     from assay.machine.mpi import find_mpis
 
     known = spack_builds.groups()
@@ -138,7 +139,7 @@ def choose(names: Iterable[str] = ()) -> None:
     :raises AssayError: if one is neither.
     """
     from assay import spack_builds
-    from assay.environments import WITH_SPACK
+    from assay.config.environments import WITH_SPACK
 
     groups = spack_builds.groups()
     packages = [spack_builds.OURS, *(one for name in names for one in groups.get(name, [name]))]

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from assay import paths
-from assay.environments import spack_specs
+from assay.config.environments import spack_specs
 from assay.machine.mpi import Mpi
 from assay.spack import Spack
 from assay.spack_builds import LOG, OURS, write_whole

@@ -14,6 +14,7 @@ from tabulate import tabulate
 from assay import witness
 from assay.application_check import ApplicationJob
 from assay.check import offered
+from assay.config.scales import SCALES
 from assay.launch import WITNESS, LaunchError, apart
 from assay.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
@@ -26,7 +27,6 @@ from assay.programs.scaling import (
     scaling_points,
     sizes_up_to,
 )
-from assay.scales import SCALES
 from assay.witness.disturbance import greatest
 
 TABLE = 'sweep.txt'

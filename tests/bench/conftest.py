@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from assay import paths
-from assay.environments import AS_ROOT, tcp_over
-from assay.fabrics import load_catalogue
+from assay.config.environments import AS_ROOT, tcp_over
+from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCES = paths.SOURCES

@@ -8,7 +8,7 @@ import time
 import pytest
 from conftest import MPIS, run_command
 
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 
 ADDRESSES = ('198.18.7.1', '198.18.7.2')
 APART = ['unshare', '--net', '--uts']

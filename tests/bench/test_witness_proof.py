@@ -7,7 +7,7 @@ import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 from assay import parts, witness
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.layouts import LAYOUTS, Node, place
 from assay.witness.placement import verify_placement
 from assay.witness.traffic import verify_traffic

@@ -1,6 +1,6 @@
 """The system on which checks look at golden jobs: nothing is run on it."""
 
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 
 FABRICS = list(load_catalogue().fabrics)
 

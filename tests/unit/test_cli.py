@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay import AssayError, cli, paths, run_command, runs, settings, spack_builds, supervise, turn
+from assay import AssayError, cli, paths, run_command, runs, spack_builds, supervise, turn
+from assay.config import settings
 from assay.machine import mpi
 from assay.supervise import Ended
 

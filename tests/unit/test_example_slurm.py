@@ -6,8 +6,9 @@ import runpy
 import pytest
 from checks import job_script
 
-from assay import paths, settings
-from assay.fabrics import load_catalogue
+from assay import paths
+from assay.config import settings
+from assay.config.fabrics import load_catalogue
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 

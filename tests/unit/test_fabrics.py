@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from assay.fabrics import CATALOGUE, CatalogueError, load_catalogue
+from assay.config.fabrics import CATALOGUE, CatalogueError, load_catalogue
 
 STATEMENTS = Path(__file__).parents[1] / 'golden' / 'statements'
 catalogue = load_catalogue()
@@ -211,7 +211,7 @@ def test_missing_says_why():
 
 
 def test_missing_device(monkeypatch):
-    monkeypatch.setattr('assay.fabrics.glob.glob', lambda pattern: [])
+    monkeypatch.setattr('assay.config.fabrics.glob.glob', lambda pattern: [])
     reason = catalogue.missing('ofi-cxi', FakeMpi('mpich', 'ch4:ofi'))
     assert '/sys/class/cxi/*' in reason
 

@@ -7,7 +7,7 @@ import yaml
 from checks import check_on
 
 from assay import paths
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'

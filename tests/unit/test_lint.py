@@ -3,7 +3,7 @@
 import pytest
 
 from assay import paths
-from assay.lint import lint
+from assay.config.lint import lint
 
 CHECK = """
 import reframe as rfm

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from reframe.core.modules import ModulesSystem
 
-from assay import AssayError, environments
+from assay import AssayError
+from assay.config import environments
 from assay.machine import mpi
 
 LMOD = Path(os.environ.get('LMOD_CMD', '/usr/share/lmod/lmod/libexec/lmod'))

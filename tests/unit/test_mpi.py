@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from assay import AssayError, environments, paths
+from assay import AssayError, paths
+from assay.config import environments
 from assay.machine import mpi
 
 SAYS = {

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from assay import output, paths
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.output import Output, TooMuchError, found, unlogged
 from assay.reason import reason
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay import AssayError, paths, settings
+from assay import AssayError, paths
+from assay.config import settings
 
 GOOD = Path(__file__).parents[1] / 'golden' / 'reports' / 'toy_system.py'
 

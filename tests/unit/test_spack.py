@@ -10,15 +10,8 @@ import sys
 import pytest
 import yaml
 
-from assay import (
-    AssayError,
-    environments,
-    paths,
-    spack,
-    spack_builds,
-    spack_command,
-    spack_setup,
-)
+from assay import AssayError, paths, spack, spack_builds, spack_command, spack_setup
+from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance

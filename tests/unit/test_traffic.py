@@ -3,7 +3,7 @@
 import pytest
 from witnessed import call, device, host, partner, process, report, socket
 
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.witness.traffic import WIRE_UP, account, size, verify_traffic
 
 MB = 10**6

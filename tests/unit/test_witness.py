@@ -7,7 +7,7 @@ import pytest
 from witnessed import call, entries, halo, host, process, report, write
 
 from assay import witness
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.witness.report import WitnessError
 
 ENDED = {

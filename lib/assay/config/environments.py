@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
 from assay.machine.imb import find_imb
 from assay.machine.mpi import Mpi
 from assay.spack_builds import feature

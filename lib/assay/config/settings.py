@@ -120,8 +120,8 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
 
     Features that look like none of ours are the site's own.
     """
-    from assay.fabrics import load_catalogue
-    from assay.scales import SCALES
+    from assay.config.fabrics import load_catalogue
+    from assay.config.scales import SCALES
 
     catalogue = load_catalogue()
     scales = [f'scale_{name}' for name in SCALES]

@@ -16,9 +16,9 @@ import yaml
 from reframe.core.builtins import xfail
 from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
-from assay.fabrics import load_catalogue
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
 from assay.programs.figure import Figure
-from assay.scales import SCALES
 
 #: The file for machines that nobody has measured.
 GENERIC = 'generic'

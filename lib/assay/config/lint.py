@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from assay import settings
+from assay.config import settings
 
 
 def lint(checks: Path, references: Path) -> list[str]:
@@ -40,7 +40,7 @@ def lint(checks: Path, references: Path) -> list[str]:
 def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
     from archspec.cpu import TARGETS
 
-    from assay.references import GENERIC, ReferencesError, faults, read, unknown
+    from assay.config.references import GENERIC, ReferencesError, faults, read, unknown
 
     problems = []
     for path in sorted([*folder.glob('*.yaml'), *folder.glob('*.yml')]):
@@ -84,7 +84,7 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
     """Rules of an entry that no variant of the check class can come to."""
     from reframe.utility import import_module_from_file
 
-    from assay.references import has_value, unknown, unused
+    from assay.config.references import has_value, unknown, unused
 
     try:
         check = getattr(import_module_from_file(str(path), force=True), name)

@@ -1,0 +1,1 @@
+"""Systems, fabrics, scales, environments, and references."""
