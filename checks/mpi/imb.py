@@ -12,7 +12,7 @@ from assay.launch import LaunchError, apart
 from assay.machine import imb
 from assay.machine.provenance import of_binary
 from assay.programs.figure import Figure
-from assay.spack_builds import feature
+from assay.spack.builds import feature
 
 PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it
 TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')

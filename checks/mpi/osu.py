@@ -12,7 +12,7 @@ from assay.build import installed
 from assay.launch import LaunchError, apart
 from assay.programs import osu
 from assay.programs.figure import Figure
-from assay.spack_builds import feature
+from assay.spack.builds import feature
 
 SMALL, LARGE = 8, 4 << 20
 

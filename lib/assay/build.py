@@ -15,7 +15,7 @@ from reframe.core.exceptions import ReframeError
 from assay import AssayError, paths
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance, of_cmake
-from assay.spack_builds import OURS, Build, build_of
+from assay.spack.builds import OURS, Build, build_of
 from assay.waiting import IN_QUEUE, TakesTurns
 
 SHARE = Path(__file__).with_name('share_build.sh')

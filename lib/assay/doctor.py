@@ -10,7 +10,7 @@ import sys
 from assay import AssayError, paths
 from assay.config import fabrics, settings
 from assay.machine import mpi
-from assay.spack import find_spack
+from assay.spack.tool import find_spack
 from assay.text import plain
 from assay.vcluster import cluster
 

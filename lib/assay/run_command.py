@@ -86,7 +86,8 @@ def run(
     if given.action:
         raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
 
-    from assay import selection, spack_builds
+    from assay import selection
+    from assay.spack import builds as spack_builds
     from assay.supervise import stop_what_was_left, supervise
 
     for stale in filter(None, (given.report, given.junit)):

@@ -15,7 +15,7 @@ import typer
 from assay import AssayError, paths
 from assay.config import settings
 from assay.options import SystemOption
-from assay.spack import PACKAGES_URL, SPACK_URL
+from assay.spack.tool import PACKAGES_URL, SPACK_URL
 
 app = typer.Typer(
     help='What Spack builds for this suite, apart from your own use of Spack.',
@@ -51,9 +51,11 @@ def setup(
       assay spack setup --clone
       assay spack setup --group applications --group mpi_benchmarks
     """
-    from assay import spack, spack_builds, spack_setup
     from assay.config.environments import spack_specs
     from assay.machine.mpi import find_mpis
+    from assay.spack import builds as spack_builds
+    from assay.spack import setup as spack_setup
+    from assay.spack import tool as spack
 
     known = spack_builds.groups()
     if unknown := set(group or []) - set(known):
@@ -118,7 +120,7 @@ def install(
       assay spack install
       assay spack install minife
     """
-    from assay import spack_builds
+    from assay.spack import builds as spack_builds
 
     choose()
     site = settings.load(system)
@@ -138,8 +140,8 @@ def choose(names: Iterable[str] = ()) -> None:
     :param names: packages or groups of ``spack.yaml``.
     :raises AssayError: if one is neither.
     """
-    from assay import spack_builds
     from assay.config.environments import WITH_SPACK
+    from assay.spack import builds as spack_builds
 
     groups = spack_builds.groups()
     packages = [spack_builds.OURS, *(one for name in names for one in groups.get(name, [name]))]

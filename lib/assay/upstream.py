@@ -14,7 +14,7 @@ from assay.launch import LaunchError, apart
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure
-from assay.spack_builds import Build, feature
+from assay.spack.builds import Build, feature
 
 #: The folder of our own run.
 OURS = 'ours'

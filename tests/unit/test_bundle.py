@@ -7,8 +7,9 @@ import subprocess
 import pytest
 import yaml
 
-from assay import AssayError, bundle, paths, spack
+from assay import AssayError, bundle, paths
 from assay.machine import mpi
+from assay.spack import tool as spack
 
 LAUNCHER = paths.ROOT / 'assay'
 

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay import AssayError, cli, paths, run_command, runs, spack_builds, supervise, turn
+from assay import AssayError, cli, paths, run_command, runs, supervise, turn
 from assay.config import settings
 from assay.machine import mpi
+from assay.spack import builds as spack_builds
 from assay.supervise import Ended
 
 

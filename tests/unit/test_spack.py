@@ -10,11 +10,14 @@ import sys
 import pytest
 import yaml
 
-from assay import AssayError, paths, spack, spack_builds, spack_command, spack_setup
+from assay import AssayError, paths, spack_command
 from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
+from assay.spack import builds as spack_builds
+from assay.spack import setup as spack_setup
+from assay.spack import tool as spack
 
 
 @pytest.fixture
@@ -136,9 +139,9 @@ def test_one_run_waits_for_another_and_says_so(anywhere):
 
     def take_turn(then):
         text = (
-            'import pathlib, sys; from assay import paths; from assay.spack import Spack\n'
+            'import pathlib, sys; from assay import paths; from assay.spack.tool import Spack\n'
             f'paths.SPACK = pathlib.Path({str(paths.SPACK)!r})\n'
-            'from assay.spack_builds import turn\n'
+            'from assay.spack.builds import turn\n'
             f"with turn(Spack(pathlib.Path(), '1.1.0')): {then}"
         )
         return subprocess.Popen(

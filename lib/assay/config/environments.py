@@ -9,7 +9,7 @@ from typing import Any
 from assay.config.fabrics import load_catalogue
 from assay.machine.imb import find_imb
 from assay.machine.mpi import Mpi
-from assay.spack_builds import feature
+from assay.spack.builds import feature
 
 #: Open MPI refuses to start as root without these; in a container root is the usual user.
 AS_ROOT = [

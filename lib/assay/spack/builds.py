@@ -23,7 +23,7 @@ from assay import AssayError, paths, say
 from assay.config import settings
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance
-from assay.spack import Spack, SpackError, find_spack
+from assay.spack.tool import Spack, SpackError, find_spack
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

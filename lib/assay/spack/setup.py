@@ -14,8 +14,8 @@ import yaml
 from assay import paths
 from assay.config.environments import spack_specs
 from assay.machine.mpi import Mpi
-from assay.spack import Spack
-from assay.spack_builds import LOG, OURS, write_whole
+from assay.spack.builds import LOG, OURS, write_whole
+from assay.spack.tool import Spack
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
 #: several in one prefix, as Debian's are, it would link any with the one that has the usual names.

@@ -1,0 +1,1 @@
+"""Spack: the tool, its environments, and what it built for checks."""
