@@ -23,7 +23,7 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layouts import Node, place
+from assay.layout.layouts import Node, place
 from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from assay.launch import ERROR, OUTPUT, WITNESS, Launch
-from assay.layouts import Placement
+from assay.layout.layouts import Placement
 from assay.output import Output
 from assay.witness.report import SCHEMA
 

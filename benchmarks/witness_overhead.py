@@ -20,7 +20,7 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layouts import Node, place
+from assay.layout.layouts import Node, place
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')

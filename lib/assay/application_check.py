@@ -10,12 +10,12 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay import parts
 from assay.build import BuildSources
 from assay.check import MpiCheck, offered
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.launch import Launch
+from assay.layout import parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure

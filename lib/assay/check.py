@@ -35,7 +35,7 @@ from assay.config.references import ReferencesError
 from assay.config.scales import SCALES
 from assay.cut_short import ONLY_ONCE, cut_short
 from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
-from assay.layouts import DoesNotFitError, Node, Placement, place
+from assay.layout.layouts import DoesNotFitError, Node, Placement, place
 from assay.output import Output
 from assay.programs.figure import Figure
 from assay.stacks import FILES, taken_after

@@ -10,7 +10,7 @@ from pathlib import Path
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.last import kept_of_last
-from assay.layouts import Placement
+from assay.layout.layouts import Placement
 from assay.output import Output, TooMuchError, found
 from assay.programs.figure import Figure
 from assay.reason import reason

@@ -14,7 +14,7 @@ from assay import paths, runs
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.layouts import LAYOUTS
+from assay.layout.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

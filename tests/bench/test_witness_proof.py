@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay import parts, witness
+from assay import witness
 from assay.config.fabrics import load_catalogue
-from assay.layouts import LAYOUTS, Node, place
+from assay.layout import parts
+from assay.layout.layouts import LAYOUTS, Node, place
 from assay.witness.placement import verify_placement
 from assay.witness.traffic import verify_traffic
 

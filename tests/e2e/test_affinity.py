@@ -8,7 +8,7 @@ import sys
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.layouts import LAYOUTS, Node, place
+from assay.layout.layouts import LAYOUTS, Node, place
 from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}

@@ -9,7 +9,7 @@ from witnessed import halo
 
 from assay import output
 from assay.launch import WITNESS, Launch, LaunchError
-from assay.layouts import Placement
+from assay.layout.layouts import Placement
 from assay.output import Output
 
 

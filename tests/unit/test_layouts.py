@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.layouts import LAYOUTS, Node, place
+from assay.layout.layouts import LAYOUTS, Node, place
 
 NODE = Node(cores=64, numa_domains=4)
 LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from assay.parts import SCRIPT, TEXT, command
+from assay.layout.parts import SCRIPT, TEXT, command
 from assay.witness.report import as_list
 
 SHOW = 'echo $OMP_NUM_THREADS; sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/status'

@@ -1,4 +1,4 @@
-"""The verdict on a layout: whether ranks and threads sat where :mod:`assay.layouts` puts them.
+"""The verdict on a layout: whether ranks and threads sat where :mod:`assay.layout.layouts` puts them.
 
 A core is bound to by being allowed one or both of its hardware threads: they share what computes,
 so two busy threads need two cores.
@@ -81,8 +81,8 @@ def verify_placement(
 ) -> str | None:
     """Hold where ranks and threads sat against the layout asked for.
 
-    :param layout: one of :data:`assay.layouts.LAYOUTS`.
-    :param threads: threads (and cores) of each rank, as :func:`assay.layouts.place` gave them.
+    :param layout: one of :data:`assay.layout.layouts.LAYOUTS`.
+    :param threads: threads (and cores) of each rank, as :func:`assay.layout.layouts.place` gave them.
     :param ranks_per_node: ranks on each host, likewise.
     :param widths: threads (and cores) of each rank of a host in turn, where they differ.
     :returns: None if they sat there, otherwise one sentence on the fault that explains the others.

@@ -1,0 +1,1 @@
+"""Layouts: where ranks and threads are to sit, and whether they do."""
