@@ -18,9 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from assay.launch import ERROR, OUTPUT, WITNESS, Launch
+from assay.job.launch import ERROR, OUTPUT, WITNESS, Launch
+from assay.job.output import Output
 from assay.layout.layouts import Placement
-from assay.output import Output
 from assay.witness.report import SCHEMA
 
 CORES = 128  # of a node, and ranks

@@ -8,7 +8,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.benchmark import RESULT, MpiBenchmark
 from assay.build import installed
-from assay.launch import LaunchError, apart
+from assay.job.launch import LaunchError, apart
 from assay.machine import imb
 from assay.machine.provenance import of_binary
 from assay.programs.figure import Figure

@@ -9,7 +9,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.benchmark import MpiBenchmark
 from assay.build import installed
-from assay.launch import LaunchError, apart
+from assay.job.launch import LaunchError, apart
 from assay.programs import osu
 from assay.programs.figure import Figure
 from assay.spack.builds import feature

@@ -6,7 +6,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.benchmark import MpiBenchmark
 from assay.config.fabrics import load_catalogue
-from assay.output import found
+from assay.job.output import found
 from assay.programs.figure import Figure
 
 LARGEST = 16 << 20

@@ -14,7 +14,7 @@ from assay.build import BuildSources
 from assay.check import MpiCheck, offered
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.launch import Launch
+from assay.job.launch import Launch
 from assay.layout import parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.application import Application, Problem, WrongAnswerError

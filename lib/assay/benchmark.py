@@ -13,7 +13,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.check import MpiCheck
 from assay.config.fabrics import load_catalogue
-from assay.last import kept_of_last
+from assay.job.last import kept_of_last
 from assay.programs.figure import Figure
 
 RESULT = 'result.json'

@@ -33,12 +33,12 @@ from assay.config import references
 from assay.config.fabrics import load_catalogue
 from assay.config.references import ReferencesError
 from assay.config.scales import SCALES
-from assay.cut_short import ONLY_ONCE, cut_short
-from assay.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
+from assay.job.ending import ONLY_ONCE, cut_short
+from assay.job.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
+from assay.job.output import Output
+from assay.job.stacks import FILES, taken_after
 from assay.layout.layouts import DoesNotFitError, Node, Placement, place
-from assay.output import Output
 from assay.programs.figure import Figure
-from assay.stacks import FILES, taken_after
 from assay.waiting import IN_QUEUE, TakesTurns
 
 _CATALOGUE = load_catalogue()
@@ -300,7 +300,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed, TakesTurns):
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:
-        """A start of a program in a folder of its own (:func:`assay.launch.apart`).
+        """A start of a program in a folder of its own (:func:`assay.job.launch.apart`).
 
         :raises LaunchError: if there was none.
         """

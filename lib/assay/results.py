@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from assay import AssayError, reframe_log, witness
-from assay.cut_short import cut_short
-from assay.launch import WITNESS
+from assay.job.ending import cut_short
+from assay.job.launch import WITNESS
 from assay.text import plain
 from assay.witness.disturbance import disturbed
 

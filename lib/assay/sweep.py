@@ -15,7 +15,7 @@ from assay import witness
 from assay.application_check import ApplicationJob
 from assay.check import offered
 from assay.config.scales import SCALES
-from assay.launch import WITNESS, LaunchError, apart
+from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure

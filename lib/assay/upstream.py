@@ -10,7 +10,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.application_check import ApplicationCheck
 from assay.build import installed
-from assay.launch import LaunchError, apart
+from assay.job.launch import LaunchError, apart
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure

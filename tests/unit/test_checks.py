@@ -21,7 +21,7 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from assay import paths, witness
 from assay.check import BuildSources
 from assay.config.lint import check_classes
-from assay.launch import WITNESS
+from assay.job.launch import WITNESS
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 SYSTEM = Path(__file__).parent / 'system.py'

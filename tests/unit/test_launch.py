@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from witnessed import halo
 
-from assay import output
-from assay.launch import WITNESS, Launch, LaunchError
+from assay.job import output
+from assay.job.launch import WITNESS, Launch, LaunchError
+from assay.job.output import Output
 from assay.layout.layouts import Placement
-from assay.output import Output
 
 
 def printed(folder, text):

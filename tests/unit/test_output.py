@@ -5,10 +5,11 @@ import tracemalloc
 
 import pytest
 
-from assay import output, paths
+from assay import paths
 from assay.config.fabrics import load_catalogue
-from assay.output import Output, TooMuchError, found, unlogged
-from assay.reason import reason
+from assay.job import output
+from assay.job.output import Output, TooMuchError, found, unlogged
+from assay.job.reason import reason
 
 STATEMENTS = paths.ROOT / 'tests' / 'golden' / 'statements'
 PAIR = '[n{host}:1234] mca: bml: Using tcp btl for send to [[1,1],{rank}] on node n{host}\n'

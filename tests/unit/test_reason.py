@@ -7,7 +7,7 @@ the catalogue of fabrics makes the MPI say.
 import pytest
 
 from assay import paths
-from assay.reason import LONGEST, reason
+from assay.job.reason import LONGEST, reason
 
 REASONS = paths.ROOT / 'tests' / 'golden' / 'reasons'
 SAID = {

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay import witness
-from assay.launch import WITNESS
-from assay.output import Output, found
-from assay.stacks import innermost_calls
+from assay.job.launch import WITNESS
+from assay.job.output import Output, found
+from assay.job.stacks import innermost_calls
 
 #: The states in which Slurm ends a job, and what they mean.
 STATES = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from assay.launch import WITNESS
+from assay.job.launch import WITNESS
 
 #: Beside the report, one for each host.
 FILES = f'{WITNESS}.stacks-*'

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
-from assay.last import kept_of_last
+from assay.job.last import kept_of_last
+from assay.job.output import Output, TooMuchError, found
+from assay.job.reason import reason
 from assay.layout.layouts import Placement
-from assay.output import Output, TooMuchError, found
 from assay.programs.figure import Figure
-from assay.reason import reason
 from assay.witness import profile
 from assay.witness.disturbance import disturbance_figures
 from assay.witness.placement import verify_placement

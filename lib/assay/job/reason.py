@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from assay.output import unlogged
+from assay.job.output import unlogged
 
 #: Characters of an answer.
 LONGEST = 300
