@@ -16,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from assay import paths, results, runs
+from assay import paths, results
+from assay.running import runs
 
 
 def job_seconds(stage: Path) -> float:

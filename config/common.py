@@ -4,7 +4,7 @@ ReFrame merges this file with one of ``config/systems``, which brings the system
 environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 """
 
-from assay import runs
+from assay.running import runs
 
 # ReFrame reads these variables after this file.
 run = runs.this()

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from assay import AssayError, paths, results, runs
+from assay import AssayError, paths, results
 from assay.machine import mpi
+from assay.running import runs
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, runs
+from assay import AssayError
+from assay.running import runs
 from assay.text import plain
 
 if TYPE_CHECKING:

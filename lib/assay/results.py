@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay import AssayError, reframe_log, witness
+from assay import AssayError, witness
 from assay.job.ending import cut_short
 from assay.job.launch import WITNESS
+from assay.running import reframe_log
 from assay.text import plain
 from assay.witness.disturbance import disturbed
 

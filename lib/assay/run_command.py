@@ -20,9 +20,9 @@ from assay.config import settings
 from assay.options import SystemOption
 
 if TYPE_CHECKING:
-    from assay.reframe_options import Given
-    from assay.runs import Run
-    from assay.supervise import Ended
+    from assay.running.reframe_options import Given
+    from assay.running.runs import Run
+    from assay.running.supervise import Ended
 
 
 def run(
@@ -59,8 +59,8 @@ def run(
       assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
       assay run -l
     """
-    from assay import reframe_options, runs, turn
     from assay.config.lint import lint
+    from assay.running import reframe_options, runs, turn
 
     given = reframe_options.read(context.args)
     settings.assert_writable()
@@ -86,9 +86,9 @@ def run(
     if given.action:
         raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
 
-    from assay import selection
+    from assay.running import selection
+    from assay.running.supervise import stop_what_was_left, supervise
     from assay.spack import builds as spack_builds
-    from assay.supervise import stop_what_was_left, supervise
 
     for stale in filter(None, (given.report, given.junit)):
         if stale.is_file():  # and no device, such as /dev/null

@@ -26,7 +26,8 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
     """
-    from assay import reframe_log, results
+    from assay import results
+    from assay.running import reframe_log
 
     out = console()
 

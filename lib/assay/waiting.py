@@ -9,7 +9,8 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import run_before
 from reframe.core.pipeline import RegressionTestPlugin
 
-from assay import runs, say, turn
+from assay import say
+from assay.running import runs, turn
 
 #: The longest that a job may wait in a queue, where one that can never start waits for ever. `assay
 #: run` tells the scheduler's reason meanwhile.

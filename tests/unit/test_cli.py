@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay import AssayError, cli, paths, run_command, runs, supervise, turn
+from assay import AssayError, cli, paths, run_command
 from assay.config import settings
 from assay.machine import mpi
+from assay.running import runs, supervise, turn
+from assay.running.supervise import Ended
 from assay.spack import builds as spack_builds
-from assay.supervise import Ended
 
 
 def call(monkeypatch, *arguments):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay import reframe_log
+from assay.running import reframe_log
 
 END = (
     '[ \x1b[32m PASSED \x1b[0m ] Ran 3/3 test case(s) from 3 check(s) '

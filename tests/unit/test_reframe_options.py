@@ -7,7 +7,7 @@ import reframe.frontend.argparse
 from reframe.frontend import cli
 
 from assay import AssayError, paths
-from assay.reframe_options import OPTIONS, read
+from assay.running.reframe_options import OPTIONS, read
 
 TABLE = paths.ROOT / 'docs' / 'reframe-options.md'
 

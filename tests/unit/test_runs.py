@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from assay import AssayError, paths, runs
+from assay import AssayError, paths
+from assay.running import runs
 
 
 @pytest.fixture(autouse=True)

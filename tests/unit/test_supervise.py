@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assay import supervise as supervision
-from assay.runs import VARIABLE, Run
-from assay.supervise import stop_jobs, supervise
+from assay.running import supervise as supervision
+from assay.running.runs import VARIABLE, Run
+from assay.running.supervise import stop_jobs, supervise
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay import AssayError, turn
+from assay import AssayError
+from assay.running import turn
 
 HOLD = """
 import sys

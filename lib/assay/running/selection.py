@@ -10,16 +10,17 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from assay import paths, runs
+from assay import paths
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.layout.layouts import LAYOUTS
+from assay.running import runs
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-    from assay.reframe_options import Given
+    from assay.running.reframe_options import Given
 
 
 def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from assay import runs, say
-from assay.runs import Run
+from assay import say
+from assay.running import runs
+from assay.running.runs import Run
 from assay.text import plain, visible
 
 #: Seconds without a word after which it is said what is waited for.
