@@ -16,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from assay import paths, results
+from assay import paths
+from assay.results import verdict as results
 from assay.running import runs
 
 

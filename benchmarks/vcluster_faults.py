@@ -15,7 +15,8 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from assay import AssayError, paths, results
+from assay import AssayError, paths
+from assay.results import verdict as results
 from assay.running import runs
 from assay.vcluster import faults
 from assay.vcluster.cluster import Cluster, down

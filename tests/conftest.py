@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from assay import AssayError, paths, results
+from assay import AssayError, paths
 from assay.machine import mpi
+from assay.results import verdict as results
 from assay.running import runs
 
 

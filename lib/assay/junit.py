@@ -11,8 +11,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from assay import AssayError, results
-from assay.results import Case, Report, Verdict
+from assay import AssayError
+from assay.results import verdict as results
+from assay.results.verdict import Case, Report, Verdict
 from assay.text import plain, visible_lines
 
 

@@ -115,7 +115,8 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
     :param seconds: the wall time of the run.
     :returns: whether it passed.
     """
-    from assay import junit, results, terminal
+    from assay import junit, terminal
+    from assay.results import verdict as results
 
     report, problems = None, list(end.problems)
     if end.stopped:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from assay.results import Report, Row, Verdict
+    from assay.results.verdict import Report, Row, Verdict
 
 
 def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
@@ -26,7 +26,7 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
     """
-    from assay import results
+    from assay.results import verdict as results
     from assay.running import reframe_log
 
     out = console()
@@ -70,7 +70,7 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.results import BAD
+    from assay.results.verdict import BAD
 
     def case(row: Row) -> tuple[str, ...]:
         return row.check, row.environment, row.fabric, row.layout
@@ -97,7 +97,7 @@ CASE = ('check', 'environment', 'fabric', 'layout')
 
 def cells(row: Row) -> list[str]:
     """Value, reference, distances and verdict, as text."""
-    from assay.results import number
+    from assay.results.verdict import number
 
     def percent(fraction: float | None) -> str:
         return '-' if fraction is None else f'{fraction:+.1%}'
@@ -114,7 +114,7 @@ def cells(row: Row) -> list[str]:
 
 def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
     """The last line: counts and wall time, or why the run is not good."""
-    from assay import results
+    from assay.results import verdict as results
 
     for problem in verdict.problems:
         print(f'assay: {problem}', file=sys.stderr)

@@ -1,6 +1,6 @@
 """ReFrame's reports in tests/golden/reports, made into those of other runs."""
 
-from assay import results
+from assay.results import verdict as results
 
 #: ReFrame's log of a run that came to its end.
 LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']

@@ -7,7 +7,8 @@ import pytest
 from reports import LOG, passing, then
 from witnessed import entries, host, process, write
 
-from assay import AssayError, results
+from assay import AssayError
+from assay.results import verdict as results
 from assay.witness.disturbance import DISTURBANCES
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'

@@ -3,7 +3,8 @@
 import pytest
 from reports import LOG, passing, then
 
-from assay import results, terminal
+from assay import terminal
+from assay.results import verdict as results
 
 
 @pytest.mark.parametrize('width', [80, 120, 160])

@@ -1,0 +1,1 @@
+"""What a run showed: cases, figures, and the verdict."""
