@@ -17,9 +17,9 @@ import typer
 
 from assay import AssayError, __version__, bundle_command, cluster_command, paths, spack_command
 from assay.config import settings
-from assay.console import write_visibly
 from assay.options import SystemOption
 from assay.provenance_command import provenance
+from assay.report.console import write_visibly
 from assay.run_command import run
 from assay.text import plain
 from assay.witness_command import witness

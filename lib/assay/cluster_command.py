@@ -70,7 +70,7 @@ def status() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.console import console
+    from assay.report.console import console
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
 

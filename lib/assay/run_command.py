@@ -115,7 +115,7 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
     :param seconds: the wall time of the run.
     :returns: whether it passed.
     """
-    from assay import junit, terminal
+    from assay.report import junit, terminal
     from assay.results import verdict as results
 
     report, problems = None, list(end.problems)

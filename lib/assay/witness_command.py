@@ -67,8 +67,8 @@ def witness(
       assay witness witness.json --picture job.svg
       assay witness before.json --diff after.json
     """
-    from assay import pictures
-    from assay.console import console
+    from assay.report import pictures
+    from assay.report.console import console
     from assay.witness.report import read
 
     first = read(report)

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from witnessed import call, halo, host, partner, process, report, wait, write
 
-from assay import AssayError, pictures, witness
+from assay import AssayError, witness
+from assay.report import pictures
 
 
 def drawn(tmp_path, found, name='job.svg'):

@@ -3,7 +3,7 @@
 import pytest
 from reports import LOG, passing, then
 
-from assay import terminal
+from assay.report import terminal
 from assay.results import verdict as results
 
 

@@ -66,7 +66,7 @@ def test_whatever_a_process_prints_is_visible():
     """Tables keep their own colours; neither they nor the sentence of an exit pass on others."""
     program = """if True:
         import sys
-        from assay.console import console, write_visibly
+        from assay.report.console import console, write_visibly
         write_visibly()
         print('printed \\x1b[1A\\udcff')
         console().print('table \\x1b[2J', markup=False)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from assay import paths
-from assay.console import console
+from assay.report.console import console
 from assay.text import plain
 
 if TYPE_CHECKING:
