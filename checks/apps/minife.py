@@ -2,10 +2,10 @@
 
 import reframe as rfm
 
-from assay.application_check import ApplicationCheck
+from assay.checks.application import ApplicationCheck
+from assay.checks.sweep import ApplicationSweep
+from assay.checks.upstream import UpstreamCheck
 from assay.programs.minife import MiniFE as Application
-from assay.sweep import ApplicationSweep
-from assay.upstream import UpstreamCheck
 
 
 @rfm.simple_test

@@ -3,10 +3,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.application_check import ApplicationCheck
+from assay.checks.application import ApplicationCheck
+from assay.checks.sweep import ApplicationSweep
+from assay.checks.upstream import UpstreamCheck
 from assay.programs.minimd import MiniMD as Application
-from assay.sweep import ApplicationSweep
-from assay.upstream import UpstreamCheck
 
 
 @rfm.simple_test

@@ -5,7 +5,7 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark
 from assay.programs.figure import Figure
 
 

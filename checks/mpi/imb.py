@@ -6,8 +6,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay.benchmark import RESULT, MpiBenchmark
-from assay.build import installed
+from assay.checks.benchmark import RESULT, MpiBenchmark
+from assay.checks.build import installed
 from assay.job.launch import LaunchError, apart
 from assay.machine import imb
 from assay.machine.provenance import of_binary

@@ -7,8 +7,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay.benchmark import MpiBenchmark
-from assay.build import installed
+from assay.checks.benchmark import MpiBenchmark
+from assay.checks.build import installed
 from assay.job.launch import LaunchError, apart
 from assay.programs import osu
 from assay.programs.figure import Figure

@@ -4,7 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
-from assay.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark
 from assay.config.fabrics import load_catalogue
 from assay.job.output import found
 from assay.programs.figure import Figure

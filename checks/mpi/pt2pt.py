@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark
 from assay.programs.figure import Figure
 
 SMALL, LARGE = 8, 4 << 20

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from assay.node import NodeBenchmark
+from assay.checks.node_benchmark import NodeBenchmark
 from assay.programs.figure import Figure
 
 

@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.node import NodeBenchmark
+from assay.checks.node_benchmark import NodeBenchmark
 from assay.programs.figure import Figure
 
 OPERATIONS = ('copy', 'scale', 'add', 'triad')

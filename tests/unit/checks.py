@@ -8,8 +8,8 @@ import reframe.core.runtime as rt
 from reframe.utility import import_module_from_file
 
 # Before ReFrame has a system, which would leave only its own fabrics and scales as parameters.
-import assay.node
-import assay.sweep  # noqa: F401
+import assay.checks.node_benchmark
+import assay.checks.sweep  # noqa: F401
 from assay import paths
 
 

@@ -19,7 +19,7 @@ from checks import check_on
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
 from assay import paths, witness
-from assay.check import BuildSources
+from assay.checks.check import BuildSources
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
 

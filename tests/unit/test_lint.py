@@ -7,7 +7,7 @@ from assay.config.lint import lint
 
 CHECK = """
 import reframe as rfm
-from assay.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark
 
 @rfm.simple_test
 class Latency(MpiBenchmark):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assay import paths
-from assay.build import SHARE
+from assay.checks.build import SHARE
 from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}

@@ -76,7 +76,7 @@ def environment(mpi: Mpi, spack_spec: str | None = None) -> dict[str, Any]:
 def _without_answer(mpi: Mpi) -> dict[str, Any]:
     """The environment of an MPI that does not answer: of every check that it may be for.
 
-    What builds for it fails, with the reason (``assay.build``).
+    What builds for it fails, with the reason (``assay.checks.build``).
     """
     catalogue = load_catalogue()
     family = mpi.family or 'unknown'

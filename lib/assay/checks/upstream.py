@@ -8,8 +8,8 @@ from pathlib import Path
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 
-from assay.application_check import ApplicationCheck
-from assay.build import installed
+from assay.checks.application import ApplicationCheck
+from assay.checks.build import installed
 from assay.job.launch import LaunchError, apart
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError

@@ -27,8 +27,9 @@ from reframe.core.builtins import (
 )
 from reframe.core.exceptions import ReframeError, ReframeFatalError, SanityError
 
-from assay.attributed import Attributed
-from assay.build import BuildSources
+from assay.checks.attributed import Attributed
+from assay.checks.build import BuildSources
+from assay.checks.waiting import IN_QUEUE, TakesTurns
 from assay.config import references
 from assay.config.fabrics import load_catalogue
 from assay.config.references import ReferencesError
@@ -39,7 +40,6 @@ from assay.job.output import Output
 from assay.job.stacks import FILES, taken_after
 from assay.layout.layouts import DoesNotFitError, Node, Placement, place
 from assay.programs.figure import Figure
-from assay.waiting import IN_QUEUE, TakesTurns
 
 _CATALOGUE = load_catalogue()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from reframe.core.builtins import parameter, run_after
 
-from assay.benchmark import MpiBenchmark
-from assay.check import offered
+from assay.checks.benchmark import MpiBenchmark
+from assay.checks.check import offered
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 

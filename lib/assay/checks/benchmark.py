@@ -11,7 +11,7 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import SanityError
 
-from assay.check import MpiCheck
+from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
 from assay.job.last import kept_of_last
 from assay.programs.figure import Figure

@@ -12,8 +12,8 @@ from reframe.core.exceptions import SanityError
 from tabulate import tabulate
 
 from assay import witness
-from assay.application_check import ApplicationJob
-from assay.check import offered
+from assay.checks.application import ApplicationJob
+from assay.checks.check import offered
 from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.layouts import Placement

@@ -13,10 +13,10 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import ReframeError
 
 from assay import AssayError, paths
+from assay.checks.waiting import IN_QUEUE, TakesTurns
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance, of_cmake
 from assay.spack.builds import OURS, Build, build_of
-from assay.waiting import IN_QUEUE, TakesTurns
 
 SHARE = Path(__file__).with_name('share_build.sh')
 

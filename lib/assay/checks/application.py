@@ -10,8 +10,8 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.build import BuildSources
-from assay.check import MpiCheck, offered
+from assay.checks.build import BuildSources
+from assay.checks.check import MpiCheck, offered
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.launch import Launch
