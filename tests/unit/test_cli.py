@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay import AssayError, cli, paths, run_command
+from assay import AssayError, paths
+from assay.commands import main as cli
+from assay.commands import run as run_command
 from assay.config import settings
 from assay.machine import mpi
 from assay.running import runs, supervise, turn

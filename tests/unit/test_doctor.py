@@ -4,7 +4,8 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from assay import AssayError, doctor
+from assay import AssayError
+from assay.commands import doctor
 from assay.config import settings
 from assay.machine import mpi
 

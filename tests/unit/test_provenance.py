@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from assay import AssayError, paths, provenance_command
+from assay import AssayError, paths
+from assay.commands import provenance as provenance_command
 from assay.machine import provenance
 
 

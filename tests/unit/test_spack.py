@@ -10,7 +10,8 @@ import sys
 import pytest
 import yaml
 
-from assay import AssayError, paths, spack_command
+from assay import AssayError, paths
+from assay.commands import spack as spack_command
 from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi

@@ -3,7 +3,7 @@
 import pytest
 from witnessed import call, halo, partner, socket, write
 
-from assay import cli
+from assay.commands import main as cli
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What a run ends with on the terminal: the table of figures, a sentence for each case, a verdict.
 
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The commands ``bundle ...``: what a machine without a network needs, in a folder.
 
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The commands ``spack ...``: what Spack builds for this suite.
 
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, paths
+from assay.commands.options import SystemOption
 from assay.config import settings
-from assay.options import SystemOption
 from assay.spack.tool import PACKAGES_URL, SPACK_URL
 
 app = typer.Typer(

@@ -1,6 +1,6 @@
 """The command ``witness``: a report as tables, as a picture, and against another one.
 
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The command ``run``: prepare, let ReFrame run, and judge what came of it.
 
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, cluster_command, paths, say, spack_command
+from assay import AssayError, paths, say
+from assay.commands import cluster as cluster_command
+from assay.commands import spack as spack_command
+from assay.commands.options import SystemOption
 from assay.config import settings
-from assay.options import SystemOption
 
 if TYPE_CHECKING:
     from assay.running.reframe_options import Given

@@ -1,6 +1,6 @@
 """The command ``provenance``: what figures were measured with, and what changed since.
 
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.cli`.
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
 
 from __future__ import annotations

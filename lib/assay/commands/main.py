@@ -15,14 +15,17 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, __version__, bundle_command, cluster_command, paths, spack_command
+from assay import AssayError, __version__, paths
+from assay.commands import bundle as bundle_command
+from assay.commands import cluster as cluster_command
+from assay.commands import spack as spack_command
+from assay.commands.options import SystemOption
+from assay.commands.provenance import provenance
+from assay.commands.run import run
+from assay.commands.witness import witness
 from assay.config import settings
-from assay.options import SystemOption
-from assay.provenance_command import provenance
 from assay.report.console import write_visibly
-from assay.run_command import run
 from assay.text import plain
-from assay.witness_command import witness
 
 app = typer.Typer(
     help='Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
@@ -89,7 +92,7 @@ def doctor() -> None:
     \b
       assay doctor
     """
-    from assay.doctor import examine
+    from assay.commands.doctor import examine
 
     raise typer.Exit(0 if examine() else 1)
 
