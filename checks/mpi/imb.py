@@ -8,11 +8,11 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import RESULT, MpiBenchmark
 from assay.checks.build import installed
+from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.machine import imb
 from assay.machine.provenance import of_binary
 from assay.programs.figure import Figure
-from assay.spack.builds import feature
 
 PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it
 TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')

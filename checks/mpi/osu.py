@@ -9,10 +9,10 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark
 from assay.checks.build import installed
+from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.programs import osu
 from assay.programs.figure import Figure
-from assay.spack.builds import feature
 
 SMALL, LARGE = 8, 4 << 20
 

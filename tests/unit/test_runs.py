@@ -21,7 +21,8 @@ def folder(tmp_path, monkeypatch):
 BEGIN = """
 import sys
 from pathlib import Path
-from assay import paths, runs
+from assay import paths
+from assay.running import runs
 paths.RUNS = Path(sys.argv[1])
 print(runs.begin().folder, flush=True)
 sys.stdin.read()

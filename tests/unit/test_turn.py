@@ -13,7 +13,7 @@ from assay.running import turn
 HOLD = """
 import sys
 from pathlib import Path
-from assay import turn
+from assay.running import turn
 turn._folder = lambda: Path(sys.argv[1])
 turn.take(sys.argv[2], lambda words: print(words, flush=True))
 print('has it', flush=True)

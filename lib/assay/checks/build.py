@@ -14,9 +14,10 @@ from reframe.core.exceptions import ReframeError
 
 from assay import AssayError, paths
 from assay.checks.waiting import IN_QUEUE, TakesTurns
+from assay.config.environments import OURS
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance, of_cmake
-from assay.spack.builds import OURS, Build, build_of
+from assay.spack.builds import Build, build_of
 
 SHARE = Path(__file__).with_name('share_build.sh')
 

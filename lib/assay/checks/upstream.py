@@ -10,11 +10,12 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.application import ApplicationCheck
 from assay.checks.build import installed
+from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure
-from assay.spack.builds import Build, feature
+from assay.spack.builds import Build
 
 #: The folder of our own run.
 OURS = 'ours'

@@ -51,7 +51,7 @@ def setup(
       assay spack setup --clone
       assay spack setup --group applications --group mpi_benchmarks
     """
-    from assay.config.environments import spack_specs
+    from assay.config.environments import OURS, spack_specs
     from assay.machine.mpi import find_mpis
     from assay.spack import builds as spack_builds
     from assay.spack import setup as spack_setup
@@ -90,14 +90,14 @@ def setup(
             f'in {settings.system_file(system)}.'
         )
     bad = False
-    for package in dict.fromkeys([spack_builds.OURS, *(p for g in group or [] for p in known[g])]):
+    for package in dict.fromkeys([OURS, *(p for g in group or [] for p in known[g])]):
         for mpi in mpis:
             began = time.monotonic()
             try:
                 spec = spack_builds.rehearse(used, name, package, mpi)
             except AssayError as error:
                 print(f'  no   {error}')
-                bad |= package == spack_builds.OURS
+                bad |= package == OURS
             else:
                 print(f'  ok   {spec} ({time.monotonic() - began:.0f} s)')
     raise typer.Exit(1 if bad else 0)
@@ -120,13 +120,14 @@ def install(
       assay spack install
       assay spack install minife
     """
+    from assay.config.environments import OURS
     from assay.spack import builds as spack_builds
 
     choose()
     site = settings.load(system)
     wanted = [
         (environment, package)
-        for package in packages or [spack_builds.OURS]
+        for package in packages or [OURS]
         for environment in spack_builds.mpis(site, system)
     ]
     builds = spack_builds.install_on(site, system, wanted)
@@ -140,10 +141,10 @@ def choose(names: Iterable[str] = ()) -> None:
     :param names: packages or groups of ``spack.yaml``.
     :raises AssayError: if one is neither.
     """
-    from assay.config.environments import WITH_SPACK
+    from assay.config.environments import OURS, WITH_SPACK
     from assay.spack import builds as spack_builds
 
     groups = spack_builds.groups()
-    packages = [spack_builds.OURS, *(one for name in names for one in groups.get(name, [name]))]
+    packages = [OURS, *(one for name in names for one in groups.get(name, [name]))]
     spack_builds.assert_listed(packages)
     os.environ[WITH_SPACK] = ','.join(dict.fromkeys(packages))

@@ -9,7 +9,6 @@ from typing import Any
 from assay.config.fabrics import load_catalogue
 from assay.machine.imb import find_imb
 from assay.machine.mpi import Mpi
-from assay.spack.builds import feature
 
 #: Open MPI refuses to start as root without these; in a container root is the usual user.
 AS_ROOT = [
@@ -19,6 +18,15 @@ AS_ROOT = [
 
 #: Set by `assay run --with spack`: the packages that Spack builds for checks, with commas between.
 WITH_SPACK = 'ASSAY_WITH_SPACK'
+
+
+#: Our package: what most checks run.
+OURS = 'assay'
+
+
+def feature(package: str) -> str:
+    """Of an environment for which Spack builds the package."""
+    return 'spack' if package == OURS else f'spack-{package}'
 
 
 def tcp_over(interface: str) -> list[list[str]]:

@@ -21,6 +21,7 @@ import yaml
 
 from assay import AssayError, paths, say
 from assay.config import settings
+from assay.config.environments import OURS
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance
 from assay.spack.tool import Spack, SpackError, find_spack
@@ -28,8 +29,6 @@ from assay.spack.tool import Spack, SpackError, find_spack
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Our package: what most checks run.
-OURS = 'assay'
 
 LOG = paths.LOGS / 'spack.log'
 
@@ -117,11 +116,6 @@ def assert_prepared(system: str) -> None:
 
 
 # What checks run ----------------------------------------------------------------------------------
-
-
-def feature(package: str) -> str:
-    """Of an environment of ReFrame for which Spack builds the package."""
-    return 'spack' if package == OURS else f'spack-{package}'
 
 
 def mpis(site: _SiteConfig, system: str) -> dict[str, str]:

@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 
 from assay import paths
-from assay.config.environments import spack_specs
+from assay.config.environments import OURS, spack_specs
 from assay.machine.mpi import Mpi
-from assay.spack.builds import LOG, OURS, write_whole
+from assay.spack.builds import LOG, write_whole
 from assay.spack.tool import Spack
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of

@@ -1,4 +1,4 @@
-"""The verdict on a layout: whether ranks and threads sat where :mod:`assay.layout.layouts` puts them.
+"""The verdict on a layout: whether ranks and threads sat where it puts them (:mod:`assay.layout`).
 
 A core is bound to by being allowed one or both of its hardware threads: they share what computes,
 so two busy threads need two cores.
@@ -82,7 +82,7 @@ def verify_placement(
     """Hold where ranks and threads sat against the layout asked for.
 
     :param layout: one of :data:`assay.layout.layouts.LAYOUTS`.
-    :param threads: threads (and cores) of each rank, as :func:`assay.layout.layouts.place` gave them.
+    :param threads: threads (and cores) of each rank, as its placement gave them.
     :param ranks_per_node: ranks on each host, likewise.
     :param widths: threads (and cores) of each rank of a host in turn, where they differ.
     :returns: None if they sat there, otherwise one sentence on the fault that explains the others.

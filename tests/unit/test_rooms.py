@@ -1,0 +1,80 @@
+"""The rooms of ``lib/assay``: each imports from those below it alone, and none in a circle."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+
+LIB = paths.ROOT / 'lib'
+
+#: From top to bottom; those of one floor do not know each other.
+FLOORS = [
+    ('commands',),
+    ('checks', 'report', 'bundle'),
+    ('results',),
+    ('running', 'job'),
+    ('layout', 'spack', 'vcluster'),
+    ('config',),
+    ('machine', 'witness'),
+    ('programs',),
+    ('paths', ''),
+    ('text',),
+]
+HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def modules() -> dict[str, Path]:
+    """The files of ``lib/assay`` by their names in imports."""
+    names = {}
+    for path in LIB.rglob('*.py'):
+        parts = path.relative_to(LIB).with_suffix('').parts
+        names['.'.join(parts[:-1] if parts[-1] == '__init__' else parts)] = path
+    return names
+
+
+def imported(path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules of ours that a file imports, also within functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert not node.level, f'{path}, line {node.lineno}: a relative import'
+            inner = {f'{node.module}.{name.name}' for name in node.names}
+            found |= {name if name in known else node.module for name in inner}
+    return found & known.keys()
+
+
+def room(module: str) -> str:
+    return module.partition('.')[2].partition('.')[0]
+
+
+@pytest.fixture(scope='module')
+def imports() -> dict[str, set[str]]:
+    known = modules()
+    return {name: imported(path, known) for name, path in known.items()}
+
+
+def test_every_room_has_its_floor(imports):
+    assert {room(name) for name in imports} == HEIGHT.keys()
+
+
+def test_rooms_import_downwards(imports):
+    upwards = [
+        f'{name} imports {other}'
+        for name, others in imports.items()
+        for other in others
+        if room(other) != room(name) and HEIGHT[room(other)] >= HEIGHT[room(name)]
+    ]
+    assert not upwards
+
+
+def test_no_circle(imports):
+    # A room's own __init__ gives out what its files define.
+    graph = {name: {other for other in others if other != name} for name, others in imports.items()}
+    TopologicalSorter(graph).prepare()
