@@ -22,10 +22,10 @@ from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCES = paths.SOURCES
-FAULTS = paths.ROOT / 'tests' / 'faults'
-PROGRAMS = paths.ROOT / 'tests' / 'witness'
+FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
+PROGRAMS = paths.ROOT / 'tests' / 'programs' / 'witness'
 CMAKE = str(paths.VENV_BIN / 'cmake')
-LEAKS = Path(__file__).with_name('leaks.supp')
+LEAKS = paths.ROOT / 'tests' / 'support' / 'leaks.supp'
 
 # More ranks than cores, started by whoever runs the tests, on this machine only.
 SURROUNDINGS = {
@@ -240,7 +240,7 @@ def changed(
 def fault(
     mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """Builds the library tests/faults/<name>.c, to be preloaded, and returns its path."""
+    """Builds the library tests/programs/faults/<name>.c, to be preloaded, and returns its path."""
 
     def build_fault(name: str) -> Path:
         library = tmp_path_factory.mktemp(name) / f'{name}.so'
@@ -258,7 +258,7 @@ def fault(
 def compiled(
     mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., Path]:
-    """Builds the program tests/witness/<name>.c with further options; returns its path."""
+    """Builds the program tests/programs/witness/<name>.c with further options; returns its path."""
     done: dict[tuple[str, ...], Path] = {}
 
     def compile_program(name: str, *options: str) -> Path:

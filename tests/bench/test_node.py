@@ -268,7 +268,7 @@ def test_quotas_of_the_first_version_of_cgroups(counters, tmp_path, monkeypatch)
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='needs two CPUs')
 def test_threads_on_other_cpus_are_not_counted(tmp_path):
-    source = paths.ROOT / 'tests' / 'node' / 'bound.c'
+    source = paths.ROOT / 'tests' / 'programs' / 'node' / 'bound.c'
     command = ['cc', '-pthread', source, *READS_COUNTERS, '-o', tmp_path / 'bound']
     subprocess.run(command, check=True)
     done = subprocess.run([tmp_path / 'bound'], check=True, capture_output=True, text=True)
@@ -279,11 +279,11 @@ def test_threads_on_other_cpus_are_not_counted(tmp_path):
 
 @pytest.fixture(scope='module')
 def limits(mpi, surroundings, build, tmp_path_factory):
-    """Runs tests/node/limits.c, sanitized, on some ranks and threads."""
+    """Runs tests/programs/node/limits.c, sanitized, on some ranks and threads."""
     folder = build(True)
     program = tmp_path_factory.mktemp('limits') / 'limits'
     command = [mpi.cc, '-std=c11', '-fopenmp', '-fsanitize=address,undefined', '-Wall', '-Werror']
-    command += [f'-I{SOURCES / "common"}', paths.ROOT / 'tests' / 'node' / 'limits.c']
+    command += [f'-I{SOURCES / "common"}', paths.ROOT / 'tests' / 'programs' / 'node' / 'limits.c']
     command += [next(folder.rglob('libnode_limits.a')), '-o', program]
     subprocess.run(command, env=surroundings, check=True)
 

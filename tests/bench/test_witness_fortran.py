@@ -52,7 +52,7 @@ in_fortran = pytest.mark.parametrize('mpi', _with_fortran(), indirect=True)
 def fortran(
     mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """Builds tests/witness/fortran.f90 with an interface; returns its path."""
+    """Builds tests/programs/witness/fortran.f90 with an interface; returns its path."""
     done: dict[str, Path] = {}
 
     def build(interface: str) -> Path:
@@ -71,7 +71,7 @@ def fortran(
 
 
 def calls_of(rank: int, tests: int) -> dict[str, tuple[int, int]]:
-    """Count and bytes of each call that a rank of tests/witness/fortran.f90 makes."""
+    """Count and bytes of each call that a rank of tests/programs/witness/fortran.f90 makes."""
     calls = {
         'Send': [(2, 20 + 40), (3, 4 + 4 + 4), (1, 8), (2, 12 + 24)][rank],
         'Ssend': [(1, 36), (1, 36), None, None][rank],

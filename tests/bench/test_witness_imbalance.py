@@ -23,7 +23,7 @@ Span = tuple[float, float]
 
 
 class Program:
-    """A run of tests/witness/imbalance.c, with what it says itself."""
+    """A run of tests/programs/witness/imbalance.c, with what it says itself."""
 
     def __init__(self, run: Run) -> None:
         assert run.code == 0, run.out + run.err

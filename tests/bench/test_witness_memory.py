@@ -1,7 +1,7 @@
 """What the witness remembers: it grows with the partners of a rank, not with the number of ranks.
 
-Communicators of 1,000 and of 100,000 ranks are simulated by ``tests/witness/routes.c``, with the
-witness's own routes.c and map.c; bytes are those that malloc gave out.
+Communicators of 1,000 and of 100,000 ranks are simulated by ``tests/programs/witness/routes.c``,
+with the witness's own routes.c and map.c; bytes are those that malloc gave out.
 """
 
 from __future__ import annotations

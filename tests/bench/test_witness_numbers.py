@@ -658,7 +658,7 @@ def seconds_in_library(run: Run) -> list[float]:
 
 @pytest.fixture
 def bursts(witnessed: Callable[..., Run], compiled: Callable[..., Any]) -> Callable[..., Run]:
-    """Runs tests/witness/bursts.c, and checks what is exact."""
+    """Runs tests/programs/witness/bursts.c, and checks what is exact."""
 
     def bursts(messages: int, repeats: int, pause: int, who: str) -> Run:
         program = compiled('bursts', '-ldl')

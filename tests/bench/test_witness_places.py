@@ -1,7 +1,8 @@
 """What the witness says of CPUs, threads, cgroups, devices and sockets.
 
-The program ``tests/witness/places.c`` does what its arguments say and reports. This machine's own
-/proc and /sys are read here a second time; hardware and limits that it has not are in small trees.
+The program ``tests/programs/witness/places.c`` does what its arguments say and reports. This
+machine's own /proc and /sys are read here a second time; hardware and limits that it has not are in
+small trees.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 from conftest import SOURCES
 
-PROGRAM = Path(__file__).parents[1] / 'witness' / 'places.c'
+PROGRAM = Path(__file__).parents[1] / 'programs' / 'witness' / 'places.c'
 WITNESS = SOURCES / 'witness'
 CPUS = sorted(os.sched_getaffinity(0))
 SKIPPED = 77

@@ -1,7 +1,7 @@
 """The witness breaks no program, and what it gathered is there however the job ends.
 
 Programs run twice, without the witness and with it: the same exit code, the same output. Most of
-them are ``tests/witness/endings.c``, which does what its arguments say.
+them are ``tests/programs/witness/endings.c``, which does what its arguments say.
 
 What ranks get when a job ends badly differs between MPIs. Another rank has died, left without
 MPI_Finalize or called MPI_Abort: Open MPI's launcher sends SIGTERM to the others, so they leave

@@ -13,7 +13,7 @@ from test_witness_numbers import Expected, recorded
 
 from assay.machine.mpi import Mpi
 
-SUPPRESSIONS = Path(__file__).with_name('threads.supp')
+SUPPRESSIONS = Path(__file__).parents[1] / 'support' / 'threads.supp'
 REPORTED = 66  # exit code
 SENTENCE = 'WARNING: ThreadSanitizer'
 THREADS, SHARED, ROUNDS = 4, 8, 40
@@ -23,7 +23,7 @@ THREADS, SHARED, ROUNDS = 4, 8, 40
 def threads(
     build_with: Callable[..., Path], compiled: Callable[..., Path], witnessed: Callable[..., Run]
 ) -> Callable[..., Run]:
-    """Runs tests/witness/threads.c, linked with the witness, both under ThreadSanitizer.
+    """Runs tests/programs/witness/threads.c, linked with the witness, both under ThreadSanitizer.
 
     It cannot be preloaded: the sanitizer's library would have to come first.
     """

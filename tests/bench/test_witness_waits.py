@@ -14,7 +14,7 @@ from conftest import SOURCES
 from assay import paths
 from assay.machine.mpi import Mpi
 
-DRIVER = paths.ROOT / 'tests' / 'witness' / 'waits.c'
+DRIVER = paths.ROOT / 'tests' / 'programs' / 'witness' / 'waits.c'
 Ranks = list[dict[str, Any]]
 MEGABYTE = 2**20
 

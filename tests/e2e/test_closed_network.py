@@ -6,9 +6,9 @@ import shutil
 import subprocess
 
 import pytest
-from command import assay, assert_good
 
 from assay import paths
+from command import assay, assert_good
 
 pytestmark = pytest.mark.slow
 

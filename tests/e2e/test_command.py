@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from command import assay
 
 from assay import paths
+from command import assay
 
 TOYS = Path(__file__).parents[1] / 'golden' / 'reports' / 'toys.py'
 # What a checkout needs for the launcher and the Python command to work.

@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import assay, assert_good, counts
 
 from assay import paths
 from assay.machine.mpi import find_mpis
+from command import assay, assert_good, counts
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
-FAULTS = paths.ROOT / 'tests' / 'faults'
+FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
 
 
 def run_one(mpi, check, *arguments, **env):
@@ -34,7 +34,7 @@ def sentence(ended):
 
 @pytest.fixture(scope='module')
 def fault(tmp_path_factory):
-    """Builds the library tests/faults/<name>.c with an MPI's compiler; returns its path."""
+    """Builds the library tests/programs/faults/<name>.c with an MPI's compiler; returns its path."""
 
     def build(name, mpi):
         if mpi not in MPIS:

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from command import assay, assert_good, counts, heed_signals
 
 from assay import paths
 from assay.vcluster import cluster as vcluster
 from assay.vcluster.node import INIT, RUN, unique_name
+from command import assay, assert_good, counts, heed_signals
 
 pytestmark = [
     pytest.mark.slow,

@@ -5,9 +5,9 @@ import os
 import re
 
 import pytest
-from command import assay, assert_good
 
 from assay import paths
+from command import assay, assert_good
 
 pytestmark = pytest.mark.slow
 

@@ -15,16 +15,16 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from checks import check_on
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
 from assay import paths, witness
 from assay.checks.check import BuildSources
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
+from checks import check_on
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
-SYSTEM = Path(__file__).parent / 'system.py'
+SYSTEM = Path(__file__).parents[1] / 'support' / 'system.py'
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FILES = {
     'PointToPoint': 'mpi/pt2pt',

@@ -3,9 +3,9 @@
 from itertools import combinations
 
 import pytest
-from witnessed import host, process, report, socket
 
 from assay.witness.disturbance import disturbance_figures, disturbed
+from witnessed import host, process, report, socket
 
 
 def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0):

@@ -4,11 +4,11 @@ import re
 import runpy
 
 import pytest
-from checks import job_script
 
 from assay import paths
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
+from checks import job_script
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 

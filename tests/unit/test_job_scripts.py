@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checks import job_script
 
 from assay import paths
+from checks import job_script
 
-CLUSTERS = Path(__file__).parent / 'clusters.py'
+CLUSTERS = Path(__file__).parents[1] / 'support' / 'clusters.py'
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'scripts'
 FILES = {
     'PointToPoint': 'mpi/pt2pt',

@@ -4,12 +4,12 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from reports import LOG as END
-from reports import passing, then
 
 from assay import AssayError
 from assay.report import junit
 from assay.results import verdict as results
+from reports import LOG as END
+from reports import passing, then
 
 SKIP = '[    SKIP ] (2/3) Skipped %fabric=shm %layout=packed /e88e4d30 @toy:node+gnu [no shm]'
 LOG = [*END, SKIP]

@@ -5,12 +5,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from witnessed import halo
 
 from assay.job import output
 from assay.job.launch import WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.layout.layouts import Placement
+from witnessed import halo
 
 
 def printed(folder, text):

@@ -4,11 +4,11 @@ import re
 
 import pytest
 import yaml
-from checks import check_on
 
 from assay import paths
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
+from checks import check_on
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FABRICS = load_catalogue().fabrics

@@ -5,10 +5,10 @@ import struct
 from xml.etree import ElementTree
 
 import pytest
-from witnessed import call, halo, host, partner, process, report, wait, write
 
 from assay import AssayError, witness
 from assay.report import pictures
+from witnessed import call, halo, host, partner, process, report, wait, write
 
 
 def drawn(tmp_path, found, name='job.svg'):

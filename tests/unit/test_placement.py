@@ -3,11 +3,11 @@
 from itertools import product
 
 import pytest
-from witnessed import cpus_of, host, process, report, thread
 
 from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, place
 from assay.witness.placement import verify_placement
 from assay.witness.report import as_list
+from witnessed import cpus_of, host, process, report, thread
 
 # Cores of each NUMA domain.
 SHAPES = {

@@ -1,10 +1,10 @@
 """Profile, waits, figures and matrix, by hand-made reports whose figures are known."""
 
 import pytest
-from witnessed import call, halo, host, partner, process, report, wait, write
 
 from assay import witness
 from assay.witness import profile
+from witnessed import call, halo, host, partner, process, report, wait, write
 
 # Two ranks of 10 s: rank 0 computes 8 s and rank 1 6 s, and each waits for half of the rest.
 TWO = report(

@@ -4,12 +4,12 @@ import math
 from pathlib import Path
 
 import pytest
-from reports import LOG, passing, then
-from witnessed import entries, host, process, write
 
 from assay import AssayError
 from assay.results import verdict as results
 from assay.witness.disturbance import DISTURBANCES
+from reports import LOG, passing, then
+from witnessed import entries, host, process, write
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
 

@@ -1,10 +1,10 @@
 """What a run ends with on the terminal."""
 
 import pytest
-from reports import LOG, passing, then
 
 from assay.report import terminal
 from assay.results import verdict as results
+from reports import LOG, passing, then
 
 
 @pytest.mark.parametrize('width', [80, 120, 160])

@@ -1,10 +1,10 @@
 """What carried the bytes: the verdict by accounting alone."""
 
 import pytest
-from witnessed import call, device, host, partner, process, report, socket
 
 from assay.config.fabrics import load_catalogue
 from assay.witness.traffic import WIRE_UP, account, size, verify_traffic
+from witnessed import call, device, host, partner, process, report, socket
 
 MB = 10**6
 

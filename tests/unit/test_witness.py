@@ -4,11 +4,11 @@ import json
 import math
 
 import pytest
-from witnessed import call, entries, halo, host, process, report, write
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.witness.report import WitnessError
+from witnessed import call, entries, halo, host, process, report, write
 
 ENDED = {
     'rank': 1,

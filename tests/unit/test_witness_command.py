@@ -1,9 +1,9 @@
 """The command `witness`: what it shows, of small and large jobs, and its exit codes."""
 
 import pytest
-from witnessed import call, halo, partner, socket, write
 
 from assay.commands import main as cli
+from witnessed import call, halo, partner, socket, write
 
 
 @pytest.fixture
