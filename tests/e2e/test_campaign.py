@@ -1,4 +1,4 @@
-"""A short form of the campaign against the verdict: benchmarks/verdict.py tells the long one."""
+"""A short form of the campaign against the verdict: measurements/verdict.py tells the long one."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 from assay import paths
 from assay.machine.mpi import find_mpis
 
-CAMPAIGN = paths.ROOT / 'benchmarks' / 'verdict.py'
+CAMPAIGN = paths.ROOT / 'measurements' / 'verdict.py'
 
 
 @pytest.mark.slow

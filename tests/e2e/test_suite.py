@@ -34,7 +34,7 @@ def sentence(ended):
 
 @pytest.fixture(scope='module')
 def fault(tmp_path_factory):
-    """Builds the library tests/programs/faults/<name>.c with an MPI's compiler; returns its path."""
+    """Builds a library of tests/programs/faults with an MPI's compiler; returns its path."""
 
     def build(name, mpi):
         if mpi not in MPIS:

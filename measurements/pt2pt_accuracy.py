@@ -1,7 +1,7 @@
 """pt2pt's ping-pong against IMB-MPI1 PingPong: same MPI library, fabric and cores, interleaved.
 
     ./assay run --with mpich --with intelmpi -l   # once: IMB-MPI1 comes with Intel MPI
-    .venv/bin/python benchmarks/pt2pt_accuracy.py
+    .venv/bin/python measurements/pt2pt_accuracy.py
 
 For every size it prints the median over the runs of both, the ratio of the medians, and IMB's own
 spread from run to run (interquartile range over median). Where that is more than 5%, IMB does not

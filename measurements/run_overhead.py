@@ -1,6 +1,6 @@
 """What `assay run` costs beside the jobs themselves: its wall time over the sum of theirs.
 
-    .venv/bin/python benchmarks/run_overhead.py
+    .venv/bin/python measurements/run_overhead.py
 
 A job lasts from the moment when ReFrame has written its script, just before it starts it, to the
 last byte that it or its launcher writes. Everything else is overhead: loading, preparing, building

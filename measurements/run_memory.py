@@ -1,6 +1,6 @@
 """What a run of many cases and ranks keeps in memory, with made-up reports and outputs of jobs.
 
-    .venv/bin/python benchmarks/run_memory.py
+    .venv/bin/python measurements/run_memory.py
 
 Each job is held against what was asked as a check does it: its end, its report, placement and
 traffic, and the statement of Open MPI 4, which has a line for each pair of ranks that exchange

@@ -1,7 +1,7 @@
 """A campaign against the verdict itself: runs are spoilt in every way known, and may not end well.
 
-    .venv/bin/python benchmarks/verdict.py --trials 300
-    .venv/bin/python benchmarks/verdict.py --trials 20 --seed 7 --only kill
+    .venv/bin/python measurements/verdict.py --trials 300
+    .venv/bin/python measurements/verdict.py --trials 20 --seed 7 --only kill
 
 Each trial starts one to four real `assay run` of three short jobs, whose figures are known, and
 spoils them: options, files that are removed or cut at a known point, processes that are killed,

