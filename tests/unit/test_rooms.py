@@ -21,7 +21,7 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs',),
+    ('programs', 'mpis'),
     ('paths', ''),
     ('text',),
 ]

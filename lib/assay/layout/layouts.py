@@ -15,8 +15,9 @@ mixed      one with a thread for each of half of the cores, and one for each oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from assay.mpis import FAMILIES, Words
 
 LAYOUTS = ('packed', 'spread', 'one-per-numa', 'one-per-node', 'hybrid', 'mixed')
 
@@ -105,47 +106,7 @@ def place(
     return Placement(ranks, threads, options, env | launcher_env, widths, cpus)
 
 
-Translation = tuple[list[str], dict[str, str]]
-
-
-def _openmpi(layout: str, ranks: int, threads: int) -> Translation:
-    place, bind = {
-        'packed': (f'slot:PE={threads}', 'core'),
-        'spread': (f'numa:PE={threads}', 'core'),
-        'one-per-numa': ('ppr:1:numa', 'numa'),
-        'one-per-node': ('ppr:1:node', 'none'),
-        'mixed': (f'ppr:{ranks}:node', 'none'),
-        'hybrid': (f'ppr:{ranks}:node:PE={threads}', 'core'),
-    }[layout]
-    return [f'--map-by {place}', f'--bind-to {bind}'], {}
-
-
-def _mpich(layout: str, ranks: int, threads: int) -> Translation:
-    bind = {
-        'packed': f'-bind-to core:{threads} -map-by core:{threads}',
-        'spread': f'-bind-to core:{threads} -map-by numa',
-        'one-per-numa': '-bind-to numa -map-by numa',
-        'one-per-node': '-bind-to none',
-        'mixed': '-bind-to none',
-        'hybrid': f'-bind-to core:{threads} -map-by core:{threads}',
-    }[layout]
-    return [f'-ppn {ranks}', bind], {}
-
-
-def _intelmpi(layout: str, ranks: int, threads: int) -> Translation:
-    env = {
-        'packed': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
-        'spread': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:scatter'},
-        'one-per-numa': {'I_MPI_PIN_DOMAIN': 'numa'},
-        'one-per-node': {'I_MPI_PIN_DOMAIN': 'node'},
-        'mixed': {'I_MPI_PIN': '0'},
-        'hybrid': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
-    }[layout]
-    # Without it a scheduler's tasks of a node count, and not -ppn.
-    return [f'-ppn {ranks}'], env | {'I_MPI_JOB_RESPECT_PROCESS_PLACEMENT': '0'}
-
-
-def _srun(layout: str, ranks: int, threads: int) -> Translation:
+def _srun(layout: str, ranks: int, threads: int) -> Words:
     options = {
         'packed': ['--distribution=block:block', '--cpu-bind=cores'],
         'spread': ['--distribution=block:cyclic', '--cpu-bind=cores'],
@@ -159,9 +120,4 @@ def _srun(layout: str, ranks: int, threads: int) -> Translation:
     return [f'--ntasks-per-node={ranks}', *options], {}
 
 
-_LAUNCHERS: dict[str, Callable[[str, int, int], Translation]] = {
-    'openmpi': _openmpi,
-    'mpich': _mpich,
-    'intelmpi': _intelmpi,
-    'srun': _srun,
-}
+_LAUNCHERS = {'srun': _srun, **{key: family.bind for key, family in FAMILIES.items()}}
