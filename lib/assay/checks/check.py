@@ -107,7 +107,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed, TakesTurns):
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
         fabric, nodes = _CATALOGUE.fabrics[self.fabric], SCALES[self.scale]
         # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
-        if (fabric.reach == 'node' and nodes > 1) or (fabric.device and nodes == 1):
+        if (nodes > 1 and not fabric.crosses_nodes) or (nodes == 1 and fabric.needs_device):
             self.valid_systems = []
 
     def narrow_to_first_fabric(self) -> None:
@@ -132,7 +132,7 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed, TakesTurns):
         On a system of single nodes a network's messages stay within the node.
         """
         fabric = _CATALOGUE.fabrics[self.fabric]
-        has_network = fabric.reach == 'network' and offers('scale_2_nodes')
+        has_network = fabric.crosses_nodes and offers('scale_2_nodes')
         scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
         return self.scale in scales and self.is_first_layout
 

@@ -9,7 +9,7 @@ from assay.checks.check import offered
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 
-WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if one.reach == 'node']
+WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if not one.crosses_nodes]
 
 
 class NodeBenchmark(MpiBenchmark):

@@ -47,10 +47,10 @@ def create(
       assay bundle create ../bundle --with intelmpi --with spack
     """
     from assay import bundle
-    from assay.machine import mpi
+    from assay.machine import wheels
 
     mpis = {name for name in extra or [] if name != 'spack'}
-    known = mpi.wheel_names()
+    known = wheels.wheel_names()
     if unknown := mpis - set(known):
         raise AssayError(
             f'unknown: --with {", ".join(sorted(unknown))}. Known: {", ".join(known)}, spack.'

@@ -9,7 +9,7 @@ import sys
 
 from assay import AssayError, paths
 from assay.config import fabrics, settings
-from assay.machine import mpi
+from assay.machine import mpi, wheels
 from assay.spack.tool import find_spack
 from assay.text import plain
 from assay.vcluster import cluster
@@ -127,9 +127,9 @@ def _mpis(found: _Findings) -> None:
                 found.good(f'fabric {fabric}')
             else:
                 found.note(f'no fabric {fabric}: {reason}')
-    for name in mpi.wheel_names():
+    for name in wheels.wheel_names():
         if name not in {one.name for one in known}:
-            lacking = name in mpi.NEEDED and name not in {one.family for one in known}
+            lacking = name in wheels.NEEDED and name not in {one.family for one in known}
             found.section(f'MPI {name}')
             found.note(
                 f'no wheel installed: `assay run{"" if lacking else f" --with {name}"}` installs it'

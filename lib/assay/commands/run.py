@@ -166,24 +166,25 @@ def prepare(system: str, extra: list[str]) -> None:
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    from assay.machine import mpi
+    from assay.machine import mpi, wheels
 
     def install(name: str) -> bool:
         log = paths.LOGS / f'install-{name}.log'
-        if is_new := mpi.install_wheel(name, log):
+        if is_new := wheels.install_wheel(name, log):
             say(f'installed {name} in {paths.MPI_PREFIXES / name}')
         return is_new
 
-    if unknown := set(extra) - set(mpi.wheel_names()):
+    known = wheels.wheel_names()
+    if unknown := set(extra) - set(known):
         raise AssayError(
-            f'unknown MPI {", ".join(sorted(unknown))}. Known ones: {", ".join(mpi.wheel_names())}.'
+            f'unknown MPI {", ".join(sorted(unknown))}. Known ones: {", ".join(known)}.'
         )
     found = mpi.find_mpis()
-    wheels = {one.name for one in found if one.source == 'wheel'}
+    installed = {one.name for one in found if one.source == 'wheel'}
     brought = {one.family for one in found if one.source != 'wheel'}
     if name == cluster_command.SYSTEM:
         brought = set()  # it has the wheels only
-    wanted = sorted(wheels | {*extra} | ({*mpi.NEEDED} - brought))
+    wanted = sorted(installed | {*extra} | ({*wheels.NEEDED} - brought))
     if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
         say(f'first use, installing {", ".join(missing)} ...')
     with ThreadPoolExecutor() as pool:

@@ -9,12 +9,10 @@ from typing import Any
 from assay.config.fabrics import load_catalogue
 from assay.machine.imb import find_imb
 from assay.machine.mpi import Mpi
+from assay.mpis import FAMILIES
 
-#: Open MPI refuses to start as root without these; in a container root is the usual user.
-AS_ROOT = [
-    ['OMPI_ALLOW_RUN_AS_ROOT', '1'],
-    ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1'],
-]
+#: Without these not every MPI starts as root; in a container root is the usual user.
+AS_ROOT = [[*one] for family in FAMILIES.values() for one in family.as_root.items()]
 
 #: Set by `assay run --with spack`: the packages that Spack builds for checks, with commas between.
 WITH_SPACK = 'ASSAY_WITH_SPACK'
@@ -30,8 +28,8 @@ def feature(package: str) -> str:
 
 
 def tcp_over(interface: str) -> list[list[str]]:
-    """The variables that keep every MPI's TCP, and MPICH's launcher, on a network interface."""
-    names = ('OMPI_MCA_btl_tcp_if_include', 'HYDRA_IFACE', 'FI_TCP_IFACE', 'UCX_NET_DEVICES')
+    """The variables that keep every MPI's TCP and launcher on a network interface."""
+    names = dict.fromkeys(name for family in FAMILIES.values() for name in family.interface)
     return [[name, interface] for name in names]
 
 
@@ -42,9 +40,8 @@ def spack_specs(mpis: Iterable[Mpi]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for mpi in mpis:
-        # Intel's wheel is not laid out as Spack's package of it expects.
-        if mpi.family != 'intelmpi' and not mpi.fault:
-            names.setdefault(f'{mpi.family}@={mpi.version}', mpi.name)
+        if not mpi.fault and (package := FAMILIES[mpi.family].spack):
+            names.setdefault(f'{package}@={mpi.version}', mpi.name)
     return {name: spec for spec, name in names.items()}
 
 

@@ -1,21 +1,23 @@
 """The fabric catalogue: how a fabric is forced on an MPI, and how its use is proved.
 
-The catalogue is ``config/fabrics.yaml``; its header explains the fields.
+What a fabric is stands in ``config/fabrics.yaml``, whose header explains the fields; how an MPI is
+made to use it stands in the MPI's own file (:mod:`assay.mpis`), or in the fabric's entry.
 """
 
 from __future__ import annotations
 
 import glob
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths
+from assay.mpis import FAMILIES, Family, Recipe
+from assay.mpis.family import Entry, problems
 
 if TYPE_CHECKING:
     from assay.machine.mpi import Mpi
@@ -26,94 +28,60 @@ CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
 #: from, but for the first that speaks against a fabric.
 MOST, QUOTED = 6, 4
 
-FamilyName = Literal['openmpi', 'mpich', 'intelmpi']
-
 
 class CatalogueError(AssayError):
     """The catalogue cannot be used; the message names file, entry and field."""
 
 
-def _expression(value: object) -> re.Pattern[str]:
-    if not isinstance(value, str):
-        raise ValueError('an expression must be a string')
-    try:
-        return re.compile(value, re.MULTILINE)
-    except re.error as error:
-        raise ValueError(f'not a valid expression: {error}') from None
+def _known_family(name: str) -> str:
+    if name not in FAMILIES:
+        raise ValueError(f'neither a field nor one of the MPIs {", ".join(FAMILIES)}')
+    return name
 
 
-Expression = Annotated[re.Pattern[str], BeforeValidator(_expression)]
-Variables = dict[Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$')], str]
+class Fabric(Entry):
+    """A way for messages to travel.
 
+    An entry may also have recipes, by the names of MPI families.
+    """
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
-
-
-class Recipe(_Entry):
-    """How one MPI is made to use one fabric, and what it must then say of itself."""
-
-    requires: Expression
-    env: Variables
-    expect: list[Expression] = Field(min_length=1)
-    forbid: list[Expression] = []
-
-    def shown_by(self, output: Iterable[str]) -> bool:
-        """Whether the MPI's statement says that this fabric was used.
-
-        :param output: pieces of whole lines.
-        """
-        missing = list(self.expect)
-        for piece in output:
-            if any(e.search(piece) for e in self.forbid):
-                return False
-            missing = [e for e in missing if not e.search(piece)]
-        return not missing
-
-
-class Fabric(_Entry):
-    """A way for messages to travel."""
+    model_config = ConfigDict(extra='allow')
+    __pydantic_extra__: dict[Annotated[str, AfterValidator(_known_family)], Recipe]
 
     description: str
     reach: Literal['node', 'network']
     carrier: Literal['memory', 'sockets', 'infiniband', 'cxi']
     limit: Literal['memory', 'socket'] | None = None
     device: str | None = None
-    openmpi: Recipe | None = None
-    mpich: Recipe | None = None
-    intelmpi: Recipe | None = None
+
+    @property
+    def recipes(self) -> dict[str, Recipe]:
+        """Those of its entry, by MPI families."""
+        return self.__pydantic_extra__
+
+    @property
+    def crosses_nodes(self) -> bool:
+        """Whether it is a network: the others end at the node."""
+        return self.reach == 'network'
+
+    @property
+    def needs_device(self) -> bool:
+        """Whether it is for machines with a device that not every machine has."""
+        return self.device is not None
 
 
-class AsyncProgress(_Entry):
-    """How an MPI's asynchronous progress is switched on, and what it then says of itself."""
+class Catalogue(Entry):
+    """All fabrics that the suite knows."""
 
-    env: Variables
-    expect: Expression
-
-
-class Family(_Entry):
-    """What all fabrics of one MPI share."""
-
-    name: str
-    library: Expression
-    statement: Variables
-    quote: Expression
-    async_progress: AsyncProgress | None = None
-
-
-class Catalogue(_Entry):
-    """All fabrics and MPIs that the suite knows."""
-
-    mpis: dict[FamilyName, Family]
     fabrics: dict[Annotated[str, Field(pattern=r'^[a-z0-9]+(-[a-z0-9]+)*$')], Fabric]
 
     def recipe(self, fabric: str, family: str) -> Recipe | None:
         """The recipe of ``fabric`` for an MPI family, or None where it has none."""
-        return getattr(self.fabrics[fabric], family)
+        return FAMILIES[family].recipes.get(fabric) or self.fabrics[fabric].recipes.get(family)
 
     def variables(self, fabric: str, family: str) -> dict[str, str]:
         """Environment variables that force ``fabric`` and make the MPI state what it used."""
-        return {**self.mpis[family].statement, **self.recipe(fabric, family).env}
+        return {**FAMILIES[family].statement, **self.recipe(fabric, family).env}
 
     def missing(self, fabric: str, mpi: Mpi) -> str | None:
         """Why ``mpi`` cannot use ``fabric`` on this machine, as a sentence; None if it can."""
@@ -127,7 +95,7 @@ class Catalogue(_Entry):
     def no_recipe(self, fabric: str, mpi: Mpi) -> str | None:
         """Why this build of ``mpi`` can use ``fabric`` on no machine; None if it can."""
         recipe = self.recipe(fabric, mpi.family)
-        name = self.mpis[mpi.family].name
+        name = FAMILIES[mpi.family].name
         if recipe is None:
             return f'{name} has no way to force it'
         if not recipe.requires.search(mpi.description):
@@ -148,7 +116,7 @@ class Catalogue(_Entry):
         recipe = self.recipe(fabric, family)
         if recipe.shown_by(output):
             return None
-        mpi = self.mpis[family]
+        mpi = FAMILIES[family]
         words = _words(mpi, recipe, output)
         if not words:
             return (
@@ -197,10 +165,20 @@ def load_catalogue(path: Path = CATALOGUE) -> Catalogue:
     except yaml.YAMLError as error:
         raise CatalogueError(f'{path}: not valid YAML: {error}') from None
     try:
-        return Catalogue.model_validate(data)
+        catalogue = Catalogue.model_validate(data)
     except ValidationError as error:
-        problems = '; '.join(
-            f'{".".join(str(part) for part in e["loc"]) or "top level"}: {e["msg"]}'
-            for e in error.errors()
-        )
-        raise CatalogueError(f'{path}: {problems}') from None
+        raise CatalogueError(f'{path}: {problems(error)}') from None
+    if disputed := '; '.join(_disputed(catalogue)):
+        raise CatalogueError(f'{path}: {disputed}')
+    return catalogue
+
+
+def _disputed(catalogue: Catalogue) -> Iterator[str]:
+    """Where the catalogue and the files of the MPIs do not fit together."""
+    for key, family in FAMILIES.items():
+        file = f'lib/assay/mpis/{key}.py'
+        for name in family.recipes:
+            if name not in catalogue.fabrics:
+                yield f'fabrics.{name}: not there, and {file} has a recipe for it'
+            elif key in catalogue.fabrics[name].recipes:
+                yield f'fabrics.{name}.{key}: {file} has a recipe for it as well: keep one of them'

@@ -122,21 +122,22 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
     """
     from assay.config.fabrics import load_catalogue
     from assay.config.scales import SCALES
+    from assay.mpis import FAMILIES
 
     catalogue = load_catalogue()
     scales = [f'scale_{name}' for name in SCALES]
     offered = {*catalogue.fabrics, *scales}
-    built = {*catalogue.fabrics, *catalogue.mpis, 'mpi', 'imb', 'spack'}
+    built = {*catalogue.fabrics, *FAMILIES, 'mpi', 'imb', 'spack'}
     for environment in site['environments']:
         name, features = environment['name'], environment.get('features', [])
         yield from _misspelled(f'environment {name}', features, built)
         extras = environment.get('extras', {})
         family = extras.get('family')
-        if 'mpi' in features and family not in catalogue.mpis and 'fault' not in extras:
+        if 'mpi' in features and family not in FAMILIES and 'fault' not in extras:
             said = 'no family' if family is None else f'the unknown family {family!r}'
             yield (
                 f'environment {name} has the feature mpi and {said} in its extras: write '
-                f"'extras': {{'family': ...}}, with one of {', '.join(catalogue.mpis)}"
+                f"'extras': {{'family': ...}}, with one of {', '.join(FAMILIES)}"
             )
     for partition in site['systems'][0]['partitions']:
         features = partition.get('features', [])

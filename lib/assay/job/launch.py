@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from assay.job.last import kept_of_last
 from assay.job.output import Output, TooMuchError, found
 from assay.job.reason import reason
 from assay.layout.layouts import Placement
+from assay.mpis import FAMILIES
 from assay.programs.figure import Figure
 from assay.witness import profile
 from assay.witness.disturbance import disturbance_figures
@@ -24,12 +24,6 @@ WITNESS = 'witness.json'
 
 #: What a launch in a folder of its own leaves there beside that report.
 OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
-
-# What MPICH and Open MPI 4 say of a launcher without the PMI they were built for. Others let each
-# process be a rank 0 of 1.
-_NO_PMI = re.compile(
-    r"launcher not compatible with PMI\w* client|OMPI was not built with SLURM's PMI support"
-)
 
 
 def apart(folder: str, command: str) -> str:
@@ -89,7 +83,7 @@ class Launch:
     def assert_ended_well(self) -> None:
         """:raises LaunchError: if launcher and MPI are strangers, or the exit code is not 0."""
         if told := self._told_by_strangers():
-            mpi = load_catalogue().mpis[self.family].name
+            mpi = FAMILIES[self.family].name
             remedy = f"start it by {mpi}'s own launcher"
             if self.launcher.startswith('srun'):
                 remedy = (
@@ -106,13 +100,13 @@ class Launch:
 
     def _told_by_strangers(self) -> str | None:
         """What shows that the launcher speaks another PMI than the MPI; None if nothing does."""
-        if refusal := found(_NO_PMI, self.output):
+        mpi = FAMILIES[self.family]
+        if mpi.refusal and (refusal := found(mpi.refusal, self.output)):
             return refusal[0]
         try:
             report = self._report
         except witness.WitnessError:
             return None
-        mpi = load_catalogue().mpis[self.family]
         if report.ranks > 1 or self.ranks == 1 or witness.verify_mpi(report, mpi.library, mpi.name):
             return None
         # Many programs are content with that.
@@ -148,7 +142,7 @@ class Launch:
 
     def _faults(self) -> Iterator[str | None]:
         catalogue = load_catalogue()
-        report, mpi = self.witnessed, catalogue.mpis[self.family]
+        report, mpi = self.witnessed, FAMILIES[self.family]
         ran = ' '.join(report.command[:1])
         if self.command not in (None, Path(ran).name):
             yield f'the report of the witness is of {ran!r}, and not of {self.program}'
@@ -163,7 +157,7 @@ class Launch:
             fabric = catalogue.fabrics[self.fabric]
             counted = verify_traffic(report, fabric.carrier, self.fabric)
             # Ranks of one host need no network, and an MPI may say that they used shared memory.
-            if fabric.device is None or len(report.hosts) > 1:
+            if not fabric.needs_device or len(report.hosts) > 1:
                 stated = catalogue.verify(self.fabric, self.family, self.output)
                 if stated and counted:
                     asked = f'fabric {self.fabric} was asked for, but '

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from assay import paths
 from assay.machine.mpi import Mpi
+from assay.mpis import FAMILIES
 
 PROGRAM = 'IMB-MPI1'
-
-# The soname of the common ABI: a program linked to it runs on MPICH and on Intel MPI alike.
-COMMON_ABI = 'libmpi.so.12'
 
 
 @dataclass(frozen=True)
@@ -31,9 +29,9 @@ class Imb:
 
 
 def find_imb(mpi: Mpi) -> Imb | None:
-    """An ``IMB-MPI1`` that runs on ``mpi``: linked to its library, or to the common ABI.
+    """An ``IMB-MPI1`` that runs on ``mpi``: linked to a library of the same name.
 
-    Looked for in the Intel MPI wheel and on PATH, in this order.
+    Looked for in the wheels (Intel MPI's has one) and on PATH, in this order.
     """
     if (library := _library(mpi)) is None:
         return None
@@ -44,17 +42,13 @@ def find_imb(mpi: Mpi) -> Imb | None:
 
 
 def _library(mpi: Mpi) -> Path | None:
-    names = ('libmpi.so.40',) if mpi.family == 'openmpi' else (COMMON_ABI,)
-    for folder in ('lib', 'lib64'):
-        for name in names:
-            if (path := mpi.prefix / folder / name).exists():
-                return path
-    return None
+    paths_of_it = (mpi.prefix / folder / FAMILIES[mpi.family].soname for folder in ('lib', 'lib64'))
+    return next(filter(Path.exists, paths_of_it), None)
 
 
 @lru_cache
 def _programs() -> tuple[Path, ...]:
-    found = [paths.MPI_PREFIXES / 'intelmpi' / 'bin' / PROGRAM]
+    found = sorted(paths.MPI_PREFIXES.glob(f'*/bin/{PROGRAM}'))
     if on_path := shutil.which(PROGRAM):
         found.append(Path(on_path))
     return tuple(path for path in found if path.is_file())

@@ -1,19 +1,42 @@
-"""The MPIs that the suite knows: one file a family, and nothing about it stands anywhere else."""
+"""The MPIs that the suite knows: one file a family, and nothing about it stands anywhere else.
+
+What several of them share has files of its own: Hydra, a launcher, and the libraries that carry
+messages (:mod:`assay.mpis.transports`).
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import traceback
 
-from assay.mpis.family import Family, Words
+from pydantic import ValidationError
 
-__all__ = ['FAMILIES', 'Family', 'Words']
+from assay import AssayError
+from assay.mpis.family import AsyncProgress, Family, Recipe, Words, problems
 
-_MODULES = (
-    importlib.import_module(f'{__name__}.{found.name}') for found in pkgutil.iter_modules(__path__)
-)
+__all__ = ['FAMILIES', 'AsyncProgress', 'Family', 'Recipe', 'Words']
+
+
+def _families() -> dict[str, Family]:
+    """Those of the files in this folder.
+
+    :raises AssayError: if one declares something wrong; the message has file, line and field.
+    """
+    found: dict[str, Family] = {}
+    for entry in pkgutil.iter_modules(__path__):
+        try:
+            module = importlib.import_module(f'{__name__}.{entry.name}')
+        except ValidationError as error:
+            # The last frame is pydantic's.
+            where = traceback.extract_tb(error.__traceback__)[-2]
+            raise AssayError(
+                f'{where.filename}, line {where.lineno}: {error.title}: {problems(error)}'
+            ) from None
+        if family := getattr(module, 'FAMILY', None):
+            found[family.key] = family
+    return found
+
 
 #: Every family by its name in environments, features and options.
-FAMILIES: dict[str, Family] = {
-    module.FAMILY.key: module.FAMILY for module in _MODULES if hasattr(module, 'FAMILY')
-}
+FAMILIES: dict[str, Family] = _families()

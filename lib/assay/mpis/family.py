@@ -2,23 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 #: Options of a launcher, and variables of a job.
 Words = tuple[list[str], dict[str, str]]
 
 
-@dataclass(frozen=True)
-class Family:
+def _expression(value: object) -> re.Pattern[str]:
+    if isinstance(value, re.Pattern):
+        return value
+    if not isinstance(value, str):
+        raise ValueError('an expression must be a string')
+    try:
+        return re.compile(value, re.MULTILINE)
+    except re.error as error:
+        raise ValueError(f'not a valid expression: {error}') from None
+
+
+#: One of Python's, searched with re.MULTILINE. Outputs of large jobs are searched in pieces of
+#: whole lines: it has to match within one line.
+Expression = Annotated[re.Pattern[str], BeforeValidator(_expression)]
+Variables = dict[Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$')], str]
+
+
+class Entry(BaseModel):
+    """What is declared once, in Python or in YAML, and does not change."""
+
+    model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
+
+
+def problems(error: ValidationError) -> str:
+    """What is wrong, each with its field."""
+    return '; '.join(
+        f'{".".join(map(str, e["loc"])) or "top level"}: {e["msg"]}' for e in error.errors()
+    )
+
+
+class Recipe(Entry):
+    """How one MPI is made to use one fabric, and what it must then say of itself.
+
+    :param requires: searched in the MPI's description of its own build.
+    :param env: variables that force the fabric, and leave no other way.
+    :param expect: must each be found in the job's output.
+    :param forbid: must not be found there.
+    """
+
+    requires: Expression
+    env: Variables
+    expect: list[Expression] = Field(min_length=1)
+    forbid: list[Expression] = []
+
+    def shown_by(self, output: Iterable[str]) -> bool:
+        """Whether the MPI's statement says that this fabric was used.
+
+        :param output: pieces of whole lines.
+        """
+        missing = list(self.expect)
+        for piece in output:
+            if any(e.search(piece) for e in self.forbid):
+                return False
+            missing = [e for e in missing if not e.search(piece)]
+        return not missing
+
+
+class AsyncProgress(Entry):
+    """How an MPI's asynchronous progress is switched on, and what it then says of itself."""
+
+    env: Variables
+    expect: Expression
+
+
+class Family(Entry):
     """An MPI: its releases and builds speak the same language.
 
-    :param key: its name in environments, features and options.
+    What finds one on a machine, and tells it from others:
+
+    :param key: its name in environments, features and options; that of its file.
     :param name: as sentences call it.
+    :param launcher_says: what its launcher answers to ``--version``; the group is the version, and
+        left out where that of the launcher is not that of the MPI.
+    :param wrapper_says: what its C wrapper answers to ``wrapper_option``; the group is the version.
+    :param wrapper_option: the question.
+    :param hints: names of files, folders and modules that tell it where nothing answers.
+    :param modules: names of its environment modules, without their version, in any case.
+    :param in_debian: whether Debian has it, as ``mpicc.<key>`` and so on.
+    :param beside_launcher: commands that its launcher looks for beside itself.
+    :param description: the command that says how it was built; the answer of its launcher is taken
+        where it has none.
+    :param needs_description: whether an MPI without that command is broken: which fabrics it can
+        use stands nowhere else.
+    :param compiler_variable: names another compiler for its wrappers.
+    :param wheel_env: gives the variables without which a wheel of it does not work in a prefix;
+        none for a wheel of another MPI.
+    :param is_needed: whether ``assay run`` installs its wheel where the machine has none of it.
+    :param spack: its package in Spack; None where Spack cannot build for it.
+
+    What jobs need:
+
     :param bind: what its own launcher is told for a layout (:mod:`assay.layout`), with so many
         ranks on each node and so many threads of each rank.
+    :param srun_pmi: the PMI by which srun starts it (SLURM_MPI_TYPE); None where that takes more.
+    :param interface: variables that name the network interface of its launcher and its TCP.
+    :param as_root: variables without which it does not start as root.
+
+    What it says in a job:
+
+    :param library: of its own version, by MPI_Get_library_version.
+    :param refusal: to a launcher without the PMI that it was built for; None where each process
+        is then a rank 0 of 1, without a word.
+    :param statement: variables that make it state its transport (printed at start-up, at the first
+        message to a peer, or at finalize: never between the messages that are timed).
+    :param quote: finds the lines of that statement, for error messages.
+    :param async_progress: None where it has none.
+    :param recipes: those for fabrics of ``config/fabrics.yaml``, by their names there.
+
+    What programs that are not ours need:
+
+    :param soname: of its library; with the same one a program runs on either MPI.
     """
 
     key: str
     name: str
+
+    launcher_says: Expression
+    wrapper_says: Expression
+    wrapper_option: str = '-v'
+    hints: Expression
+    modules: Expression
+    in_debian: bool = False
+    beside_launcher: tuple[str, ...] = ()
+    description: tuple[str, ...] = ()
+    needs_description: bool = False
+    compiler_variable: str
+    wheel_env: Callable[[Path], dict[str, str]] | None = None
+    is_needed: bool = False
+    spack: str | None = None
+
     bind: Callable[[str, int, int], Words]
+    srun_pmi: str | None = None
+    interface: tuple[str, ...]
+    as_root: Variables = {}
+
+    library: Expression
+    refusal: Expression | None = None
+    statement: Variables
+    quote: Expression
+    async_progress: AsyncProgress | None = None
+    recipes: dict[str, Recipe]
+
+    soname: str

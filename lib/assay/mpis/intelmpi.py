@@ -1,8 +1,11 @@
-"""Intel MPI."""
+"""Intel MPI, as of 2021."""
 
 from __future__ import annotations
 
-from assay.mpis.family import Family, Words
+import os
+from pathlib import Path
+
+from assay.mpis.family import AsyncProgress, Family, Recipe, Words
 
 
 def _bind(layout: str, ranks: int, threads: int) -> Words:
@@ -18,4 +21,72 @@ def _bind(layout: str, ranks: int, threads: int) -> Words:
     return [f'-ppn {ranks}'], env | {'I_MPI_JOB_RESPECT_PROCESS_PLACEMENT': '0'}
 
 
-FAMILY = Family(key='intelmpi', name='Intel MPI', bind=_bind)
+def _wheel_env(prefix: Path) -> dict[str, str]:
+    """Its wheel is made to be moved: its scripts hold a placeholder for the prefix."""
+    if not (prefix / 'bin' / 'impi_info').exists():
+        return {}
+    libraries = [f'{prefix}/lib', os.environ.get('LD_LIBRARY_PATH')]
+    return {
+        'I_MPI_ROOT': str(prefix),
+        'FI_PROVIDER_PATH': f'{prefix}/lib',
+        'LD_LIBRARY_PATH': ':'.join(filter(None, libraries)),
+    }
+
+
+_RECIPES = {
+    'shm': Recipe(
+        requires='Intel',
+        env={'I_MPI_FABRICS': 'shm'},
+        expect=['shm segment size '],
+        forbid=['libfabric provider: '],
+    ),
+    'ofi-tcp': Recipe(
+        requires='Intel',
+        # Without the last one small collectives go through shared memory all the same.
+        env={
+            'I_MPI_FABRICS': 'ofi',
+            'I_MPI_OFI_PROVIDER': 'tcp',
+            'FI_PROVIDER': 'tcp',
+            'I_MPI_COLL_INTRANODE': 'pt2pt',
+        },
+        expect=['libfabric provider: tcp'],
+        forbid=['shm segment size ', 'libfabric provider: (?!tcp)'],
+    ),
+    'ofi-cxi': Recipe(
+        requires='Intel',
+        env={'I_MPI_FABRICS': 'shm:ofi', 'I_MPI_OFI_PROVIDER': 'cxi', 'FI_PROVIDER': 'cxi'},
+        expect=['libfabric provider: cxi'],
+        forbid=['libfabric provider: (?!cxi)'],
+    ),
+    'ofi-psm': Recipe(
+        requires='Intel',
+        env={'I_MPI_FABRICS': 'shm:ofi', 'I_MPI_OFI_PROVIDER': 'psm2', 'FI_PROVIDER': 'psm2'},
+        expect=['libfabric provider: psm2'],
+        forbid=['libfabric provider: (?!psm2)'],
+    ),
+}
+
+FAMILY = Family(
+    key='intelmpi',
+    name='Intel MPI',
+    launcher_says=r'Intel\(R\) MPI Library.*Version (\d\S*)',
+    wrapper_says=r'for the Intel\(R\) MPI Library (\d\S*)',
+    hints=r'(?i)intel-?mpi|\bimpi|oneapi',
+    modules='intel-?mpi|impi',
+    compiler_variable='I_MPI_CC',
+    wheel_env=_wheel_env,
+    # No Spack: the wheel is not laid out as Spack's package of it expects.
+    bind=_bind,
+    interface=('FI_TCP_IFACE',),
+    library=r'^Intel\(R\) MPI',
+    # MPICH's, from which it is made.
+    refusal=r'launcher not compatible with PMI\w* client',
+    statement={'I_MPI_DEBUG': '10'},
+    quote='libfabric provider: .*|shm segment size .*|I_MPI_FABRICS=.*',
+    async_progress=AsyncProgress(
+        env={'I_MPI_ASYNC_PROGRESS': '1'}, expect='threading: async_progress: 1'
+    ),
+    recipes=_RECIPES,
+    # Of the common ABI, which MPICH has as well.
+    soname='libmpi.so.12',
+)

@@ -1,8 +1,9 @@
-"""Open MPI."""
+"""Open MPI, as of version 4."""
 
 from __future__ import annotations
 
-from assay.mpis.family import Family, Words
+from assay.mpis import transports
+from assay.mpis.family import Family, Recipe, Words
 
 
 def _bind(layout: str, ranks: int, threads: int) -> Words:
@@ -17,4 +18,131 @@ def _bind(layout: str, ranks: int, threads: int) -> Words:
     return [f'--map-by {place}', f'--bind-to {bind}'], {}
 
 
-FAMILY = Family(key='openmpi', name='Open MPI', bind=_bind)
+_UCX = r'MCA pml: ucx\b'
+_OFI = r'MCA mtl: ofi\b'
+
+
+def _ucx(tls: str) -> dict[str, str]:
+    return {
+        'OMPI_MCA_pml': 'ucx',
+        'OMPI_MCA_opal_common_ucx_tls': 'any',
+        'OMPI_MCA_opal_common_ucx_devices': 'any',
+        'UCX_TLS': tls,
+    }
+
+
+def _ofi(provider: str) -> dict[str, str]:
+    return {
+        'OMPI_MCA_pml': 'cm',
+        'OMPI_MCA_mtl': 'ofi',
+        'OMPI_MCA_opal_common_ofi_provider_include': provider,
+        'FI_PROVIDER': provider,
+    }
+
+
+_OFF_HOST_NOT_OFI = 'off-host: +(?! |all connections are (?:ofi|n/a))'
+
+_RECIPES = {
+    'shm': Recipe(
+        requires=r'MCA btl: (?:sm|vader)\b',
+        env={'OMPI_MCA_pml': 'ob1', 'OMPI_MCA_btl': 'self,vader'},  # version 4's name for sm
+        expect=['on-host: +all connections are sm|bml: Using (?:sm|vader) btl for send'],
+        forbid=[
+            'o(?:n|ff)-host: +(?! |all connections are (?:sm|n/a))',
+            r'bml: Using (?!self|sm|vader)\w+ btl for send',
+        ],
+    ),
+    'tcp': Recipe(
+        requires=r'MCA btl: tcp\b',
+        env={'OMPI_MCA_pml': 'ob1', 'OMPI_MCA_btl': 'self,tcp'},
+        expect=['o(?:n|ff)-host: +all connections are tcp|bml: Using tcp btl for send'],
+        forbid=[
+            'o(?:n|ff)-host: +(?! |all connections are (?:tcp|self|n/a))',
+            r'bml: Using (?!self|tcp)\w+ btl for send',
+        ],
+    ),
+    'ucx-shm': Recipe(
+        requires=_UCX,
+        env=_ucx('self,sm'),
+        expect=[
+            'on-host: +all connections are ucx=|select: component ucx selected',
+            transports.UCX_IS_SHM,
+        ],
+        forbid=transports.UCX_NOT_SHM,
+    ),
+    'ucx-tcp': Recipe(
+        requires=_UCX,
+        env=_ucx('self,tcp'),
+        expect=[
+            'o(?:n|ff)-host: +all connections are ucx=|select: component ucx selected',
+            transports.UCX_IS_TCP,
+        ],
+        forbid=transports.UCX_NOT_TCP,
+    ),
+    'ucx-ib': Recipe(
+        requires=_UCX,
+        env=_ucx('self,sm,ib'),
+        expect=[
+            'off-host: +all connections are ucx=|select: component ucx selected',
+            transports.UCX_IS_IB,
+        ],
+        forbid=transports.UCX_NOT_IB,
+    ),
+    'ofi-tcp': Recipe(
+        requires=_OFI,
+        env=_ofi('tcp;ofi_rxm'),
+        expect=[
+            'o(?:n|ff)-host: +all connections are ofi|select: component cm selected',
+            '::ofi_rxm:ep_ctrl:',
+        ],
+        forbid=[
+            transports.OFI_NOT_TCP,
+            'o(?:n|ff)-host: +(?! |all connections are (?:ofi|self|n/a))',
+        ],
+    ),
+    'ofi-cxi': Recipe(
+        requires=_OFI,
+        env=_ofi('cxi'),
+        expect=['off-host: +all connections are ofi', '::cxi:'],
+        forbid=[transports.OFI_OTHERS, _OFF_HOST_NOT_OFI],
+    ),
+    'ofi-psm': Recipe(
+        requires=_OFI,
+        env=_ofi('psm2'),
+        expect=['off-host: +all connections are ofi', '::psm2:'],
+        forbid=[transports.OFI_OTHERS, _OFF_HOST_NOT_OFI],
+    ),
+}
+
+FAMILY = Family(
+    key='openmpi',
+    name='Open MPI',
+    launcher_says=r'Open MPI\)? v?(\d\S*)',
+    wrapper_says=r'mpicc: Open MPI (\d\S*)',
+    wrapper_option='--showme:version',
+    hints=r'(?i)open-?mpi|\bompi|opal|orte|open-rte|prte',
+    modules='openmpi',
+    in_debian=True,
+    description=('ompi_info',),
+    needs_description=True,
+    compiler_variable='OMPI_CC',
+    is_needed=True,
+    spack='openmpi',
+    bind=_bind,
+    srun_pmi='pmix',
+    interface=('OMPI_MCA_btl_tcp_if_include', *transports.INTERFACE),
+    # In a container root is the usual user.
+    as_root={'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'},
+    library='^Open MPI',
+    refusal="OMPI was not built with SLURM's PMI support",
+    statement={
+        'OMPI_MCA_ompi_display_comm': 'mpi_finalize',  # Open MPI 5: a table per pair of hosts
+        'OMPI_MCA_btl_base_verbose': '20',  # Open MPI 4: the transport (BTL) of each peer
+        'OMPI_MCA_pml_base_verbose': '10',  # Open MPI 4: the point-to-point layer (PML)
+        **transports.STATEMENT,
+    },
+    quote=r'o(?:n|ff)-host: .*|bml: Using (?!self).* btl for send|select: component \w+ selected'
+    rf'|{transports.UCX_QUOTE}',
+    recipes=_RECIPES,
+    soname='libmpi.so.40',
+)

@@ -74,10 +74,11 @@ def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
     for mpi in mpis:
         if mpi.name not in specs:
             continue
-        external = {'spec': specs[mpi.name].replace('@=', '@'), 'prefix': str(mpi.prefix)}
+        package, version_of_it = specs[mpi.name].split('@=')
+        external = {'spec': f'{package}@{version_of_it}', 'prefix': str(mpi.prefix)}
         if mpi.modules:
             external['modules'] = list(mpi.modules)
-        known = result.setdefault(mpi.family, {'externals': [], 'buildable': False})
+        known = result.setdefault(package, {'externals': [], 'buildable': False})
         known['externals'].append(external)
     wheel = find_spec('scipy_openblas32')
     release = version('scipy-openblas32')

@@ -1,0 +1,173 @@
+"""Places where an MPI may be: wheels, Debian's and PATH; and how its commands are asked there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from assay import paths
+from assay.machine.wheels import STAMP, wheel_names
+from assay.mpis import FAMILIES
+
+Source = Literal['wheel', 'debian', 'PATH', 'module']
+
+#: Seconds that a question to an MPI's own command may take; each takes well under one.
+PATIENCE = 60
+
+
+class NoAnswerError(Exception):
+    """A command that belongs to an MPI is missing or fails; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A place where an MPI is to be; ``name`` is None where it depends on the family."""
+
+    name: str | None
+    source: Source
+    bindir: Path
+    modules: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    suffix: str = ''
+    loaded: dict[str, str] | None = None
+    """The environment in which it is to be asked; that of this process where None."""
+    unloadable: str | None = None
+    """Why its module cannot be loaded."""
+
+    @property
+    def cc(self) -> Path:
+        return self.bindir / 'mpicc'
+
+    @property
+    def key(self) -> Path:
+        """The same for two candidates that are one MPI."""
+        # Two modules may differ by nothing but the variables that they set. Open MPI's wrappers are
+        # links to one program: what differs is the prefix they stand for.
+        return Path(self.modules[0]) if self.modules else self.cc.resolve()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That in which its commands run."""
+        env = {**(self.loaded or os.environ), **self.env}
+        return env | {'PATH': f'{self.bindir}:{env.get("PATH", os.defpath)}'}
+
+    def command(self, *names: str) -> str | None:
+        """The first of the commands ``names`` that stands beside the C wrapper."""
+        for folder in (self.bindir, self.cc.resolve().parent):
+            for name in names:
+                if os.access(folder / name, os.X_OK):
+                    return str(folder / name)
+        return None
+
+    def ask(self, command: str | None, *arguments: str) -> str:
+        """Standard output of one of its commands.
+
+        :raises NoAnswerError: if it cannot be run, fails, or takes too long.
+        """
+        asked = ' '.join([Path(command).name, *arguments])
+        try:
+            answer = subprocess.run(
+                [command, *arguments],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors='replace',
+                timeout=PATIENCE,
+            )
+        except OSError as error:
+            raise NoAnswerError(f'{asked}: {error.strerror}') from None
+        except subprocess.TimeoutExpired:
+            raise NoAnswerError(f'{asked}: no answer in {PATIENCE} s') from None
+        if answer.returncode == 0:
+            return answer.stdout
+        said = telling_line(answer.stderr) or telling_line(answer.stdout)
+        # The dynamic linker begins with the path of the command.
+        said = said.removeprefix(f'{command}: ') or 'it printed nothing'
+        raise NoAnswerError(f'{asked}: {said} ({_ending(answer.returncode)})')
+
+
+def telling_line(text: str) -> str:
+    """The first line about an error, else the first line with a word."""
+    lines = [line.strip() for line in text.splitlines() if re.search(r'\w', line)]
+    errors = [line for line in lines if re.search('error', line, re.IGNORECASE)]
+    return next(iter(errors or lines), '')
+
+
+def _ending(code: int) -> str:
+    return f'exit code {code}' if code >= 0 else signal.Signals(-code).name
+
+
+def wheels() -> Iterator[Candidate]:
+    """Those that the suite has installed."""
+    for name in wheel_names():
+        prefix = paths.MPI_PREFIXES / name
+        if not (prefix / STAMP).is_file():
+            continue
+        env: dict[str, str] = {}
+        for family in FAMILIES.values():
+            if family.wheel_env:
+                env |= family.wheel_env(prefix)
+        yield Candidate(name, 'wheel', prefix / 'bin', env=env)
+
+
+DEBIAN_NAMES = [
+    *('mpicc', 'mpicxx', 'mpic++', 'mpif77', 'mpif90', 'mpifort'),
+    *('mpirun', 'mpiexec'),
+]
+
+
+def debian() -> Iterator[Candidate]:
+    """Debian's MPIs share /usr/bin; there ``mpicc`` and ``mpirun`` are what the admin chose.
+
+    Each gets a prefix of links with the usual names, so that PATH selects one of them, and Spack
+    finds what it looks for in a prefix.
+    """
+    for kind, family in FAMILIES.items():
+        if not family.in_debian:
+            continue
+        # Either is enough: of an MPI that lost the other, something is there.
+        if not (command := on_path_if_broken(f'mpicc.{kind}', f'mpirun.{kind}')):
+            continue
+        system = command.parent
+        prefix = paths.MPI_PREFIXES / f'{kind}-system'
+        links = {f'bin/{name}': system / f'{name}.{kind}' for name in DEBIAN_NAMES}
+        links |= {f'bin/{name}': system / name for name in family.beside_launcher}
+        for folder in system.parent.glob(f'lib/*/{kind}'):
+            links |= {name: folder / name for name in ('include', 'lib')}
+        (prefix / 'bin').mkdir(parents=True, exist_ok=True)
+        for name, target in links.items():
+            link = prefix / name
+            if target.exists() and not (link.is_symlink() and link.readlink() == target):
+                link.unlink(missing_ok=True)
+                with contextlib.suppress(FileExistsError):  # another run has just made it
+                    link.symlink_to(target)
+        yield Candidate(None, 'debian', prefix / 'bin', suffix='system')
+
+
+def on_path() -> Iterator[Candidate]:
+    """That of the first wrapper on PATH, and that of a launcher before it that has no wrapper."""
+    compiler = on_path_if_broken('mpicc')
+    folders = {'path': compiler and compiler.parent}
+    # Of an MPI that lost its wrapper the launcher is left, and hides those that come after it.
+    launcher = on_path_if_broken('mpirun')
+    if launcher and not os.path.lexists(launcher.with_name('mpicc')):
+        folders['path-launcher'] = launcher.parent
+    for suffix, folder in folders.items():
+        if folder and paths.MPI_PREFIXES not in folder.parents:
+            yield Candidate(None, 'PATH', folder, suffix=suffix)
+
+
+def on_path_if_broken(*names: str) -> Path | None:
+    """The first of commands that PATH has; if none can be run, the first file or link there."""
+    folders = [Path(folder) for folder in os.environ.get('PATH', os.defpath).split(':') if folder]
+    files = [folder / name for name in names for folder in folders]
+    usable = (file for file in files if file.is_file() and os.access(file, os.X_OK))
+    return next(usable, None) or next(filter(os.path.lexists, files), None)

@@ -1,0 +1,28 @@
+"""Hydra: the launcher of MPICH and of MPIs that are made from it."""
+
+from __future__ import annotations
+
+from assay.mpis.family import Words
+
+#: The first words of its answer to ``--version``; its own version comes next.
+SAYS = r'HYDRA build details:'
+VERSION = r'\s+Version:\s+(\d\S*)'
+
+#: What it starts on each node.
+PROXY = 'hydra_pmi_proxy'
+
+#: Names the network interface by which it talks to its proxies.
+INTERFACE = 'HYDRA_IFACE'
+
+
+def bind(layout: str, ranks: int, threads: int) -> Words:
+    """What it is told for a layout."""
+    bind = {
+        'packed': f'-bind-to core:{threads} -map-by core:{threads}',
+        'spread': f'-bind-to core:{threads} -map-by numa',
+        'one-per-numa': '-bind-to numa -map-by numa',
+        'one-per-node': '-bind-to none',
+        'mixed': '-bind-to none',
+        'hybrid': f'-bind-to core:{threads} -map-by core:{threads}',
+    }[layout]
+    return [f'-ppn {ranks}', bind], {}

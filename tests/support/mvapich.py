@@ -1,0 +1,58 @@
+"""MVAPICH 3, from its documentation: all that a family is, in one file of ``lib/assay/mpis``.
+
+It was never run, so it is no part of the suite: a test adds it.
+
+What its user guides (launchers, Hydra, CVARs) and Spack's package of it say: the launcher is Hydra,
+with its options and variables, and srun's PMI is pmi2; CVARs have MPICH's names; ``mpichversion``
+begins with `MVAPICH Version:`, as MPI_Get_library_version does. What its C wrapper says is taken
+from MPICH's, with its own name.
+"""
+
+from __future__ import annotations
+
+from assay.mpis import hydra, transports
+from assay.mpis.family import Family, Recipe
+
+_RECIPES = {
+    'ucx-tcp': Recipe(
+        requires=r'ch4:.*\bucx\b',
+        env={'MPIR_CVAR_NOLOCAL': '1', 'MPIR_CVAR_CH4_NETMOD': 'ucx', 'UCX_TLS': 'self,tcp'},
+        expect=[transports.UCX_IS_TCP],
+        forbid=transports.UCX_NOT_TCP,
+    ),
+    'ucx-ib': Recipe(
+        requires=r'ch4:.*\bucx\b',
+        env={'MPIR_CVAR_CH4_NETMOD': 'ucx', 'UCX_TLS': 'self,sm,ib'},
+        expect=[transports.UCX_IS_IB],
+        forbid=transports.UCX_NOT_IB,
+    ),
+    'ofi-psm': Recipe(
+        requires=r'ch4:.*\bofi\b',
+        env={'MPIR_CVAR_CH4_NETMOD': 'ofi', 'FI_PROVIDER': 'psm2'},
+        expect=['libfabric provider: psm2'],
+        forbid=['libfabric provider: (?!psm2)'],
+    ),
+}
+
+FAMILY = Family(
+    key='mvapich',
+    name='MVAPICH',
+    # Hydra's own version is that of the MPICH that it was made from.
+    launcher_says=hydra.SAYS,
+    wrapper_says=r'mpicc for MVAPICH version (\d\S*)',
+    hints='(?i)mvapich',
+    modules='mvapich',
+    beside_launcher=(hydra.PROXY,),
+    description=('mpichversion',),
+    compiler_variable='MPICH_CC',
+    spack='mvapich',
+    bind=hydra.bind,
+    srun_pmi='pmi2',
+    interface=(hydra.INTERFACE, *transports.INTERFACE),
+    library='^MVAPICH Version:',
+    refusal=r'launcher not compatible with PMI\w* client',
+    statement={'MPIR_CVAR_DEBUG_SUMMARY': '1', **transports.STATEMENT},
+    quote=rf'libfabric provider: .*|{transports.UCX_QUOTE}',
+    recipes=_RECIPES,
+    soname='libmpi.so.12',
+)
