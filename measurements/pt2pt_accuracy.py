@@ -21,8 +21,9 @@ from pathlib import Path
 
 from common import build, environment
 
-from assay.machine.imb import find_imb, parse
+from assay.machine.imb import find_imb
 from assay.machine.mpi import Mpi, find_mpis
+from assay.programs.imb import parse
 
 CLAIM = 0.05
 

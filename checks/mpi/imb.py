@@ -10,8 +10,8 @@ from assay.checks.benchmark import RESULT, MpiBenchmark
 from assay.checks.build import installed
 from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
-from assay.machine import imb
 from assay.machine.provenance import of_binary
+from assay.programs import imb
 from assay.programs.figure import Figure
 
 PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.machine.imb import parse
+from assay.programs.imb import parse
 
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'imb'
 

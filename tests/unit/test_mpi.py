@@ -258,6 +258,21 @@ def test_the_environment_of_a_broken_mpi_is_for_every_check_it_was_for(machine, 
     assert environments.spack_specs([found]) == {}
 
 
+@pytest.mark.parametrize(
+    ('name', 'family'),
+    [
+        ('/opt/intel/oneapi/mpi/2021.16/bin/mpiexec.hydra', 'intelmpi'),
+        ('openmpi/5.0.8-oneapi-2024', 'openmpi'),
+        ('mpich/4.3.2-oneapi-2024', 'mpich'),
+        ('/opt/openmpi-5.0.8/bin/prterun', 'openmpi'),
+        ('/usr/bin/mpiexec.hydra', 'mpich'),
+        ('/usr/bin/mpicc', None),
+    ],
+)
+def test_names_tell_the_family_where_nothing_answers(name, family):
+    assert mpi._hinted(name) == family
+
+
 @pytest.fixture
 def pip(elsewhere, monkeypatch):
     """Stands in for Python with pip: makes the prefix that it is told, or fails with ``says``."""

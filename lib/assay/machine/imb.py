@@ -1,19 +1,18 @@
-"""The Intel MPI Benchmarks: finding an ``IMB-MPI1`` that fits an MPI, and reading its tables."""
+"""The Intel MPI Benchmarks: finding an ``IMB-MPI1`` that fits an MPI."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from assay import paths
 from assay.machine.mpi import Mpi
+from assay.machine.wheels import wheel_names
 from assay.mpis import FAMILIES
-
-PROGRAM = 'IMB-MPI1'
+from assay.programs.imb import PROGRAM
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,14 @@ def find_imb(mpi: Mpi) -> Imb | None:
 
 
 def _library(mpi: Mpi) -> Path | None:
-    paths_of_it = (mpi.prefix / folder / FAMILIES[mpi.family].soname for folder in ('lib', 'lib64'))
-    return next(filter(Path.exists, paths_of_it), None)
+    name = FAMILIES[mpi.family].soname
+    files = (mpi.prefix / folder / name for folder in ('lib', 'lib64'))
+    return next(filter(Path.exists, files), None)
 
 
 @lru_cache
 def _programs() -> tuple[Path, ...]:
-    found = sorted(paths.MPI_PREFIXES.glob(f'*/bin/{PROGRAM}'))
+    found = [paths.MPI_PREFIXES / name / 'bin' / PROGRAM for name in wheel_names()]
     if on_path := shutil.which(PROGRAM):
         found.append(Path(on_path))
     return tuple(path for path in found if path.is_file())
@@ -63,66 +63,3 @@ def _needed(program: Path) -> frozenset[str]:
     return frozenset(
         name.decode() for name in re.findall(rb'libmpi\.so\.\d+(?=\0)', program.read_bytes())
     )
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of a table.
-
-    :param size: bytes of a message.
-    :param time: seconds; IMB's own definition for the benchmark (PingPong: half a round trip),
-        the average over ranks where it gives least, greatest and average.
-    :param bandwidth: bytes per second; None where the table has none.
-    """
-
-    size: int
-    time: float
-    bandwidth: float | None
-
-
-def parse(output: str) -> dict[str, tuple[int, list[Row]]]:
-    """Read the tables of an ``IMB-MPI1`` run.
-
-    :returns: for each benchmark the number of processes and its rows; of the tables with several
-        numbers of processes the one with the most.
-    :raises ValueError: if the run did not get to its end, or has a line that is no row.
-    """
-    if '# All processes entering MPI_Finalize' not in output:
-        raise ValueError(f'{PROGRAM} did not get to its end')
-    tables: dict[str, tuple[int, list[Row]]] = {}
-    for name, processes, lines in _tables(output):
-        if processes >= tables.get(name, (0, []))[0]:
-            tables[name] = (processes, lines)
-    return tables
-
-
-def _tables(output: str) -> Iterator[tuple[str, int, list[Row]]]:
-    for section in output.split('# Benchmarking ')[1:]:
-        name = section.split(None, 1)[0]
-        processes = re.search(r'#processes = (\d+)', section)
-        header = re.search(r'^ *#bytes .*$|^ *#repetitions .*$', section, re.MULTILINE)
-        if processes is None or header is None:
-            raise ValueError(f'the table of {name} has no header')
-        columns = header.group().split()
-        rows = []
-        for line in section[header.end() :].splitlines()[1:]:
-            if not line.strip():
-                break
-            # The MPI's own statements may come between the rows, which start with spaces.
-            if re.match(r' +\d', line):
-                rows.append(_row(name, columns, line))
-        yield name, int(processes.group(1)), rows
-
-
-def _row(name: str, columns: list[str], line: str) -> Row:
-    values = dict(zip(columns, line.split(), strict=False))
-    try:
-        time = float(values.get('t[usec]') or values['t_avg[usec]'])
-        rate = values.get('Mbytes/sec')
-        return Row(
-            size=int(values.get('#bytes', 0)),
-            time=time * 1e-6,
-            bandwidth=None if rate is None else float(rate) * 1e6,
-        )
-    except (KeyError, ValueError):
-        raise ValueError(f'{name}: not a row of its table: {line.strip()!r}') from None

@@ -14,6 +14,7 @@ import yaml
 from assay import paths
 from assay.config.environments import OURS, spack_specs
 from assay.machine.mpi import Mpi
+from assay.mpis import FAMILIES
 from assay.spack.builds import LOG, write_whole
 from assay.spack.tool import Spack
 
@@ -74,10 +75,10 @@ def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
     for mpi in mpis:
         if mpi.name not in specs:
             continue
-        package, version_of_it = specs[mpi.name].split('@=')
-        external = {'spec': f'{package}@{version_of_it}', 'prefix': str(mpi.prefix)}
+        external = {'spec': specs[mpi.name].replace('@=', '@'), 'prefix': str(mpi.prefix)}
         if mpi.modules:
             external['modules'] = list(mpi.modules)
+        package = FAMILIES[mpi.family].spack
         known = result.setdefault(package, {'externals': [], 'buildable': False})
         known['externals'].append(external)
     wheel = find_spec('scipy_openblas32')
