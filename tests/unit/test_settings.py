@@ -107,7 +107,7 @@ site_configuration = {
         ("'shm'", "'SHM'", "environment mine has the unknown feature 'SHM': is shm "),
         ("'mpi',", "'mip',", "environment mine has the unknown feature 'mip': is mpi meant?"),
         ("'family'", "'famly'", 'environment mine has the feature mpi and no family in its extras'),
-        (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*openmpi, mpich, intelmpi"),
+        (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*intelmpi, mpich, openmpi"),
         ("'extras'", "'env_vars': [], 'extras'", None),
     ],
 )

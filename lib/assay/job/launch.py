@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,10 @@ WITNESS = 'witness.json'
 
 #: What a launch in a folder of its own leaves there beside that report.
 OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
+
+# What an MPI says of a launcher without the PMI that it was built for, whichever MPI that program
+# is really built with. Others let each process be a rank 0 of 1.
+_NO_PMI = re.compile('|'.join(mpi.refusal.pattern for mpi in FAMILIES.values() if mpi.refusal))
 
 
 def apart(folder: str, command: str) -> str:
@@ -100,13 +105,13 @@ class Launch:
 
     def _told_by_strangers(self) -> str | None:
         """What shows that the launcher speaks another PMI than the MPI; None if nothing does."""
-        mpi = FAMILIES[self.family]
-        if mpi.refusal and (refusal := found(mpi.refusal, self.output)):
+        if refusal := found(_NO_PMI, self.output):
             return refusal[0]
         try:
             report = self._report
         except witness.WitnessError:
             return None
+        mpi = FAMILIES[self.family]
         if report.ranks > 1 or self.ranks == 1 or witness.verify_mpi(report, mpi.library, mpi.name):
             return None
         # Many programs are content with that.
