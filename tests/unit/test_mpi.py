@@ -10,6 +10,7 @@ import pytest
 from assay import AssayError, paths
 from assay.config import environments
 from assay.machine import candidates, modules, mpi, wheels
+from assay.mpis import FAMILIES
 
 SAYS = {
     'openmpi': 'mpirun (Open MPI) 5.0.9',
@@ -123,6 +124,10 @@ def test_commands_of_something_else_are_no_mpi(machine):
     (machine / 'mpicc').unlink()
     command(machine / 'mpirun', 'load a module first', code=1)
     assert mpi.find_mpis() == []
+
+
+def test_the_file_of_a_family_has_its_name():
+    assert all((paths.ROOT / f'lib/assay/mpis/{key}.py').is_file() for key in FAMILIES)
 
 
 def test_libraries_alone_are_no_mpi(machine):

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +79,7 @@ def _examine(candidate: Candidate) -> Mpi | None:
             if launcher is None:
                 raise NoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')
             words = candidate.ask(launcher, '--version')
-            told = _families_that_say('launcher_says', words)
+            told = _said({key: one.launcher_says for key, one in FAMILIES.items()}, words)
             if not told:
                 is_stranger = bool(words.strip())
                 raise NoAnswerError(f'mpirun --version says {telling_line(words)!r}')
@@ -119,14 +120,25 @@ def _examine(candidate: Candidate) -> Mpi | None:
 Sayings = list[tuple[str, str | None]]
 
 
-def _families_that_say(field: str, words: str) -> Sayings:
-    """Whose words these are, those with a version first; several MPIs may share a launcher."""
+def _said(expressions: Mapping[str, re.Pattern[str]], words: str) -> Sayings:
+    """Whose words these are, those with a version first; several MPIs may share a launcher.
+
+    :param expressions: what each family says; the group is the version.
+    """
     found = [
-        (key, match[1] if match.re.groups else None)
-        for key, family in FAMILIES.items()
-        if (match := getattr(family, field).search(words))
+        (family, match[1] if match.re.groups else None)
+        for family, says in expressions.items()
+        if (match := says.search(words))
     ]
     return sorted(found, key=lambda one: one[1] is None)
+
+
+def _said_by_wrapper(candidate: Candidate) -> Sayings:
+    words = ''
+    for option in dict.fromkeys(family.wrapper_option for family in FAMILIES.values()):
+        with contextlib.suppress(NoAnswerError):
+            words += candidate.ask(str(candidate.cc), option)
+    return _said({key: family.wrapper_says for key, family in FAMILIES.items()}, words)
 
 
 def _agreed(candidate: Candidate, launcher: Path, told: Sayings) -> tuple[str, str]:
@@ -137,7 +149,7 @@ def _agreed(candidate: Candidate, launcher: Path, told: Sayings) -> tuple[str, s
     """
     if not os.access(candidate.cc, os.X_OK):
         raise NoAnswerError(f'there is no mpicc that can be run beside {launcher}')
-    said = _families_that_say('wrapper_says', _words_of_wrapper(candidate))
+    said = _said_by_wrapper(candidate)
     for family, version in said or told:
         if version and ({(family, version), (family, None)} & {*told}):
             return family, version
@@ -188,20 +200,12 @@ def _compiler(candidate: Candidate, family: Family) -> str:
     return compiler
 
 
-def _words_of_wrapper(candidate: Candidate) -> str:
-    words = ''
-    for option in dict.fromkeys(family.wrapper_option for family in FAMILIES.values()):
-        with contextlib.suppress(NoAnswerError):
-            words += candidate.ask(str(candidate.cc), option)
-    return words
-
-
 def _guess(candidate: Candidate) -> str | None:
     """The family of one that does not say it, by what names, wrapper and files tell."""
     for name in filter(None, (candidate.name, *candidate.modules)):
         if family := _hinted(name):
             return family
-    if said := _families_that_say('wrapper_says', _words_of_wrapper(candidate)):
+    if said := _said_by_wrapper(candidate):
         return said[0][0]
     files = [candidate.bindir / name for name in ('mpicc', *LAUNCHERS)]
     hinted = (_hinted(str(file.resolve())) for file in files if os.path.lexists(file))
