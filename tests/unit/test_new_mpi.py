@@ -33,7 +33,6 @@ import json, sys
 from assay.config.environments import environment, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.layout.layouts import LAYOUTS, Node, place
-from assay.machine.imb import find_imb
 from assay.machine.modules import is_called_like_an_mpi
 from assay.machine.mpi import find_mpis
 from assay.mpis import FAMILIES
@@ -45,7 +44,6 @@ print(json.dumps({
     'found': [[mpi.name, mpi.family, mpi.version, mpi.fault] for mpi in found],
     'environments': [environment(mpi) for mpi in found],
     'spack': spack_specs(found),
-    'imb': [bool(find_imb(mpi)) for mpi in found],
     'interfaces': [name for name, _ in tcp_over('lo')],
     'module': is_called_like_an_mpi('mvapich/3.0'),
     'pmi': FAMILIES['mvapich'].srun_pmi,
@@ -91,6 +89,8 @@ def told(request, house, tmp_path):
     (bindir / 'cc').symlink_to('/bin/true')
     (tmp_path / 'lib').mkdir()
     (tmp_path / 'lib' / 'libmpi.so.12').touch()
+    (bindir / 'IMB-MPI1').write_bytes(b'linked to \0libmpi.so.12\0')
+    (bindir / 'IMB-MPI1').chmod(0o755)
     ended = python(house, bindir, ASKED, json.dumps([TCP, TCP + MEMORY, '']))
     assert ended.returncode == 0, ended.stderr
     return request.param, json.loads(ended.stdout)
@@ -104,7 +104,7 @@ def test_an_mpi_is_one_file(told):
     assert said['found'] == [['mvapich-path', 'mvapich', '3.0', None]]
     (made,) = said['environments']
     assert made['extras']['family'] == 'mvapich'
-    assert made['features'] == ['mpi', 'mvapich', 'ucx-tcp', 'ucx-ib']
+    assert made['features'] == ['mpi', 'mvapich', 'ucx-tcp', 'ucx-ib', 'imb']
     assert said['no_recipe'] == ['MVAPICH has no way to force it']
     assert said['spack'] == {'mvapich-path': 'mvapich@=3.0'}
     assert said['module'] and said['pmi'] == 'pmi2' and 'HYDRA_IFACE' in said['interfaces']
