@@ -23,7 +23,8 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layout.layouts import Node, place
+from assay.layout.layouts import LAYOUTS
+from assay.layout.placement import Node
 from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure
@@ -36,7 +37,7 @@ def run(
 ) -> dict[str, Figure]:
     """The figures of one run on bound cores, in a folder of its own."""
     node = Node(cores=len(os.sched_getaffinity(0)), numa_domains=1)
-    placement = place('packed', mpi.family, node, ranks, threads)
+    placement = LAYOUTS['packed'].place(mpi.family, node, ranks, threads)
     options = ' '.join(placement.options).split()
     env = environment(mpi, 'shm') | placement.env
     with tempfile.TemporaryDirectory() as name:

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layout.layouts import Node, place
+from assay.layout.layouts import LAYOUTS
+from assay.layout.placement import Node
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')
@@ -47,7 +48,7 @@ def variants(mpi: Mpi, witness: Path) -> dict[str, list[str]]:
 
 def run(mpi: Mpi, load: str, program: Path, prefix: list[str], folder: Path) -> Times:
     """Nanoseconds of each thing that the load measures."""
-    placement = place('packed', mpi.family, Node(cores=2, numa_domains=1), ranks=2)
+    placement = LAYOUTS['packed'].place(mpi.family, Node(cores=2, numa_domains=1), ranks=2)
     options = ' '.join(placement.options).split()
     command = [mpi.launcher, '-n', '2', *options, *prefix, str(program), load]
     done = subprocess.run(

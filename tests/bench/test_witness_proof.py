@@ -9,8 +9,8 @@ from reframe.utility.cpuinfo import cpuinfo
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.layout import parts
-from assay.layout.layouts import LAYOUTS, Node, place
-from assay.witness.placement import verify_placement
+from assay.layout.layouts import LAYOUTS
+from assay.layout.placement import Node
 from assay.witness.traffic import verify_traffic
 
 CATALOGUE = load_catalogue()
@@ -35,7 +35,7 @@ def exchange(mpi, compiled, witnessed, node, tmp_path):
     program = compiled('exchange', '-fopenmp')
 
     def run(layout, ranks=2, launch=None, within=(), arguments=(), env=None):
-        placement = place(layout, mpi.family, node, ranks=ranks)
+        placement = LAYOUTS[layout].place(mpi.family, node, ranks)
         options = placement.options if launch is None else launch
         command, *others = [*within, str(program), *arguments]
         if placement.widths:
@@ -50,9 +50,7 @@ def exchange(mpi, compiled, witnessed, node, tmp_path):
         )
         assert ended.code == 0, ended.out + ended.err
         report = witness.read(ended.files / 'report.json')
-        return verify_placement(
-            report, layout, placement.threads, placement.ranks, placement.widths
-        )
+        return LAYOUTS[layout].verify(report, placement)
 
     return run
 

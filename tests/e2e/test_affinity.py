@@ -8,7 +8,8 @@ import sys
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.layout.layouts import LAYOUTS, Node, place
+from assay.layout.layouts import LAYOUTS
+from assay.layout.placement import Node
 from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
@@ -32,7 +33,7 @@ def node():
 @pytest.mark.parametrize('name', MPIS)
 def test_affinity(name, layout, node):
     mpi = MPIS[name]
-    placement = place(layout, mpi.family, node, ranks=2)
+    placement = LAYOUTS[layout].place(mpi.family, node, ranks=2)
     path = f'{mpi.bindir}:{os.environ["PATH"]}'  # Intel's mpirun takes its helpers from PATH
     launch = ' '.join([mpi.launcher, '-np', str(placement.ranks), *placement.options]).split()
     run = subprocess.run(

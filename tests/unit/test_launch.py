@@ -9,7 +9,7 @@ import pytest
 from assay.job import output
 from assay.job.launch import WITNESS, Launch, LaunchError
 from assay.job.output import Output
-from assay.layout.layouts import Placement
+from assay.layout.placement import Placement
 from witnessed import halo
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from assay.layout.layouts import LAYOUTS, Node, place
+from assay.layout.layouts import LAYOUTS, layout_of
+from assay.layout.placement import Node
 
 NODE = Node(cores=64, numa_domains=4)
 LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
@@ -22,7 +23,7 @@ LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
     ],
 )
 def test_ranks_threads_and_cpus(launcher, layout, asked, ranks, threads, cpus):
-    placement = place(layout, launcher, NODE, asked)
+    placement = layout_of(layout).place(launcher, NODE, asked)
     assert (placement.ranks, placement.threads, placement.cpus) == (ranks, threads, cpus)
     assert placement.env['OMP_NUM_THREADS'] == str(threads)
 
@@ -31,21 +32,22 @@ def test_ranks_threads_and_cpus(launcher, layout, asked, ranks, threads, cpus):
 def test_each_layout_is_told_differently(launcher):
     told = {
         (tuple(p.options), tuple(sorted(p.env.items())))
-        for p in (place(layout, launcher, NODE, 4) for layout in LAYOUTS)
+        for p in (layout.place(launcher, NODE, 4) for layout in LAYOUTS.values())
     }
     assert len(told) == len(LAYOUTS)
 
 
 def test_words():
-    assert place('spread', 'openmpi', NODE, 2).options == ['--map-by numa:PE=1', '--bind-to core']
-    assert place('hybrid', 'mpich', NODE).options == ['-ppn 4', '-bind-to core:16 -map-by core:16']
-    assert place('packed', 'intelmpi', NODE, 2).env['I_MPI_PIN_DOMAIN'] == '1:compact'
-    assert '--ntasks-per-node=4' in place('hybrid', 'srun', NODE).options
+    spread, hybrid = LAYOUTS['spread'], LAYOUTS['hybrid']
+    assert spread.place('openmpi', NODE, 2).options == ['--map-by numa:PE=1', '--bind-to core']
+    assert hybrid.place('mpich', NODE).options == ['-ppn 4', '-bind-to core:16 -map-by core:16']
+    assert LAYOUTS['packed'].place('intelmpi', NODE, 2).env['I_MPI_PIN_DOMAIN'] == '1:compact'
+    assert '--ntasks-per-node=4' in hybrid.place('srun', NODE).options
 
 
 def test_ranks_that_differ_fill_the_node():
-    assert place('mixed', 'srun', Node(cores=5, numa_domains=1)).widths == (2, 1, 1, 1)
-    assert place('mixed', 'srun', Node(cores=2, numa_domains=1)).widths == (1, 1)
+    assert LAYOUTS['mixed'].place('srun', Node(cores=5, numa_domains=1)).widths == (2, 1, 1, 1)
+    assert LAYOUTS['mixed'].place('srun', Node(cores=2, numa_domains=1)).widths == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -59,5 +61,6 @@ def test_ranks_that_differ_fill_the_node():
     ],
 )
 def test_refusals(arguments, words):
+    name, *rest = arguments
     with pytest.raises(ValueError, match=words):
-        place(*arguments)
+        layout_of(name).place(*rest)

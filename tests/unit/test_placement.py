@@ -4,10 +4,16 @@ from itertools import product
 
 import pytest
 
-from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, place
-from assay.witness.placement import verify_placement
+from assay.layout.layouts import LAYOUTS
+from assay.layout.placement import DoesNotFitError, Node, Placement
 from assay.witness.report import as_list
 from witnessed import cpus_of, host, process, report, thread
+
+
+def verify(found, layout, threads, ranks, widths=()):
+    """The verdict on a report of so many ranks on each host, each of so many threads."""
+    return LAYOUTS[layout].verify(found, Placement(ranks, threads, widths=widths))
+
 
 # Cores of each NUMA domain.
 SHAPES = {
@@ -48,7 +54,7 @@ def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more)
     """A report with everything in its place, and what was asked; None where that does not fit."""
     node = Node(cores=sum(map(len, domains)), numa_domains=len(domains))
     try:
-        asked = place(layout, 'srun', node, ranks, cores_per_rank)
+        asked = LAYOUTS[layout].place('srun', node, ranks, cores_per_rank)
     except DoesNotFitError:
         return None
     sat = seats(layout, domains, asked.ranks, asked.threads, asked.widths)
@@ -70,8 +76,7 @@ def test_right_seats_pass(layout, shape):
     for smt, hosts, ranks, cores in product((1, 2), (1, 3), (None, 1, 2, 3), (1, 2, 3)):
         if found := right(layout, SHAPES[shape], smt, hosts, ranks, cores):
             made, asked = found
-            verdict = verify_placement(made, layout, asked.threads, asked.ranks, asked.widths)
-            assert verdict is None
+            assert LAYOUTS[layout].verify(made, asked) is None
             seen += 1
     assert seen or (layout, shape) == ('mixed', 'one core')
 
@@ -83,10 +88,10 @@ def test_threads_of_a_rank_that_openmp_binds():
     idle = thread(21, range(8), 0.001)
     ranks = [process(0, (0,), threads=[*threads, helper, idle]), process(1, (4, 5, 6, 7))]
     found = report(ranks, [host(domains=SHAPES['two domains'])])
-    assert verify_placement(found, 'hybrid', 4, 2) is None
+    assert verify(found, 'hybrid', 4, 2) is None
     ranks[0] = process(0, (0,), threads=threads[:2])
     found = report(ranks, [host(domains=SHAPES['two domains'])])
-    assert verify_placement(found, 'hybrid', 4, 2) == (
+    assert verify(found, 'hybrid', 4, 2) == (
         'rank 0 on n1 is bound to cores 0-2, layout hybrid gives each rank 4'
     )
 
@@ -96,19 +101,19 @@ def test_which_threads_a_rank_has():
     # An idle thread on a core of its own counts, and so does a busy one that may go anywhere.
     idle = [thread(11 + core, (core,)) for core in (1, 2, 3)]
     found = report([process(0, (0,), threads=idle)], one_domain)
-    assert verify_placement(found, 'hybrid', 4, 1) is None
+    assert verify(found, 'hybrid', 4, 1) is None
     free = [thread(11, (0, 1, 2, 3), 1.0)]
     found = report([process(0, (0, 1), threads=free)], one_domain)
-    assert 'is not bound' in verify_placement(found, 'packed', 2, 1)
+    assert 'is not bound' in verify(found, 'packed', 2, 1)
     # A rank of one thread has the cores of that one.
     found = report([process(0, (0,), threads=[thread(11, (1,))])], one_domain)
-    assert verify_placement(found, 'packed', 1, 1) is None
+    assert verify(found, 'packed', 1, 1) is None
 
 
 def test_an_incomplete_report_shows_placement():
     made, asked = right('packed', SHAPES['two cores'])
     made = made.model_copy(update={'complete': False})
-    assert verify_placement(made, 'packed', asked.threads, asked.ranks) is None
+    assert LAYOUTS['packed'].verify(made, asked) is None
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,7 @@ def test_ranks_on_the_wrong_nodes(nodes, ranks, said):
     names = [f'n{number + 1}' for number, count in enumerate(ranks) for _ in range(count)]
     processes = [process(rank, (0,), name) for rank, name in enumerate(names)]
     found = report(processes, [host(name, [[0], [1]]) for name in dict.fromkeys(names)])
-    assert verify_placement(found, 'packed', 1, sum(ranks) // nodes) == said
+    assert verify(found, 'packed', 1, sum(ranks) // nodes) == said
 
 
 def test_ranks_that_differ():
@@ -143,10 +148,10 @@ def test_ranks_that_differ():
     wide = process(0, (0, 1, 2, 3))
     narrow = [process(rank, (3 + rank,)) for rank in (1, 2, 3, 4)]
     found = report([wide, *narrow], [host(domains=domains)])
-    assert verify_placement(found, *asked) is None
+    assert verify(found, *asked) is None
     narrow[1] = process(2, (5, 6))
     found = report([wide, *narrow], [host(domains=domains)])
-    assert verify_placement(found, *asked) == (
+    assert verify(found, *asked) == (
         'rank 2 on n1 is bound to cores 5-6, layout mixed gives the ranks 4, 1, 1, 1, 1'
     )
 
@@ -322,7 +327,7 @@ ALL = tuple(range(8))
     ],
 )
 def test_faults(found, asked, sentence):
-    verdict = verify_placement(found, *asked)
+    verdict = verify(found, *asked)
     assert verdict is not None
     assert verdict.startswith(sentence) or (sentence in verdict and verdict.startswith('layout'))
     assert '  ' not in verdict and verdict.count('n1') >= 1
@@ -351,15 +356,15 @@ def busy(count, cores=(0,), seconds=1.0, origin='program'):
 )
 def test_more_threads_than_cores(threads, cores, smt, sentence):
     found = sat(FOUR, cores, smt=smt, threads=threads, wall=10.0)
-    verdict = verify_placement(found, 'packed', len(cores), 1)
+    verdict = verify(found, 'packed', len(cores), 1)
     assert verdict is None if sentence is None else sentence in verdict
 
 
 def test_a_short_run_has_idle_threads():
     found = sat(FOUR, (0,), threads=busy(1, seconds=0.019), wall=0.1)
-    assert verify_placement(found, 'packed', 1, 1) is None
+    assert verify(found, 'packed', 1, 1) is None
     found = sat(FOUR, (0,), threads=busy(1, seconds=0.021), wall=0.1)
-    assert 'runs 2 threads' in verify_placement(found, 'packed', 1, 1)
+    assert 'runs 2 threads' in verify(found, 'packed', 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -375,24 +380,20 @@ def test_a_short_run_has_idle_threads():
 def test_more_openmp_threads_than_cores(value, sentence):
     environment = {'OMP_NUM_THREADS': value}
     found = sat([[0, 1]], (0,), (1,)).model_copy(update={'environment': environment})
-    verdict = verify_placement(found, 'packed', 1, 2)
+    verdict = verify(found, 'packed', 1, 2)
     assert verdict is None if sentence is None else sentence in verdict
 
 
 def test_openmp_threads_of_one_rank():
     differs = {'environment': {'OMP_NUM_THREADS': '3'}}
     found = report([process(0), process(1, (1,), differs=differs)], [host(domains=[[0, 1]])])
-    assert verify_placement(found, 'packed', 1, 2) == (
-        'rank 1 on n1 has OMP_NUM_THREADS=3 and 1 core (1)'
-    )
+    assert verify(found, 'packed', 1, 2) == ('rank 1 on n1 has OMP_NUM_THREADS=3 and 1 core (1)')
 
 
 def test_openmp_threads_on_the_hardware_threads_of_one_core():
     environment = {'OMP_NUM_THREADS': '2'}
     found = sat(FOUR, (0,), smt=2).model_copy(update={'environment': environment})
-    assert verify_placement(found, 'packed', 1, 1) == (
-        'rank 0 on n1 has OMP_NUM_THREADS=2 and 1 core (0)'
-    )
+    assert verify(found, 'packed', 1, 1) == ('rank 0 on n1 has OMP_NUM_THREADS=2 and 1 core (0)')
 
 
 def strays(cores, smt=1, busy=1.0, origin='program', layout='packed', mine=(0,), others=(1,)):
@@ -403,7 +404,7 @@ def strays(cores, smt=1, busy=1.0, origin='program', layout='packed', mine=(0,),
         process(1, others, cpus=cpus_of(others, 4, smt)),
     ]
     ranks[0]['threads'][0]['busy'] = 0.0
-    return verify_placement(report(ranks, [host(domains=FOUR, smt=smt)]), layout, 1, 2)
+    return verify(report(ranks, [host(domains=FOUR, smt=smt)]), layout, 1, 2)
 
 
 def test_a_busy_thread_on_the_core_of_another_rank():
@@ -444,31 +445,31 @@ def test_a_progress_thread_on_the_core_of_another_rank():
 def test_bound_threads_on_one_core():
     threads = [thread(11, (1,), 1.0), thread(12, (2,), 1.0), thread(13, (2,), 1.0)]
     found = report([process(0, (0, 1, 2, 3), threads=threads)], [host(domains=[[0, 1, 2, 3]])])
-    assert verify_placement(found, 'hybrid', 4, 1) == (
+    assert verify(found, 'hybrid', 4, 1) == (
         'threads halo (12) and halo (13) of rank 0 on n1 share core 2'
     )
     # Threads that may move do not.
     moving = [thread(11 + number, (0, 1, 2, 3), 1.0) for number in range(3)]
     found = report([process(0, (0, 1, 2, 3), threads=moving)], [host(domains=[[0, 1, 2, 3]])])
-    assert verify_placement(found, 'hybrid', 4, 1) is None
+    assert verify(found, 'hybrid', 4, 1) is None
 
 
 def test_a_fault_on_many_hosts_is_one_sentence():
     hosts = [host(f'n{number}', [[0, 1]]) for number in range(1, 5)]
     ranks = [process(rank, (0,), f'n{rank // 2 + 1}') for rank in range(8)]
-    assert verify_placement(report(ranks, hosts), 'packed', 1, 2) == (
+    assert verify(report(ranks, hosts), 'packed', 1, 2) == (
         'ranks 0 and 1 share core 0 of node n1 (and so it is on 3 more hosts)'
     )
-    assert verify_placement(report(ranks[:4], hosts[:2]), 'packed', 1, 2).endswith('1 more hosts)')
+    assert verify(report(ranks[:4], hosts[:2]), 'packed', 1, 2).endswith('1 more hosts)')
 
 
 def test_hosts_of_different_size():
     hosts = [host('n1', [[0, 1]]), host('n2', EIGHT)]
     ranks = [process(0, (0,), 'n1'), process(1, (1,), 'n1')]
     ranks += [process(2, (4,), 'n2'), process(3, (5,), 'n2')]
-    assert verify_placement(report(ranks, hosts), 'packed', 1, 2) is None
+    assert verify(report(ranks, hosts), 'packed', 1, 2) is None
     ranks[3] = process(3, ALL, 'n2')
-    assert verify_placement(report(ranks, hosts), 'packed', 1, 2) == (
+    assert verify(report(ranks, hosts), 'packed', 1, 2) == (
         'rank 3 on n2 is not bound: it may use all 8 cores, layout packed gives each rank 1'
     )
 
@@ -476,41 +477,39 @@ def test_hosts_of_different_size():
 def test_the_fault_that_explains_others_comes_first():
     """A cpuset of one core leaves all ranks on it, and their threads too."""
     found = sat(FOUR, *[(0,)] * 4, allowed=[0], threads=busy(3))
-    assert verify_placement(found, 'packed', 1, 4).startswith('the cpuset of the job')
+    assert verify(found, 'packed', 1, 4).startswith('the cpuset of the job')
     found = sat(FOUR, *[(0,)] * 4, threads=busy(3))
-    assert verify_placement(found, 'packed', 1, 4) == 'all 4 ranks of n1 are bound to core 0'
+    assert verify(found, 'packed', 1, 4) == 'all 4 ranks of n1 are bound to core 0'
     found = sat(FOUR, *[(0, 1, 2, 3)] * 4, cpu_limit=1.0)
-    assert 'limits ranks 0-3 to 1 CPU,' in verify_placement(found, 'packed', 1, 4)
+    assert 'limits ranks 0-3 to 1 CPU,' in verify(found, 'packed', 1, 4)
 
 
 def test_a_long_list_of_ranks_is_cut():
     cores = list(range(40))
     ranks = [process(n, (0,) if n % 2 else (n,)) for n in range(40)]
-    found = verify_placement(report(ranks, [host(domains=[cores])]), 'packed', 1, 40)
+    found = verify(report(ranks, [host(domains=[cores])]), 'packed', 1, 40)
     assert found == ('ranks 0-1,3,5,7,9,11,13,15,... (21 in all) share core 0 of node n1')
 
 
 def test_a_list_of_ranks_that_is_just_short_enough():
     ranks = [process(n, (0,) if n % 2 == 0 else (n,)) for n in range(16)]
-    found = verify_placement(report(ranks, [host(domains=[list(range(16))])]), 'packed', 1, 16)
+    found = verify(report(ranks, [host(domains=[list(range(16))])]), 'packed', 1, 16)
     assert found == 'ranks 0,2,4,6,8,10,12,14 share core 0 of node n1'
     ranks += [process(16, (0,))]
-    found = verify_placement(report(ranks, [host(domains=[list(range(17))])]), 'packed', 1, 17)
+    found = verify(report(ranks, [host(domains=[list(range(17))])]), 'packed', 1, 17)
     assert found == 'ranks 0,2,4,6,8,10,12,14,... (9 in all) share core 0 of node n1'
 
 
 def test_a_quota_of_as_many_cpus_as_cores_is_enough():
-    assert verify_placement(sat(FOUR, (0,), (1,), cpu_limit=2.0), 'packed', 1, 2) is None
+    assert verify(sat(FOUR, (0,), (1,), cpu_limit=2.0), 'packed', 1, 2) is None
 
 
 def test_smt_siblings_are_one_core():
     hosts = [host('n1', [[0, 1]], smt=2)]
     ranks = [process(0, (0,), cpus=[0]), process(1, (0,), cpus=[2])]
-    assert verify_placement(report(ranks, hosts), 'packed', 1, 2) == (
-        'ranks 0 and 1 share core 0 of node n1'
-    )
+    assert verify(report(ranks, hosts), 'packed', 1, 2) == ('ranks 0 and 1 share core 0 of node n1')
     ranks = [process(0, (0,), cpus=[0]), process(1, (1,), cpus=[3])]
-    assert verify_placement(report(ranks, hosts), 'packed', 1, 2) is None
+    assert verify(report(ranks, hosts), 'packed', 1, 2) is None
 
 
 def test_a_host_without_numa():
@@ -518,7 +517,7 @@ def test_a_host_without_numa():
     plain = found.hosts[0].model_copy(update={'numa': []})
     found = found.model_copy(update={'hosts': [plain]})
     for layout in ('packed', 'spread'):
-        assert verify_placement(found, layout, 1, 2) is None
+        assert verify(found, layout, 1, 2) is None
     one = sat([[0, 1]], (0, 1)).model_copy(update={'hosts': [plain]})
-    assert verify_placement(one, 'one-per-numa', 1, 1) is None
+    assert verify(one, 'one-per-numa', 1, 1) is None
     assert as_list(one.processes[0].cores) == '0-1'

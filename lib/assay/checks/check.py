@@ -38,7 +38,9 @@ from assay.job.ending import ONLY_ONCE, cut_short
 from assay.job.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.job.stacks import FILES, taken_after
-from assay.layout.layouts import DoesNotFitError, Node, Placement, place
+from assay.layout.launchers import SRUN, is_srun
+from assay.layout.layouts import layout_of
+from assay.layout.placement import DoesNotFitError, Node, Placement
 from assay.programs.figure import Figure
 
 _CATALOGUE = load_catalogue()
@@ -189,9 +191,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest, Attributed, TakesTurns):
 
     def place(self, ranks: int | None, threads: int) -> Placement:
         """Where the layout puts ranks with their threads on each node; skips what does not fit."""
-        words = 'srun' if self.started_by.startswith('srun') else self.family
+        words = SRUN if is_srun(self.started_by) else self.family
         try:
-            return place(self.layout, words, self.node, ranks, threads)
+            return layout_of(self.layout).place(words, self.node, ranks, threads)
         except DoesNotFitError as error:
             self.skip(str(error))
 

@@ -16,7 +16,8 @@ from assay.checks.application import ApplicationJob
 from assay.checks.check import offered
 from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
-from assay.layout.layouts import Placement
+from assay.layout.launchers import is_srun
+from assay.layout.placement import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure
 from assay.programs.scaling import (
@@ -88,7 +89,7 @@ class ApplicationSweep(ApplicationJob):
             self.write_files(problem, point.name)
             self.job.num_tasks = point.ranks
             self.job.launcher.options = placement.options + own_options
-            if self.job.launcher.registered_name.startswith('srun'):
+            if is_srun(self.started_by):
                 self.job.launcher.options += [
                     f'--nodes={point.nodes}',
                     f'--ntasks={point.ranks}',

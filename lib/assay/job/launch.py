@@ -12,12 +12,13 @@ from assay.config.fabrics import load_catalogue
 from assay.job.last import kept_of_last
 from assay.job.output import Output, TooMuchError, found
 from assay.job.reason import reason
-from assay.layout.layouts import Placement
+from assay.layout.launchers import is_srun
+from assay.layout.layouts import layout_of
+from assay.layout.placement import Placement
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure
 from assay.witness import profile
 from assay.witness.disturbance import disturbance_figures
-from assay.witness.placement import verify_placement
 from assay.witness.traffic import verify_traffic
 
 #: The witness's report, in the folder of the launch.
@@ -90,7 +91,7 @@ class Launch:
         if told := self._told_by_strangers():
             mpi = FAMILIES[self.family].name
             remedy = f"start it by {mpi}'s own launcher"
-            if self.launcher.startswith('srun'):
+            if is_srun(self.launcher):
                 remedy = (
                     f'choose the PMI that {mpi} was built for, by SLURM_MPI_TYPE or --mpi '
                     f'(`srun --mpi=list` shows which there are)'
@@ -154,10 +155,7 @@ class Launch:
         yield witness.verify_mpi(report, mpi.library, mpi.name)
         if report.ranks != self.ranks:
             yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'
-        placement = self.placement
-        yield verify_placement(
-            report, self.layout, placement.threads, placement.ranks, placement.widths
-        )
+        yield layout_of(self.layout).verify(report, self.placement)
         if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
             fabric = catalogue.fabrics[self.fabric]
             counted = verify_traffic(report, fabric.carrier, self.fabric)

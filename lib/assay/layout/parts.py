@@ -52,7 +52,7 @@ exec taskset -c "$own" "$program" "$@"
 def command(widths: Sequence[int], wide: str, narrow: str, *arguments: str) -> list[str]:
     """What the launcher starts in place of a program.
 
-    :param widths: threads of each rank of a node in turn (:class:`assay.layout.layouts.Placement`).
+    :param widths: threads of each rank of a node in turn, as its placement has them.
     :param wide: the program of each node's first rank.
     :param narrow: the program of all others.
     :param arguments: of both.

@@ -1,0 +1,39 @@
+"""How launchers are told a layout.
+
+An MPI's own launcher speaks the MPI's words (:mod:`assay.mpis`), srun those here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from assay.mpis import FAMILIES, Words
+
+SRUN = 'srun'
+
+
+def is_srun(launcher: str) -> bool:
+    """Whether a launcher is srun, by ReFrame's name of it: there is also srunalloc."""
+    return launcher.startswith(SRUN)
+
+
+def _srun(layout: str, ranks: int, threads: int) -> Words:
+    options = {
+        'packed': ['--distribution=block:block', '--cpu-bind=cores'],
+        'spread': ['--distribution=block:cyclic', '--cpu-bind=cores'],
+        'one-per-numa': ['--distribution=block:cyclic', '--cpu-bind=ldoms'],
+        'one-per-node': ['--cpu-bind=none'],
+        'mixed': ['--distribution=block:block', '--cpu-bind=none'],
+        'hybrid': ['--distribution=block:block', '--cpu-bind=cores'],
+    }[layout]
+    # ReFrame itself gives srun the number of CPUs per task, and then a rank is kept to so many:
+    # Placement.cpus must be all those that the layout leaves it.
+    return [f'--ntasks-per-node={ranks}', *options], {}
+
+
+#: The words for a layout of ``srun``, and of each MPI family's own launcher: given the layout, and
+#: ranks and threads of :class:`assay.layout.placement.Placement`.
+WORDS: dict[str, Callable[[str, int, int], Words]] = {
+    SRUN: _srun,
+    **{key: family.bind for key, family in FAMILIES.items()},
+}
