@@ -39,7 +39,7 @@ def exchange(mpi, compiled, witnessed, node, tmp_path):
         options = placement.options if launch is None else launch
         command, *others = [*within, str(program), *arguments]
         if placement.widths:
-            (tmp_path / parts.SCRIPT).write_text(parts.TEXT)
+            parts.add_to(tmp_path)
             command, *others = parts.command(placement.widths, str(program), str(program))
         ended = witnessed(
             command,

@@ -5,14 +5,14 @@ import subprocess
 
 import pytest
 
-from assay.layout.parts import SCRIPT, TEXT, command
+from assay.layout.parts import add_to, command
 from assay.witness.report import as_list
 
 SHOW = 'echo $OMP_NUM_THREADS; sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/status'
 
 
 def start(folder, widths, rank, variable='OMPI_COMM_WORLD_LOCAL_RANK'):
-    (folder / SCRIPT).write_text(TEXT)
+    add_to(folder)
     (folder / 'show').write_text(f'#!/bin/bash\necho $(basename $0); {SHOW}\n')
     (folder / 'show').chmod(0o755)
     (folder / 'wide').symlink_to('show')

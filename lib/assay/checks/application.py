@@ -160,7 +160,7 @@ class ApplicationCheck(ApplicationJob):
         command = [self.program_path, *self.asked.arguments]
         if widths := self.placement.widths:
             wide = os.path.abspath(self.wide_binary) if self.wide_binary else self.program_path
-            Path(self.stagedir, parts.SCRIPT).write_text(parts.TEXT)
+            parts.add_to(Path(self.stagedir))
             command = parts.command(widths, wide, *command)
         self.executable, *self.executable_opts = command
 
