@@ -26,6 +26,7 @@ from assay.vcluster.cluster import Cluster
 from assay.vcluster.node import BRIDGE, MOST_NODES, Node, locks
 
 SOURCE = Path(__file__).with_name('forward.c')
+COMPILE = ('cc', '-std=c11', '-O2', '-Wall', '-Wextra')
 KINDS = ('delay', 'loss', 'rate', 'cpu', 'link', 'crash', 'boot')
 
 #: TCP's segments arrive in bursts of 64 KiB.
@@ -171,9 +172,8 @@ def _compile(node: Node) -> None:
     program = _program(node)[0]
     if Path(program).exists():
         return
-    done = subprocess.run(
-        ['cc', '-std=c11', '-O2', '-o', program, str(SOURCE)], capture_output=True, text=True
-    )
+    command = [*COMPILE, '-o', program, str(SOURCE)]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise AssayError(f'{SOURCE} does not compile: {done.stderr.strip()}')
 

@@ -15,7 +15,7 @@ from assay.vcluster import namespaces
 from assay.vcluster.cgroup import Group
 from assay.vcluster.locks import Locks
 
-INIT = Path(__file__).with_name('node_init')
+INIT = Path(__file__).with_name('node_init.sh')
 HEAD = 'head'
 
 #: Addresses of the network, less those of the head and of broadcasts.

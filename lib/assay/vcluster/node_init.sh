@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Process 1 of a node: makes the new namespaces that it is started in a machine, and stays.
 #
-#     node_init <node> <state folder> <shared folder> [<cgroup>...]
+#     node_init.sh <node> <state folder> <shared folder> [<cgroup>...]
 #
 # Says "ready" on standard output, then waits for a line on standard input, which tells that the
 # network is there. What it starts dies with it.
