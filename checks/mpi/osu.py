@@ -38,10 +38,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(['1_node', '2_nodes'], type=str)
-
-    @run_after('init')
-    def select_modes(self):
-        self.tags |= {'maintenance', 'acceptance', self.scale}
+    is_smoke_case = False
 
     @run_after('init')
     def need_osu(self):

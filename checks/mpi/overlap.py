@@ -26,6 +26,10 @@ class Overlap(MpiBenchmark):
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(['1_node', '2_nodes'], type=str)
 
+    @property
+    def is_smoke_case(self):
+        return super().is_smoke_case and self.progress != 'async'
+
     @run_after('init')
     def set_progress(self):
         self.arguments = [f'--max {LARGEST}', '--ratios 0.5,1,2', '--budget 0.1']
@@ -34,7 +38,6 @@ class Overlap(MpiBenchmark):
         elif self.progress == 'async':
             self.arguments += ['--thread-multiple']
             self.cores_per_rank = 2
-            self.tags -= {'smoke'}
             self.valid_prog_environs = [
                 f'+{family} +{self.fabric}'
                 for family, mpi in FAMILIES.items()

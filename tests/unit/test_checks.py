@@ -18,7 +18,8 @@ import yaml
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 
 from assay import paths, witness
-from assay.checks.check import BuildSources
+from assay.checks.build import BuildSources
+from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
 from checks import check_on
@@ -821,3 +822,26 @@ def test_smoke_is_where_a_fabric_shows_itself(
     case = {'fabric': fabric, 'scale': scale, 'layout': 'packed', **parameters}
     with check_on(configuration, system, tmp_path, *names, **case) as (check, _, _):
         assert ('smoke' in check.tags) == is_smoke
+
+
+def test_hooks_run_in_their_order():
+    """A mistake in the references is told also where the layout does not fit the node."""
+    hooks = {
+        stage: [hook.__name__ for hook in found]
+        for stage, found in MpiCheck.pipeline_hooks().items()
+    }
+    assert hooks['post_setup'] == [
+        'assert_chosen_here',
+        'read_references',
+        'apply_layout',
+        'start_only_once',
+        'apply_fabric',
+    ]
+    assert hooks['pre_run'] == [
+        'wait_for_turn',
+        'tell_provenance',
+        'remove_earlier_reports',
+        'preload_witness',
+        'keep_exit_code',
+    ]
+    assert hooks['pre_performance'] == ['collect_figures', 'select_references']

@@ -11,7 +11,8 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, var
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.checks.build import BuildSources
-from assay.checks.check import MpiCheck, offered
+from assay.checks.cases import offered
+from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.launch import Launch
@@ -34,8 +35,8 @@ class BuildApplications(BuildSources):
 class ApplicationJob(MpiCheck):
     """What every check of an application shares: which program, and how large a node is.
 
-    A subclass gives ``application``. ``-S <class>.binary=PATH`` runs another build of it, such as
-    upstream's from Spack or a vendor's.
+    A subclass gives ``application`` and the parameter ``size``. ``-S <class>.binary=PATH`` runs
+    another build of it, such as upstream's from Spack or a vendor's.
     """
 
     application: Application
@@ -62,6 +63,10 @@ class ApplicationJob(MpiCheck):
         Between nodes it is the first network of one of the system's MPIs, a fast one if it has one.
         """
         return SCALES[self.scale] == 1 or self.fabric in _first_networks()
+
+    @property
+    def is_maintenance_case(self):
+        return self.is_first_fabric and self.size == 'memory' and super().is_maintenance_case
 
     @property
     def memory(self) -> Memory:
@@ -134,14 +139,13 @@ class ApplicationCheck(ApplicationJob):
     #: Another build of it for the first rank of each node, in layout ``mixed``.
     wide_binary = variable(str, value='')
 
-    @run_after('init')
-    def select_modes(self):
-        self.tags |= {'acceptance', self.scale}
-        if self.is_first_fabric and self.size == 'memory' and SCALES[self.scale] <= 2:
-            self.tags |= {'maintenance'}
+    @property
+    def is_smoke_case(self):
         is_small = self.size == 'cache' and SCALES[self.scale] <= 4
-        if self.is_first_fabric and is_small and self.is_first_layout:
-            self.tags |= {'smoke'}
+        return self.is_first_fabric and is_small and self.is_first_layout
+
+    @run_after('init')
+    def limit_time(self):
         self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
 
     def command_of(self, program):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reframe.core.builtins import parameter, run_after
 
 from assay.checks.benchmark import MpiBenchmark
-from assay.checks.check import offered
+from assay.checks.cases import offered
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 

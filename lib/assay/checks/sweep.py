@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +12,9 @@ from tabulate import tabulate
 
 from assay import witness
 from assay.checks.application import ApplicationJob
-from assay.checks.check import offered
+from assay.checks.cases import offered
 from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
-from assay.layout.launchers import is_srun
 from assay.layout.placement import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure
@@ -53,12 +51,7 @@ class ApplicationSweep(ApplicationJob):
     layout = parameter(['packed'], type=str, loggable=True)
     scale = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
     time_limit = '6h'
-
-    @run_after('init')
-    def select_modes(self):
-        self.tags |= {'acceptance', self.scale}
-        if self.is_first_fabric and self.size == 'memory' and SCALES[self.scale] <= 2:
-            self.tags |= {'maintenance'}
+    is_smoke_case = False
 
     @run_after('setup')
     def plan(self):
@@ -82,26 +75,13 @@ class ApplicationSweep(ApplicationJob):
 
     @run_before('run')
     def launch_each_point(self):
-        own_options = self.job.launcher.options[len(self.placement.options) :]
         self.prerun_cmds = []
         for point, placement, problem in self.runs:
             Path(self.stagedir, point.name).mkdir()
             self.write_files(problem, point.name)
-            self.job.num_tasks = point.ranks
-            self.job.launcher.options = placement.options + own_options
-            if is_srun(self.started_by):
-                self.job.launcher.options += [
-                    f'--nodes={point.nodes}',
-                    f'--ntasks={point.ranks}',
-                    f'--cpus-per-task={point.threads}',
-                ]
-            exports = ' '.join(f'{key}={shlex.quote(v)}' for key, v in placement.env.items())
-            command = ' '.join(
-                [self.job.launcher.run_command(self.job), self.program_path, *problem.arguments]
-            )
-            steps = apart(point.name, f'export {exports} && {command}')
-            self.prerun_cmds += [f'echo {point.name}', steps]
-        self.job.num_tasks = self.num_tasks
+            command = [self.program_path, *problem.arguments]
+            line = self.start_line(*command, placed=(placement, point.ranks))
+            self.prerun_cmds += [f'echo {point.name}', apart(point.name, line)]
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
         self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]

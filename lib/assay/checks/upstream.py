@@ -33,11 +33,7 @@ class UpstreamCheck(ApplicationCheck):
     program = variable(str)
     # Most of them are built without threads.
     layout = parameter(['packed'], type=str, loggable=True)
-
-    @run_after('init')
-    def select_modes(self):
-        super().select_modes()
-        self.tags -= {'smoke'}
+    is_smoke_case = False
 
     @run_after('setup')
     def tell_implementation(self):

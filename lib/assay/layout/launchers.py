@@ -31,6 +31,11 @@ def _srun(layout: str, ranks: int, threads: int) -> Words:
     return [f'--ntasks-per-node={ranks}', *options], {}
 
 
+def srun_step(nodes: int, ranks: int, cpus: int) -> list[str]:
+    """What srun is told besides, to start ranks of so many CPUs on some of the job's nodes."""
+    return [f'--nodes={nodes}', f'--ntasks={ranks}', f'--cpus-per-task={cpus}']
+
+
 #: The words for a layout of ``srun``, and of each MPI family's own launcher: given the layout, and
 #: ranks and threads of :class:`assay.layout.placement.Placement`.
 WORDS: dict[str, Callable[[str, int, int], Words]] = {

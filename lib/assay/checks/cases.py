@@ -1,0 +1,109 @@
+"""Which cases of a check there are: where each can run, and the modes that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import takewhile
+
+import reframe.core.runtime as rt
+from reframe.core.builtins import parameter, run_after
+from reframe.core.exceptions import ReframeError, ReframeFatalError
+from reframe.core.pipeline import RegressionTestPlugin
+
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
+
+_CATALOGUE = load_catalogue()
+
+
+def offers(feature: str) -> bool:
+    """Whether a partition of this system has the feature. Yes where ReFrame has no system yet."""
+    try:
+        partitions = rt.runtime().system.partitions
+    except ReframeFatalError:
+        return True
+    return any(feature in partition.features for partition in partitions)
+
+
+def offered(names: Iterable[str], prefix: str = '') -> list[str]:
+    """Those of the names that a partition of this system has as a feature, with that prefix.
+
+    A check that no partition can run costs as much to make as one that runs. The first name where
+    the system has none: a parameter needs a value.
+    """
+    names = list(names)
+    return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
+
+
+class HasCases(RegressionTestPlugin):
+    """A check with a case for each fabric, layout and scale."""
+
+    fabric = parameter(offered(_CATALOGUE.fabrics), type=str, loggable=True)
+    layout = parameter(['packed'], type=str, loggable=True)
+    scale = parameter(['1_node'], type=str, loggable=True)
+
+    @run_after('init')
+    def select_where_to_run(self):
+        # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
+        self.valid_systems = [f'+{self.fabric} +scale_{self.scale}']
+        self.valid_prog_environs = [f'+mpi +{self.fabric}']
+        fabric, nodes = _CATALOGUE.fabrics[self.fabric], SCALES[self.scale]
+        # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
+        if (nodes > 1 and not fabric.crosses_nodes) or (nodes == 1 and fabric.needs_device):
+            self.valid_systems = []
+
+    def narrow_to_first_fabric(self) -> None:
+        """Leave only the environments of which this fabric is the first.
+
+        Within a node such a check shows nothing of a fabric that the MPI benchmarks do not.
+        """
+        earlier = takewhile(lambda name: name != self.fabric, offered(_CATALOGUE.fabrics))
+        wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
+        self.valid_prog_environs = [' '.join(wanted)]
+
+    def narrow_to_features(self, *features: str) -> None:
+        """Leave only the environments that have one of the features as well."""
+        self.valid_prog_environs = [
+            f'{wanted} +{one}' for wanted in self.valid_prog_environs for one in features
+        ]
+
+    @property
+    def is_smoke_case(self) -> bool:
+        """Whether this is the first layout, on one node or, for a network, on two or four.
+
+        On a system of single nodes a network's messages stay within the node.
+        """
+        fabric = _CATALOGUE.fabrics[self.fabric]
+        has_network = fabric.crosses_nodes and offers('scale_2_nodes')
+        scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
+        return self.scale in scales and self.is_first_layout
+
+    @property
+    def is_first_layout(self) -> bool:
+        return self.layout == type(self).layout.values[0]
+
+    @property
+    def is_maintenance_case(self) -> bool:
+        """Whether this takes few nodes."""
+        return SCALES[self.scale] <= 2
+
+    @run_after('init')
+    def select_modes(self):
+        modes = {
+            'smoke': self.is_smoke_case,
+            'maintenance': self.is_maintenance_case,
+            'acceptance': True,
+        }
+        self.tags |= {self.scale, *(mode for mode, has_it in modes.items() if has_it)}
+
+    @run_after('setup')
+    def assert_chosen_here(self):
+        # What ReFrame's options put in the place of what the check asks for.
+        if '*' in (*self.valid_systems, *self.valid_prog_environs):
+            raise ReframeError(
+                f'{type(self).__name__} runs where partition and environment offer {self.fabric}: '
+                f'leave out --skip-system-check and --skip-prgenv-check'
+            )
+        if self.local:
+            where = self.current_partition.fullname
+            raise ReframeError(f'{where} has a scheduler and a launcher: leave out local=yes')

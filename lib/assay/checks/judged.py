@@ -1,0 +1,126 @@
+"""How the job of a check is judged: first what it was, then its figures."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.pipeline import RegressionTestPlugin
+
+from assay.config import references
+from assay.config.references import ReferencesError
+from assay.job.ending import cut_short
+from assay.job.launch import LaunchError
+from assay.programs.figure import Figure
+
+
+class IsJudged(RegressionTestPlugin):
+    """A check that fails unless its job was what was asked for, and its figures are in bounds."""
+
+    # No variables, which a user could set: without them nothing would be proved.
+    #: Figures that not every machine offers: a job without one is not held to its reference.
+    may_lack = frozenset()
+
+    #: Names of the figures that are shown whether a reference bounds them or not.
+    headlines = variable(typ.List[str], value=[], loggable=True)
+
+    #: Whether the job was proved to be what was asked for, and its figures held to references.
+    is_proved = False
+    is_held = False
+
+    # Before any job, because a mistake in a file need not cost one; not before the setup, because
+    # most checks are made but not run.
+    @run_after('setup')
+    def read_references(self):
+        try:
+            self.layers = references.layers(self)
+        except ReferencesError as error:
+            raise ReframeError(str(error)) from None
+
+    def verify_answers(self) -> None:
+        """Hold the program's own verdict and the problem it says it ran against what was asked.
+
+        :raises SanityError: with a sentence that says what is wrong.
+        """
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, Figure]:
+        """The figures of the job, by name."""
+        raise NotImplementedError
+
+    def verify(self) -> None:
+        """Everything that has to be right before a figure counts.
+
+        :raises SanityError, LaunchError: with a sentence that says what is wrong.
+        """
+        self.launch.assert_ended_well()
+        self.verify_answers()
+        self.launch.assert_as_asked()
+
+    @sanity_function
+    def validate(self):
+        folder = Path(self.stagedir)
+        nodes = self.job.nodelist or []
+        if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):
+            raise SanityError(reason)
+        try:
+            self.verify()
+        except LaunchError as error:
+            raise SanityError(str(error)) from None
+        self.is_proved = True
+        return True
+
+    def witness_figures(self) -> dict[str, Figure]:
+        """Where the time went, and how much was sent."""
+        return self.launch.witness_figures()
+
+    @run_before('performance')
+    def collect_figures(self):
+        if self.is_dry_run():  # nothing ran
+            return
+        if not self.is_proved:
+            raise SanityError('nothing was proved: leave out --skip-sanity-check')
+        try:
+            self.measured = self.figures() | self.witness_figures()
+        except (KeyError, IndexError, StopIteration, ZeroDivisionError) as error:
+            raise SanityError(
+                f'{type(self).__name__} reported no value for a figure: {error!r}'
+            ) from None
+        self.headlines = [name for name, figure in self.measured.items() if figure.headline]
+        for name, figure in self.measured.items():
+            if not math.isfinite(figure.value):
+                raise SanityError(f'figure {name} is {figure.value}: not a finite number')
+            self.perf_variables[name] = sn.make_performance_function(
+                sn.defer(figure.value), figure.unit
+            )
+
+    @run_before('performance', always_last=True)
+    def select_references(self):
+        if self.is_dry_run():
+            return
+        self.strict_check = True  # else ReFrame passes a figure that misses its reference
+        held = references.merge(self, self.layers)
+        self.misheld = list(references.misheld(self, held, self.measured))
+        # Where these are wrong, the figures are recorded without them.
+        found = {} if self.misheld else {name: one.as_reframe() for name, one in held.items()}
+        self.reference = {self.current_partition.fullname: found}
+
+    @run_after('performance', always_last=True)
+    def assert_held(self):
+        if self.is_dry_run():
+            return
+        if self.misheld:
+            raise SanityError('; '.join(self.misheld))
+        self.is_held = True
+
+    @run_before('cleanup', always_last=True)
+    def assert_nothing_was_left_out(self):
+        if not (self.is_dry_run() or (self.is_proved and self.is_held)):
+            raise SanityError(
+                'nothing was proved or held to a reference: leave out --skip-sanity-check and '
+                '--skip-performance-check'
+            )

@@ -1,0 +1,217 @@
+"""How the program of a check is started: layout, fabric, witness, and the launcher's line."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import ReframeError
+from reframe.core.pipeline import RegressionTestPlugin
+
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
+from assay.job.ending import ONLY_ONCE
+from assay.job.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
+from assay.job.output import Output
+from assay.job.stacks import FILES, taken_after
+from assay.layout.launchers import SRUN, is_srun, srun_step
+from assay.layout.layouts import layout_of
+from assay.layout.placement import DoesNotFitError, Node, Placement
+
+_CATALOGUE = load_catalogue()
+
+
+class IsStarted(RegressionTestPlugin):
+    """A check whose programs a launcher starts, in a layout, on a fabric, with the witness."""
+
+    # No variables, which a user could set: without them nothing would be proved.
+    #: What the witness records beside placement and fabric; a benchmark that times single messages
+    #: leaves out the profile, which costs some ns of each.
+    witness_sections = 'placement,fabric,profile,matrix'
+    #: Fewer ranks than these show nothing.
+    least_ranks = 2
+
+    #: Ranks of the whole job; None for as many as the layout puts on the nodes.
+    ranks = variable(int, type(None), value=None)
+    #: Cores of each rank, where the layout does not set them.
+    cores_per_rank = variable(int, value=1)
+
+    @property
+    def node(self) -> Node:
+        """What the partition's nodes have.
+
+        :raises ReframeError: if nobody has said it.
+        """
+        partition = self.current_partition
+        processor = partition.processor
+        if not processor.num_cores:
+            raise ReframeError(
+                f'the topology of {partition.fullname} is not known: give it a processor in its '
+                f'configuration, or set RFM_REMOTE_DETECT=1'
+            )
+        cores = processor.num_cores
+        if partition.scheduler.is_local:
+            cores = min(cores, len(os.sched_getaffinity(0)))
+        return Node(cores=cores, numa_domains=processor.num_numa_nodes or 1)
+
+    def place(self, ranks: int | None, threads: int) -> Placement:
+        """Where the layout puts ranks with their threads on each node; skips what does not fit."""
+        words = SRUN if self.is_by_srun else self.family
+        try:
+            return layout_of(self.layout).place(words, self.node, ranks, threads)
+        except DoesNotFitError as error:
+            self.skip(str(error))
+
+    @run_after('setup')
+    def apply_layout(self):
+        nodes = SCALES[self.scale]
+        per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
+        self.placement = self.place(per_node, self.cores_per_rank)
+        self.num_tasks = self.placement.ranks * nodes
+        self.num_tasks_per_node = self.placement.ranks
+        self.num_cpus_per_task = self.placement.cpus
+        self.skip_if(
+            self.num_tasks < self.least_ranks,
+            f'layout {self.layout} puts 1 rank on {nodes} node(s): no message can be sent',
+        )
+        self.job.launcher.options = self.placement.options + self.job.launcher.options
+
+    @run_after('setup')
+    def start_only_once(self):
+        scheduler = self.current_partition.scheduler.registered_name
+        self.job.options += filter(None, [ONLY_ONCE.get(scheduler)])
+
+    @run_after('setup')
+    def apply_fabric(self):
+        forced = _CATALOGUE.variables(self.fabric, self.family)
+        # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
+        self.env_vars = {
+            **self.placement.env,
+            **{name: shlex.quote(value) for name, value in forced.items()},
+            **self.env_vars,
+        }
+
+    @run_before('run')
+    def remove_earlier_reports(self):
+        # ReFrame can be told to keep the folder of a case for its next run.
+        for earlier in Path(self.stagedir).rglob(f'{WITNESS}*'):
+            earlier.unlink()
+
+    @run_before('run')
+    def preload_witness(self):
+        # A library that the user preloads comes first: a tool of MPI calls then sees them.
+        libraries = [self.env_vars.get('LD_PRELOAD'), self.build.product('libassay_witness.so')]
+        self.env_vars['LD_PRELOAD'] = ':'.join(filter(None, libraries))
+        self.env_vars['ASSAY_WITNESS'] = self.witness_sections
+        self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS
+        if self.time_limit:
+            seconds = taken_after(self.time_limit)
+            self.env_vars['ASSAY_WITNESS_DEADLINE'] = f"$(date -d '+{seconds} seconds' +%s)"
+        self.keep_files = [*self.keep_files, WITNESS, FILES]
+
+    @run_before('run', always_last=True)
+    def keep_exit_code(self):
+        # Or that of a job would be that of the last command a user has it run after the program.
+        if self.postrun_cmds:
+            self.postrun_cmds = ['trap "exit $?" EXIT', *self.postrun_cmds]
+
+    @property
+    def family(self) -> str:
+        """The MPI family of the environment."""
+        return self.current_environ.extras['family']
+
+    @property
+    def started_by(self) -> str:
+        """ReFrame's name of the launcher."""
+        return self.current_partition.launcher_type.registered_name
+
+    @property
+    def is_by_srun(self) -> bool:
+        """Whether that is srun, and not the MPI's own."""
+        return is_srun(self.started_by)
+
+    @property
+    def program_name(self) -> str:
+        """As the program begins its error messages."""
+        return os.path.basename(self.executable)
+
+    def command_of(self, program: str) -> str | None:
+        """File name of what rank 0 of a program runs; None where nobody knows."""
+        return program
+
+    def start_line(self, *command: str, placed: tuple[Placement, int] | None = None) -> str:
+        """The line of the job's script that starts a program.
+
+        :param placed: where ranks go on each node, and how many they are in all; None for those
+            of the job's own program.
+        """
+        job, launcher = self.job, self.job.launcher
+        own, exports = launcher.options, ''
+        job.num_tasks = self.num_tasks  # ReFrame itself sets it after the hooks
+        if placed:
+            placement, job.num_tasks = placed
+            launcher.options = placement.options + own[len(self.placement.options) :]
+            if self.is_by_srun:
+                nodes = job.num_tasks // placement.ranks
+                launcher.options += srun_step(nodes, job.num_tasks, placement.threads)
+            values = (f'{key}={shlex.quote(value)}' for key, value in placement.env.items())
+            exports = f'export {" ".join(values)} && '
+        line = exports + ' '.join([launcher.run_command(job), *command])
+        job.num_tasks, launcher.options = self.num_tasks, own
+        return line
+
+    def launch_in(
+        self,
+        folder: Path,
+        program: str,
+        files: Iterable[str],
+        exit_code: int,
+        placement: Placement,
+        ranks: int,
+    ) -> Launch:
+        """A start of a program in this job.
+
+        :param files: of its standard output and error, in the folder.
+        """
+        return Launch(
+            program=program,
+            command=self.command_of(program),
+            launcher=self.started_by,
+            family=self.family,
+            fabric=self.fabric,
+            layout=self.layout,
+            placement=placement,
+            ranks=ranks,
+            folder=folder,
+            output=Output(tuple(folder / name for name in files)),
+            exit_code=exit_code,
+        )
+
+    def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:
+        """A start of a program in a folder of its own (:func:`assay.job.launch.apart`).
+
+        :raises LaunchError: if there was none.
+        """
+        folder = Path(self.stagedir, name)
+        try:
+            exit_code = int((folder / EXIT_CODE).read_text())
+        except (FileNotFoundError, ValueError):
+            raise LaunchError(f'{program} was not run') from None
+        return self.launch_in(folder, program, (OUTPUT, ERROR), exit_code, placement, ranks)
+
+    @cached_property
+    def launch(self) -> Launch:
+        """The start of the program that is the job's own."""
+        return self.launch_in(
+            Path(self.stagedir),
+            self.program_name,
+            (self.job.stdout, self.job.stderr),
+            self.job.exitcode or 0,
+            self.placement,
+            self.num_tasks,
+        )
