@@ -5,17 +5,19 @@ Copy it to config/systems/<your system>.py, change what is marked, and try it wi
     ./assay run --system <your system> -l
 """
 
+# The benchmarks are built where ReFrame runs: name the compute nodes' architecture.
+flags = ['-march=x86-64-v3']  # change
+
 # An environment is a compiler and an MPI. The features name the MPI's family and the fabrics that
-# this build of it can use (config/fabrics.yaml says what each fabric is). The benchmarks are built
-# where ReFrame runs: name the compute nodes' architecture if it is another.
+# this build of it can use (config/fabrics.yaml says what each fabric is).
 openmpi = {
     'name': 'openmpi',
     'modules': ['gcc/13.2', 'openmpi/5.0.8'],  # change: what `module load` needs
     'cc': 'mpicc',
     'cxx': 'mpicxx',
     'ftn': '',
-    'cflags': ['-march=x86-64-v3'],  # change
-    'cxxflags': ['-march=x86-64-v3'],  # change
+    'cflags': flags,
+    'cxxflags': flags,
     'features': ['mpi', 'openmpi', 'shm', 'ucx-shm', 'ucx-ib'],
     'extras': {'family': 'openmpi', 'version': '5.0.8'},
     'env_vars': [['SLURM_MPI_TYPE', 'pmix']],  # how srun and this MPI find each other
@@ -26,8 +28,8 @@ mpich = {
     'cc': 'mpicc',
     'cxx': 'mpicxx',
     'ftn': '',
-    'cflags': ['-march=x86-64-v3'],  # change
-    'cxxflags': ['-march=x86-64-v3'],  # change
+    'cflags': flags,
+    'cxxflags': flags,
     'features': ['mpi', 'mpich', 'shm', 'ofi-tcp', 'ucx-ib'],
     'extras': {'family': 'mpich', 'version': '4.3.2'},
     'env_vars': [['SLURM_MPI_TYPE', 'pmi2']],

@@ -8,10 +8,14 @@ import os
 
 from reframe.utility.cpuinfo import cpuinfo
 
+from assay.config.builtin import stand_in_for
 from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import find_mpis
+
+# ReFrame has a system of this name, for machines without a configuration.
+stand_in_for('generic')
 
 mpis = find_mpis()
 specs = spack_specs(mpis)

@@ -64,7 +64,6 @@ def test_a_warning_fails_a_run(warning, said, colours):
 @pytest.mark.parametrize(
     'warning',
     [
-        "redefinition of system 'generic': already defined in '<builtin>'",
         'RFM_AUTODETECT_METHOD is deprecated; please use RFM_AUTODETECT_METHODS instead',
         "could not save topology file: '/home/x/topo.json': [Errno 30] Read-only file system",
         'error while evaluating expression `size=="cache"` for test case `Ring %scale=1_node '

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -29,6 +30,24 @@ def test_every_system_of_the_checkout_loads():
     assert {'generic', 'example-slurm'} <= set(settings.known_systems())
     for name in settings.known_systems():
         settings.load(name)
+
+
+AS_REFRAME_LOADS = """
+import sys
+from reframe.core import config, logging
+site = config.load_config('<builtin>')
+site.select_subconfig('generic')
+logging.configure_logging(site)
+config.load_config(*sys.argv[1:])
+"""
+
+
+def test_our_generic_system_stands_in_for_the_one_of_reframe():
+    generic = settings.system_file('generic')
+    command = [sys.executable, '-c', AS_REFRAME_LOADS, settings.COMMON, generic]
+    assert not subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    twice = subprocess.run([*command, generic], capture_output=True, text=True, check=True).stdout
+    assert f"redefinition of system 'generic': already defined in '{generic}'" in twice
 
 
 def test_modes_are_those_of_the_common_configuration():

@@ -17,6 +17,9 @@ AS_ROOT = [[*one] for family in FAMILIES.values() for one in family.as_root.item
 #: Set by `assay run --with spack`: the packages that Spack builds for checks, with commas between.
 WITH_SPACK = 'ASSAY_WITH_SPACK'
 
+#: For this processor: the machine that builds is the machine that runs. Spack tunes for the target
+#: of the spec. How far to optimise stands in sources/CMakeLists.txt, for both.
+TUNED = ['-march=native']
 
 #: Our package: what most checks run.
 OURS = 'assay'
@@ -68,9 +71,8 @@ def environment(mpi: Mpi, spack_spec: str | None = None) -> dict[str, Any]:
         'cc': mpi.cc,
         'cxx': mpi.cxx or '',
         'ftn': '',
-        # The machine that builds is the machine that runs.
-        'cflags': ['-march=native'],
-        'cxxflags': ['-march=native'],
+        'cflags': TUNED,
+        'cxxflags': TUNED,
         'modules': list(mpi.modules),
         'env_vars': [['PATH', f'{mpi.bindir}:$PATH'], *map(list, mpi.env.items())],
         'features': features,

@@ -13,8 +13,6 @@ from assay.text import COLOURS, plain
 
 #: The warnings of ReFrame 4.10.4 that take nothing from a run, and why. Any other fails it.
 HARMLESS = (
-    # Our system of that name stands in for ReFrame's own.
-    r"redefinition of system 'generic': already defined in '<builtin>'",
     # What is deprecated does what it did.
     r'RFM_\w+ is deprecated; please use .*',
     r'the `[\w-]+`( configuration)? option is deprecated; .*',
