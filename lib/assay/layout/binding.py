@@ -28,13 +28,13 @@ class Binding(ABC):
 class ToCores(Binding):
     """To as many cores as it has threads."""
 
-    def is_kept(self, host, number, rank, placement):
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
         return len(rank.cores) == placement.cores[number]
 
-    def most(self, host, placement):
+    def most(self, host: Host, placement: Placement) -> float:
         return max(placement.widths, default=placement.threads)
 
-    def rule(self, host, placement):
+    def rule(self, host: Host, placement: Placement) -> str:
         if placement.widths:
             return f'gives the ranks {", ".join(map(str, placement.widths))}'
         return f'gives each rank {placement.threads}'
@@ -43,13 +43,13 @@ class ToCores(Binding):
 class ToDomain(Binding):
     """To the cores of one NUMA domain."""
 
-    def is_kept(self, host, number, rank, placement):
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
         return rank.cores in host.domains.values()
 
-    def most(self, host, placement):
+    def most(self, host: Host, placement: Placement) -> float:
         return max(map(len, host.domains.values()))
 
-    def rule(self, host, placement):
+    def rule(self, host: Host, placement: Placement) -> str:
         domains = '; '.join(
             f'domain {id}: {cores_in_words(cores)}' for id, cores in host.domains.items()
         )
@@ -59,11 +59,11 @@ class ToDomain(Binding):
 class ToNothing(Binding):
     """It may use all cores of the host."""
 
-    def is_kept(self, host, number, rank, placement):
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
         return rank.cores == host.cores
 
-    def most(self, host, placement):
+    def most(self, host: Host, placement: Placement) -> float:
         return math.inf
 
-    def rule(self, host, placement):
+    def rule(self, host: Host, placement: Placement) -> str:
         return f'leaves it all {len(host.cores)}'

@@ -30,7 +30,7 @@ class Filled(Order):
 
     rule = 'fills one NUMA domain after the other'
 
-    def is_kept(self, host, threads):
+    def is_kept(self, host: Host, threads: int) -> bool:
         domains = [host.domain(rank) for rank in host.ranks]
         in_turn = [d for i, d in enumerate(domains) if i == 0 or d != domains[i - 1]]
         touched = {id for id, cores in host.domains.items() if cores & host.used}
@@ -42,7 +42,7 @@ class Dealt(Order):
 
     rule = 'deals the ranks round the NUMA domains'
 
-    def is_kept(self, host, threads):
+    def is_kept(self, host: Host, threads: int) -> bool:
         counts = _counts(host)
         least = min((counts[id] for id in _roomy(host, threads)), default=max(counts.values()))
         is_even = max(counts.values()) - least <= 1
@@ -54,10 +54,10 @@ class OneEach(Order):
 
     rule = 'gives each NUMA domain one rank'
 
-    def domains_needed(self, placement):
+    def domains_needed(self, placement: Placement) -> int:
         return placement.ranks
 
-    def is_kept(self, host, threads):
+    def is_kept(self, host: Host, threads: int) -> bool:
         if not _fits_everywhere(host, threads):
             return True
         return not _spanning(host) and all(count == 1 for count in _counts(host).values())
@@ -66,7 +66,7 @@ class OneEach(Order):
 class Anyhow(Order):
     """Ranks may sit in any."""
 
-    def is_kept(self, host, threads):
+    def is_kept(self, host: Host, threads: int) -> bool:
         return True
 
 
