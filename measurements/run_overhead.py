@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from assay import paths
-from assay.results import verdict as results
+from assay.results.cases import last_cases, read_report
 from assay.running import runs
 
 
@@ -35,7 +35,7 @@ def measure(arguments: list[str]) -> tuple[float, float, int]:
     wall = time.monotonic() - start
     if done.returncode:
         sys.exit(f'{done.stdout[-2000:]}{done.stderr}\nthe run failed: nothing to compare with')
-    cases = results.last_cases(results.read_report(runs.newest_report()))
+    cases = last_cases(read_report(runs.newest_report()))
     jobs = [job_seconds(Path(case['stagedir'])) for case in cases if not case['fixture']]
     return wall, sum(jobs), len(jobs)
 

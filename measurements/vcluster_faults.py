@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay import AssayError, paths
-from assay.results import verdict as results
+from assay.results.cases import read_report
+from assay.results.failures import Failure, failures
 from assay.running import runs
 from assay.vcluster import faults
 from assay.vcluster.cluster import Cluster, down
@@ -61,10 +62,10 @@ def start() -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def failures(run: subprocess.Popen) -> list[results.Failure]:
+def failures_of(run: subprocess.Popen) -> list[Failure]:
     """What failed, once the run has ended."""
     said = run.communicate()[0]
-    found = results.failures(results.read_report(runs.newest_report()))
+    found = failures(read_report(runs.newest_report()))
     if bool(run.returncode) != bool(found):
         raise AssayError(f'the run ended with exit code {run.returncode}:\n{said[-4000:]}')
     return found
@@ -89,7 +90,7 @@ def await_slurm(cluster: Cluster) -> None:
         time.sleep(0.1)
 
 
-def meet(cluster: Cluster, fault: Fault) -> list[results.Failure]:
+def meet(cluster: Cluster, fault: Fault) -> list[Failure]:
     """What fails in a run that the fault meets."""
     since = time.time()
     run = start() if fault.moment == LATE else None
@@ -99,7 +100,7 @@ def meet(cluster: Cluster, fault: Fault) -> list[results.Failure]:
     faults.inject(cluster, cluster.node(node), kind, *(value or [None]))
     if fault.moment == 'long before':
         await_slurm(cluster)
-    return failures(run or start())
+    return failures_of(run or start())
 
 
 def row(*cells: str) -> None:
@@ -114,7 +115,7 @@ def measure(cluster: Cluster) -> bool:
     for fault in FAULTS:
         found = meet(cluster, fault)
         faults.heal(cluster, cluster.nodes)
-        red = failures(start())
+        red = failures_of(start())
         good = good and not red and any(fault.named in one.reason for one in found)
         row(
             f'`{fault.command}`, {fault.moment}',
@@ -130,7 +131,7 @@ def main() -> None:
     try:
         cluster.up()
         try:
-            if red := failures(start()):
+            if red := failures_of(start()):
                 raise AssayError(f'{red[0].case} fails where nothing is broken: {red[0].reason}')
             good = measure(cluster)
         finally:

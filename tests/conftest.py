@@ -7,7 +7,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.machine import wheels
-from assay.results import verdict as results
+from assay.results.cases import Report, read_report
 from assay.running import runs
 
 
@@ -37,8 +37,8 @@ def no_run_of_this_process():
 def golden_report():
     """Reads one of ReFrame's reports in tests/golden/reports, by the name of its check."""
 
-    def read(name: str) -> results.Report:
-        return results.read_report(Path(__file__).parent / 'golden' / 'reports' / f'{name}.json')
+    def read(name: str) -> Report:
+        return read_report(Path(__file__).parent / 'golden' / 'reports' / f'{name}.json')
 
     return read
 

@@ -1,6 +1,6 @@
 """ReFrame's reports in tests/golden/reports, made into those of other runs."""
 
-from assay.results import verdict as results
+from assay.results.cases import cases
 
 #: ReFrame's log of a run that came to its end.
 LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']
@@ -8,7 +8,7 @@ LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipp
 
 def passing(report, value=42.5):
     """The report as it is after all has passed."""
-    for case in results.cases(report):
+    for case in cases(report):
         case['result'], case['fail_phase'] = 'pass', None
         if not case['fixture']:
             case['perfvalues'] = {'toy:node:latency': [value, 42, -0.1, 0.1, 'us', 'pass']}

@@ -7,7 +7,8 @@ import pytest
 
 from assay import AssayError
 from assay.report import junit
-from assay.results import verdict as results
+from assay.results.cases import cases
+from assay.results.verdict import judge
 from reports import LOG as END
 from reports import passing, then
 
@@ -35,7 +36,7 @@ ALLOWED = {
 
 
 def written(tmp_path, report, exit_code=0, log=LOG):
-    verdict = results.judge(report, exit_code, log)
+    verdict = judge(report, exit_code, log)
     junit.write(tmp_path / 'new' / 'junit.xml', report, verdict, log or [], 1234.5678)
     root = ElementTree.parse(tmp_path / 'new' / 'junit.xml').getroot()
     assert root.tag == 'testsuites'
@@ -129,7 +130,7 @@ def test_no_character_that_xml_forbids_gets_in(tmp_path, golden_report):
     hostile = 'é\x00\x1b[1A\x0b\ud800\ufffe\x85]]><failure message="x"/>\n&'
     report = golden_report('FailedSanity')
     report['session_info']['hostname'] = hostile
-    for case in results.cases(report):
+    for case in cases(report):
         case['fail_reason'] = case['system'] = case['stagedir'] = hostile
     log = [*LOG, f'WARNING: {hostile}']
     root = written(tmp_path, report, log=log)
@@ -138,6 +139,6 @@ def test_no_character_that_xml_forbids_gets_in(tmp_path, golden_report):
 
 def test_a_file_that_cannot_be_written(golden_report):
     report = golden_report('Passed')
-    verdict = results.judge(report, 0, LOG)
+    verdict = judge(report, 0, LOG)
     with pytest.raises(AssayError, match='cannot be written'):
         junit.write(junit.Path('/proc/nothing/junit.xml'), report, verdict, LOG, 1.0)

@@ -3,7 +3,8 @@
 import pytest
 
 from assay.report import terminal
-from assay.results import verdict as results
+from assay.results.cases import cases
+from assay.results.verdict import judge
 from reports import LOG, passing, then
 
 
@@ -11,7 +12,7 @@ from reports import LOG, passing, then
 def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
     monkeypatch.setenv('COLUMNS', str(width))
     report = golden_report('FailedReference')
-    for case in results.cases(report):
+    for case in cases(report):
         for values in case['perfvalues'].values():
             values[0] = 123456.789
     terminal.show(report, LOG)
@@ -23,19 +24,19 @@ def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
 
 def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('FailedBuild')
-    terminal.conclude(report, results.judge(report, 1, LOG), 12.3)
+    terminal.conclude(report, judge(report, 1, LOG), 12.3)
     shown = capsys.readouterr()
     assert shown.out == 'FAILED: 0 passed, 2 failed, 0 skipped of 2 cases in 12 s\n'
     assert shown.err == 'assay: 2 of 2 cases failed\n'
     report = golden_report('Passed')
-    terminal.conclude(report, results.judge(report, 0, LOG), 3)
+    terminal.conclude(report, judge(report, 0, LOG), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
 
 
 def test_what_a_job_printed_obeys_no_terminal(monkeypatch, capsys, golden_report):
     hostile = '\x1b[1A\x1b[2J\rPASSED: 70 passed\nPASSED: 70 passed\u202e'
     report = golden_report('FailedSanity')
-    for case in results.cases(report):
+    for case in cases(report):
         case['fail_reason'] = f'sanity error: {hostile}'
         case['environ'] = case['stagedir'] = case['fabric'] = case['implementation'] = hostile
         case['perfvalues'] = {f'toy:node:{hostile}': [42.5, 42, -0.1, 0.1, hostile, 'pass']}
@@ -52,7 +53,7 @@ def test_a_headline_is_shown_and_not_counted_as_hidden(capsys, golden_report):
     shown = capsys.readouterr().out
     assert '42.50 us' not in shown
     assert '2 more figures have no reference; they are in' in shown
-    results.cases(report)[-1]['headlines'] = ['latency']
+    cases(report)[-1]['headlines'] = ['latency']
     terminal.show(report, LOG)
     shown = capsys.readouterr().out
     assert shown.count('42.50 us') == shown.count('no bound') == 1

@@ -18,7 +18,7 @@ from assay.running import runs
 from assay.text import plain
 
 if TYPE_CHECKING:
-    from assay.results.verdict import Case, Report
+    from assay.results.cases import Case, Report
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -44,7 +44,7 @@ def provenance(
       assay provenance Ring
       assay provenance 'MiniFE.*mpich' --against old-report.json
     """
-    from assay.results.verdict import read_report
+    from assay.results.cases import read_report
 
     path = report or runs.newest_report()
     run = read_report(path)
@@ -64,7 +64,7 @@ def provenance(
 
 def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
     """What each case that ran was built from; those only whose name the pattern is found in."""
-    from assay.results.verdict import last_cases, title
+    from assay.results.cases import last_cases, title
 
     return {
         title(case): _facts(case)
@@ -77,7 +77,7 @@ def where_by_case(report: Report) -> dict[str, str]:
     """The job and the nodes of each case."""
     from reframe.utility import nodelist_abbrev
 
-    from assay.results.verdict import last_cases, title
+    from assay.results.cases import last_cases, title
 
     return {
         title(case): f'job {case["jobid"]} on {nodelist_abbrev(case.get("job_nodelist") or [])}'

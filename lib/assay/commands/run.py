@@ -118,7 +118,8 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
     :returns: whether it passed.
     """
     from assay.report import junit, terminal
-    from assay.results import verdict as results
+    from assay.results.cases import read_report
+    from assay.results.verdict import Verdict, judge, misaddressed
 
     report, problems = None, list(end.problems)
     if end.stopped:
@@ -127,13 +128,13 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
         problems.append(f'ReFrame was killed by {signal.Signals(-end.code).name}')
     if own.report.exists():
         try:
-            report = results.read_report(own.report)
+            report = read_report(own.report)
         except AssayError as error:
             problems.append(str(error))
     log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
-    problems += results.judge(report, end.code, log, end.printed).problems
+    problems += judge(report, end.code, log, end.printed).problems
     if report:
-        problems += results.misaddressed(report, given.variables, given.parameters)
+        problems += misaddressed(report, given.variables, given.parameters)
     try:
         if given.report and report:
             given.report.parent.mkdir(parents=True, exist_ok=True)
@@ -142,11 +143,11 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
     try:
         if given.junit:
-            verdict = results.Verdict(tuple(problems))
+            verdict = Verdict(tuple(problems))
             junit.write(given.junit, report, verdict, log or [], seconds)
     except AssayError as error:
         problems.append(str(error))
-    verdict = results.Verdict(tuple(problems))
+    verdict = Verdict(tuple(problems))
     if report:
         terminal.show(report, log or [], end.printed)
     terminal.conclude(report, verdict, seconds)

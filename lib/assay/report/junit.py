@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from assay import AssayError
-from assay.results import verdict as results
-from assay.results.verdict import Case, Report, Verdict
+from assay.results.cases import Case, Report, attempts, class_name, counted, title
+from assay.results.failures import files, is_good, not_run, reason, skipped
+from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
 
 
@@ -58,20 +59,17 @@ def write(
 
 def _add_cases(suite: Element, report: Report, log: list[str]) -> None:
     """The checks' cases, and the builds that failed."""
-    why_skipped = dict(results.skipped(report, log))
-    counted = results.counted(report)
-    for tries in results.attempts(report):
+    why_skipped = dict(skipped(report, log))
+    for tries in attempts(report):
         case = tries[-1]
-        good = results.is_good(case)
+        good = is_good(case)
         if case['fixture'] and good:
             continue
-        one = _add(
-            suite, plain(results.class_name(case)), results.title(case), case['time_total'] or 0
-        )
+        one = _add(suite, plain(class_name(case)), title(case), case['time_total'] or 0)
         if case['result'] == 'skip':
-            SubElement(one, 'skipped', message=why_skipped[results.title(case)])
+            SubElement(one, 'skipped', message=why_skipped[title(case)])
         elif case['result'] == 'fail_deps':
-            SubElement(one, 'failure', type='not run', message=results.not_run(case, counted))
+            SubElement(one, 'failure', type='not run', message=not_run(case, counted(report)))
         elif not good:
             _add_failure(one, 'failure', case)
         else:
@@ -85,5 +83,5 @@ def _add(suite: Element, check: str, name: str, seconds: float) -> Element:
 
 def _add_failure(one: Element, kind: str, case: Case) -> None:
     """The sentence that the terminal shows, and where the job's files are."""
-    found = SubElement(one, kind, type=case['result'], message=results.reason(case))
-    found.text = plain(' '.join(results.files(case))) or None
+    found = SubElement(one, kind, type=case['result'], message=reason(case))
+    found.text = plain(' '.join(files(case))) or None

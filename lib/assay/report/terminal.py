@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from assay.results.verdict import Report, Row, Verdict
+    from assay.results.cases import Report
+    from assay.results.rows import Row
+    from assay.results.verdict import Verdict
 
 
 def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
@@ -26,7 +28,9 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
     """
-    from assay.results import verdict as results
+    from assay.results.cases import title
+    from assay.results.failures import failures, retried, skipped, unheld
+    from assay.results.rows import rows
     from assay.running import reframe_log
 
     out = console()
@@ -34,24 +38,24 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     def say(text: str) -> None:
         out.print(text, markup=False, soft_wrap=True)
 
-    rows = results.rows(report)
-    shown = [row for row in rows if row.verdict != 'no bound' or row.headline]
+    found = rows(report)
+    shown = [row for row in found if row.verdict != 'no bound' or row.headline]
     out.print()
     out.print(figure_table(shown, narrow=out.width < 120))
     say('off by: from the reference; room: left to the nearest bound; % of the reference.')
-    if unshown := len(rows) - len(shown):
+    if unshown := len(found) - len(shown):
         recorded = reframe_log.is_recorded([*log, *printed])
         where = f'they are in {paths.PERFLOGS}' if recorded else 'not all could be recorded'
         say(f'{unshown} more figures have no reference; {where}')
 
-    for case in results.unheld(report):
+    for case in unheld(report):
         what = f'{case["implementation"]} has right answers, its figures were held to nothing'
-        say(f'no reference: {results.title(case)}: {plain(what)}')
-    for case, reason in results.skipped(report, log):
+        say(f'no reference: {title(case)}: {plain(what)}')
+    for case, reason in skipped(report, log):
         say(f'skipped: {case}: {reason}')
-    for one in results.retried(report):
+    for one in retried(report):
         say(f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {one.reason}')
-    for failure in results.failures(report):
+    for failure in failures(report):
         say(f'failed: {failure.case}: {failure.reason}')
         if failure.files:
             say(f'    files: {plain(" ".join(failure.files))}')
@@ -70,7 +74,7 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from assay.results.verdict import BAD
+    from assay.results.rows import BAD
 
     def case(row: Row) -> tuple[str, ...]:
         return row.check, row.environment, row.fabric, row.layout
@@ -97,7 +101,7 @@ CASE = ('check', 'environment', 'fabric', 'layout')
 
 def cells(row: Row) -> list[str]:
     """Value, reference, distances and verdict, as text."""
-    from assay.results.verdict import number
+    from assay.results.rows import number
 
     def percent(fraction: float | None) -> str:
         return '-' if fraction is None else f'{fraction:+.1%}'
@@ -114,11 +118,11 @@ def cells(row: Row) -> list[str]:
 
 def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
     """The last line: counts and wall time, or why the run is not good."""
-    from assay.results import verdict as results
+    from assay.results.verdict import counts
 
     for problem in verdict.problems:
         print(f'assay: {problem}', file=sys.stderr)
-    passed, failed, skipped = results.counts(report)
+    passed, failed, skipped = counts(report)
     word = 'PASSED' if verdict.passed else 'FAILED'
     print(
         f'{word}: {passed} passed, {failed} failed, {skipped} skipped '

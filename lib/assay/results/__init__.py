@@ -1,1 +1,1 @@
-"""What a run showed: cases, figures, and the verdict."""
+"""What a run showed: cases, figures as rows, why cases failed, and the verdict."""

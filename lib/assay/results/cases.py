@@ -1,0 +1,96 @@
+"""The cases of a run, from ReFrame's JSON report: their names and their attempts."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from assay import AssayError
+from assay.text import plain
+
+Case = dict[str, Any]
+Report = dict[str, Any]
+
+# ReFrame's results that do not fail a run. An expected failure is one that a reference announces.
+GOOD = {'pass', 'xfail'}
+
+
+def read_report(path: Path) -> Report:
+    """ReFrame's JSON report.
+
+    :raises AssayError: if it is not one.
+    """
+    try:
+        report = json.loads(path.read_text())
+        report['session_info'], report['runs']
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AssayError(
+            f'{path}: not a report of ReFrame: {type(error).__name__}: {error}'
+        ) from error
+    return report
+
+
+def cases(report: Report) -> list[Case]:
+    """All cases of all runs of the session (``--reruns`` and ``--max-retries`` make several)."""
+    return [case for run in report['runs'] for case in run['testcases']]
+
+
+def last_cases(report: Report) -> list[Case]:
+    """Each case once, as it last went."""
+    return list({case_name(case): case for case in cases(report)}.values())
+
+
+def attempts(report: Report) -> list[list[Case]]:
+    """Each case with those that it replaces before it, the first one first.
+
+    ``--max-retries`` runs what failed once more, which replaces it. ``--reruns`` and ``--duration``
+    run all of it again, and each time counts: one that has no time left to end is no attempt.
+    """
+    may_retry = '--max-retries' in report['session_info'].get('cmdline', '')
+    found: list[list[Case]] = []
+    failed: dict[str, list[Case]] = {}
+    for number, run in enumerate(report['runs']):
+        ran = {case_name(case) for case in run['testcases']}
+        is_retry = may_retry and bool(ran) and ran <= failed.keys()
+        again: dict[str, list[Case]] = {}
+        for case in run['testcases']:
+            if is_retry:
+                tries = failed[case_name(case)]
+                tries.append(case)
+            elif number and case['result'] == 'abort':
+                continue
+            else:
+                tries = [case]
+                found.append(tries)
+            if case['result'] not in GOOD | {'skip'}:
+                again[case_name(case)] = tries
+        failed = again
+    return found
+
+
+def counted(report: Report) -> list[Case]:
+    """The cases that the verdict is about: all but those that a retry replaced."""
+    return [tries[-1] for tries in attempts(report)]
+
+
+def case_name(case: Case) -> str:
+    """Name, partition and environment of a case, as ReFrame prints it."""
+    return f'{case["display_name"]} @{case["system"]}:{case["partition"]}+{case["environ"]}'
+
+
+def title(case: Case) -> str:
+    """As ``case_name``; a fixture's name holds its partition and environment already."""
+    return plain(re.sub(r' ~\S+', '', case_name(case)))
+
+
+def class_name(case: Case) -> str:
+    """The class of a check, with which ReFrame's names begin."""
+    return case['display_name'].partition(' ')[0]
+
+
+def check_name(case: Case) -> str:
+    """Name and parameters of the check, without those that have a column of their own."""
+    name = re.sub(r' (~|%(fabric|layout)=)\S+', '', case['display_name'])
+    return name.replace('%scale=', '').replace('%', '')

@@ -1,0 +1,210 @@
+"""Whether a case is good, and if not why: failed, retried or skipped, in a sentence each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay import witness
+from assay.job.ending import cut_short
+from assay.job.launch import WITNESS
+from assay.results.cases import GOOD, Case, Report, attempts, case_name, counted, title
+from assay.results.rows import Row, is_beyond, is_number, number, row_of
+from assay.running import reframe_log
+from assay.text import plain
+from assay.witness.disturbance import disturbed
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A test case that failed: one sentence, and where the job's files are."""
+
+    case: str
+    reason: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Retried:
+    """A test case that passed, but not at once, and why it failed at first."""
+
+    case: str
+    attempts: int
+    reason: str
+
+
+def is_good(case: Case) -> bool:
+    """Whether a case measured something, and all of it is as it should be."""
+    return case['result'] in GOOD and _wrong(case) is None
+
+
+def _wrong(case: Case) -> str | None:
+    """What is wrong with a case that ReFrame passed."""
+    return None if case['fixture'] else lacking(case) or _all_missed(case)
+
+
+def lacking(case: Case) -> str | None:
+    """What of its measurement a case has not that ReFrame passed."""
+    figures = case['perfvalues'] or {}
+    lost = [name for name, values in figures.items() if not is_number(values[0])]
+    if not figures:
+        return 'passed without any figure: nothing was measured'
+    if lost:
+        return f'passed without a value for the figure {lost[0].rpartition(":")[2]}'
+    if not _has_reference(case) and not _is_of_another_program(case):
+        return 'passed without any reference: the figures were held to nothing'
+    return None
+
+
+def _has_reference(case: Case) -> bool:
+    figures = (case['perfvalues'] or {}).values()
+    return any((lower, upper) != (None, None) for _, _, lower, upper, *_ in figures)
+
+
+def _is_of_another_program(case: Case) -> bool:
+    """References for any machine are those of our sources: others have none to start with."""
+    return case.get('implementation', 'assay') != 'assay'
+
+
+def unheld(report: Report) -> list[Case]:
+    """Cases of a program that the user named, of which no figure has a reference."""
+    return [
+        case
+        for case in counted(report)
+        if case['result'] in GOOD and _is_of_another_program(case) and not _has_reference(case)
+    ]
+
+
+def _all_missed(case: Case) -> str | None:
+    """The figures that are beyond their bounds, and what disturbed the job."""
+    missed = []
+    for name, values in (case['perfvalues'] or {}).items():
+        row = row_of(case, name.rpartition(':')[2], values)
+        no_number = row.value is not None and not is_number(row.value)
+        if no_number or (row.verdict == 'fail' and is_beyond(row.value, row.lower, row.upper)):
+            missed.append(_missed(row))
+    return '; '.join([*missed, *disturbed(_witnessed(case))]) if missed else None
+
+
+def _missed(row: Row) -> str:
+    if not is_number(row.value):
+        return f'{row.figure} is {row.value}: not a number'
+    allowed = []
+    if row.lower is not None:
+        allowed.append(f'at least {number(row.lower)}')
+    if row.upper is not None:
+        allowed.append(f'at most {number(row.upper)}')
+    return (
+        f'{row.figure} is {number(row.value)} {row.unit}, but {" and ".join(allowed)} {row.unit} '
+        f'is allowed (reference {number(row.reference)})'
+    )
+
+
+def _witnessed(case: Case) -> Iterator[witness.Report]:
+    """What the witness saw of each run of the job, if the stage folder is still there."""
+    for path in Path(case['stagedir']).rglob(WITNESS):
+        with suppress(witness.WitnessError):
+            yield witness.read(path)
+
+
+def failures(report: Report) -> list[Failure]:
+    """A sentence for each case that failed, builds first, and one for all that wait for it."""
+    all_cases = counted(report)
+    times = Counter(map(case_name, all_cases))
+    bad = [case for case in all_cases if case['result'] != 'skip' and not is_good(case)]
+    failed = [case for case in bad if case['result'] != 'fail_deps']
+    failed.sort(key=lambda case: not case['fixture'])
+    found = []
+    for case in failed:
+        which = f', run {case["run_index"] + 1}' if times[case_name(case)] > 1 else ''
+        found.append(Failure(f'{title(case)}{which}', reason(case), files(case)))
+
+    waiting: dict[str, int] = {}
+    for case in bad:
+        if case['result'] == 'fail_deps':
+            words = not_run(case, failed)
+            waiting[words] = waiting.get(words, 0) + 1
+    found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
+    return found
+
+
+def not_run(case: Case, all_cases: Iterable[Case]) -> str:
+    """That a case waited for others that failed."""
+    needed = set(map(tuple, case['dependencies_actual']))
+    names = [
+        title(one)
+        for one in all_cases
+        if one['result'] not in GOOD | {'skip', 'fail_deps'}
+        and (one['unique_name'], f'{one["system"]}:{one["partition"]}', one['environ']) in needed
+    ]
+    return f'not run, because {", ".join(names) or "what it depends on"} failed'
+
+
+def retried(report: Report) -> list[Retried]:
+    """The cases that are good, and were not at the first attempt."""
+    return [
+        Retried(title(tries[-1]), len(tries), reason(tries[0]))
+        for tries in attempts(report)
+        if len(tries) > 1 and is_good(tries[-1])
+    ]
+
+
+def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
+    """Each skipped case and its reason, which only ReFrame's log tells.
+
+    :param log: the lines of ReFrame's log file.
+    """
+    said = reframe_log.skip_reasons(log)
+    return [
+        (title(case), plain(said.get(case_name(case), "no reason in ReFrame's log")))
+        for case in counted(report)
+        if case['result'] == 'skip'
+    ]
+
+
+def reason(case: Case) -> str:
+    """Why a case failed, in a sentence."""
+    return plain(_wrong(case) if case['result'] in GOOD else _reason(case))
+
+
+def _reason(case: Case) -> str:
+    if case['result'] == 'abort':
+        return 'not finished, because the run was stopped'
+    if case['fail_phase'] == 'performance' and (missed := _all_missed(case)):
+        return missed
+    # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
+    if 'job timed out' in (case['fail_reason'] or ''):
+        folder = Path(case['stagedir'])
+        return cut_short('TIMEOUT', folder, folder / case['job_stderr'])
+    if blocked := re.search(r'it was blocked due to reason: (.*)', case['fail_reason'] or ''):
+        return f'the scheduler did not start its job: {blocked[1]}'
+    # ReFrame starts each reason with the kind of its exception.
+    said = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
+    if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
+        said += f': {line}'
+    return said.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
+
+
+def _first_error(case: Case) -> str | None:
+    """The first error in the output of a build, if its stage folder is still there."""
+    for name in (case['build_stderr'], case['build_stdout']):
+        path = Path(case['stagedir'], name)
+        if path.is_file():
+            for line in path.read_text(errors='replace').splitlines():
+                if re.search(r'\berror\b', line, re.IGNORECASE):
+                    return line.strip()
+    return None
+
+
+def files(case: Case) -> tuple[str, ...]:
+    """The stage folder and those of the job's output files that ReFrame names."""
+    folder = case['stagedir']
+    if not folder:
+        return ()
+    kind = 'build' if (case['fail_phase'] or '').startswith('compile') else 'job'
+    names = [case[f'{kind}_{stream}'] for stream in ('stdout', 'stderr')]
+    return (folder, *(name for name in names if name))

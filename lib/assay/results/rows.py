@@ -1,0 +1,137 @@
+"""The figures of a run as rows: each with its reference, its bounds and its verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from assay.results.cases import GOOD, Case, Report, check_name, counted
+
+# The verdicts of rows that fail a run.
+BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of one test case; ``lower`` and ``upper`` are absolute bounds, None if open."""
+
+    check: str
+    environment: str
+    fabric: str
+    layout: str
+    figure: str
+    value: float | None
+    unit: str
+    reference: float | None
+    lower: float | None
+    upper: float | None
+    verdict: str
+    #: It is shown even if nothing holds it.
+    headline: bool = False
+
+    @property
+    def deviation(self) -> float | None:
+        """How far the value is from its reference, as a fraction of the reference."""
+        if not self.reference or not is_number(self.value):
+            return None
+        return (self.value - self.reference) / abs(self.reference)
+
+    @property
+    def room(self) -> float | None:
+        """How far the value is inside its nearest bound, as a fraction of the reference.
+
+        Negative where it is beyond.
+        """
+        if not self.reference or not is_number(self.value):
+            return None
+        rooms = []
+        if self.lower is not None:
+            rooms.append(self.value - self.lower)
+        if self.upper is not None:
+            rooms.append(self.upper - self.value)
+        return min(rooms) / abs(self.reference) if rooms else None
+
+
+def rows(report: Report) -> list[Row]:
+    """One row for each figure, and one for each case that has none; build fixtures have none."""
+    found: list[Row] = []
+    for case in counted(report):
+        if case['result'] == 'skip':
+            continue
+        figures = {
+            name.rpartition(':')[2]: values
+            for name, values in (case['perfvalues'] or {}).items()
+            if values[0] is not None
+        }
+        if not figures:
+            if not case['fixture'] or case['result'] not in GOOD:
+                found.append(row_of(case, '-', [None, None, None, None, '', None]))
+            continue
+        found += [row_of(case, name, values) for name, values in figures.items()]
+    return found
+
+
+def row_of(case: Case, figure: str, values: list) -> Row:
+    value, reference, lower, upper, unit, _ = values
+    bounded = lower is not None or upper is not None
+    return Row(
+        check=check_name(case),
+        environment=case['environ'],
+        fabric=case.get('fabric') or '-',
+        layout=case.get('layout') or '-',
+        figure=figure,
+        value=value,
+        unit=unit or '',
+        # ReFrame writes a missing reference as 0 without bounds.
+        reference=reference if reference or bounded else None,
+        lower=_bound(reference, lower),
+        upper=_bound(reference, upper),
+        verdict=_verdict(case, figure, values),
+        headline=figure in (case.get('headlines') or ()),
+    )
+
+
+def _verdict(case: Case, figure: str, values: list) -> str:
+    value, reference, lower, upper, _, result = values
+    if figure == '-' and case['result'] in GOOD:
+        return 'pass' if case['fixture'] else 'no figure'
+    if result in {'xfail', 'xpass'}:
+        return result
+    if is_beyond(value, _bound(reference, lower), _bound(reference, upper)):
+        return 'fail'
+    if case['result'] in GOOD or result == 'pass':  # else it may be another figure that failed
+        return 'no bound' if lower is None and upper is None else 'pass'
+    return {'fail_deps': 'not run'}.get(case['result'], case['result'])
+
+
+def is_beyond(value: float | None, lower: float | None, upper: float | None) -> bool:
+    """Whether a value is beyond its bounds, whatever ReFrame was told to make of it."""
+    if not is_number(value):
+        return False  # which is judged by itself
+    return (lower is not None and value < lower) or (upper is not None and value > upper)
+
+
+def _bound(reference: float | None, threshold: float | None) -> float | None:
+    """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
+
+    To the last bit that of ``reframe.utility.sanity.reference_bounds``.
+    """
+    if threshold is None or reference is None:
+        return None
+    if not reference:
+        return threshold
+    return reference * (1 + (threshold if reference > 0 else -threshold))
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def number(value: float | None) -> str:
+    """A number with four significant digits, and no exponent where people read without one."""
+    if value is None:
+        return '-'
+    if not math.isfinite(value) or value == 0:
+        return f'{value:g}'
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f'{value:.3e}' if digits > 9 else f'{value:.{digits}f}'

@@ -1,0 +1,138 @@
+"""The verdict: what ReFrame passes and nothing proves is a failure."""
+
+import math
+
+import pytest
+
+from assay.results.cases import cases
+from assay.results.failures import failures, unheld
+from assay.results.rows import rows
+from assay.results.verdict import MOST_WARNINGS, judge, misaddressed
+from reports import LOG
+
+
+@pytest.mark.parametrize(
+    ('name', 'exit_code', 'problem'),
+    [
+        ('Passed', 0, None),
+        ('Passed', 1, 'exit code 1'),
+        ('FailedReference', 1, '2 of 2 cases failed'),
+        ('FailedSanity', 1, '2 of 2 cases failed'),
+        ('FailedBuild', 1, '2 of 2 cases failed'),
+        ('NotANumber', 1, '2 of 2 cases failed'),
+        # ReFrame itself ends these with exit code 0.
+        ('Skipped', 0, 'all 2 selected cases were skipped'),
+        ('NoFigures', 0, 'passed without any figure'),
+        ('NoReference', 0, 'passed without any reference'),
+    ],
+)
+def test_verdict(golden_report, name, exit_code, problem):
+    verdict = judge(golden_report(name), exit_code, LOG)
+    assert verdict.passed is (problem is None)
+    if problem:
+        assert problem in ' '.join(verdict.problems)
+
+
+def test_another_program_may_have_no_reference(golden_report):
+    """Those for any machine are of our own sources."""
+    report = golden_report('NoReference')
+    assert unheld(report) == []
+    for case in cases(report):
+        if not case['fixture']:
+            case['implementation'] = 'xhpl'
+    assert judge(report, 0, LOG).passed
+    assert [case['implementation'] for case in unheld(report)] == ['xhpl', 'xhpl']
+
+
+def test_no_report_is_a_failure_whatever_reframe_says():
+    assert 'no check was selected' in judge(None, 0, LOG).problems[0]
+    assert 'exit code 3' in judge(None, 3, LOG).problems[0]
+
+
+def test_a_report_of_builds_only_measured_nothing(golden_report):
+    report = golden_report('Passed')
+    for run in report['runs']:
+        run['testcases'] = [case for case in run['testcases'] if case['fixture']]
+    assert 'nothing was measured' in judge(report, 0, LOG).problems[0]
+
+
+@pytest.mark.parametrize('value', [None, math.nan, math.inf])
+def test_a_figure_without_a_value_is_a_failure(golden_report, value):
+    report = golden_report('Passed')
+    cases(report)[-1]['perfvalues']['toy:node:latency'][0] = value
+    assert 'without a value for the figure latency' in judge(report, 0, LOG).problems[-1]
+
+
+@pytest.mark.parametrize(
+    ('value', 'lower', 'upper', 'good'),
+    [(80.0, -0.1, 0.1, False), (20.0, -0.1, None, False), (80.0, -0.1, None, True)],
+)
+def test_a_figure_is_held_to_its_bounds_whatever_reframe_makes_of_it(
+    golden_report, value, lower, upper, good
+):
+    """As it does with strict_check off."""
+    report = golden_report('Passed')
+    case = cases(report)[-1]
+    case['perfvalues'] = {'toy:node:latency': [value, 42, lower, upper, 'us', 'fail']}
+    if good:
+        case['perfvalues']['toy:node:latency'][-1] = 'pass'
+    assert judge(report, 0, LOG).passed is good
+    assert rows(report)[-1].verdict == ('pass' if good else 'fail')
+    assert [f'latency is {value:.2f} us, but' in f.reason for f in failures(report)] == (
+        [] if good else [True]
+    )
+
+
+def test_a_failure_that_a_reference_announces_is_none(golden_report):
+    report = golden_report('Passed')
+    case = cases(report)[-1]
+    case['result'] = 'xfail'
+    case['perfvalues'] = {
+        'toy:node:latency': [80.0, 42, -0.1, 0.1, 'us', 'xfail'],
+        'toy:node:other': [42.0, 42, -0.1, 0.1, 'us', 'pass'],
+    }
+    assert judge(report, 0, LOG).passed
+    assert [row.verdict for row in rows(report)] == ['pass', 'xfail', 'pass']
+    case['perfvalues']['toy:node:other'][0] = 80.0
+    assert not judge(report, 0, LOG).passed
+
+
+@pytest.mark.parametrize(('log', 'said'), [(None, 'is missing'), ([], 'stops'), (['x'], 'stops')])
+def test_without_a_whole_log_nobody_knows_what_was_left_out(golden_report, log, said):
+    (problem,) = judge(golden_report('Passed'), 0, log).problems
+    assert problem.startswith(f"ReFrame's log {said}")
+
+
+def test_what_reframe_only_prints_counts(golden_report):
+    printed = ["\x1b[33mWARNING: environment variable 'RFM_CLEAN_STAGEDIR' not a boolean\x1b[0m"]
+    assert not judge(golden_report('Passed'), 0, LOG, printed).passed
+    assert judge(golden_report('Passed'), 0, LOG, LOG).passed
+
+
+def test_many_warnings_are_counted(golden_report):
+    words = ('could', 'not', 'check', 'path', 'exist', 'log', 'store', 'save', 'skip', 'test')
+    log = [f"WARNING: {word} path '/{number}'" for word in words for number in range(3)]
+    problems = judge(golden_report('Passed'), 0, [*log, *log, *LOG]).problems
+    assert problems[0] == "ReFrame warned: could path '/0' (and 2 more like it)"
+    assert len(problems) == MOST_WARNINGS + 1
+    assert problems[-1] == "2 more kinds of warnings are in ReFrame's log"
+
+
+def test_a_check_that_reframe_leaves_out_fails_the_run(golden_report):
+    log = ["WARNING: skipping test file 'ring.py': name conflict error: test 'Ring_00'"]
+    verdict = judge(golden_report('Passed'), 0, [*LOG, *log])
+    assert verdict.problems == (
+        "ReFrame warned: skipping test file 'ring.py': name conflict error: test 'Ring_00'",
+    )
+
+
+def test_a_variable_of_a_class_that_no_case_is_of_fails_the_run(golden_report):
+    report = golden_report('Passed')
+    right = ['Passed.printed=x.y', 'Build.source=x', 'printed=a.b']
+    assert misaddressed(report, right, ['Passed.printed=x,y', 'layout=a.b']) == []
+    wrong = ['Pased.printed=x', 'build.source=x', *right]
+    assert misaddressed(report, wrong, ['Build.source=x,y']) == [
+        "no selected check is 'Pased', of which -S sets 'printed'",
+        "no selected check is 'build', of which -S sets 'source'",
+        "no selected check is 'Build', of which -P sets 'source'",
+    ]
