@@ -1,0 +1,267 @@
+"""What the witness saw of one job: placement, fabric, profile, waits and messages, as tables.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assay.report.table import MOST_ROWS, percent, say, seconds, table
+from assay.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from assay.witness.profile import Split
+    from assay.witness.report import Process, Report
+
+
+def show(report: Report, out: Console) -> None:
+    """All that a report holds."""
+    say(out, plain(' '.join(report.command)))
+    if not report.complete:
+        show_ended(report, out)
+    say(out, summary(report))
+    show_placement(report, out)
+    if report.complete:
+        show_disturbance(report, out)
+        show_traffic(report, out)
+    if report.has_profile:
+        show_profile(report, out)
+        show_waits(report, out)
+    if report.has_matrix:
+        show_matrix(report, out)
+
+
+def summary(report: Report) -> str:
+    """Ranks, hosts, start and MPI in one line."""
+    words = f'ranks: {report.ranks}, hosts: {len(report.hosts)}, started {plain(report.started)}'
+    if report.complete:
+        words += f', wall {max(process.wall for process in report.processes):.3f} s'
+    library = report.mpi.library.strip().partition('\n')[0]
+    mpi = f'{library} ({report.mpi.path}), thread level {report.mpi.thread_level}'
+    return f'{words}\n{plain(mpi)}'
+
+
+def show_ended(report: Report, out: Console, which: str = '') -> None:
+    """That the report is incomplete, and where each rank was."""
+    say(out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.')
+    for one in report.ended[:MOST_ROWS]:
+        say(out, f'  {plain(one.words)}')
+    if len(report.ended) > MOST_ROWS:
+        say(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
+    if not report.ended:
+        say(out, '  No rank left word of its end.')
+
+
+def show_placement(report: Report, out: Console) -> None:
+    """Where each rank sat, and what its host has."""
+    from assay.witness.report import as_list
+
+    rows = [placement_row(process) for process in report.processes]
+    table(
+        out,
+        'Placement',
+        'rank|<host|~pid|<cores|<CPUs|<NUMA|~<package|~last CPU|busy threads|~<memory|CPU limit',
+        rows,
+    )
+    by_host = report.by_host()
+    hosts = (
+        (
+            host.name,
+            len(by_host[host.name]),
+            as_list(host.cpus),
+            as_list(host.allowed),
+            as_list(host.cores),
+            '; '.join(f'{domain.id}: {as_list(domain.cpus)}' for domain in host.numa),
+        )
+        for host in report.hosts
+    )
+    table(
+        out,
+        'Hosts',
+        '<host|ranks|<CPUs|<CPUs of the job|<cores of the job|<CPUs of NUMA domains',
+        hosts,
+    )
+
+
+def placement_row(process: Process) -> list[object]:
+    from assay.witness.placement import is_busy
+    from assay.witness.report import as_list
+
+    memory = process.memory.policy
+    if process.memory.nodes:
+        memory += f' {as_list(process.memory.nodes)}'
+    return [
+        process.rank,
+        process.host,
+        process.pid,
+        as_list(process.cores),
+        as_list(process.cpus),
+        as_list(process.numa),
+        as_list(process.packages),
+        process.last_cpu,
+        sum(is_busy(process, thread) for thread in process.threads),
+        memory,
+        '-' if process.cpu_limit is None else f'{process.cpu_limit:g}',
+    ]
+
+
+def show_disturbance(report: Report, out: Console) -> None:
+    """What else took time of the CPUs of the job."""
+    from assay.witness.disturbance import disturbed
+
+    for words in disturbed([report]):
+        out.print()
+        say(out, f'{words[0].upper()}{plain(words[1:])}.')
+
+
+def show_traffic(report: Report, out: Console) -> None:
+    """What ranks sent, what sockets and devices carried, and what the network was like."""
+    from assay.witness.network import ways
+    from assay.witness.traffic import account, size
+
+    whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
+    table(
+        out,
+        f'Fabric (what the ranks of a host sent {whom}, and what carried it)',
+        '<host|ranks|had to travel|TCP sockets between ranks',
+        (
+            (one.host, one.ranks, size(one.had_to_travel), size(one.sockets))
+            for one in account(report)
+        ),
+    )
+    devices = [(host, device) for host in report.hosts for device in host.devices]
+    if devices:
+        table(
+            out,
+            'Devices (change of their counters, by whatever program)',
+            '<host|<device|<kind|sent|received',
+            (
+                (host.name, device.name, device.kind, size(device.sent), size(device.received))
+                for host, device in devices
+            ),
+        )
+    if found := ways([report]):
+        table(
+            out,
+            'Network (TCP connections between the ranks of two hosts)',
+            '<host|<host|segments|sent again|shortest round trip ms',
+            (
+                (
+                    *way.hosts,
+                    way.segments,
+                    percent(way.resent_share),
+                    '-' if way.round_trip is None else f'{1e3 * way.round_trip:.3f}',
+                )
+                for way in found
+            ),
+        )
+
+
+def show_profile(report: Report, out: Console) -> None:
+    """The table that users of IPM know."""
+    from assay.witness.profile import figures, summarise_calls
+    from assay.witness.traffic import size
+
+    job = figures(report)
+    table(
+        out,
+        f'Profile ({percent(job.comm_share)} of the time in MPI; '
+        f'{job.messages} messages, {job.bytes} bytes)',
+        '<call|count|time s|% of MPI|~% of wall|~min s|~avg s|max s|waiting|bytes',
+        (
+            (
+                one.name,
+                one.count,
+                seconds(one.time),
+                percent(one.share_of_mpi),
+                percent(one.share_of_wall),
+                seconds(one.time_min),
+                seconds(one.time_mean),
+                seconds(one.time_max),
+                percent(one.waiting / one.time if one.time else 0.0),
+                size(one.bytes),
+            )
+            for one in summarise_calls(report)
+        ),
+    )
+    say(out, 'min, avg, max: over all ranks; waiting: for other ranks, of the time of the call.')
+
+
+def show_waits(report: Report, out: Console) -> None:
+    """What the wall time went into, what could be won, and who is slowest."""
+    from assay.witness.profile import figures, mean_shares, slowest, split
+
+    job = figures(report)
+    splits = [split(process) for process in report.processes]
+    table(
+        out,
+        'Time of the ranks (of their wall time)',
+        '<|computation|transfer|imbalance|late sender|late receiver',
+        [('mean', *map(percent, mean_shares(splits).values()))],
+    )
+    say(
+        out,
+        f'{percent(job.analysed)} of the time in MPI was searched for waiting; what was not counts '
+        f'as transfer.\n'
+        f'A network of no cost would win at most {percent(job.network_bound)}, '
+        f'perfect balance at most {percent(job.imbalance_share)}; '
+        f'load balance {percent(job.load_balance)}.',
+    )
+    most = slowest(report, MOST_ROWS // 2)
+    table(
+        out,
+        'Slowest ranks (those with the most computation)',
+        'rank|<host|computation s|of wall|waiting|transfer',
+        (
+            (
+                one.rank,
+                one.host,
+                seconds(one.computation),
+                *(percent(part / one.wall if one.wall else 0.0) for part in parts(one)),
+            )
+            for one in most
+        ),
+    )
+
+
+def parts(one: Split) -> tuple[float, float, float]:
+    return one.computation, one.waiting, one.transfer
+
+
+def show_matrix(report: Report, out: Console) -> None:
+    """The heaviest pairs, and the sizes of messages."""
+    from assay.witness.profile import message_sizes, pairs
+    from assay.witness.traffic import size
+
+    found = pairs(report)
+    table(
+        out,
+        f'Matrix ({len(found)} pairs, the heaviest first)',
+        'sender|<|receiver|messages|bytes|mean size',
+        (
+            (
+                one.sender,
+                '->',
+                one.receiver if one.receiver >= 0 else 'outside',
+                one.messages,
+                size(one.bytes),
+                size(one.bytes / one.messages if one.messages else 0),
+            )
+            for one in found
+        ),
+    )
+    sizes = message_sizes(report)
+    most = max(sizes.values(), default=1)
+    table(
+        out,
+        'Sizes of messages',
+        'from B|to B|messages|<',
+        (
+            (key, max(0, 2 * key - 1), count, '#' * max(1, round(40 * count / most)))
+            for key, count in sizes.items()
+        ),
+        all_rows=True,
+    )
