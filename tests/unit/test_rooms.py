@@ -23,7 +23,7 @@ FLOORS = [
     ('machine', 'witness'),
     ('programs', 'mpis'),
     ('paths', ''),
-    ('text',),
+    ('text', 'files'),
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -11,14 +11,15 @@ import pytest
 import yaml
 
 from assay import AssayError, paths
-from assay.commands import spack as spack_command
 from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
-from assay.spack import builds as spack_builds
+from assay.spack import builds, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
+from assay.spack.lock_file import from_lock
+from assay.spack.record import Build
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def anywhere(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'SPACK', tmp_path / 'spack')
     monkeypatch.setattr(paths, 'SPACK_CONFIG', tmp_path / 'config')
     monkeypatch.setattr(spack, 'CLONES', tmp_path / 'spack' / 'clones')
-    monkeypatch.setattr(spack_builds, 'LOG', tmp_path / 'spack.log')
+    monkeypatch.setattr(spack, 'LOG', tmp_path / 'spack.log')
     monkeypatch.setenv('PATH', os.defpath)
     monkeypatch.delenv('SPACK_ROOT', raising=False)
     spack.find_spack.cache_clear()
@@ -97,7 +98,7 @@ def test_it_sees_nothing_of_the_users_own_spack(stand_in, monkeypatch):
     monkeypatch.setenv('SPACK_ENV', '/home/me/environment')
     monkeypatch.setenv('SPACK_DISABLE_LOCAL_CONFIG', '1')
     used = stand_in('env')
-    seen = used.run(spack_builds.LOG)
+    seen = used.run()
     names = dict(line.partition('=')[::2] for line in seen.splitlines())
     own = {name: value for name, value in names.items() if name.startswith('SPACK_')}
     assert set(own) == {
@@ -131,8 +132,8 @@ def test_all_that_it_writes_is_in_one_folder(stand_in):
 )
 def test_a_failure_says_why_and_where_its_words_are(stand_in, text, sentence):
     used = stand_in(text)
-    with pytest.raises(spack.SpackError, match=f'{sentence}.*{spack_builds.LOG}'):
-        used.run(spack_builds.LOG, 'install')
+    with pytest.raises(spack.SpackError, match=f'{sentence}.*{spack.LOG}'):
+        used.run('install')
 
 
 def test_one_run_waits_for_another_and_says_so(anywhere):
@@ -142,7 +143,7 @@ def test_one_run_waits_for_another_and_says_so(anywhere):
         text = (
             'import pathlib, sys; from assay import paths; from assay.spack.tool import Spack\n'
             f'paths.SPACK = pathlib.Path({str(paths.SPACK)!r})\n'
-            'from assay.spack.builds import turn\n'
+            'from assay.spack.tool import turn\n'
             f"with turn(Spack(pathlib.Path(), '1.1.0')): {then}"
         )
         return subprocess.Popen(
@@ -167,7 +168,7 @@ def test_a_folder_that_cannot_be_written_is_named(anywhere):
     paths.SPACK.touch()
     with (
         pytest.raises(AssayError, match=f'Spack cannot work in {paths.SPACK}/1.1.0: '),
-        spack_builds.turn(spack.Spack(anywhere, '1.1.0')),
+        spack.turn(spack.Spack(anywhere, '1.1.0')),
     ):
         pass
 
@@ -177,7 +178,7 @@ def test_a_folder_that_cannot_be_written_is_named(anywhere):
 
 def test_an_environment_is_one_entry_of_the_tracked_file(anywhere):
     tracked = yaml.safe_load(paths.SPACK_YAML.read_text())['spack']
-    made = yaml.safe_load(spack_builds.environment_file('generic', 'assay ^mpich@=4.3.2'))['spack']
+    made = yaml.safe_load(packages.environment_file('generic', 'assay ^mpich@=4.3.2'))['spack']
     assert made['specs'] == ['assay ^mpich@=4.3.2']
     assert made['include'] == [str(anywhere / 'config' / 'generic')]
     assert made['repos'] == {'assay': str(paths.RECIPES)}
@@ -186,7 +187,7 @@ def test_an_environment_is_one_entry_of_the_tracked_file(anywhere):
 
 
 def test_the_tracked_file_names_every_package_once():
-    names = [name for group in spack_builds.groups().values() for name in group]
+    names = [name for group in packages.groups().values() for name in group]
     assert len(names) == len(set(names))
     assert {'assay', 'minife', 'minimd', 'minighost', 'hpl', 'stream', 'mpip', 'must'} <= {*names}
 
@@ -224,7 +225,7 @@ def test_each_mpi_has_a_prefix_of_its_own_and_none_is_built(tmp_path):
     assert 'intelmpi' not in str(made)
 
 
-def test_spack_builds_for_every_mpi_that_it_can_tell_apart(tmp_path, monkeypatch):
+def test_builds_for_every_mpi_that_it_can_tell_apart(tmp_path, monkeypatch):
     mpis = [
         an_mpi('openmpi', 'openmpi', '5.0.9', tmp_path),
         an_mpi('openmpi-module', 'openmpi', '5.0.9', tmp_path),
@@ -254,21 +255,21 @@ def test_what_somebody_edited_is_left_alone(stand_in, monkeypatch):
 
 def test_a_system_that_was_not_set_up_and_a_vanished_mpi_are_named(anywhere):
     with pytest.raises(AssayError, match=r'no packages\.yaml: run `assay spack setup --sys'):
-        spack_builds.assert_prepared('here')
+        spack_setup.assert_prepared('here')
     file = paths.SPACK_CONFIG / 'here' / 'packages.yaml'
     file.parent.mkdir(parents=True)
     external = {'spec': 'mpich@4.3.2', 'prefix': str(anywhere / 'gone')}
     file.write_text(yaml.safe_dump({'packages': {'mpich': {'externals': [external]}}}))
     with pytest.raises(AssayError, match=r'mpich@4\.3\.2 is no longer in .*/gone, .*setup'):
-        spack_builds.assert_prepared('here')
+        spack_setup.assert_prepared('here')
     (anywhere / 'gone').mkdir()
-    spack_builds.assert_prepared('here')
+    spack_setup.assert_prepared('here')
 
 
 def test_a_lock_file_tells_what_was_built():
     """Spack 1.1.0 wrote it; specs that our own does not depend on itself are left out."""
     lock = json.loads((paths.ROOT / 'tests' / 'golden' / 'spack' / 'spack.lock').read_text())
-    assert spack_builds.from_lock(lock) == Provenance(
+    assert from_lock(lock) == Provenance(
         by='spack',
         spec='assay@0.1.0 build_system=cmake build_type=Release generator=make ~ipo '
         '+openblas_wheel sources=7c930c30124eb044 ^mpich@4.3.2',
@@ -333,7 +334,7 @@ def test_the_recipe_has_the_version_of_the_sources():
 @pytest.fixture
 def installed(anywhere):
     """A build of today's sources that Spack has installed for the environment mpich."""
-    build = spack_builds.Build(
+    build = Build(
         prefix=anywhere / 'prefix',
         sources=checksum(),
         files=('bin/ring', 'lib/libassay_witness.so'),
@@ -354,7 +355,7 @@ def installed(anywhere):
 
 def test_a_check_gets_absolute_paths(installed):
     build, _ = installed
-    found = spack_builds.build_of('generic', 'mpich')
+    found = builds.build_of('generic', 'mpich')
     assert found == build
     assert found.path('ring') == build.prefix / 'bin' / 'ring'
     assert found.path('libassay_witness.so') == build.prefix / 'lib' / 'libassay_witness.so'
@@ -364,19 +365,19 @@ def test_a_record_is_the_same_when_read_again(installed):
     build, _ = installed
     record = json.loads(json.dumps(build.to_json()))
     assert record == build.to_json()
-    assert spack_builds.Build.from_json(record) == build
+    assert Build.from_json(record) == build
 
 
 def test_an_environment_without_a_build_is_named(installed):
     with pytest.raises(AssayError, match='no assay for openmpi: run `assay spack install'):
-        spack_builds.build_of('generic', 'openmpi')
+        builds.build_of('generic', 'openmpi')
 
 
 def test_a_build_that_lost_a_file_is_not_run(installed):
     build, _ = installed
     (build.prefix / 'bin' / 'ring').unlink()
     with pytest.raises(AssayError, match='is not whole any more: run `assay spack install'):
-        spack_builds.build_of('generic', 'mpich')
+        builds.build_of('generic', 'mpich')
 
 
 def test_a_build_of_other_sources_is_not_run(installed):
@@ -385,14 +386,14 @@ def test_a_build_of_other_sources_is_not_run(installed):
     build, tell = installed
     tell(replace(build, sources='0123456789abcdef'))
     with pytest.raises(AssayError, match=r'the sources are not those of .*: run `assay spack'):
-        spack_builds.build_of('generic', 'mpich')
+        builds.build_of('generic', 'mpich')
 
 
 # Which packages -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ('names', 'packages'),
+    ('names', 'chosen'),
     [
         ([], 'assay'),
         (['minife'], 'assay,minife'),
@@ -400,16 +401,16 @@ def test_a_build_of_other_sources_is_not_run(installed):
         (['assay', 'tools', 'mpip'], 'assay,mpip,must'),
     ],
 )
-def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, packages):
+def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):
     monkeypatch.setenv(environments.WITH_SPACK, '')
-    spack_command.choose(names)
-    assert os.environ[environments.WITH_SPACK] == packages
+    packages.choose(names)
+    assert os.environ[environments.WITH_SPACK] == chosen
 
 
 def test_an_unlisted_package_is_named(monkeypatch):
     monkeypatch.setenv(environments.WITH_SPACK, '')
     with pytest.raises(AssayError, match=r'^gromacs: not in .*spack\.yaml, which lists'):
-        spack_command.choose(['gromacs'])
+        packages.choose(['gromacs'])
 
 
 @pytest.fixture
@@ -419,11 +420,11 @@ def built(anywhere, monkeypatch):
 
     def install(spack, system, package, mpi):
         asked.append((package, mpi))
-        return spack_builds.Build(anywhere / package / mpi, '', (), Provenance('spack'))
+        return Build(anywhere / package / mpi, '', (), Provenance('spack'))
 
-    monkeypatch.setattr(spack_builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
-    monkeypatch.setattr(spack_builds, 'assert_prepared', lambda system: None)
-    monkeypatch.setattr(spack_builds, 'install', install)
+    monkeypatch.setattr(builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
+    monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
+    monkeypatch.setattr(builds, 'install', install)
     return asked
 
 
@@ -445,22 +446,22 @@ class Site(dict):
 
 
 def test_what_an_environment_has_as_a_feature_is_installed(built):
-    spack_builds.install_for_checks(Site(), 'generic:node')
+    builds.install_for_checks(Site(), 'generic:node')
     assert built == [
         ('assay', 'openmpi@=5.0.9'),
         ('minife', 'openmpi@=5.0.9'),
         ('assay', 'mpich@=4.3.2'),
     ]
-    assert spack_builds.build_of('generic', 'openmpi', 'minife').prefix.parts[-2:] == (
+    assert builds.build_of('generic', 'openmpi', 'minife').prefix.parts[-2:] == (
         'minife',
         'openmpi@=5.0.9',
     )
     with pytest.raises(AssayError, match='no minife for mpich: run `assay spack install minife'):
-        spack_builds.build_of('generic', 'mpich', 'minife')
+        builds.build_of('generic', 'mpich', 'minife')
 
 
 def test_only_the_environments_that_are_run_are_built_for(built):
-    spack_builds.install_for_checks(Site(), 'generic', ['^mpich$'])
+    builds.install_for_checks(Site(), 'generic', ['^mpich$'])
     assert built == [('assay', 'mpich@=4.3.2')]
 
 
@@ -468,5 +469,5 @@ def test_a_feature_of_no_package_is_named(built):
     site = Site()
     site['environments'][1]['features'].append('spack-minfie')
     with pytest.raises(AssayError, match=r'^minfie: not in .*spack\.yaml'):
-        spack_builds.install_for_checks(site, 'generic')
+        builds.install_for_checks(site, 'generic')
     assert built == []

@@ -17,7 +17,8 @@ from assay.checks.waiting import IN_QUEUE, TakesTurns
 from assay.config.environments import OURS
 from assay.machine.checksum import checksum
 from assay.machine.provenance import Provenance, of_cmake
-from assay.spack.builds import Build, build_of
+from assay.spack.builds import build_of
+from assay.spack.record import Build
 
 SHARE = Path(__file__).with_name('share_build.sh')
 

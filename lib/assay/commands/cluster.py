@@ -5,22 +5,12 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from assay.text import plain
-
-if TYPE_CHECKING:
-    from assay.vcluster.node import Node
-
-#: The system that runs on it: config/systems/vcluster.py.
-SYSTEM = 'vcluster'
 
 app = typer.Typer(
     help='A virtual Slurm cluster on this machine, whose nodes can be broken and healed.',
@@ -104,9 +94,10 @@ def execute(
       assay cluster exec head srun -N 4 hostname
       assay cluster exec n2 ip address
     """
+    from assay.vcluster import command as on_node
     from assay.vcluster.cluster import Cluster
 
-    raise typer.Exit(_execute(Cluster.current().node(node), command))
+    raise typer.Exit(on_node.execute(Cluster.current().node(node), command))
 
 
 @app.command()
@@ -174,60 +165,3 @@ def down() -> None:
     from assay.vcluster import cluster
 
     print('down' if cluster.down() else 'there was no virtual cluster')
-
-
-def run_on_head() -> None:
-    """Run this command again on the head of the cluster, as on a login node; return if there.
-
-    :raises AssayError: if no cluster is up.
-    """
-    from assay.vcluster.cluster import Cluster
-
-    head = Cluster.current().head
-    if head.pid != 1:
-        raise typer.Exit(_execute(head, [sys.executable, *sys.argv]))
-
-
-def _execute(node: Node, command: list[str]) -> int:
-    """Run a command on a node in the current folder, and end as it does.
-
-    What tells this process to end is passed on to the command and all that it started: signals do
-    not reach the nodes by themselves, but for those that a terminal sends.
-
-    :returns: an exit code, 128 and more for a signal, as a shell has it.
-    """
-    from assay.vcluster import namespaces
-
-    from_terminal = _in_foreground()
-    numbers = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM}
-    numbers |= {signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
-
-    def prepare() -> None:
-        namespaces.end_with_parent()
-        if not from_terminal:
-            os.setpgid(0, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-    try:
-        process = node.spawn(command, Path.cwd(), prepare)
-        while process.poll() is None:
-            told = signal.sigwaitinfo(numbers)
-            if told.si_signo == signal.SIGCHLD:
-                continue
-            if not from_terminal:
-                os.killpg(process.pid, told.si_signo)
-            elif told.si_code <= 0:  # by a process; the kernel has told the command as well
-                process.send_signal(told.si_signo)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
-
-
-def _in_foreground() -> bool:
-    """Whether a terminal sends its signals to this process, and so to what it starts."""
-    try:
-        with open('/dev/tty') as terminal:
-            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
-    except OSError:
-        return False

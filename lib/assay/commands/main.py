@@ -19,6 +19,7 @@ from assay import AssayError, __version__, paths
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
+from assay.commands.doctor import doctor
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
 from assay.commands.run import run
@@ -81,22 +82,7 @@ def test(context: typer.Context) -> None:
     os.execv(sys.executable, [sys.executable, '-m', 'pytest', *context.args])
 
 
-@app.command()
-def doctor() -> None:
-    """Say what this machine has, what it lacks, and what to do about it.
-
-    The exit code is 0 if `assay run` can work here.
-
-    Example:
-
-    \b
-      assay doctor
-    """
-    from assay.commands.doctor import examine
-
-    raise typer.Exit(0 if examine() else 1)
-
-
+app.command()(doctor)
 app.command()(witness)
 app.command()(provenance)
 app.add_typer(cluster_command.app, name='cluster')

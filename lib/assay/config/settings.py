@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 DEFAULT_SYSTEM = 'generic'
+#: The virtual cluster: config/systems/vcluster.py.
+CLUSTER_SYSTEM = 'vcluster'
+#: Those that have the MPIs of this machine, or of wheels.
+ON_THIS_MACHINE = (DEFAULT_SYSTEM, CLUSTER_SYSTEM)
+
 COMMON = paths.CONFIG / 'common.py'
 
 
@@ -78,6 +84,17 @@ def modes() -> dict[str, list[str]]:
     except Exception as error:  # a configuration file is a program: it can raise anything
         raise AssayError(f'{COMMON}: cannot be loaded: {_reason(error)}') from error
     return {mode['name']: mode['options'] for mode in configuration['modes']}
+
+
+def options_of(mode: str) -> list[str]:
+    """The command line of ReFrame that a mode stands for.
+
+    :raises AssayError: if the mode is unknown.
+    """
+    known = modes()
+    if mode not in known:
+        raise AssayError(f'unknown mode {mode!r}. Known modes: {", ".join(known)}.')
+    return shlex.split(' '.join(known[mode]))
 
 
 def load(system: str) -> _SiteConfig:

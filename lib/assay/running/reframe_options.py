@@ -166,6 +166,12 @@ class Given:
     report: Path | None
     junit: Path | None
 
+    def remove_files_of_an_earlier_run(self) -> None:
+        """Whatever ends this run, they are not taken for its own."""
+        for stale in filter(None, (self.report, self.junit)):
+            if stale.is_file():  # and no device, such as /dev/null
+                stale.unlink()
+
 
 _HOW: dict[Takes, dict[str, Any]] = {
     'nothing': {'action': 'append_const', 'const': ''},

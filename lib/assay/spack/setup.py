@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
-from assay import paths
+from assay import AssayError, paths
 from assay.config.environments import OURS, spack_specs
+from assay.files import write_whole
 from assay.machine.mpi import Mpi
 from assay.mpis import FAMILIES
-from assay.spack.builds import LOG, write_whole
-from assay.spack.tool import Spack
+from assay.spack.tool import Spack, turn
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
 #: several in one prefix, as Debian's are, it would link any with the one that has the usual names.
@@ -29,17 +29,23 @@ LOOKED_FOR = [
 HEADER = '# Written by `assay spack setup`; once edited it is left alone. sha256 of the rest: '
 
 
+def packages_file(system: str) -> Path:
+    """Where Spack reads what the machine of a system has."""
+    return paths.SPACK_CONFIG / system / 'packages.yaml'
+
+
 def write_packages(spack: Spack, system: str, mpis: Iterable[Mpi]) -> bool:
     """Write ``packages.yaml`` of a system, with what is on this machine.
 
     :returns: whether it was written: one that somebody has edited is left as it is.
     """
-    file = paths.SPACK_CONFIG / system / 'packages.yaml'
-    if file.exists() and _is_edited(file.read_text()):
-        return False
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = yaml.safe_dump({'packages': packages(_found(spack, system), mpis)}, sort_keys=False)
-    write_whole(file, f'{HEADER}{_checksum(text)}\n{text}')
+    file = packages_file(system)
+    with turn(spack):
+        if file.exists() and _is_edited(file.read_text()):
+            return False
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = yaml.safe_dump({'packages': packages(_found(spack, system), mpis)}, sort_keys=False)
+        write_whole(file, f'{HEADER}{_checksum(text)}\n{text}')
     return True
 
 
@@ -59,8 +65,8 @@ def _found(spack: Spack, system: str) -> dict[str, Any]:
     file.unlink(missing_ok=True)
     # For the system's repos.yaml, where there is one; it would not find again what it knows.
     folder = paths.SPACK_CONFIG / system
-    (folder / 'packages.yaml').unlink(missing_ok=True)
-    spack.run(LOG, '-C', str(folder), 'external', 'find', '--scope', 'user', *LOOKED_FOR)
+    packages_file(system).unlink(missing_ok=True)
+    spack.run('-C', str(folder), 'external', 'find', '--scope', 'user', *LOOKED_FOR)
     try:
         return yaml.safe_load(file.read_text())['packages']
     finally:
@@ -94,3 +100,26 @@ def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
         # Not required: then what a site requires of all packages would not hold for ours.
         OURS: {'prefer': ['+openblas_wheel']},
     }
+
+
+def assert_prepared(system: str) -> None:
+    """See that the system has been set up for Spack, and that what it relies on is still there.
+
+    :raises AssayError: if not.
+    """
+    file = packages_file(system)
+    remedy = f'run `assay spack setup --system {system}`'
+    try:
+        known = yaml.safe_load(file.read_text())['packages']
+    except FileNotFoundError:
+        raise AssayError(f'{file.parent} has no packages.yaml: {remedy}.') from None
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise AssayError(f'{file} is not valid: {error}') from None
+    for package in known.values():
+        for external in package.get('externals', []):
+            prefix = Path(external.get('prefix', '/'))
+            if not prefix.is_dir():
+                raise AssayError(
+                    f'{external["spec"]} is no longer in {prefix}, where {file} '
+                    f'has it: {remedy} again.'
+                )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import os
 import re
@@ -9,15 +11,19 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.machine.git import git
 
 OLDEST = (1, 0)
+
+#: All that it said.
+LOG = paths.LOGS / 'spack.log'
 
 
 def _address(name: str) -> str:
@@ -90,13 +96,13 @@ class Spack:
             path = self.state / 'user' / f'{name}.yaml'
             path.write_text(yaml.safe_dump({name: content}))
 
-    def run(self, log: Path, *arguments: str) -> str:
-        """Standard output of one of its commands; all of its words are added to the log.
+    def run(self, *arguments: str) -> str:
+        """Standard output of one of its commands; all of its words are added to :data:`LOG`.
 
         :raises SpackError: if it fails or is killed.
         """
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open('a') as words:
+        LOG.parent.mkdir(parents=True, exist_ok=True)
+        with LOG.open('a') as words:
             print('$ spack', *arguments, file=words, flush=True)
             begin = words.tell()
             ended = subprocess.run(
@@ -109,17 +115,40 @@ class Spack:
             )
             words.write(ended.stdout)
         if ended.returncode:
-            with log.open(errors='replace') as words:
+            with LOG.open(errors='replace') as words:
                 words.seek(begin)
-                raise SpackError(_reason(ended.returncode, words.read()), log)
+                raise SpackError(_reason(ended.returncode, words.read()))
         return ended.stdout
 
 
 class SpackError(AssayError):
     """A command of Spack did not do what it was asked."""
 
-    def __init__(self, reason: str, log: Path) -> None:
-        super().__init__(f'{reason} (all it said: {log})')
+    def __init__(self, reason: str) -> None:
+        super().__init__(f'{reason} (all it said: {LOG})')
+
+
+@contextlib.contextmanager
+def turn(spack: Spack) -> Iterator[None]:
+    """Wait until no other run has Spack at work; the lock goes with the process that holds it.
+
+    :raises AssayError: if a file cannot be written, also while it is held.
+    """
+    try:
+        spack.state.mkdir(parents=True, exist_ok=True)
+        with (spack.state / 'lock').open('a+') as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                say(f'waiting for process {lock.read() or "?"}, which has Spack at work ...')
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
+    except OSError as error:
+        raise AssayError(f'Spack cannot work in {spack.state}: {error}') from error
 
 
 def _reason(code: int, words: str) -> str:
@@ -178,14 +207,20 @@ def _root() -> Path:
     )
 
 
-def clone(spack_url: str, packages_url: str) -> None:
+def clone(spack_url: str, packages_url: str) -> Spack:
     """Fetch Spack and its package repository, unless they are there.
 
-    :raises AssayError: if Git cannot.
+    :raises AssayError: if Git cannot, or another Spack comes before the clone.
     """
     _clone(spack_url, SPACK_TAG, CLONES / 'spack')
     _clone(packages_url, PACKAGES_TAG, CLONES / 'packages')
     find_spack.cache_clear()
+    used = find_spack()
+    if used.root != CLONES / 'spack':
+        raise AssayError(
+            f'Spack in {used.root} comes before the clone: unset SPACK_ROOT and take it off PATH.'
+        )
+    return used
 
 
 def _clone(url: str, tag: str, folder: Path) -> None:

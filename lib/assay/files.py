@@ -1,0 +1,11 @@
+"""Writing files that others read at the same time."""
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write so that a reader sees the old text or the new, never a part."""
+    draft = path.with_name(f'{path.name}.{os.getpid()}')
+    draft.write_text(text)
+    draft.replace(path)

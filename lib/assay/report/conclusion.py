@@ -1,0 +1,53 @@
+"""What a run ends with: it is judged, shown, and written where the command line says."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+
+from assay import AssayError
+from assay.report import junit, terminal
+from assay.results.cases import read_report
+from assay.results.verdict import Verdict, judge, misaddressed
+from assay.running.reframe_options import Given
+from assay.running.runs import Run
+from assay.running.supervise import Ended
+
+
+def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
+    """Judge a run, and show and write what came of it.
+
+    :param seconds: the wall time of the run.
+    :returns: whether it passed.
+    """
+    report, problems = None, list(end.problems)
+    if end.stopped:
+        problems.append(f'stopped by {end.stopped.name}: not everything was measured')
+    elif end.code < 0:
+        problems.append(f'ReFrame was killed by {signal.Signals(-end.code).name}')
+    if own.report.exists():
+        try:
+            report = read_report(own.report)
+        except AssayError as error:
+            problems.append(str(error))
+    log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
+    problems += judge(report, end.code, log, end.printed).problems
+    if report:
+        problems += misaddressed(report, given.variables, given.parameters)
+    try:
+        if given.report and report:
+            given.report.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(own.report, given.report)
+    except OSError as error:
+        problems.append(f'{given.report}: cannot be written: {error.strerror}')
+    try:
+        if given.junit:
+            verdict = Verdict(tuple(problems))
+            junit.write(given.junit, report, verdict, log or [], seconds)
+    except AssayError as error:
+        problems.append(str(error))
+    verdict = Verdict(tuple(problems))
+    if report:
+        terminal.show(report, log or [], end.printed)
+    terminal.conclude(report, verdict, seconds)
+    return verdict.passed

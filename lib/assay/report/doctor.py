@@ -1,0 +1,185 @@
+"""What this machine has for the suite, what it lacks, and the remedy for each."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+
+from assay import AssayError, paths
+from assay.config import fabrics, settings
+from assay.machine import mpi, wheels
+from assay.spack.tool import find_spack
+from assay.text import plain
+from assay.vcluster import cluster
+
+SCHEDULERS = {'slurm': 'sbatch', 'pbs': 'qsub', 'flux': 'flux', 'lsf': 'bsub'}
+
+
+class _Findings:
+    """Prints as it goes; remembers whether `assay run` can work."""
+
+    def __init__(self) -> None:
+        self.can_run = True
+
+    def section(self, title: str) -> None:
+        print(f'\n{plain(title)}')
+
+    def good(self, text: str) -> None:
+        print(f'  ok       {plain(text)}')
+
+    def note(self, text: str) -> None:
+        print(f'  -        {plain(text)}')
+
+    def problem(self, text: str) -> None:
+        print(f'  PROBLEM  {plain(text)}')
+        self.can_run = False
+
+
+def examine() -> bool:
+    """Print everything; return whether `assay run` could work on this machine."""
+    found = _Findings()
+    _python(found)
+    _compilers(found)
+    if _checkout(found):  # the rest of what is looked at writes there
+        _configuration(found)
+        _mpis(found)
+    _scheduler(found)
+    _spack(found)
+    _hardware(found)
+    print()
+    print('assay run can work here.' if found.can_run else 'assay run cannot work here: see above.')
+    return found.can_run
+
+
+def _python(found: _Findings) -> None:
+    found.section('Python')
+    found.good(f'{platform.python_version()} in {sys.prefix}')
+
+
+def _checkout(found: _Findings) -> bool:
+    """Whether it can be written to."""
+    found.section('Checkout')
+    try:
+        settings.assert_writable()
+    except AssayError as error:
+        found.problem(str(error))
+        return False
+    found.good(f'{paths.ROOT}: can be written to')
+    return True
+
+
+def _compilers(found: _Findings) -> None:
+    found.section('Compilers and CMake')
+    compilers = {n: shutil.which(n) for n in ('cc', 'gcc', 'clang', 'icx', 'c++', 'g++')}
+    for name, path in compilers.items():
+        if path:
+            found.good(f'{name}: {path}')
+    if not any(compilers[name] for name in ('cc', 'gcc', 'clang', 'icx')):
+        found.problem(
+            'no C compiler. Install gcc '
+            '(Debian: apt install gcc libc6-dev; Red Hat: dnf install gcc)'
+        )
+    found.good(f'cmake: {paths.VENV_BIN / "cmake"}')
+    if make := shutil.which('make') or shutil.which('gmake'):
+        found.good(f'make: {make}')
+    else:
+        found.problem('no make. Install it (Debian: apt install make; Red Hat: dnf install make)')
+
+
+def _configuration(found: _Findings) -> None:
+    found.section('Configuration')
+    for system in settings.known_systems():
+        try:
+            settings.exports(system)
+            settings.load(system)
+        except AssayError as error:
+            found.problem(str(error))
+        else:
+            found.good(f'system {system}')
+
+
+def _mpis(found: _Findings) -> None:
+    try:
+        catalogue = fabrics.load_catalogue()
+    except fabrics.CatalogueError as error:
+        found.section('Fabrics')
+        found.problem(str(error))
+        return
+    try:
+        known = mpi.find_mpis()
+    except AssayError as error:
+        found.section('MPI')
+        found.problem(str(error))
+        return
+    for one in known:
+        if one.fault:
+            found.section(f'MPI {one.name} ({one.source})')
+            found.problem(one.fault)
+            continue
+        found.section(f'MPI {one.name}: {one.family} {one.version} in {one.prefix} ({one.source})')
+        found.good(f'launcher {one.launcher}')
+        found.good(f'C compiler {one.compiler}, called by {one.cc}')
+        for fabric in catalogue.fabrics:
+            reason = catalogue.missing(fabric, one)
+            if reason is None:
+                found.good(f'fabric {fabric}')
+            else:
+                found.note(f'no fabric {fabric}: {reason}')
+    for name in wheels.wheel_names():
+        if name not in {one.name for one in known}:
+            lacking = name in wheels.NEEDED and name not in {one.family for one in known}
+            found.section(f'MPI {name}')
+            found.note(
+                f'no wheel installed: `assay run{"" if lacking else f" --with {name}"}` installs it'
+            )
+
+
+def _scheduler(found: _Findings) -> None:
+    found.section('Launchers and schedulers')
+    for name in ('mpirun', 'mpiexec', 'srun'):
+        if path := shutil.which(name):
+            found.good(f'{name}: {path}')
+    present = {name: shutil.which(command) for name, command in SCHEDULERS.items()}
+    for name, path in present.items():
+        if path:
+            found.good(f'{name}: {path}')
+    if not any(present.values()):
+        found.note('no scheduler: jobs run on this machine (system generic)')
+    if lacking := cluster.missing():
+        found.note(f'no virtual cluster: {"; ".join(lacking)}')
+    else:
+        found.good('virtual cluster: `assay cluster up`')
+
+
+def _spack(found: _Findings) -> None:
+    found.section('Spack')
+    try:
+        spack = find_spack()
+    except AssayError as error:
+        found.note(str(error))
+    else:
+        found.good(f'{spack.version} in {spack.root}: `assay run --with spack`')
+
+
+def _hardware(found: _Findings) -> None:
+    from reframe.utility.cpuinfo import cpuinfo
+
+    found.section('Hardware')
+    cpu = cpuinfo()
+    numa_domains = len(cpu['topology']['numa_nodes'])
+    cores = len(cpu['topology']['cores'])
+    found.good(
+        f'{cpu["model"]} ({cpu["arch"]}): {cpu["num_sockets"]} socket(s), {numa_domains} NUMA '
+        f'domain(s), {cores} core(s), {cpu["num_cpus"]} CPU(s)'
+    )
+    allowed = len(os.sched_getaffinity(0))
+    if allowed < 2:
+        found.problem(
+            f'{allowed} CPU may be used, but messages need two ranks. Use more CPUs (see taskset)'
+        )
+    elif allowed < cpu['num_cpus']:
+        found.note(f'only {allowed} of them may be used by this process')
+    pages = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+    found.good(f'{pages / 2**30:.1f} GiB of memory')

@@ -1,0 +1,63 @@
+"""What a run needs and the machine may lack: MPIs, and the packages that Spack is to build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from assay import AssayError, paths, say
+from assay.config import settings
+from assay.machine import mpi, wheels
+from assay.spack import packages
+
+
+def prepare(system: str, extra: Iterable[str]) -> None:
+    """Have installed what the system lacks, and chosen what Spack builds.
+
+    :param extra: what ``--with`` names: MPIs, ``spack``, ``spack:PACKAGE`` or ``spack:GROUP``.
+    :raises AssayError: if one is unknown or cannot be installed, or there is no C compiler.
+    """
+    extra = list(extra)
+    by_spack = [what for what in extra if what.partition(':')[0] == 'spack']
+    if by_spack:
+        packages.choose(filter(None, (what.partition(':')[2] for what in by_spack)))
+    install_mpis(system, [what for what in extra if what not in by_spack])
+
+
+def install_mpis(system: str, extra: list[str]) -> None:
+    """Give the systems on this machine what they lack; others bring their MPIs themselves.
+
+    :raises AssayError: if something cannot be installed, or there is no C compiler.
+    """
+    name = system.partition(':')[0]
+    if name not in settings.ON_THIS_MACHINE:
+        if extra:
+            systems = ' and '.join(settings.ON_THIS_MACHINE)
+            raise AssayError(f'--with is for the systems {systems} only.')
+        return
+
+    def install(name: str) -> bool:
+        log = paths.LOGS / f'install-{name}.log'
+        if is_new := wheels.install_wheel(name, log):
+            say(f'installed {name} in {paths.MPI_PREFIXES / name}')
+        return is_new
+
+    known = wheels.wheel_names()
+    if unknown := set(extra) - set(known):
+        raise AssayError(
+            f'unknown MPI {", ".join(sorted(unknown))}. Known ones: {", ".join(known)}.'
+        )
+    found = mpi.find_mpis()
+    installed = {one.name for one in found if one.source == 'wheel'}
+    brought = {one.family for one in found if one.source != 'wheel'}
+    if name == settings.CLUSTER_SYSTEM:
+        brought = set()  # it has the wheels only
+    wanted = sorted(installed | {*extra} | ({*wheels.NEEDED} - brought))
+    if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
+        say(f'first use, installing {", ".join(missing)} ...')
+    with ThreadPoolExecutor() as pool:
+        if any([*pool.map(install, wanted)]):
+            found = mpi.find_mpis()
+    # One that does not answer fails the checks that are built for it; here nothing else is left.
+    if all(one.fault for one in found):
+        raise AssayError('; '.join(one.fault for one in found) or 'there is no MPI.')

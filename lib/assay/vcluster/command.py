@@ -1,0 +1,65 @@
+"""A command on a node that is to a terminal, or whoever ends it, as one that runs here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from assay.vcluster import namespaces
+from assay.vcluster.cluster import Cluster
+from assay.vcluster.node import Node
+
+
+def run_on_head() -> int | None:
+    """Run this command again on the head of the cluster, as on a login node.
+
+    :returns: its exit code; None if this is the head.
+    :raises AssayError: if no cluster is up.
+    """
+    head = Cluster.current().head
+    return None if head.pid == 1 else execute(head, [sys.executable, *sys.argv])
+
+
+def execute(node: Node, command: list[str]) -> int:
+    """Run a command on a node in the current folder, and end as it does.
+
+    What tells this process to end is passed on to the command and all that it started: signals do
+    not reach the nodes by themselves, but for those that a terminal sends.
+
+    :returns: an exit code, 128 and more for a signal, as a shell has it.
+    """
+    from_terminal = _in_foreground()
+    numbers = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM}
+    numbers |= {signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+    def prepare() -> None:
+        namespaces.end_with_parent()
+        if not from_terminal:
+            os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    try:
+        process = node.spawn(command, Path.cwd(), prepare)
+        while process.poll() is None:
+            told = signal.sigwaitinfo(numbers)
+            if told.si_signo == signal.SIGCHLD:
+                continue
+            if not from_terminal:
+                os.killpg(process.pid, told.si_signo)
+            elif told.si_code <= 0:  # by a process; the kernel has told the command as well
+                process.send_signal(told.si_signo)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _in_foreground() -> bool:
+    """Whether a terminal sends its signals to this process, and so to what it starts."""
+    try:
+        with open('/dev/tty') as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
