@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from assay.text import plain
+from assay.vcluster.kinds import KINDS
 
 app = typer.Typer(
     help='A virtual Slurm cluster on this machine, whose nodes can be broken and healed.',
@@ -100,31 +101,30 @@ def execute(
     raise typer.Exit(on_node.execute(Cluster.current().node(node), command))
 
 
-@app.command()
+KINDS_OF_FAULTS = '\n'.join(
+    f'  {name:5} NODE {kind.value:10} {kind.effect}' for name, kind in KINDS.items()
+)
+FAULT = f"""Break something of a node.
+
+\b
+{KINDS_OF_FAULTS}
+
+Examples:
+
+\b
+  assay cluster fault delay n2 1000 --jitter 200
+  assay cluster fault rate n3 100
+  assay cluster fault crash n4
+"""
+
+
+@app.command(help=FAULT)
 def fault(
     kind: Annotated[str, typer.Argument(metavar='KIND', show_default=False)],
     node: NodeName,
     value: Annotated[str | None, typer.Argument(metavar='[VALUE]', show_default=False)] = None,
     jitter: Annotated[float, typer.Option(help='With delay: up to so many us more.')] = 0,
 ) -> None:
-    """Break something of a node.
-
-    \b
-      delay NODE us         packets to and from it come later
-      loss  NODE percent    of the packets do not come
-      rate  NODE Mbit/s     of its link
-      cpu   NODE percent    of the time of its CPUs is what it gets
-      link  NODE down|up    its cable
-      crash NODE            its power fails
-      boot  NODE            it starts again
-
-    Examples:
-
-    \b
-      assay cluster fault delay n2 1000 --jitter 200
-      assay cluster fault rate n3 100
-      assay cluster fault crash n4
-    """
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
 

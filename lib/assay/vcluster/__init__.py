@@ -7,12 +7,14 @@ network joins. The network is a bridge that leads nowhere else.
 =============  ===================================================================================
 cluster.py     up, down, status
 node.py        a node: boot, enter, crash
+command.py     a command on a node, as one that runs here
 node_init.sh   process 1 of a node
 locks.py       which processes are the cluster's
 namespaces.py  starts processes in the namespaces of a node
 cgroup.py      the CPUs of a node, and how much of their time it gets
 slurm.py       the files that Slurm and MUNGE read
 sacct.sh       stands for Slurm's sacct, which needs a database to know all jobs
+kinds.py       the kinds of faults
 faults.py      what can be broken, and healed
 forward.c      carries packets between two interfaces with a delay
 =============  ===================================================================================

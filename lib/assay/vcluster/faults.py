@@ -1,17 +1,6 @@
 """What can be broken on a node, and healed.
 
-======  ==================  ==================================================================
-kind    value               effect
-======  ==================  ==================================================================
-delay   us                  each packet to and from the node comes later; none overtakes another
-loss    percent             of the packets, as the kernel hands them over, do not come
-rate    Mbit/s              of the node's link, each way
-cpu     percent             of the time of its CPUs is all that the node gets
-link    down, up            its cable
-crash                       its power fails
-boot                        it starts again
-======  ==================  ==================================================================
-
+The delay of packets lets none overtake another; they are lost as the kernel hands them over.
 What is broken is not recorded, but looked up where it was broken.
 """
 
@@ -23,11 +12,11 @@ from pathlib import Path
 
 from assay import AssayError
 from assay.vcluster.cluster import Cluster
+from assay.vcluster.kinds import KINDS
 from assay.vcluster.node import BRIDGE, MOST_NODES, Node, locks
 
 SOURCE = Path(__file__).with_name('forward.c')
 COMPILE = ('cc', '-std=c11', '-O2', '-Wall', '-Wextra')
-KINDS = ('delay', 'loss', 'rate', 'cpu', 'link', 'crash', 'boot')
 
 #: TCP's segments arrive in bursts of 64 KiB.
 BURST = '64kb'
@@ -36,8 +25,8 @@ BURST = '64kb'
 def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: float = 0) -> None:
     """Break something.
 
-    :param kind: one of :data:`KINDS`.
-    :param value: as the table above has it.
+    :param kind: one of :data:`assay.vcluster.kinds.KINDS`.
+    :param value: as it says there.
     :param jitter: with ``delay``: up to so many us more, evenly distributed.
     :raises AssayError: if the value makes no sense.
     """
