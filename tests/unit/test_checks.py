@@ -518,7 +518,7 @@ def test_another_program_that_measured_nothing(job, references):
         ({'golden': rules('PointToPoint', latency=[1, None, '1', 'us'])}, "has '1' in the place"),
         (
             {'golden': rules('PointToPoint', latency=[1, 0, 1, 'us']).replace('fabric', 'fabrik')},
-            "PointToPoint.$index: the check has no 'fabrik'",
+            'PointToPoint.$index: no parameter has this name; did you mean fabric?',
         ),
         (
             {'golden': rules('PointToPoint', latency=[1, 0, 1, 'us']).replace('.*', 'shmem')},

@@ -60,9 +60,9 @@ def test_refusals(option):
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
-        (['--skip-sanity'], 'no.* option --skip-sanity. Did you mean --skip-sanity-check?'),
-        (['--skip-perf'], 'Did you mean --skip-performance-check?'),
-        (['--max-retires=2'], 'Did you mean --max-retries'),
+        (['--skip-sanity'], 'no.* option --skip-sanity; did you mean --skip-sanity-check?'),
+        (['--skip-perf'], 'did you mean --skip-performance-check?'),
+        (['--max-retires=2'], 'did you mean --max-retries'),
         (['Ring'], "'Ring' is no option. To choose checks by name: -n Ring"),
         (['-n'], 'expected one argument'),
         (['-n', '-v'], 'expected one argument'),

@@ -23,7 +23,7 @@ FLOORS = [
     ('machine', 'witness'),
     ('programs', 'mpis'),
     ('paths', ''),
-    ('text', 'files'),
+    ('text', 'files', 'spelling'),
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -104,17 +104,21 @@ class IsJudged(RegressionTestPlugin):
             return
         self.strict_check = True  # else ReFrame passes a figure that misses its reference
         held = references.merge(self, self.layers)
-        self.misheld = list(references.misheld(self, held, self.measured))
+        self.reference_problems = list(references.problems(self, held, self.measured))
         # Where these are wrong, the figures are recorded without them.
-        found = {} if self.misheld else {name: one.as_reframe() for name, one in held.items()}
+        found = (
+            {}
+            if self.reference_problems
+            else {name: one.as_reframe() for name, one in held.items()}
+        )
         self.reference = {self.current_partition.fullname: found}
 
     @run_after('performance', always_last=True)
     def assert_held(self):
         if self.is_dry_run():
             return
-        if self.misheld:
-            raise SanityError('; '.join(self.misheld))
+        if self.reference_problems:
+            raise SanityError('; '.join(self.reference_problems))
         self.is_held = True
 
     @run_before('cleanup', always_last=True)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import settings
+from assay.config.reference_files import GENERIC, ReferencesError, faults, read, unused
+from assay.spelling import unknown
 
 
 def lint(checks: Path, references: Path) -> list[str]:
@@ -39,8 +41,6 @@ def lint(checks: Path, references: Path) -> list[str]:
 
 def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
     from archspec.cpu import TARGETS
-
-    from assay.config.references import GENERIC, ReferencesError, faults, read, unknown
 
     problems = []
     for path in sorted([*folder.glob('*.yaml'), *folder.glob('*.yml')]):
@@ -84,15 +84,10 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
     """Rules of an entry that no variant of the check class can come to."""
     from reframe.utility import import_module_from_file
 
-    from assay.config.references import has_value, unknown, unused
-
     try:
         check = getattr(import_module_from_file(str(path), force=True), name)
     except Exception as error:  # a check file is a program: it can raise anything
         yield f': {path} cannot be loaded: {type(error).__name__}: {error}'
         return
     parameters = check.param_space.params
-    for key in entry['$index']:
-        if key[0] != '$' and not has_value(check, key):
-            yield f'.$index: {unknown(key, "parameter", parameters)}'
-    yield from unused(entry, {name: one.values for name, one in parameters.items()})
+    yield from unused(entry, check, {name: one.values for name, one in parameters.items()})

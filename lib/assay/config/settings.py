@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
+from assay.spelling import did_you_mean, similar
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -162,13 +163,11 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
 
 
 def _misspelled(where: str, features: list[str], known: set[str]) -> Iterator[str]:
-    import difflib
-
     for feature in features:
-        close = difflib.get_close_matches(feature.lower(), known)
+        close = similar(feature.lower(), known)
         if feature not in known and not feature.startswith('spack-') and close:
             yield (
-                f'{where} has the unknown feature {feature!r}: is {" or ".join(close)} meant? '
+                f'{where} has the unknown feature {feature!r}: {did_you_mean(close)} '
                 f'Known ones: {", ".join(sorted(known))}'
             )
 

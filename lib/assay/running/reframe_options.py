@@ -7,12 +7,12 @@ decided on. docs/reframe-options.md shows it.
 from __future__ import annotations
 
 import argparse
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from assay import AssayError
+from assay.spelling import did_you_mean, similar
 
 Takes = Literal['nothing', 'value', 'maybe']
 
@@ -232,6 +232,6 @@ def _unknown(argument: str) -> str:
     if not name.startswith('-'):
         return f'{argument!r} is no option. To choose checks by name: -n {argument}'
     known = [name for option in OPTIONS for name in option.names]
-    near = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known)
-    hint = f' Did you mean {" or ".join(near[:3])}?' if near else ''
-    return f'neither Assay nor ReFrame has an option {name}.{hint} See `assay run --help`.'
+    near = [one for one in known if one.startswith(name)][:3] or similar(name, known)
+    end = f'; {did_you_mean(near)}' if near else '.'
+    return f'neither Assay nor ReFrame has an option {name}{end} See `assay run --help`.'

@@ -1,6 +1,6 @@
 """What can be broken on a node, and healed.
 
-The delay of packets lets none overtake another; they are lost as the kernel hands them over.
+Delayed packets do not overtake each other; packets are lost as the kernel hands them over.
 What is broken is not recorded, but looked up where it was broken.
 """
 

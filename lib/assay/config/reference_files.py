@@ -1,0 +1,197 @@
+"""ReFrame's files of references: reading them, and what is wrong in them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from assay.config.reference import Reference
+from assay.spelling import unknown
+
+#: The file for machines that nobody has measured.
+GENERIC = 'generic'
+
+_SPECIAL = re.compile(r'\$(system|partition|environ|processor\.\w+|dev\.\w+\.\w+)')
+
+
+class ReferencesError(Exception):
+    """Something is wrong in a file of references; the message says what and where."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice, of which YAML keeps the last."""
+
+    def compose_mapping_node(self, anchor):
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if (key.tag, str(key.value)) in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f'the key {key.value!r} stands twice', problem_mark=key.start_mark
+                )
+            seen.add((key.tag, str(key.value)))
+        return node
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a file says of each check class; nothing if there is no such file.
+
+    :raises ReferencesError: if it cannot be read, or is not a mapping.
+    """
+    try:
+        return _read(path, path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ReferencesError(f'{path}: cannot be read: {error.strerror}') from None
+
+
+@lru_cache
+def _read(path: Path, changed: int) -> dict[str, Any]:
+    try:
+        entries = yaml.load(path.read_text(encoding='utf-8'), _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1
+        raise ReferencesError(f'{path}: not valid YAML: line {line}: {error.problem}') from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ReferencesError(f'{path}: not valid YAML: {str(error).splitlines()[0]}') from None
+    if not isinstance(entries, dict | None):
+        raise ReferencesError(f'{path}: there are no entries by check class')
+    return entries or {}
+
+
+def faults(entry: Any, is_generic: bool) -> Iterator[str]:
+    """What is wrong in a file's entry for a check, whatever its figures; each with its place.
+
+    :param is_generic: the file is that for any machine: no figure is released in it.
+    """
+    index = entry.get('$index') if isinstance(entry, dict) else None
+    if not isinstance(index, list) or not index or not all(isinstance(key, str) for key in index):
+        yield (
+            " has no '$index', the list of what its keys are values of, such as "
+            "'$index: [fabric, scale]'"
+        )
+        return
+    for key in index:
+        if not (key.isidentifier() or _SPECIAL.fullmatch(key)):
+            yield f'.$index: {key!r} is nothing that a check has'
+    rules = {key: value for key, value in entry.items() if key != '$index'}
+    yield from _faults_of_level(rules, index, is_generic)
+
+
+def _faults_of_level(
+    level: Any, index: list[str], is_generic: bool, place: str = ''
+) -> Iterator[str]:
+    what = f'values of {index[0]}' if index else 'figures'
+    if not isinstance(level, dict) or not level:
+        yield f'{place}: there are no {what}'
+        return
+    for key, value in level.items():
+        where = f'{place}.{key}'
+        if index:
+            if isinstance(key, str) and (fault := _faulty_expression(key)):
+                yield f'{where}: not a regular expression: {fault}'
+            yield from _faults_of_level(value, index[1:], is_generic, where)
+        elif not isinstance(key, str):
+            yield f'{where}: not the name of a figure'
+        else:
+            yield from (
+                f'{where}: {value} {fault}' for fault in _faults_of_reference(value, is_generic)
+            )
+
+
+def _faulty_expression(text: str) -> str | None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        return str(error)
+    return None
+
+
+def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
+    is_announced = isinstance(given, list) and given[:1] == ['$xfail']
+    if is_announced:
+        if len(given) != 3 or not isinstance(given[1], str) or not given[1]:
+            yield "is no expected failure: it needs '$xfail', a reason and a reference"
+            return
+        given = given[2]
+    if not isinstance(given, list) or len(given) != 4:
+        yield 'is no reference: it needs a value, two bounds and a unit'
+        return
+    value, lower, upper, unit = given
+    for number in (value, lower, upper):
+        if number is None and number is not value:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            yield f'has {number!r} in the place of a number'
+            return
+        if not abs(number) <= sys.float_info.max:
+            yield 'has a value or a bound that is not a finite number'
+            return
+    if value < 0:
+        yield 'is below 0, as no figure is'
+    if lower is not None and lower > 0:
+        yield 'has a lower bound above its value'
+    if upper is not None and upper < 0:
+        yield 'has an upper bound below its value'
+    reference = Reference(value, lower, upper, str(unit), excuse=None, path=Path())
+    if not reference.can_fail and (is_announced or is_generic or not reference.is_release):
+        why = 'it has no bounds' if reference.is_release else 'no figure is below the lower bound'
+        yield f'cannot fail: {why}'
+    elif value and lower is not None and lower < -1:
+        yield 'has a lower bound below 0, as no figure is'
+    # YAML reads 1 as a number.
+    if not isinstance(unit, str) and unit != 1:
+        yield f'has {unit!r} in the place of a unit'
+
+
+def unused(
+    entry: Mapping[str, Any], check: object, values: Mapping[str, Iterable[Any]]
+) -> Iterator[str]:
+    """What of a faultless entry is for nothing that a check has; each with its place.
+
+    :param check: the check or its class.
+    :param values: what the keys of the entry's index can be, where that is known.
+    """
+    for key in entry['$index']:
+        if key[0] != '$' and not _has_value(check, key):
+            yield f'.$index: {unknown(key, "parameter", values)}'
+    rules = {key: value for key, value in entry.items() if key != '$index'}
+    yield from _unused_of_level(rules, entry['$index'], values)
+
+
+def _unused_of_level(
+    level: dict[Any, Any], index: list[str], values: Mapping[str, Iterable[Any]], place: str = ''
+) -> Iterator[str]:
+    for key, value in level.items() if index else ():
+        known = values.get(index[0])
+        own = [one for one in known or () if _is_for(key, one)]
+        if known and not own:
+            yield f'{place}.{key}: {unknown(key, index[0], known)}'
+        # Nothing is left to a last '.*' where each value has a rule of its own.
+        found = {_rule_for(one, level) for one in own if one not in level}
+        if found and key not in found | {*own}:
+            yield f'{place}.{key}: is never looked up: {min(found)} stands before it'
+        yield from _unused_of_level(value, index[1:], values, f'{place}.{key}')
+
+
+def _rule_for(value: Any, level: Iterable[Any]) -> Any:
+    return next(key for key in level if _is_for(key, value))
+
+
+def _is_for(key: Any, value: Any) -> bool:
+    """Whether ReFrame looks up the value under this key, if under no earlier one."""
+    if isinstance(key, str) and isinstance(value, str):
+        return bool(re.match(f'^{key}$', value))
+    return key == value
+
+
+def _has_value(check: object, name: str) -> bool:
+    """Whether a check has what an index may be by: anything but a method."""
+    return hasattr(check, name) and not callable(getattr(check, name))
