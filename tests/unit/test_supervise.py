@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from assay.running import supervise as supervision
+from assay.running.leftovers import stop_jobs
 from assay.running.runs import VARIABLE, Run
-from assay.running.supervise import stop_jobs, supervise
+from assay.running.supervise import supervise
 
 
 @pytest.fixture
@@ -76,29 +76,6 @@ def test_so_is_that_of_one_that_was_killed(run):
     end = ended(run, script)
     assert end.code == -signal.SIGKILL
     assert not is_alive(int((run.folder / 'job').read_text()))
-
-
-def test_what_a_killed_run_left_is_stopped_by_the_next(tmp_path, monkeypatch):
-    """With what it left of each; a run under way keeps its own."""
-    monkeypatch.setattr(supervision.runs.paths, 'RUNS', tmp_path)
-    killed, idle, other = (supervision.runs.begin() for _ in range(3))
-    os.close(killed.handle), os.close(idle.handle)
-    jobs = [
-        subprocess.Popen(['sleep', '600'], env={**os.environ, VARIABLE: str(run.folder)})
-        for run in (killed, other)
-    ]
-    said = []
-    monkeypatch.setattr(supervision, 'say', said.append)
-    try:
-        supervision.stop_what_was_left()
-        assert jobs[0].wait(timeout=60) == -signal.SIGTERM
-        assert jobs[1].poll() is None
-        assert said == [f'stopped 1 process(es) that the run {killed.folder.name} had left behind']
-    finally:
-        for job in jobs:
-            job.kill()
-            job.wait()
-        os.close(other.handle)
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -13,7 +13,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
-from assay.job.last import kept_of_last
+from assay.job.single_cache import single_cached_property
 from assay.programs.figure import Figure
 
 RESULT = 'result.json'
@@ -56,7 +56,7 @@ class MpiBenchmark(MpiCheck):
         Path(self.stagedir, RESULT).unlink(missing_ok=True)  # of an earlier run, if it was kept
         self.keep_files = [*self.keep_files, RESULT]
 
-    @kept_of_last
+    @single_cached_property
     def report(self) -> dict[str, Any]:
         """The program's JSON report.
 

@@ -54,8 +54,9 @@ def run(
     from assay.config.lint import lint
     from assay.report.conclusion import conclude
     from assay.running import reframe_options, runs, selection, turn
+    from assay.running.leftovers import stop_what_was_left
     from assay.running.prepare import prepare
-    from assay.running.supervise import stop_what_was_left, supervise
+    from assay.running.supervise import supervise
     from assay.spack import builds
     from assay.vcluster.command import run_on_head
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
-from assay.job.last import kept_of_last
 from assay.job.output import Output, TooMuchError, found
 from assay.job.reason import reason
+from assay.job.single_cache import single_cached_property
 from assay.layout.launchers import is_srun
 from assay.layout.layouts import layout_of
 from assay.layout.placement import Placement
@@ -119,7 +119,7 @@ class Launch:
         return f'{self.program} ran as rank 0 of 1, not as {self.ranks} ranks'
 
     # Of ten thousand ranks it takes some 100 MB: a run keeps that of one job at a time.
-    @kept_of_last
+    @single_cached_property
     def _report(self) -> witness.Report:
         return witness.read(self.folder / WITNESS)
 

@@ -1,4 +1,4 @@
-"""Keeping what is large, and asked for several times in a row, only as long as that."""
+"""A cache of one value: for what is large, and asked for several times in a row."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 
-class kept_of_last:  # noqa: N801
-    """A property whose value is kept of that one object which was asked last.
+class single_cached_property:  # noqa: N801
+    """A cached property with room for one value: that of the object that was asked last.
 
-    Unlike with functools.cached_property, a thousand objects keep no more than one.
+    With functools.cached_property a thousand objects would keep a value each.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:

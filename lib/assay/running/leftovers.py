@@ -1,0 +1,110 @@
+"""What a run leaves behind: its jobs in Slurm and its local processes, found and stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from assay import say
+from assay.running import runs
+from assay.running.runs import Run
+
+#: Seconds that a process which was left behind has to end once it was told to.
+PATIENCE = 5
+
+#: Seconds that Slurm has to say which jobs there are.
+PATIENCE_WITH_SLURM = 60
+
+
+def stop_jobs(run: Run) -> str:
+    """Stop what a run whose ReFrame has ended left running; what that was, or nothing."""
+    jobs = [job for job, *_ in slurm_jobs(run)]
+    if jobs:
+        subprocess.run(['scancel', *jobs], stdin=subprocess.DEVNULL, capture_output=True)
+    found = _stop_processes(run)
+    kinds = [(len(jobs), 'job(s) in Slurm'), (found, 'process(es)')]
+    return ' and '.join(f'{count} {what}' for count, what in kinds if count)
+
+
+def stop_what_was_left() -> None:
+    """Stop what runs left running that were killed, ReFrame and all."""
+    # Asked once for all of them: a scheduler has better things to do.
+    at_work = {*_marked().values(), *(str(p) for *_, f in _all_slurm_jobs() for p in f.parents)}
+    for run in runs.ended():
+        if str(run.folder) in at_work and (left := stop_jobs(run)):
+            say(f'stopped {left} that the run {run.folder.name} had left behind')
+
+
+def slurm_jobs(run: Run) -> list[tuple[str, str, str]]:
+    """Id, state and reason of the run's jobs in Slurm, by the folders that they run in."""
+    jobs = _all_slurm_jobs()
+    return [(job, state, why) for job, state, why, at in jobs if run.folder in at.parents]
+
+
+def _all_slurm_jobs() -> list[tuple[str, str, str, Path]]:
+    """Id, state, reason and folder of each job of ours; none where there is no Slurm."""
+    columns = ['--noheader', '--format=%i|%T|%r|%Z']
+    try:
+        told = subprocess.run(
+            ['squeue', f'--user={os.getuid()}', *columns],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors='replace',
+            timeout=PATIENCE_WITH_SLURM,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    found = []
+    for line in told.splitlines():
+        job, state, reason, folder = [*line.split('|', 3), '', '', ''][:4]
+        found.append((job, state, reason, Path(folder)))
+    return found
+
+
+def _stop_processes(run: Run) -> int:
+    """End the local processes of a run; how many there were."""
+    at_first = _processes(run)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + PATIENCE
+        for pid in _processes(run):
+            _signal(pid, run, number)
+        while _processes(run) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    return len(at_first)
+
+
+def _processes(run: Run) -> list[int]:
+    """The processes of ours, but for this one, that were started for the run."""
+    return [pid for pid, folder in _marked().items() if folder == str(run.folder)]
+
+
+def _marked() -> dict[int, str]:
+    """The folder of the run that each process of ours, but for this one, was started for."""
+    pids = (int(folder.name) for folder in Path('/proc').glob('[0-9]*'))
+    marks = {pid: _mark(pid) for pid in pids if pid != os.getpid()}
+    return {pid: mark for pid, mark in marks.items() if mark}
+
+
+def _mark(pid: int) -> str | None:
+    try:
+        variables = Path(f'/proc/{pid}/environ').read_bytes()
+    except OSError:  # it has ended, or is somebody else's
+        return None
+    name = f'{runs.VARIABLE}='.encode()
+    values = [one.removeprefix(name) for one in variables.split(b'\0') if one.startswith(name)]
+    return os.fsdecode(values[0]) if values else None
+
+
+def _signal(pid: int, run: Run, number: signal.Signals) -> None:
+    with suppress(OSError):
+        handle = os.pidfd_open(pid)
+        try:
+            if _mark(pid) == str(run.folder):  # still: the number may be another's by now
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
