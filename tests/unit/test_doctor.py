@@ -7,7 +7,7 @@ from pathlib import Path
 from assay import AssayError
 from assay.config import settings
 from assay.machine import mpi
-from assay.report import doctor
+from assay.running import doctor
 
 ONE = mpi.Mpi(
     name='mpich',

@@ -18,6 +18,6 @@ def doctor() -> None:
     \b
       assay doctor
     """
-    from assay.report.doctor import examine
+    from assay.running.doctor import examine
 
     raise typer.Exit(0 if examine() else 1)

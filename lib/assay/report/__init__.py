@@ -1,1 +1,1 @@
-"""What people read: terminal, pictures, JUnit."""
+"""What people read: the terminal, tables, pictures, JUnit."""

@@ -1,1 +1,1 @@
-"""A run: its folder, its turn on the machine, ReFrame as a child, and what that was told."""
+"""Running ReFrame: what it needs here, its options, folders, supervision and leftovers."""
