@@ -78,3 +78,15 @@ def test_no_circle(imports):
     # A room's own __init__ gives out what its files define.
     graph = {name: {other for other in others if other != name} for name, others in imports.items()}
     TopologicalSorter(graph).prepare()
+
+
+def test_commands_do_not_import_each_other(imports):
+    """What two of them need is in a room below; options that several have are in options."""
+    main, shared = 'assay.commands.main', 'assay.commands.options'
+    found = [
+        f'{name} imports {other}'
+        for name, others in imports.items()
+        for other in others - {name, shared}
+        if room(other) == 'commands' and other != 'assay.commands' and name != main
+    ]
+    assert not found

@@ -1,1 +1,1 @@
-"""Running ReFrame: what it needs here, its options, folders, supervision and leftovers."""
+"""A run: what it needs here, its folder and turn, ReFrame as a child, and what is left of it."""
