@@ -15,7 +15,7 @@ from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
-from assay.spack import builds, packages
+from assay.spack import builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
 from assay.spack.lock_file import from_lock
@@ -326,6 +326,43 @@ def test_the_recipe_has_the_version_of_the_sources():
     project = (paths.SOURCES / 'CMakeLists.txt').read_text()
     (version,) = re.findall(r"version\('(.*)'\)", recipe)
     assert f'project(assay VERSION {version} ' in project
+
+
+# Installing ---------------------------------------------------------------------------------------
+
+# Notes what it is asked; "concretizes" as Spack 1.1.0 did, and "installs" one program.
+INSTALLS = f"""
+shift; [ "$1" = -e ] && folder=$2 && shift 2
+echo "$1" >> {{asked}}
+case $1 in
+concretize) cp {paths.ROOT}/tests/golden/spack/spack.lock "$folder" ;;
+install) mkdir -p {{prefix}}/bin && touch {{prefix}}/bin/ring ;;
+location) echo {{prefix}} ;;
+esac
+"""
+
+
+def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
+    prefix, asked = anywhere / 'prefix', anywhere / 'asked'
+    used = stand_in(INSTALLS.format(prefix=prefix, asked=asked))
+    assert environment.rehearse(used, 'generic', 'assay', 'mpich@=4.3.2') == 'assay ^mpich@=4.3.2'
+    assert asked.read_text().split() == ['concretize', 'fetch']
+    build = environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    assert (build.prefix, build.files, build.sources) == (prefix, ('bin/ring',), checksum())
+    assert build.provenance.mpi == 'mpich@4.3.2'
+    said = asked.read_text()
+    assert said.split()[2:] == ['clean', 'install', 'location']
+    assert environment.install(used, 'generic', 'assay', 'mpich@=4.3.2') == build
+    assert asked.read_text() == said
+    (prefix / 'bin' / 'ring').unlink()
+    environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    assert asked.read_text().split()[5:] == ['clean', 'install', 'location']
+
+
+def test_what_cannot_be_installed_is_named(stand_in):
+    used = stand_in('echo "Error: no version fits" >&2; exit 1')
+    with pytest.raises(AssayError, match=r'finds no way to build assay \^mpich@=4\.3\.2: no vers'):
+        environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
 
 
 # What checks are given ----------------------------------------------------------------------------
