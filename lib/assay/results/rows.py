@@ -72,6 +72,11 @@ def rows(report: Report) -> list[Row]:
 
 
 def row_of(case: Case, figure: str, values: list) -> Row:
+    """The row of one figure.
+
+    :param values: as ReFrame reports them: value, reference, bounds as fractions of it, unit,
+        result.
+    """
     value, reference, lower, upper, unit, _ = values
     bounded = lower is not None or upper is not None
     return Row(
@@ -124,6 +129,7 @@ def _bound(reference: float | None, threshold: float | None) -> float | None:
 
 
 def is_number(value: object) -> bool:
+    """Whether it is a finite number."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
