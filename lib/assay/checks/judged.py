@@ -105,13 +105,11 @@ class IsJudged(RegressionTestPlugin):
         self.strict_check = True  # else ReFrame passes a figure that misses its reference
         held = references.merge(self, self.layers)
         self.reference_problems = list(references.problems(self, held, self.measured))
-        # Where these are wrong, the figures are recorded without them.
-        found = (
-            {}
-            if self.reference_problems
-            else {name: one.as_reframe() for name, one in held.items()}
-        )
-        self.reference = {self.current_partition.fullname: found}
+        if self.reference_problems:
+            held = {}  # the figures are recorded all the same
+        self.reference = {
+            self.current_partition.fullname: {name: one.as_reframe() for name, one in held.items()}
+        }
 
     @run_after('performance', always_last=True)
     def assert_held(self):
