@@ -2,143 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from assay import paths
-from assay.config.environments import AS_ROOT, tcp_over
 from assay.config.fabrics import load_catalogue
-from assay.machine.mpi import Mpi, find_mpis
-
-SOURCES = paths.SOURCES
-FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
-PROGRAMS = paths.ROOT / 'tests' / 'programs' / 'witness'
-CMAKE = str(paths.VENV_BIN / 'cmake')
-LEAKS = paths.ROOT / 'tests' / 'support' / 'leaks.supp'
-
-# More ranks than cores, started by whoever runs the tests, on this machine only.
-SURROUNDINGS = {
-    **dict(AS_ROOT + tcp_over('lo')),
-    'OMPI_MCA_rmaps_base_oversubscribe': '1',  # Open MPI 4
-    'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe',  # Open MPI 5
-    # Threads that wait leave the core to those that work: here there may be more than cores.
-    'OMP_WAIT_POLICY': 'passive',
-    # Leaks are looked for in the programs; those inside the MPIs are theirs (see leaks.supp).
-    'LSAN_OPTIONS': f'suppressions={LEAKS}:print_suppressions=0',
-    # Whole stacks, or the suppressions would not find the library.
-    'ASAN_OPTIONS': 'fast_unwind_on_malloc=0',
-    'UBSAN_OPTIONS': 'print_stacktrace=1',
-}
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run of a program left."""
-
-    code: int
-    out: str
-    err: str
-    files: Path
-    """The folder that --json wrote to."""
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """The JSON report; NaN and infinity in it are errors."""
-
-        def refuse(constant: str) -> None:
-            raise ValueError(f'{constant} in the report')
-
-        return json.loads((self.files / 'report.json').read_text(), parse_constant=refuse)
-
-
-def run_command(
-    command: list[str], env: dict[str, str], folder: Path, timeout: float, cwd: Path | None = None
-) -> Run:
-    """Run a command to its end; ``folder`` is where its files are."""
-    with subprocess.Popen(
-        command,
-        env=env,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            out, err = process.communicate(timeout=timeout)
-        except BaseException:
-            # A launcher that is killed alone leaves its ranks, which poll for ever.
-            kill_session(process.pid)
-            raise
-    return Run(process.returncode, out, err, folder)
-
-
-def processes_of(session: int) -> list[int]:
-    """A launcher that leads a session, its helpers and the ranks."""
-    found = []
-    for folder in Path('/proc').glob('[0-9]*'):
-        with contextlib.suppress(OSError, IndexError):
-            fields = (folder / 'stat').read_text().rpartition(')')[2].split()
-            if int(fields[3]) == session and fields[0] != 'Z':
-                found.append(int(folder.name))
-    return found
-
-
-def kill_session(session: int) -> None:
-    """SIGKILL to all of them."""
-    for pid in processes_of(session):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _one_of_each_family() -> dict[str, Mpi]:
-    chosen: dict[str, Mpi] = {}
-    for mpi in find_mpis():
-        if not mpi.fault:
-            chosen.setdefault(mpi.family, mpi)
-    return {mpi.name: mpi for mpi in chosen.values()}
-
-
-MPIS = _one_of_each_family()
-
-#: For tests whose outcome does not depend on the MPI.
-on_one_mpi = pytest.mark.parametrize(
-    'mpi', [name for name in MPIS if name == 'openmpi'] or [*MPIS][:1], indirect=True
-)
-
-
-#: Intel MPI is made from MPICH, on which all tests run. On it run those of what differs: how it
-#: starts programs, binds and names them, the ABI of its Fortran, and what it says and sends.
-OF_INTEL_MPI = {
-    'test_pt2pt',
-    'test_ring',
-    'test_witness_fortran',
-    'test_witness_memory',
-    'test_witness_proof',
-    'test_witness_variables',
-}
+from assay.machine.mpi import Mpi
+from building import FAULTS, PROGRAMS, SOURCES, check_command, configure, make
+from families import MPIS
+from running import SURROUNDINGS, Run, run_command
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of Intel MPI, which is made from MPICH, only what differs: see the marker."""
     left_out = [
         item
         for item in items
         if item.path.parent == Path(__file__).parent
-        and item.path.stem not in OF_INTEL_MPI
         and getattr(item, 'callspec', None)
         and item.callspec.params.get('mpi') == 'intelmpi'
+        and not item.get_closest_marker('differs_by_mpi')
     ]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
@@ -150,26 +37,6 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     if not MPIS:
         pytest.fail('no MPI on this machine: ./assay run installs them, or install an mpicc')
     return MPIS[request.param]
-
-
-def check_command(command: list[str], env: dict[str, str]) -> None:
-    """Run a command that has to succeed without a warning."""
-    done = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, f'{" ".join(command)}\n{done.stdout}{done.stderr}'
-    assert 'warning:' not in done.stdout + done.stderr, done.stdout + done.stderr
-
-
-def configure(
-    mpi: Mpi, env: dict[str, str], folder: Path, *options: str, sources: Path = SOURCES
-) -> None:
-    """Make a build folder of the sources for an MPI."""
-    compilers = [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
-    check_command([CMAKE, '-S', str(sources), '-B', str(folder), *compilers, *options], env)
-
-
-def make(folder: Path, target: str, env: dict[str, str]) -> None:
-    """Build a target in a build folder."""
-    check_command([CMAKE, '--build', str(folder), '--target', target, '--parallel', '2'], env)
 
 
 @pytest.fixture(scope='session')
@@ -371,24 +238,3 @@ def launch(
         return run_command(command, variables, folder, timeout, cwd=folder)
 
     return launch
-
-
-def check_head(report: dict[str, Any], program: str, ranks: int) -> None:
-    """The top of a report, the same for every program."""
-    assert report['schema'] == 1
-    assert report['implementation'] == 'assay'
-    assert report['program'] == program
-    assert report['complete'] is True
-    assert report['ranks'] == ranks
-    assert len(report['hosts']) == 1
-    assert report['mpi']['library']
-
-
-def check_samples(entry: dict[str, Any]) -> None:
-    """The statistics of one result."""
-    time = entry['time']
-    assert 0 < time['min'] <= time['ci_low'] <= time['median'] <= time['ci_high']
-    assert time['median'] <= time['p95']
-    assert entry['samples'] >= 6
-    assert entry['iterations_per_sample'] >= 1
-    assert entry['stopped_by'] in ('ci', 'budget')

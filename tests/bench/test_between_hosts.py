@@ -6,9 +6,10 @@ import subprocess
 import time
 
 import pytest
-from conftest import MPIS, run_command
 
 from assay.config.fabrics import load_catalogue
+from families import MPIS
+from running import run_command
 
 ADDRESSES = ('198.18.7.1', '198.18.7.2')
 APART = ['unshare', '--net', '--uts']

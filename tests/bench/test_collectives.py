@@ -1,7 +1,9 @@
 """``collectives``: its report, and that every operation's wrong result is found."""
 
 import pytest
-from conftest import check_head, check_samples, on_one_mpi
+
+from families import on_one_mpi
+from measured import check_head, check_samples
 
 OPS = [
     'barrier',

@@ -8,9 +8,11 @@ import re
 import subprocess
 
 import pytest
-from conftest import SOURCES, check_head, configure, on_one_mpi
 
 from assay.machine.provenance import of_cmake
+from building import SOURCES, configure
+from families import on_one_mpi
+from measured import check_head
 
 PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits']
 

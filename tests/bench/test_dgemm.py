@@ -1,7 +1,9 @@
 """``dgemm``: its figures, and that wrong products do not pass."""
 
 import pytest
-from conftest import check_head, check_samples, on_one_mpi
+
+from families import on_one_mpi
+from measured import check_head, check_samples
 
 
 @pytest.mark.parametrize('ranks', [1, 3])

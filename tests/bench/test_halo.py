@@ -3,7 +3,9 @@
 import math
 
 import pytest
-from conftest import check_head, check_samples, on_one_mpi
+
+from families import on_one_mpi
+from measured import check_head, check_samples
 
 DIFFUSION_NUMBER = 0.125
 WAVES = (2, 3, 1)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import Run, configure, make, on_one_mpi
 
 from assay import paths
 from assay.machine import provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.hpl import Hpl
+from building import configure, make
+from families import on_one_mpi
+from running import Run
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests' / 'golden' / 'hpl' / 'upstream.yaml').read_text())
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 import yaml
-from conftest import on_one_mpi
 
 from assay import paths
 from assay.programs.application import WrongAnswerError
 from assay.programs.minife import MiniFE
+from families import on_one_mpi
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minife/upstream.yaml').read_text())['runs']
 

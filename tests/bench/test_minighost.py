@@ -5,10 +5,10 @@ import shlex
 
 import pytest
 import yaml
-from conftest import on_one_mpi
 
 from assay import paths
 from assay.programs.minighost import MiniGhost
+from families import on_one_mpi
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minighost/upstream.yaml').read_text())[
     'cases'

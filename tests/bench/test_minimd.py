@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import on_one_mpi
 
 from assay import paths
 from assay.programs.application import Problem
 from assay.programs.minimd import MiniMD
+from families import on_one_mpi
 from minimd_inputs import INPUTS, potential
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minimd/upstream.yaml').read_text())['runs']

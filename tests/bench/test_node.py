@@ -10,9 +10,11 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from conftest import SOURCES, check_head, check_samples, on_one_mpi
 
 from assay import paths
+from building import SOURCES
+from families import on_one_mpi
+from measured import check_head, check_samples
 
 OPERATIONS = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
 TEAMS = [(2, 1), (1, 2)]

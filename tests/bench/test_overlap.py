@@ -1,7 +1,9 @@
 """``overlap``: its arithmetic, its verdict on networks of known behaviour, and its payload."""
 
 import pytest
-from conftest import check_head, check_samples, on_one_mpi
+
+from families import on_one_mpi
+from measured import check_head, check_samples
 
 
 def median(point, series):

@@ -1,7 +1,10 @@
 """``pt2pt``: its report, and that wrong data and dead ranks never pass for a result."""
 
 import pytest
-from conftest import check_head, check_samples
+
+from measured import check_head, check_samples
+
+pytestmark = pytest.mark.differs_by_mpi
 
 # Messages that a rank's reported bandwidth counts for each reported time.
 COUNTED = {'ping-pong': 1, 'ping-ping': 1, 'sendrecv': 2, 'exchange': 4, 'bidirectional': 2}

@@ -1,7 +1,10 @@
 """``ring``: its table, and that what goes round is what was sent."""
 
 import pytest
-from conftest import check_head, check_samples
+
+from measured import check_head, check_samples
+
+pytestmark = pytest.mark.differs_by_mpi
 
 
 @pytest.mark.parametrize('ranks', [2, 4])

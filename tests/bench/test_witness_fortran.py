@@ -11,9 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import MPIS, PROGRAMS
 
 from assay.machine.mpi import Mpi, find_mpis
+from building import PROGRAMS
+from families import MPIS
+
+pytestmark = pytest.mark.differs_by_mpi
 
 RANKS = 4
 INTERFACES = {'mpif.h': 1, 'mpi': 2, 'mpi_f08': 3}

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
 
 from assay.machine.mpi import Mpi
+from running import Run
 
 STEPS = 15
 ATTEMPTS = 3

@@ -10,7 +10,11 @@ import json
 import subprocess
 
 import pytest
-from conftest import SOURCES, on_one_mpi
+
+from building import SOURCES
+from families import on_one_mpi
+
+pytestmark = pytest.mark.differs_by_mpi
 
 WITNESS = SOURCES / 'witness'
 KIB = 1024

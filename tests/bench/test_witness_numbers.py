@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from conftest import Run
+
+from running import Run
 
 RANKS = range(4)
 ROOM = 4 * 64  # bytes that most receives post

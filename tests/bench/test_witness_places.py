@@ -16,7 +16,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import SOURCES
+
+from building import SOURCES
 
 PROGRAM = Path(__file__).parents[1] / 'programs' / 'witness' / 'places.c'
 WITNESS = SOURCES / 'witness'

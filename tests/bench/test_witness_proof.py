@@ -13,6 +13,8 @@ from assay.layout.layouts import LAYOUTS
 from assay.layout.placement import Node
 from assay.witness.traffic import verify_traffic
 
+pytestmark = pytest.mark.differs_by_mpi
+
 CATALOGUE = load_catalogue()
 CPUSETS = Path('/sys/fs/cgroup/cpuset')
 

@@ -29,17 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import (
-    MPIS,
-    PROGRAMS,
-    Run,
-    check_command,
-    configure,
-    kill_session,
-    make,
-    on_one_mpi,
-    processes_of,
-)
+
+from building import PROGRAMS, check_command, configure, make
+from families import MPIS, on_one_mpi
+from running import Run, kill_session, processes_of
 
 PASSES_SIGTERM_ON = {'openmpi'}  # when a rank has ended badly; the others send SIGKILL
 

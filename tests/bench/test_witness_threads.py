@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from test_witness_numbers import Expected, recorded
 
 from assay.machine.mpi import Mpi
+from running import Run
 
 SUPPRESSIONS = Path(__file__).parents[1] / 'support' / 'threads.supp'
 REPORTED = 66  # exit code

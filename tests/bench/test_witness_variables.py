@@ -9,6 +9,8 @@ import pytest
 
 from assay.witness.report import Report
 
+pytestmark = pytest.mark.differs_by_mpi
+
 # Rank 1 has one variable more, one less, one otherwise, and one whose value is no text.
 UNLIKE = r"""
 if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SOURCES
 
 from assay import paths
 from assay.machine.mpi import Mpi
+from building import SOURCES
 
 DRIVER = paths.ROOT / 'tests' / 'programs' / 'witness' / 'waits.c'
 Ranks = list[dict[str, Any]]
