@@ -1,8 +1,9 @@
-"""What several tests share."""
+"""Which tests run, and which beside each other: docs/testing.md tells why."""
 
 import os
 from pathlib import Path
 
+import fasteners
 import pytest
 
 from assay import AssayError, paths
@@ -20,6 +21,77 @@ def pytest_configure(config: pytest.Config) -> None:
             wheels.install_wheel(name, paths.LOGS / f'install-{name}.log')
         except AssayError as error:
             print(f'tests of {name} are left out: {error}')
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        '--all', action='store_true', help='slow tests too, and each with all that it may run with'
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep what is to run, and say what one worker runs one after the other."""
+    if not (config.option.all or _is_named(config)):
+        kept = _one_of_each_kind(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+    items.sort(key=_turn)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_together(item)))
+
+
+def _is_named(config: pytest.Config) -> bool:
+    """Whether somebody asked for certain tests, who wants to see them run."""
+    option = config.option
+    return bool(option.keyword or option.markexpr or any('.py' in name for name in config.args))
+
+
+def _one_of_each_kind(items: list[pytest.Item]) -> list[pytest.Item]:
+    """All unit tests; of the others those that are not slow, once each, on one MPI."""
+    from families import QUICKEST  # which looks for MPIs: these are there by now
+
+    kept, seen = set(), set()
+    for item in sorted(items, key=lambda item: _mpi(item) != QUICKEST):
+        kind = item.nodeid.partition('[')[0]
+        if _room(item) == 'unit' or (kind not in seen and not _is_slow(item)):
+            kept.add(item)
+            seen.add(kind)
+    return [item for item in items if item in kept]
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return bool(item.get_closest_marker('slow') and not item.get_closest_marker('quick'))
+
+
+def _room(item: pytest.Item) -> str:
+    return item.path.parent.name
+
+
+def _mpi(item: pytest.Item) -> str:
+    return item.callspec.params.get('mpi', '') if hasattr(item, 'callspec') else ''
+
+
+def _turn(item: pytest.Item) -> int:
+    """What takes longest in one piece comes first; what has to be alone is left to the end."""
+    if item.get_closest_marker('alone'):
+        return 3
+    return {'e2e': 0, 'bench': 1}.get(_room(item), 2)
+
+
+def _together(item: pytest.Item) -> str:
+    """Tests of one file share what they build; those of runs share this checkout's folders."""
+    if item.get_closest_marker('alone'):
+        return 'alone'
+    return 'e2e' if _room(item) == 'e2e' else f'{item.path.stem}-{_mpi(item)}'
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """Nothing runs beside a test that has to be alone."""
+    paths.STATE.mkdir(parents=True, exist_ok=True)
+    lock = fasteners.InterProcessReaderWriterLock(paths.STATE / 'tests.lock')
+    with lock.write_lock() if item.get_closest_marker('alone') else lock.read_lock():
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

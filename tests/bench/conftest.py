@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
+import fasteners
 import pytest
 
 from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi
-from building import FAULTS, PROGRAMS, SOURCES, check_command, configure, make
+from building import FAULTS, PROGRAMS, SANITIZED, SOURCES, check_command, configure, make
 from families import MPIS
 from running import SURROUNDINGS, Run, run_command
 
@@ -48,30 +49,30 @@ def surroundings(mpi: Mpi) -> dict[str, str]:
 
 
 @pytest.fixture(scope='session')
-def build_with(
-    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+def build(
+    mpi: Mpi,
+    surroundings: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Callable[..., Path]:
-    """Builds a target with some sanitizers, such as ``thread``; returns the folder it is in."""
-    done: dict[tuple[str, str], Path] = {}
+    """Builds a target, with sanitizers such as ``thread`` if any; returns the folder it is in.
 
-    def build_with(sanitizers: str, target: str = 'all') -> Path:
-        key = (sanitizers, target)
-        if key not in done:
-            folder = tmp_path_factory.mktemp(f'{mpi.name}-{sanitizers or "plain"}')
-            configure(mpi, surroundings, folder, f'-DASSAY_SANITIZE={sanitizers}')
+    Workers that run tests beside each other share what one of them builds.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, 'workerinput'):
+        shared = shared.parent
+
+    @cache
+    def build(target: str, sanitizers: str = '') -> Path:
+        folder = shared / f'{mpi.name}-{sanitizers or "plain"}'
+        with fasteners.InterProcessLock(folder.with_suffix('.lock')):
+            if not (folder / 'Makefile').exists():
+                configure(mpi, surroundings, folder, f'-DASSAY_SANITIZE={sanitizers}')
             make(folder, target, surroundings)
-            done[key] = folder
-        return done[key]
+        return folder
 
-    return build_with
-
-
-@pytest.fixture(scope='session')
-def build(mpi: Mpi, build_with: Callable[..., Path]) -> Callable[[bool], Path]:
-    """Builds the programs, with or without sanitizers, and returns the folder they are in."""
-    # The applications are not tested with Intel MPI (see launch).
-    target = 'benchmarks' if mpi.family == 'intelmpi' else 'all'
-    return lambda sanitize: build_with('address,undefined' if sanitize else '', target)
+    return build
 
 
 @pytest.fixture(scope='session')
@@ -143,7 +144,7 @@ def compiled(
 
 @pytest.fixture(scope='session')
 def witnessed_in(
-    mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path]
+    mpi: Mpi, surroundings: dict[str, str], build: Callable[..., Path]
 ) -> Callable[..., Run]:
     """As ``witnessed``, with the folder to run in as the first argument."""
 
@@ -158,7 +159,7 @@ def witnessed_in(
         timeout: float = 120,
     ) -> Run:
         if preload is None:
-            preload = str(build(False) / 'libassay_witness.so')
+            preload = str(build('assay_witness') / 'libassay_witness.so')
         command = [mpi.launcher, '-n', str(ranks), *launch, 'env', f'LD_PRELOAD={preload}']
         variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(folder / 'report.json')}
         command += [str(program), *arguments]
@@ -179,15 +180,15 @@ def witnessed(witnessed_in: Callable[..., Run], tmp_path: Path) -> Callable[...,
 
 @pytest.fixture
 def run(
-    mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path], tmp_path: Path
+    mpi: Mpi, surroundings: dict[str, str], build: Callable[..., Path], tmp_path: Path
 ) -> Callable[..., Run]:
-    """Runs a program on some ranks, with ``--json`` into a folder of its own.
+    """Runs a program, or that of a path, on some ranks, with ``--json`` into a folder of its own.
 
     Sanitized unless something is preloaded: the sanitizers' library has to come first.
     """
 
     def run(
-        program: str,
+        program: Path | str,
         *arguments: str,
         ranks: int = 2,
         preload: Path | None = None,
@@ -195,12 +196,13 @@ def run(
         report: Path = tmp_path / 'report.json',
         timeout: float = 300,
     ) -> Run:
-        folder = build(preload is None)
+        if isinstance(program, str):
+            program = build(program, '' if preload else SANITIZED) / program
         command = [mpi.launcher, '-n', str(ranks)]
         if preload:
             # Into the ranks only: a launcher is no MPI program.
             command += ['env', f'LD_PRELOAD={preload}']
-        command += [str(folder / program), *arguments, '--json', str(report)]
+        command += [str(program), *arguments, '--json', str(report)]
         return run_command(command, {**surroundings, **(env or {})}, tmp_path, timeout)
 
     return run
@@ -208,7 +210,7 @@ def run(
 
 @pytest.fixture
 def launch(
-    mpi: Mpi, surroundings: dict[str, str], build: Callable[[bool], Path], tmp_path: Path
+    mpi: Mpi, surroundings: dict[str, str], build: Callable[..., Path], tmp_path: Path
 ) -> Callable[..., Run]:
     """Runs an application, or the program of a path, on some ranks with some threads each.
 
@@ -229,11 +231,13 @@ def launch(
         folder: Path = tmp_path,
         timeout: float = 120,
     ) -> Run:
+        if isinstance(program, str):
+            program = build(program, SANITIZED if sanitize and not preload else '') / program
         command = [mpi.launcher, '-n', str(ranks)]
         if preload:
             # Into the ranks only: a launcher is no MPI program.
             command += ['env', f'LD_PRELOAD={preload}']
-        command += [str(build(sanitize and preload is None) / program), *arguments]
+        command += [str(program), *arguments]
         variables = {**surroundings, 'OMP_NUM_THREADS': str(threads), **(env or {})}
         return run_command(command, variables, folder, timeout, cwd=folder)
 

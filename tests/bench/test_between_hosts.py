@@ -8,6 +8,7 @@ import time
 import pytest
 
 from assay.config.fabrics import load_catalogue
+from building import SANITIZED
 from families import MPIS
 from running import run_command
 
@@ -65,7 +66,11 @@ def limits(mpi, surroundings, build, tmp_path, hosts):
         for host in hosts:
             command += [':'] if len(command) > 1 else []
             command += ['-n', '1', 'nsenter', '-t', str(host.pid), '-n', '-u']
-            command += [str(build(True) / 'limits'), '--json', str(tmp_path / 'report.json')]
+            command += [
+                str(build('limits', SANITIZED) / 'limits'),
+                '--json',
+                str(tmp_path / 'report.json'),
+            ]
         return run_command(command, surroundings | env, tmp_path, 120)
 
     return limits

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from assay.machine.provenance import of_cmake
-from building import SOURCES, configure
+from building import SANITIZED, SOURCES, configure
 from families import on_one_mpi
 from measured import check_head
 
@@ -175,14 +175,14 @@ int main(int argc, char **argv)
 def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path, number):
     source = tmp_path / 'writer.c'
     source.write_text(WRITES_A_NUMBER.format(number=number))
-    folder = build(True)
+    folder, program = build('bench', SANITIZED), tmp_path / 'writer'
     command = [mpi.cc, '-D_POSIX_C_SOURCE=200809L', '-fsanitize=address,undefined']
     for headers in (SOURCES / 'common', SOURCES / 'mpi' / 'common'):
         command += ['-iquote', headers]
     libraries = ['mpi/libbench.a', 'common/libjson.a', 'common/libhost.a']
     command += [source, *(folder / 'parts' / name for name in libraries), '-lm', '-lrt']
-    subprocess.run([*command, '-o', folder / 'writer'], env=surroundings, check=True)
-    done = run('writer', ranks=1)
+    subprocess.run([*command, '-o', program], env=surroundings, check=True)
+    done = run(program, ranks=1)
     if number == '0.1':
         assert done.code == 0, done.err
         assert done.report['number'] == 0.1
@@ -191,6 +191,14 @@ def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path,
         assert done.code != 0
         assert '"number" came out as' in done.err
         assert not list(done.files.glob('report.json*'))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('sanitizers', ['', SANITIZED], ids=['plain', 'sanitized'])
+@pytest.mark.differs_by_mpi
+def test_all_is_built_without_a_warning(mpi, build, sanitizers):
+    # The applications are not run with Intel MPI, of whose ABI MPICH is as well.
+    build('benchmarks' if mpi.family == 'intelmpi' else 'all', sanitizers)
 
 
 @on_one_mpi

@@ -108,7 +108,7 @@ def test_computed_copper(launch, tmp_path):
 
 
 def test_ranks_with_different_threads(launch, build):
-    program = str(build(False) / 'minimd')
+    program = str(build('minimd') / 'minimd')
     arguments = ['-s', '8', '--half_neigh', '0', '-t']
     done = launch(
         *('minimd', *arguments, '1', ':', '-n', '1', program, *arguments, '2'),
@@ -122,7 +122,7 @@ def test_ranks_with_different_threads(launch, build):
 
 @on_one_mpi
 def test_ranks_with_different_problems(launch, build):
-    program = str(build(False) / 'minimd')
+    program = str(build('minimd') / 'minimd')
     done = launch('minimd', '-s', '4', ':', '-n', '1', program, '-s', '5', sanitize=False)
     assert done.code == 2
     assert 'not all ranks have the same options as rank 0' in done.err

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from assay import paths
-from building import SOURCES
+from building import SANITIZED, SOURCES
 from families import on_one_mpi
 from measured import check_head, check_samples
 
@@ -282,7 +282,7 @@ def test_threads_on_other_cpus_are_not_counted(tmp_path):
 @pytest.fixture(scope='module')
 def limits(mpi, surroundings, build, tmp_path_factory):
     """Runs tests/programs/node/limits.c, sanitized, on some ranks and threads."""
-    folder = build(True)
+    folder = build('node_limits', SANITIZED)
     program = tmp_path_factory.mktemp('limits') / 'limits'
     command = [mpi.cc, '-std=c11', '-fopenmp', '-fsanitize=address,undefined', '-Wall', '-Werror']
     command += [f'-I{SOURCES / "common"}', paths.ROOT / 'tests' / 'programs' / 'node' / 'limits.c']

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 CPU = str(min(os.sched_getaffinity(0)))
 SHARES = ('foreign_share', 'steal_share', 'throttled_share', 'waited_share')
 
@@ -13,10 +15,10 @@ SHARES = ('foreign_share', 'steal_share', 'throttled_share', 'waited_share')
 @pytest.fixture
 def shares(witnessed, build):
     """The disturbance of one rank on one CPU for about a second."""
-    load = [str(build(False) / 'clock'), '--seconds', '0.5']
+    load = [str(build('clock') / 'clock'), '--seconds', '0.5']
 
-    def run():
-        ran = witnessed('taskset', '-c', CPU, *load, ranks=1)
+    def run(*first):
+        ran = witnessed('taskset', '-c', CPU, *first, *load, ranks=1)
         assert ran.code == 0, ran.err
         disturbance = ran.report['hosts'][0]['disturbance']
         assert disturbance['seconds'] > 0.5
@@ -40,5 +42,8 @@ def test_another_process_on_the_cpu(shares):
 
 
 def test_the_ranks_own_time_is_not_foreign(shares):
-    """The least of some tries, as the machine may really be disturbed."""
-    assert min(shares()['foreign_share'] for _ in range(3)) < 0.3
+    """Root's goes before all others; else one of some tries, as the machine may be disturbed."""
+    before_others = ['chrt', '--fifo', '1']
+    if subprocess.run([*before_others, 'true'], capture_output=True).returncode:
+        before_others = []
+    assert any(shares(*before_others)['foreign_share'] < 0.3 for _ in range(10))

@@ -90,7 +90,7 @@ def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
         env: dict[str, str] | None = None,
         preload: bool | Path = True,
     ) -> Job:
-        library = build(False) / 'libassay_witness.so' if preload is True else preload
+        library = build('assay_witness') / 'libassay_witness.so' if preload is True else preload
         variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(tmp_path / 'report.json')}
         variables |= own_session(tmp_path)
         command = [mpi.launcher, '-n', str(ranks), 'env']
@@ -187,7 +187,7 @@ def test_a_program_without_mpi(build, tmp_path, program, now):
         if made.returncode:
             pytest.skip('no static C library')
     env = {**os.environ, **({'LD_BIND_NOW': '1'} if now else {})}
-    preloaded = {**env, 'LD_PRELOAD': str(build(False) / 'libassay_witness.so')}
+    preloaded = {**env, 'LD_PRELOAD': str(build('assay_witness') / 'libassay_witness.so')}
     plain, witnessed = (
         subprocess.run(commands[program], env=one, cwd=tmp_path, capture_output=True)
         for one in (env, preloaded)
@@ -251,7 +251,7 @@ SPAWNING = {
 
 
 def test_spawned_ranks_have_a_report_of_their_own(job, build, endings):
-    library = build(False) / 'libassay_witness.so'
+    library = build('assay_witness') / 'libassay_witness.so'
     actions = ['init=single', f'spawn={library}', 'finalize']
     run = job(endings, *actions, env=SPAWNING).wait()
     assert run.code == 0, run.out + run.err
@@ -320,7 +320,7 @@ def test_the_witness_of_another_mpi_leaves(mpi, job, endings, witness_of, build)
     (sentence,) = witness_lines(run)
     assert 'it records nothing' in sentence
     assert not (run.files / 'report.json').exists()
-    both = f'{other_witness}:{build(False) / "libassay_witness.so"}'
+    both = f'{other_witness}:{build("assay_witness") / "libassay_witness.so"}'
     job(endings, *actions, preload=both, ranks=1).wait()
     assert run.report['complete'] is True
 
@@ -338,7 +338,7 @@ def test_mpich_s_witness_under_intel_mpi(mpi, job, endings, witness_of):
 @on_one_mpi  # it takes 20 s
 def test_only_some_ranks_have_the_witness(mpi, surroundings, build, endings, tmp_path):
     """They wait for the others in MPI_Init and say so."""
-    library = build(False) / 'libassay_witness.so'
+    library = build('assay_witness') / 'libassay_witness.so'
     program = [str(endings), 'init', 'finalize']
     command = [mpi.launcher, '-n', '1', 'env', f'LD_PRELOAD={library}', *program]
     process = subprocess.Popen(
@@ -555,7 +555,7 @@ def soon(build, endings) -> dict[str, str]:
     """A time for stacks that is after the start of the ranks."""
     if not shutil.which('gdb'):
         pytest.skip('needs gdb')
-    build(False)
+    build('assay_witness')
     return {'ASSAY_WITNESS_DEADLINE': str(int(time.time()) + 3)}
 
 

@@ -11,6 +11,7 @@ import pytest
 from test_witness_numbers import Expected, recorded
 
 from assay.machine.mpi import Mpi
+from building import SANITIZED
 from running import Run
 
 SUPPRESSIONS = Path(__file__).parents[1] / 'support' / 'threads.supp'
@@ -21,7 +22,7 @@ THREADS, SHARED, ROUNDS = 4, 8, 40
 
 @pytest.fixture
 def threads(
-    build_with: Callable[..., Path], compiled: Callable[..., Path], witnessed: Callable[..., Run]
+    build: Callable[..., Path], compiled: Callable[..., Path], witnessed: Callable[..., Run]
 ) -> Callable[..., Run]:
     """Runs tests/programs/witness/threads.c, linked with the witness, both under ThreadSanitizer.
 
@@ -29,7 +30,7 @@ def threads(
     """
     if not shutil.which('setarch'):
         pytest.skip('needs setarch: ThreadSanitizer wants its addresses at fixed places')
-    folder = build_with('thread', 'assay_witness')
+    folder = build('assay_witness', 'thread')
     links = (f'-L{folder}', f'-Wl,-rpath,{folder}', '-Wl,--no-as-needed', '-lassay_witness')
     program = compiled('threads', '-fsanitize=thread', *links)
     env = {
@@ -97,7 +98,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize('program', PROGRAMS)
 def test_all_calls_under_the_other_sanitizers(
-    build: Callable[[bool], Path],
+    build: Callable[..., Path],
     compiled: Callable[..., Path],
     witnessed: Callable[..., Run],
     mpi: Mpi,
@@ -106,7 +107,7 @@ def test_all_calls_under_the_other_sanitizers(
     """Addresses, leaks and undefined behaviour; each sanitizer ends the program if it finds any."""
     find = ['gcc', '-print-file-name=libasan.so']
     runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
-    preload = f'{runtime}:{build(True) / "libassay_witness.so"}'
+    preload = f'{runtime}:{build("assay_witness", SANITIZED) / "libassay_witness.so"}'
     run = witnessed(compiled(program), *PROGRAMS[program].split(), ranks=4, preload=preload)
     assert 'Sanitizer' not in run.err, run.err
     assert 'runtime error' not in run.err, run.err

@@ -44,7 +44,7 @@ def library(tmp_path):
 def test_variables_and_libraries(build, compiled, witnessed_in, library, tmp_path):
     script = tmp_path / 'unlike.sh'
     script.write_text(UNLIKE)
-    preload = f'{build(False) / "libassay_witness.so"}:{library}'
+    preload = f'{build("assay_witness") / "libassay_witness.so"}:{library}'
     command = ['sh', str(script), str(compiled('partners')), '1', '1', '1']
     seen = []
     for name in ('a', 'b'):

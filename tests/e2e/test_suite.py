@@ -56,6 +56,7 @@ def test_a_dry_run_writes_the_job_script(tmp_path):
     assert not (folder / 'rfm_job.out').exists()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_smoke():
     """What the two MPIs of the wheels offer; a disturbed case may be measured again.
@@ -74,6 +75,7 @@ def test_smoke():
         assert fabric == 'tcp' or re.search(rf'mpich +{fabric} +packed.* (pass|f)', ended.stdout)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_series_of_an_application():
     if 'mpich' not in MPIS:
@@ -96,6 +98,7 @@ def test_a_fabric_that_falls_back(mpi, variable, words):
     assert said.startswith('fabric shm was asked for, but ') and words in said
 
 
+@pytest.mark.slow
 def test_ranks_that_share_a_core(fault):
     library = fault('one_core', 'mpich')
     said = sentence(run_one('mpich', 'Ring', '-S', f'Ring.env_vars=LD_PRELOAD:{library}'))
@@ -119,6 +122,7 @@ def test_a_rank_killed_half_way(fault, mpi):
     assert re.search('[Kk]illed|signal 9|KILLED', said)
 
 
+@pytest.mark.slow
 def test_a_job_that_hangs(fault):
     library = fault('kill_rank', 'openmpi')
     variables = f'LD_PRELOAD:{library},KILL_SEND:20000,KILL_SIGNAL:19'
@@ -172,6 +176,7 @@ def fresh(tmp_path_factory):
     return root, run
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_fresh_checkout_measures(fresh):
     _, run = fresh
@@ -180,6 +185,7 @@ def test_a_fresh_checkout_measures(fresh):
     assert counts(ended)[2] == 1
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_an_impossible_reference(fresh):
     root, run = fresh
@@ -194,6 +200,7 @@ def test_an_impossible_reference(fresh):
     assert re.search(r'hop_latency_over_limit is [\d.]+ ?1?, but at most 0.0015', said)
 
 
+@pytest.mark.alone  # with the others of this checkout
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ('file', 'good', 'bad', 'words'),

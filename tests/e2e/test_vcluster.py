@@ -16,6 +16,7 @@ from assay.vcluster.node import INIT, RUN, unique_name
 from command import assay, assert_good, counts, heed_signals
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(vcluster.missing()),
@@ -99,6 +100,7 @@ def status():
 # Up and down -----------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 def test_nodes_are_hosts(up):
     assert sorted(on('head', 'srun', '-N', '4', 'hostname').split()) == ['n1', 'n2', 'n3', 'n4']
     assert sorted(on('head', 'srun', '-N', '2', 'ls', '/sys/class/net').split()) == [

@@ -13,6 +13,9 @@ FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
 PROGRAMS = paths.ROOT / 'tests' / 'programs' / 'witness'
 CMAKE = str(paths.VENV_BIN / 'cmake')
 
+#: The sanitizers that programs are run under; threads have their own.
+SANITIZED = 'address,undefined'
+
 
 def check_command(command: list[str], env: dict[str, str]) -> None:
     """Run a command that has to succeed without a warning."""

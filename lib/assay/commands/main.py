@@ -69,17 +69,29 @@ def env(system: SystemOption = settings.DEFAULT_SYSTEM) -> None:
 
 
 @app.command(context_settings=PASS_ON)
-def test(context: typer.Context) -> None:
+def test(
+    context: typer.Context,
+    everything: Annotated[
+        bool, typer.Option('--all', help='Run all tests, which takes up to 20 minutes.')
+    ] = False,
+) -> None:
     """Run the suite's own tests; every other option goes to pytest (-h for its help).
+
+    Without --all each test that starts programs runs once, on one MPI, and those marked as slow
+    do not run. Tests that are named, by a file, -k or -m, all run.
 
     Examples:
 
     \b
       assay test
+      assay test --all
       assay test tests/unit -k mpi
+      assay test -n 0 --pdb tests/bench/test_ring.py
     """
     os.chdir(paths.ROOT)
-    os.execv(sys.executable, [sys.executable, '-m', 'pytest', *context.args])
+    beside = ['-n', '2', '--dist', 'loadgroup', '--no-loadscope-reorder']
+    options = [*beside, *(['--all'] if everything else []), *context.args]
+    os.execv(sys.executable, [sys.executable, '-m', 'pytest', *options])
 
 
 app.command()(doctor)
