@@ -156,7 +156,7 @@ def witnessed_in(
         env: dict[str, str] | None = None,
         launch: tuple[str, ...] = (),
         preload: str | None = None,
-        timeout: float = 120,
+        timeout: float = 300,
     ) -> Run:
         if preload is None:
             preload = str(build('assay_witness') / 'libassay_witness.so')
@@ -229,7 +229,7 @@ def launch(
         preload: Path | None = None,
         sanitize: bool = True,
         folder: Path = tmp_path,
-        timeout: float = 120,
+        timeout: float = 300,
     ) -> Run:
         if isinstance(program, str):
             program = build(program, SANITIZED if sanitize and not preload else '') / program

@@ -151,6 +151,7 @@ def busy_processes():
             process.wait()
 
 
+@pytest.mark.alone
 def test_clock_sees_other_processes(run):
     with busy_processes():
         done = run('clock', '--seconds', '0.5', ranks=1, env=ONE)
@@ -268,6 +269,7 @@ def test_quotas_of_the_first_version_of_cgroups(counters, tmp_path, monkeypatch)
     assert not read.thermal_known
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='needs two CPUs')
 def test_threads_on_other_cpus_are_not_counted(tmp_path):
     source = paths.ROOT / 'tests' / 'programs' / 'node' / 'bound.c'
@@ -296,7 +298,7 @@ def limits(mpi, surroundings, build, tmp_path_factory):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
 
     return run

@@ -48,6 +48,7 @@ def test_report(run, ranks, progress):
 FLIGHT = 2e-3
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ('offloaded', 'progress', 'verdict'),
     [('1', 'none', 'overlap'), ('0', 'none', 'none'), ('0', 'test', 'overlap')],

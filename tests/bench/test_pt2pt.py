@@ -62,7 +62,7 @@ def test_a_killed_rank_leaves_no_report(run, fault, tmp_path):
         *('--pattern', 'ping-pong', '--budget', '0.01'),
         preload=fault('kill_rank'),
         env={'KILL_SEND': '2000'},
-        timeout=60,
+        timeout=300,
     )
     assert done.code != 0
     assert 'ping-pong, cache on' in done.out

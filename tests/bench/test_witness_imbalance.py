@@ -12,6 +12,8 @@ import pytest
 from assay.machine.mpi import Mpi
 from running import Run
 
+pytestmark = pytest.mark.alone
+
 STEPS = 15
 ATTEMPTS = 3
 COMPUTE = 0.020  # seconds in each step

