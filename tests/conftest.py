@@ -29,13 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the groups then
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is to run, and say what one worker runs one after the other."""
+    kept = [item for item in items if _mpi(item) != 'intelmpi' or _differs_by_mpi(item)]
     if not (config.option.all or _is_named(config)):
-        kept = _one_of_each_kind(items)
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
-    items.sort(key=_turn)
+        kept = _one_of_each_kind(kept)
+    config.hook.pytest_deselected(items=[*set(items) - set(kept)])
+    items[:] = sorted(kept, key=_turn)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(_together(item)))
 
@@ -43,7 +44,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_named(config: pytest.Config) -> bool:
     """Whether somebody asked for certain tests, who wants to see them run."""
     option = config.option
-    return bool(option.keyword or option.markexpr or any('.py' in name for name in config.args))
+    if option.keyword or option.markexpr or option.lf:
+        return True
+    return any('.py' in name for name in config.args)
 
 
 def _one_of_each_kind(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -57,6 +60,10 @@ def _one_of_each_kind(items: list[pytest.Item]) -> list[pytest.Item]:
             kept.add(item)
             seen.add(kind)
     return [item for item in items if item in kept]
+
+
+def _differs_by_mpi(item: pytest.Item) -> bool:
+    return item.get_closest_marker('differs_by_mpi') is not None
 
 
 def _is_slow(item: pytest.Item) -> bool:

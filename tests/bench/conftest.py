@@ -18,20 +18,6 @@ from families import MPIS
 from running import SURROUNDINGS, Run, run_command
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of Intel MPI, which is made from MPICH, only what differs: see the marker."""
-    left_out = [
-        item
-        for item in items
-        if item.path.parent == Path(__file__).parent
-        and getattr(item, 'callspec', None)
-        and item.callspec.params.get('mpi') == 'intelmpi'
-        and not item.get_closest_marker('differs_by_mpi')
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
-
-
 @pytest.fixture(scope='session', params=[*MPIS] or ['none'])
 def mpi(request: pytest.FixtureRequest) -> Mpi:
     """Each MPI family of this machine in turn."""
