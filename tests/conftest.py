@@ -29,16 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the groups then
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep what is to run, and say what one worker runs one after the other."""
+    """Keep what is to run; what takes longest in one piece comes first."""
     kept = [item for item in items if _mpi(item) != 'intelmpi' or _differs_by_mpi(item)]
     if not (config.option.all or _is_named(config)):
         kept = _one_of_each_kind(kept)
     config.hook.pytest_deselected(items=[*set(items) - set(kept)])
-    items[:] = sorted(kept, key=_turn)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_together(item)))
+    items[:] = sorted(kept, key=lambda item: ('e2e', 'bench', 'unit').index(_room(item)))
 
 
 def _is_named(config: pytest.Config) -> bool:
@@ -78,27 +75,41 @@ def _mpi(item: pytest.Item) -> str:
     return item.callspec.params.get('mpi', '') if hasattr(item, 'callspec') else ''
 
 
-def _turn(item: pytest.Item) -> int:
-    """What takes longest in one piece comes first; what has to be alone is left to the end."""
-    if item.get_closest_marker('alone'):
-        return 3
-    return {'e2e': 0, 'bench': 1}.get(_room(item), 2)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """What one worker runs one after the other: a file, or all that runs `./assay`.
 
+    Tests of a file share what they build; runs take turns, and share this checkout's folders.
+    (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
 
-def _together(item: pytest.Item) -> str:
-    """Tests of one file share what they build; those of runs share this checkout's folders."""
-    if item.get_closest_marker('alone'):
-        return 'alone'
-    return 'e2e' if _room(item) == 'e2e' else f'{item.path.stem}-{_mpi(item)}'
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition('::')[0]
+            return 'e2e' if '/e2e/' in file else file
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item):
-    """Nothing runs beside a test that has to be alone."""
+    """Nothing runs beside a test that has to be alone.
+
+    Such a test keeps the gate shut while it waits for the others to end and runs.
+    """
     paths.STATE.mkdir(parents=True, exist_ok=True)
-    lock = fasteners.InterProcessReaderWriterLock(paths.STATE / 'tests.lock')
-    with lock.write_lock() if item.get_closest_marker('alone') else lock.read_lock():
+    gate = fasteners.InterProcessLock(paths.STATE / 'tests-gate.lock')
+    running = fasteners.InterProcessReaderWriterLock(paths.STATE / 'tests.lock')
+    if item.get_closest_marker('alone'):
+        with gate, running.write_lock():
+            return (yield)
+    with gate:
+        running.acquire_read_lock()
+    try:
         return (yield)
+    finally:
+        running.release_read_lock()
 
 
 @pytest.fixture(autouse=True)
