@@ -7,7 +7,11 @@ place; characters of no width or of another direction show something else than w
 from __future__ import annotations
 
 import re
-from typing import TextIO
+from typing import NewType, TextIO
+
+#: Whole lines of what a job wrote, which is gone through in pieces. A type of its own, so that a
+#: plain text is not taken for an output: Python would go through its characters.
+Piece = NewType('Piece', str)
 
 #: Characters that a sentence quotes at most: what a job prints has no bound.
 MOST = 2000

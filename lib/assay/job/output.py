@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.text import Piece
+
 #: Characters of a piece; a line that is longer is cut.
 PIECE = 1 << 20
 
@@ -34,13 +36,13 @@ class Output:
 
     files: tuple[Path, ...]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Piece]:
         for number, path in enumerate(self.files):
             if number:
-                yield '\n'  # a file may end within a line
+                yield Piece('\n')  # a file may end within a line
             with path.open(errors='replace') as file:
                 while piece := file.read(PIECE):
-                    yield piece + file.readline(PIECE)
+                    yield Piece(piece + file.readline(PIECE))
 
     @property
     def text(self) -> str:
@@ -66,6 +68,6 @@ def unlogged(text: str) -> str:
     return _LOGGED.sub('', text)
 
 
-def found(expression: re.Pattern[str], pieces: Iterable[str]) -> re.Match[str] | None:
+def found(expression: re.Pattern[str], pieces: Iterable[Piece]) -> re.Match[str] | None:
     """The first match within one line."""
     return next((match for piece in pieces if (match := expression.search(piece))), None)

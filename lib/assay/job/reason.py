@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from assay.job.output import unlogged
+from assay.text import Piece
 
 #: Characters of an answer.
 LONGEST = 300
@@ -45,7 +46,7 @@ _TELLING = tuple(
 )
 
 
-def reason(program: str, output: Iterable[str]) -> str:
+def reason(program: str, output: Iterable[Piece]) -> str:
     """The words that say best why a program failed.
 
     :param program: as it begins its error messages, which come before all others.
@@ -65,7 +66,7 @@ def reason(program: str, output: Iterable[str]) -> str:
     return best if len(best) <= LONGEST else f'{best[:LONGEST]} ...'
 
 
-def _said(output: Iterable[str]) -> Iterator[str]:
+def _said(output: Iterable[Piece]) -> Iterator[str]:
     """Each line with a word in it. A framed message, and an error with its stack, come as one."""
     frame: list[str] | None = None
     error = cause = ''
@@ -100,13 +101,14 @@ def _unframed(frame: list[str]) -> Iterator[str]:
     """The first sentence of a message with the facts that it lists, and then each line."""
     text = '\n'.join(frame).strip()
     first, _, rest = text.partition('\n\n')
-    sentence = re.match(r'(?:.*?\.(?= |$)|.*)', ' '.join(first.split()))[0]
+    said = ' '.join(first.split())
+    sentence = ended[0] if (ended := re.match(r'.*?\.(?= |$)', said)) else said
     facts = [' '.join(fact.split()) for fact in _FACT.findall(rest)]
     yield f'{sentence.rstrip(":")} ({"; ".join(facts)})' if facts else sentence
     yield from (line for line in frame if re.search(r'\w', line))
 
 
-def _lines(output: Iterable[str]) -> Iterator[str]:
+def _lines(output: Iterable[Piece]) -> Iterator[str]:
     for piece in output:
         for line in _HARMLESS.sub('', piece).splitlines():
             yield line.strip()

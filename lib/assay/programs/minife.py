@@ -87,7 +87,7 @@ class MiniFE(Application):
 def _least_edge(ranks: int) -> int:
     """Of a cube of which bisection leaves every rank two layers in each direction."""
     halvings = math.ceil(math.ceil(math.log2(ranks)) / 3)
-    return 2 ** (halvings + 1)
+    return 1 << (halvings + 1)
 
 
 def _check_course(output: str) -> None:
@@ -191,7 +191,9 @@ def _figures(report: Mapping[str, Any]) -> dict[str, Figure]:
     add('total', 'Total Program Time')
     add('structure', 'Matrix structure generation', 'Mat-struc-gen Time')
     add('assembly', 'FE assembly', 'FE assembly Time')
-    parts = {name.lower(): ('CG solve', name) for name in ('WAXPY', 'DOT', 'MATVEC')}
+    parts: dict[str, tuple[str, ...]] = {
+        name.lower(): ('CG solve', name) for name in ('WAXPY', 'DOT', 'MATVEC')
+    }
     parts['cg'] = ('CG solve', 'Total', 'Total CG')
     for name, (*place, key) in parts.items():
         add(name, *place, f'{key} Time')

@@ -243,7 +243,7 @@ def _plain_number(word: str) -> float:
         return math.nan
 
 
-def _plain(groups: tuple[str, ...]) -> tuple[int, ...] | int | str:
+def _plain(groups: tuple[str, ...]) -> tuple[int | str, ...] | int | str:
     values = tuple(int(word) if word.isdigit() else word for word in groups)
     return values[0] if len(values) == 1 else values
 

@@ -112,7 +112,7 @@ def _clock_of_the_day() -> float:
 
 
 @contextmanager
-def _stopped_by(process: subprocess.Popen, end: Ended) -> Iterator[None]:
+def _stopped_by(process: subprocess.Popen[str], end: Ended) -> Iterator[None]:
     """Pass signals on to ReFrame, and remember the first."""
 
     def pass_on(number: int, frame: object) -> None:

@@ -68,16 +68,18 @@ def disturbed(reports: Iterable[Report]) -> list[str]:
 def _nodes(reports: list[Report]) -> Iterator[str]:
     """The fewer hosts have something in common, the more it tells: those come first."""
     worst: dict[str, dict[str, float]] = {}
-    for host in (host for report in reports for host in report.hosts if host.disturbance):
+    for host in (host for report in reports for host in report.hosts):
+        if not (seen := host.disturbance):
+            continue
         shares = worst.setdefault(host.name, dict.fromkeys(DISTURBANCES, 0.0))
         for name in shares:
-            share = getattr(host.disturbance, name)
-            if share >= NOTICEABLE and share * host.disturbance.seconds >= LOST:
+            share = getattr(seen, name)
+            if share >= NOTICEABLE and share * seen.seconds >= LOST:
                 shares[name] = max(shares[name], share)
     alike: dict[tuple[str, ...], list[str]] = {}
-    for host, shares in worst.items():
-        if kinds := tuple(name for name, share in shares.items() if share):
-            alike.setdefault(kinds, []).append(host)
+    for name, shares in worst.items():
+        if kinds := tuple(kind for kind, share in shares.items() if share):
+            alike.setdefault(kinds, []).append(name)
     for kinds, hosts in sorted(alike.items(), key=lambda one: len(one[1])):
         who = 'the node' if len(worst) == 1 else _listed(hosts)
         were, up_to = ('was', '') if len(hosts) == 1 else ('were', 'up to ')
@@ -94,8 +96,8 @@ def _network(reports: list[Report]) -> Iterator[str]:
     if lossy := [way for way in found if way.resent >= FEW and way.resent_share >= RESENT]:
         share = sum(way.resent for way in lossy) / sum(way.segments for way in lossy)
         parts.append(f'{share:.1%} of the segments {_where(lossy)} were sent again')
-    if far := [way for way in found if (way.round_trip or 0) >= ROUND_TRIP]:
-        shortest = 1e3 * min(way.round_trip for way in far)
+    if far := [way for way in found if way.round_trip and way.round_trip >= ROUND_TRIP]:
+        shortest = 1e3 * min(way.round_trip for way in far if way.round_trip)
         parts.append(f'a round trip {_where(far)} took at least {shortest:.1f} ms')
     if slow := {host: rate for host, rate in rates(reports).items() if rate < SLOW}:
         most = f'{1e-6 * max(slow.values()):.0f} MB/s'

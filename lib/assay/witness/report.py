@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -21,10 +21,10 @@ from pydantic import (
 
 from assay import AssayError
 
-SCHEMA = 2
+SCHEMA: Final = 2
 #: Its variables are OpenMP's alone, and a rank that differs has all of its own; its bytes of
 #: MPI_Start and MPI_Startall count receives too.
-OLD_SCHEMA = 1
+OLD_SCHEMA: Final = 1
 #: How a variable begins that reports of both have.
 OLD_VARIABLES = ('OMP_', 'GOMP_', 'KMP_')
 #: Values of a variable, where ranks differ, before the rest is only counted.
@@ -266,7 +266,7 @@ class Ended(_Record):
 class Report(_Record):
     """What the witness wrote. ``ended`` is what ranks appended to ``<report>.ranks``."""
 
-    schema_: Literal[OLD_SCHEMA, SCHEMA] = Field(alias='schema')
+    schema_: Literal[1, 2] = Field(alias='schema')  # OLD_SCHEMA and SCHEMA
     witness: str
     complete: bool
     sections: list[Literal['placement', 'fabric', 'profile', 'matrix']]
