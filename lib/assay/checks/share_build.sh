@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the script of a build, in the folder with its sources: makes `build` a link to the
 # folder that every run uses which builds the same. If it is there and whole, the script ends.
 #
@@ -25,6 +26,7 @@ assay_facts() {
         "$assay_cc" $assay_cflags -E -v -x c /dev/null
         "$assay_cxx" $assay_cxxflags -E -v -x c++ /dev/null
     } 2>&1
+    # shellcheck disable=SC1003,SC2020 # a blank or a backslash is an end of a line
     "$assay_cc" -M -x c - <<<'#include <mpi.h>' | tr -s ' \\' '\n\n' | grep '/' | xargs sha256sum
     # Where CMake may find a BLAS.
     ldconfig -p | grep -iE 'blas|blis|mkl'
