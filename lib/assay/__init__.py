@@ -4,7 +4,7 @@ import sys
 
 from assay.text import plain
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 
 class AssayError(Exception):

@@ -25,7 +25,7 @@ class Assay(CMakePackage):
     has_code = False
     root_cmakelists_dir = 'sources'
 
-    version('0.1.0')
+    version('0.2.0')
 
     # So that the hash tells sources apart.
     variant('sources', default=SOURCES, values=(SOURCES,), description='Checksum of the sources')
