@@ -20,8 +20,10 @@
 #include "sample.h"
 #include "sizes.h"
 
+/* clang-format off */
 enum op { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCATTER, GATHER,
           OPS };
+/* clang-format on */
 static const char *const op_names[] = { "barrier",   "bcast",    "reduce",         "allreduce",
                                         "allgather", "alltoall", "reduce_scatter", "scatter",
                                         "gather",    NULL };
@@ -51,6 +53,7 @@ static size_t smallest = 8, largest = (size_t)1 << 20;
 static bool with_limits = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "op", .kind = OPTION_CHOICES, .value = &chosen_ops, .argument = "LIST",
       .choices = op_names, .help = "what to measure" },
@@ -65,6 +68,7 @@ static const struct option_spec options[] = {
               "latency at 8 bytes and its bandwidth at the largest size" },
     { .name = NULL },
 };
+/* clang-format on */
 
 /* One operation at one size. */
 struct point {

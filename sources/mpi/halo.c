@@ -69,6 +69,7 @@ static int chosen_method = BOTH;
 static int boundary = FIXED;
 static struct sample_plan plan = { .ci = 0.02, .budget = 3 };
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "n", .kind = OPTION_NUMBERS, .value = &wanted, .argument = "NX,NY,NZ", .low = 1,
       .high = MOST_POINTS, .help = "points of the whole mesh in x, y and z" },
@@ -81,6 +82,7 @@ static const struct option_spec options[] = {
     SAMPLE_OPTIONS(plan),
     { .name = NULL },
 };
+/* clang-format on */
 
 /* Mesh and ranks ------------------------------------------------------------------------------- */
 

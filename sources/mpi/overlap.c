@@ -65,6 +65,7 @@ static int progress = NONE;
 static double test_interval = 2e-5;
 static struct sample_plan plan = { .ci = 0.02, .budget = 0.3 };
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 1,
       .high = (size_t)1 << 30, .help = "smallest message; the sizes are the smallest, the "
@@ -83,6 +84,7 @@ static const struct option_spec options[] = {
     SAMPLE_OPTIONS(plan),
     { .name = NULL },
 };
+/* clang-format on */
 
 /* The computation ------------------------------------------------------------------------------ */
 

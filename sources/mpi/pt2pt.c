@@ -63,6 +63,7 @@ static int cache = CACHE_ON;
 static bool with_limits = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "pattern", .kind = OPTION_CHOICES, .value = &chosen_patterns, .argument = "LIST",
       .choices = pattern_names, .help = "what to measure" },
@@ -77,6 +78,7 @@ static const struct option_spec options[] = {
     LIMITS_OPTION(with_limits),
     { .name = NULL },
 };
+/* clang-format on */
 
 enum { MOST_IN_WINDOW = 16, WINDOW_BYTES = 4 << 20 };
 

@@ -34,6 +34,7 @@ static long max_words = 131072;
 static bool with_limits = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "max-words", .kind = OPTION_COUNT, .value = &max_words, .argument = "WORDS",
       .low = 1, .high = 1 << 27, .help = "the longest message, in words of 8 bytes" },
@@ -41,6 +42,7 @@ static const struct option_spec options[] = {
     LIMITS_OPTION(with_limits),
     { .name = NULL },
 };
+/* clang-format on */
 
 struct lap {
     int size;

@@ -34,11 +34,13 @@ static const struct bench_about about = {
 
 static double seconds = 1;
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "seconds", .kind = OPTION_NUMBER, .value = &seconds, .argument = "SECONDS",
       .low = 0.01, .high = 600, .help = "time for each of the two loads" },
     { .name = NULL },
 };
+/* clang-format on */
 
 static const double SLICE = 1e-3;
 

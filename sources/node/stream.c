@@ -46,6 +46,7 @@ static int stores = STREAMING;
 static bool alone = false;
 static struct sample_plan plan = { .ci = 0.02, .budget = 2 };
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "size", .kind = OPTION_SIZE, .value = &size, .argument = "BYTES", .low = 64,
       .high = 1.1e15, .help = "of each of the three arrays, over all ranks of a host; 4 times "
@@ -57,6 +58,7 @@ static const struct option_spec options[] = {
     SAMPLE_OPTIONS(plan),
     { .name = NULL },
 };
+/* clang-format on */
 
 enum { MOST_TURNS = 8192 }; /* whose bandwidths a rank keeps */
 

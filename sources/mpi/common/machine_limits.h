@@ -7,9 +7,11 @@
 #define ASSAY_MACHINE_LIMITS_H
 
 /* For the options table of a program. */
+/* clang-format off */
 #define LIMITS_OPTION(wanted)                                                                     \
     { .name = "limits", .kind = OPTION_FLAG, .value = &(wanted),                                  \
       .help = "measure the machine's limits in the same job (see limits --help)" }
+/* clang-format on */
 
 /* Collective over MPI_COMM_WORLD, at least 2 ranks. Measures, prints a table, and writes the
  * object "limits" to the program's JSON file. Aborts with a sentence when something is refused or

@@ -10,6 +10,7 @@
 
 enum { MOST_OPTIONS = 32, HELP_COLUMN = 24, HELP_WIDTH = 72 };
 
+/* clang-format off */
 static const struct option_spec common_options[] = {
     { .name = "json", .argument = "FILE",
       .help = "write the results to FILE too; it appears when they are complete" },
@@ -17,6 +18,7 @@ static const struct option_spec common_options[] = {
     { .name = "version", .help = "print the version and leave" },
     { .name = NULL },
 };
+/* clang-format on */
 
 /* Values as text, as they would be typed ------------------------------------------------------ */
 

@@ -25,6 +25,7 @@ struct sample_plan {
 
 /* The --ci and --budget options of every program, for its options table. */
 #define SAMPLE_DEFAULTS { .ci = 0.02, .budget = 0.1 }
+/* clang-format off */
 #define SAMPLE_OPTIONS(plan)                                                                      \
     { .name = "ci", .kind = OPTION_NUMBER, .value = &(plan).ci, .argument = "FRACTION",           \
       .low = 1e-6, .high = 1,                                                                     \
@@ -32,6 +33,7 @@ struct sample_plan {
               "width, relative to the median)" },                                                 \
     { .name = "budget", .kind = OPTION_NUMBER, .value = &(plan).budget, .argument = "SECONDS",    \
       .low = 1e-3, .high = 3600, .help = "... or after this time per point" }
+/* clang-format on */
 
 struct sample_result {
     struct stats time; /* seconds per operation */

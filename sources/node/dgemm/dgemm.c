@@ -29,12 +29,14 @@ static const struct bench_about about = {
 static long n = 2000;
 static struct sample_plan plan = { .ci = 0.02, .budget = 2 };
 
+/* clang-format off */
 static const struct option_spec options[] = {
     { .name = "n", .kind = OPTION_COUNT, .value = &n, .argument = "ORDER", .low = 1, .high = 200000,
       .help = "of the matrices of each rank" },
     SAMPLE_OPTIONS(plan),
     { .name = NULL },
 };
+/* clang-format on */
 
 enum { MOST_SAMPLES = 8192 }; /* whose times a rank keeps */
 
