@@ -75,9 +75,9 @@ def supervise(
         Thread(target=voice.repeat, args=pair, daemon=True)
         for pair in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
     ]
-    for pump in pumps:
-        pump.start()
     with _stopped_by(process, end):
+        for pump in pumps:
+            pump.start()
         deadline, clock = None, _clock_of_the_day()
         while process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
