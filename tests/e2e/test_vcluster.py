@@ -353,7 +353,7 @@ def test_crash_and_boot(healed):
         (['cpu', 'n2', '0'], 'cpu 0: a number from 1 to 100 is wanted'),
         (['link', 'n2', 'loose'], 'link loose: down or up'),
         (['crash', 'n2', '1'], 'crash takes no value'),
-        (['crash', 'head'], 'the head is not a node that jobs run on: break another'),
+        (['crash', 'head'], 'jobs do not run on the head node: choose a compute node'),
         (['delay', 'n9', '1'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
         (
             ['fire', 'n2'],

@@ -51,8 +51,11 @@ def test_a_small_job(tmp_path, assay):
         'MPI_Allreduce 20 0.300000 50.0% 15.0% 0.100000 0.150000 0.200000 50.0% 160 B'
     )
     assert line(shown, 'mean') == 'mean 70.0% 17.3% 7.5% 3.9% 1.3%'
-    assert '83.3% of the time in MPI was searched for waiting' in shown
-    assert 'A network of no cost would win at most 20.0%, perfect balance at most 12.7%' in shown
+    assert '83.3% of the time in MPI was analysed for wait states' in shown
+    assert (
+        'An infinitely fast network would save at most 20.0%, perfect balance at most 12.7%'
+        in shown
+    )
     assert line(shown, '0  n1         0.8') == '0 n1 0.800000 80.0% 8.2% 11.8%'
     assert line(shown, '0  ->') == '0 -> 1 100 1.0 MB 10.0 kB'
     assert line(shown, '8192') == '8192 16383 200 ' + '#' * 40

@@ -14,7 +14,7 @@ import typer
 from assay import AssayError, paths
 
 app = typer.Typer(
-    help='For a machine without a network: all that would be fetched, in a folder.',
+    help='Everything the suite would download, in a folder for a machine without a network.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -30,15 +30,15 @@ def create(
         typer.Option(
             '--with',
             metavar='WHAT',
-            help='An MPI that is not installed here, such as intelmpi; or spack, with all that it '
-            'has fetched here.',
+            help='An MPI that is not installed here, such as intelmpi; or spack, with '
+            'everything that it has downloaded here.',
         ),
     ] = None,
 ) -> None:
-    """Gather all that the suite would fetch over there in a new folder.
+    """Gather everything that the suite would download in a new folder.
 
-    It is for machines with the same version of Python, the same kind of processor, and a C library
-    that is not older. The folder can be copied in any way.
+    It works on machines with the same version of Python, the same processor architecture, and a C
+    library that is no older. The folder can be copied by any means.
 
     Examples:
 
@@ -65,9 +65,9 @@ def create(
 
 @app.command()
 def use(folder: Folder) -> None:
-    """Install from a bundle, now and whenever something is missing: no network is needed.
+    """Install from a bundle from now on, so that no network is needed.
 
-    Every file of it is checked first. It has to stay where it is.
+    Every file of the bundle is checked first. The bundle has to stay where it is.
 
     Examples:
 

@@ -24,12 +24,12 @@ NodeName = Annotated[str, typer.Argument(metavar='NODE', show_default=False)]
 
 @app.command()
 def up(
-    nodes: Annotated[int, typer.Option(help='Compute nodes: n1, n2, ...')] = 4,
+    nodes: Annotated[int, typer.Option(help='The number of compute nodes: n1, n2, ...')] = 4,
     cpus: Annotated[
-        int, typer.Option(help="CPUs of each; nodes share the machine's if there are too few.")
+        int, typer.Option(help="CPUs of each node; nodes share the machine's if there are too few.")
     ] = 1,
 ) -> None:
-    """Start it: a head and compute nodes, with real Slurm. Needs root.
+    """Start the cluster: a head node and compute nodes, with real Slurm. Needs root.
 
     Examples:
 
@@ -49,9 +49,9 @@ def up(
 
 @app.command()
 def status() -> None:
-    """Print the nodes, what Slurm says of them, and what is broken.
+    """Print the nodes, their state in Slurm, and the faults that are active.
 
-    The exit code is 0 if a cluster is up.
+    The exit code is 0 if a cluster is running.
 
     Example:
 
@@ -84,9 +84,9 @@ def execute(
     node: NodeName,
     command: Annotated[list[str], typer.Argument(metavar='CMD...', show_default=False)],
 ) -> None:
-    """Run a command on a node, in the current folder; its exit code is the command's.
+    """Run a command on a node, in the current folder, and return its exit code.
 
-    Slurm's commands are for the node `head`.
+    Slurm's commands have to be run on the node `head`.
 
     Examples:
 
@@ -123,7 +123,9 @@ def fault(
     kind: Annotated[str, typer.Argument(metavar='KIND', show_default=False)],
     node: NodeName,
     value: Annotated[str | None, typer.Argument(metavar='[VALUE]', show_default=False)] = None,
-    jitter: Annotated[float, typer.Option(help='With delay: up to so many us more.')] = 0,
+    jitter: Annotated[
+        float, typer.Option(help='With delay: add a random jitter of up to so many us.')
+    ] = 0,
 ) -> None:
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
@@ -135,10 +137,11 @@ def fault(
 @app.command()
 def heal(
     node: Annotated[
-        str | None, typer.Argument(metavar='[NODE]', help='All if none.', show_default=False)
+        str | None,
+        typer.Argument(metavar='[NODE]', help='All nodes by default.', show_default=False),
     ] = None,
 ) -> None:
-    """Undo every fault, and wait until Slurm starts jobs there again.
+    """Undo all faults, and wait until Slurm can start jobs on the nodes again.
 
     Examples:
 
@@ -155,7 +158,7 @@ def heal(
 
 @app.command()
 def down() -> None:
-    """Take it down, or what is left of one that was killed; nothing of it stays.
+    """Stop the cluster, or clear up after one that was killed. Nothing of it is left.
 
     Example:
 

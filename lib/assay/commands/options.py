@@ -7,6 +7,6 @@ import typer
 SystemOption = Annotated[
     str,
     typer.Option(
-        '--system', metavar='NAME[:PARTITION]', help='A system: a file in config/systems.'
+        '--system', metavar='NAME[:PARTITION]', help='The system: a file in config/systems.'
     ),
 ]

@@ -15,18 +15,20 @@ from assay import AssayError
 
 def provenance(
     check: Annotated[
-        str, typer.Argument(metavar='CHECK', help='Which cases: a regular expression.')
+        str, typer.Argument(metavar='CHECK', help='A regular expression that selects cases.')
     ] = '',
     report: Annotated[
-        Path | None, typer.Option(metavar='FILE', help='A report of a run; the newest if none.')
+        Path | None,
+        typer.Option(metavar='FILE', help='The report of a run; the newest by default.'),
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(metavar='FILE', help='An earlier one: print what differs.')
+        Path | None,
+        typer.Option(metavar='FILE', help='An earlier report: print only the differences.'),
     ] = None,
 ) -> None:
-    """Print what was measured: what it was built from, and what it ran with and where.
+    """Print what each case was built from, and what it ran with and where.
 
-    Job and nodes stand beside the case; they are not compared.
+    The job and its nodes are printed beside the case, but not compared.
 
     Examples:
 

@@ -28,17 +28,17 @@ def run(
         typer.Option(
             '--with',
             metavar='WHAT',
-            help='An MPI to install as well, such as intelmpi; spack, to build what is run; '
-            "spack:minife or spack:applications, to build and run upstream's as well.",
+            help='An MPI to install as well, such as intelmpi; or spack, to build with Spack; or '
+            "spack:minife, spack:applications, to build and run upstream's programs as well.",
         ),
     ] = None,
 ) -> None:
-    """Measure, and compare with the references.
+    """Run checks, and compare what they measure with the references.
 
-    Prepares what the system lacks, runs the checks of a mode through ReFrame, and ends with a
+    Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with a
     table. The exit code is 0 only if something was measured and all of it passed.
 
-    Every other option goes to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
+    Every other option is passed to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
     void the verdict are refused (docs/reframe-options.md).
 
     Examples:

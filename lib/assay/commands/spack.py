@@ -16,7 +16,7 @@ from assay.config import settings
 from assay.spack.tool import PACKAGES_URL, SPACK_URL
 
 app = typer.Typer(
-    help='What Spack builds for this suite, apart from your own use of Spack.',
+    help='Build the programs with Spack, separately from your own use of Spack.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -27,20 +27,20 @@ def setup(
     system: SystemOption = settings.DEFAULT_SYSTEM,
     group: Annotated[
         list[str] | None,
-        typer.Option(help='A group of packages of spack.yaml to try as well: applications, ...'),
+        typer.Option(help='A group of packages in spack.yaml to try as well: applications, ...'),
     ] = None,
     clone: Annotated[
         bool, typer.Option('--clone', help='Fetch Spack and its package repository.')
     ] = False,
-    spack_url: Annotated[str, typer.Option(help='Git address of Spack.')] = SPACK_URL,
+    spack_url: Annotated[str, typer.Option(help='Git URL of Spack.')] = SPACK_URL,
     packages_url: Annotated[
-        str, typer.Option(help='Git address of its package repository.')
+        str, typer.Option(help='Git URL of its package repository.')
     ] = PACKAGES_URL,
 ) -> None:
-    """Tell Spack what this machine has, and see what it can build here.
+    """Tell Spack what this machine has, and find out what it can build here.
 
-    Writes config/spack/<system>/packages.yaml, which is yours to edit. The exit code is 0 if our
-    own package can be built on every MPI.
+    Writes config/spack/<system>/packages.yaml, which is yours to edit. The exit code is 0 if
+    Assay's own package can be built with every MPI.
 
     Examples:
 
@@ -86,13 +86,14 @@ def setup(
 @app.command()
 def install(
     packages: Annotated[
-        list[str] | None, typer.Argument(metavar='[PACKAGE]...', help='Of spack.yaml.')
+        list[str] | None,
+        typer.Argument(metavar='[PACKAGE]...', help='Packages listed in spack.yaml.'),
     ] = None,
     system: SystemOption = settings.DEFAULT_SYSTEM,
 ) -> None:
-    """Install packages on every MPI of a system, and print where they are.
+    """Install packages with every MPI of a system, and print where they are.
 
-    Without a package it is our own. `assay run --with spack` does the same before it starts.
+    The default is Assay's own package. `assay run --with spack` does the same before it starts.
 
     Examples:
 

@@ -16,15 +16,16 @@ def witness(
     picture: Annotated[
         Path | None,
         typer.Option(
-            metavar='FILE.png|FILE.svg', help='Draw the matrix and the split of the time as well.'
+            metavar='FILE.png|FILE.svg',
+            help='Draw the message matrix and where the time went as well.',
         ),
     ] = None,
     diff: Annotated[
         Path | None,
-        typer.Option(metavar='OTHER.json', help='Show what is different in another report.'),
+        typer.Option(metavar='OTHER.json', help='Show how another report differs.'),
     ] = None,
 ) -> None:
-    """Show what the witness saw of a job: placement, fabric, profile, waits and messages.
+    """Show what the witness recorded in a job: placement, fabric, profile, waiting, messages.
 
     The witness is preloaded into every program of a run; its report, witness.json, is among the
     job's files.

@@ -22,7 +22,7 @@ SHARES = {
     'waiting': 'imbalance_share',
     'transfer': 'transfer_share',
     'load balance': 'load_balance',
-    'a network of no cost wins': 'network_bound',
+    'an infinitely fast network saves': 'network_bound',
 }
 
 

@@ -204,9 +204,9 @@ def show_waits(report: Report, out: Console) -> None:
     )
     say(
         out,
-        f'{percent(job.analysed)} of the time in MPI was searched for waiting; what was not counts '
-        f'as transfer.\n'
-        f'A network of no cost would win at most {percent(job.network_bound)}, '
+        f'{percent(job.analysed)} of the time in MPI was analysed for wait states; '
+        f'the rest is counted as transfer.\n'
+        f'An infinitely fast network would save at most {percent(job.network_bound)}, '
         f'perfect balance at most {percent(job.imbalance_share)}; '
         f'load balance {percent(job.load_balance)}.',
     )

@@ -1,4 +1,4 @@
-"""What can be broken on a node, and healed.
+"""The faults of a node, and healing them.
 
 Delayed packets do not overtake each other; packets are lost as the kernel hands them over.
 What is broken is not recorded, but looked up where it was broken.
@@ -23,7 +23,7 @@ BURST = '64kb'
 
 
 def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: float = 0) -> None:
-    """Break something.
+    """Inject a fault.
 
     :param kind: one of :data:`assay.vcluster.kinds.KINDS`.
     :param value: as it says there.
@@ -31,7 +31,7 @@ def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: f
     :raises AssayError: if the value makes no sense.
     """
     if node is cluster.head:
-        raise AssayError('the head is not a node that jobs run on: break another')
+        raise AssayError('jobs do not run on the head node: choose a compute node')
     if kind == 'crash' or kind == 'boot':
         if value is not None:
             raise AssayError(f'{kind} takes no value')

@@ -14,11 +14,11 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    'delay': Kind('us', 'packets to and from it come later'),
-    'loss': Kind('percent', 'of the packets do not come'),
-    'rate': Kind('Mbit/s', 'of its link'),
-    'cpu': Kind('percent', 'of the time of its CPUs is what it gets'),
-    'link': Kind('down|up', 'its cable'),
-    'crash': Kind('', 'its power fails'),
-    'boot': Kind('', 'it starts again'),
+    'delay': Kind('US', 'delay packets to and from the node by US microseconds'),
+    'loss': Kind('PERCENT', 'drop PERCENT of packets to and from the node'),
+    'rate': Kind('MBITS', "limit the node's link to MBITS Mbit/s each way"),
+    'cpu': Kind('PERCENT', "limit the node's CPU time to PERCENT"),
+    'link': Kind('down|up', "take the node's link down, or bring it up"),
+    'crash': Kind('', 'power the node off without a shutdown'),
+    'boot': Kind('', 'power the node on'),
 }
