@@ -131,14 +131,14 @@ class Figures:
     :param wall: seconds from the end of MPI_Init to the start of MPI_Finalize, of the last rank.
     :param comm_share: time in MPI, of the wall time of all threads that called it (``%comm``).
     :param imbalance_share: time that a rank waited for others, of its wall time; mean of the ranks.
-        Also the most that perfect balance can save: ranks that do not wait have the same computation
-        and transfers to do, and no distribution ends them all before their mean.
+        Also the most that perfect balance can save: ranks that do not wait have the same
+        computation and transfers to do, and no distribution ends them all before their mean.
     :param transfer_share: other time in MPI, of the wall time; mean of the ranks.
     :param messages: messages in the matrix; exact.
     :param bytes: bytes of all calls that send, collectives included; exact.
     :param load_balance: mean computation over the largest of any rank.
-    :param network_bound: the most that an infinitely fast network can save, of the wall time: the rank
-        with the most computation still has that to do.
+    :param network_bound: the most that an infinitely fast network can save, of the wall time: the
+        rank with the most computation still has that to do.
     :param analysed: how much of the time in MPI was analysed for wait states.
     """
 
