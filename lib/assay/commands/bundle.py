@@ -14,7 +14,7 @@ import typer
 from assay import AssayError, paths
 
 app = typer.Typer(
-    help='Everything the suite would download, in a folder for a machine without a network.',
+    help='A folder of all downloads, for machines without a network.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -35,10 +35,10 @@ def create(
         ),
     ] = None,
 ) -> None:
-    """Gather everything that the suite would download in a new folder.
+    """Gather everything that the suite would download.
 
-    It works on machines with the same version of Python, the same processor architecture, and a C
-    library that is no older. The folder can be copied by any means.
+    The folder is for machines with the same version of Python, the same processor architecture,
+    and a C library that is no older. It can be copied by any means.
 
     Examples:
 
@@ -65,7 +65,7 @@ def create(
 
 @app.command()
 def use(folder: Folder) -> None:
-    """Install from a bundle from now on, so that no network is needed.
+    """Install from a bundle from now on, without a network.
 
     Every file of the bundle is checked first. The bundle has to stay where it is.
 
@@ -74,7 +74,7 @@ def use(folder: Folder) -> None:
     \b
       assay bundle use ../bundle
     """
-    # The launcher has done it all: it had to, before there was any Python to run this.
+    # The script `assay` has done it all: it had to, before there was any Python to run this.
     if not (paths.BUNDLE.exists() and paths.BUNDLE.samefile(folder)):
         raise AssayError(f'{folder} has not been checked: {paths.ROOT / "assay"} does that.')
     print(f'This checkout needs no network from now on: it installs from {folder.resolve()}.')

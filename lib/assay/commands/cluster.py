@@ -14,7 +14,7 @@ from assay.text import plain
 from assay.vcluster.kinds import KINDS
 
 app = typer.Typer(
-    help='A virtual Slurm cluster on this machine, whose nodes can be broken and healed.',
+    help='A virtual Slurm cluster on this machine, and faults for it.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -49,7 +49,7 @@ def up(
 
 @app.command()
 def status() -> None:
-    """Print the nodes, their state in Slurm, and the faults that are active.
+    """Print the nodes, their state in Slurm, and their faults.
 
     The exit code is 0 if a cluster is running.
 
@@ -84,9 +84,10 @@ def execute(
     node: NodeName,
     command: Annotated[list[str], typer.Argument(metavar='CMD...', show_default=False)],
 ) -> None:
-    """Run a command on a node, in the current folder, and return its exit code.
+    """Run a command on a node.
 
-    Slurm's commands have to be run on the node `head`.
+    It runs in the current folder, and its exit code is returned. Slurm's commands are for the node
+    `head`.
 
     Examples:
 
@@ -102,9 +103,9 @@ def execute(
 
 
 KINDS_OF_FAULTS = '\n'.join(
-    f'  {name:5} NODE {kind.value:10} {kind.effect}' for name, kind in KINDS.items()
+    f'  {name:5} NODE {kind.value:8} {kind.effect}' for name, kind in KINDS.items()
 )
-FAULT = f"""Break something of a node.
+FAULT = f"""Inject a fault into a node.
 
 \b
 {KINDS_OF_FAULTS}
@@ -141,7 +142,7 @@ def heal(
         typer.Argument(metavar='[NODE]', help='All nodes by default.', show_default=False),
     ] = None,
 ) -> None:
-    """Undo all faults, and wait until Slurm can start jobs on the nodes again.
+    """Undo all faults, and wait until Slurm uses the nodes again.
 
     Examples:
 
@@ -158,7 +159,9 @@ def heal(
 
 @app.command()
 def down() -> None:
-    """Stop the cluster, or clear up after one that was killed. Nothing of it is left.
+    """Stop the cluster, or clear up after one that was killed.
+
+    No process, namespace, mount, cgroup or file of it is left.
 
     Example:
 

@@ -9,7 +9,7 @@ import typer
 
 
 def doctor() -> None:
-    """Say what this machine has, what it lacks, and what to do about it.
+    """Say what this machine has and lacks, and what to do about it.
 
     The exit code is 0 if `assay run` can work here.
 

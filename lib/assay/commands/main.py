@@ -56,7 +56,7 @@ app.command(context_settings=PASS_ON)(run)
 
 @app.command()
 def env(system: SystemOption = settings.DEFAULT_SYSTEM) -> None:
-    """Print the shell commands that set up a plain ReFrame for this suite.
+    """Print the exports with which a plain ReFrame runs this suite.
 
     Example:
 

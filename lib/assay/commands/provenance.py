@@ -26,7 +26,7 @@ def provenance(
         typer.Option(metavar='FILE', help='An earlier report: print only the differences.'),
     ] = None,
 ) -> None:
-    """Print what each case was built from, and what it ran with and where.
+    """Print what each case was built from, and what it ran with.
 
     The job and its nodes are printed beside the case, but not compared.
 

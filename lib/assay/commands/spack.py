@@ -16,7 +16,7 @@ from assay.config import settings
 from assay.spack.tool import PACKAGES_URL, SPACK_URL
 
 app = typer.Typer(
-    help='Build the programs with Spack, separately from your own use of Spack.',
+    help='Build with Spack, separately from your own use of it.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -37,7 +37,7 @@ def setup(
         str, typer.Option(help='Git URL of its package repository.')
     ] = PACKAGES_URL,
 ) -> None:
-    """Tell Spack what this machine has, and find out what it can build here.
+    """Tell Spack what is on this machine, and try what it can build.
 
     Writes config/spack/<system>/packages.yaml, which is yours to edit. The exit code is 0 if
     Assay's own package can be built with every MPI.
@@ -91,7 +91,7 @@ def install(
     ] = None,
     system: SystemOption = settings.DEFAULT_SYSTEM,
 ) -> None:
-    """Install packages with every MPI of a system, and print where they are.
+    """Install packages with every MPI, and print where they are.
 
     The default is Assay's own package. `assay run --with spack` does the same before it starts.
 

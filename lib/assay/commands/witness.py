@@ -25,10 +25,10 @@ def witness(
         typer.Option(metavar='OTHER.json', help='Show how another report differs.'),
     ] = None,
 ) -> None:
-    """Show what the witness recorded in a job: placement, fabric, profile, waiting, messages.
+    """Show what the witness recorded in a job.
 
-    The witness is preloaded into every program of a run; its report, witness.json, is among the
-    job's files.
+    Placement, fabric, profile, waiting and messages. The witness is preloaded into every program of
+    a run; its report, witness.json, is among the job's files.
 
     Examples:
 

@@ -1,7 +1,7 @@
 """The faults of a node, and healing them.
 
 Delayed packets do not overtake each other; packets are lost as the kernel hands them over.
-What is broken is not recorded, but looked up where it was broken.
+Active faults are not recorded: they are looked up where they act.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: f
             _boot(cluster, node)
     elif kind == 'link':
         if value not in ('down', 'up'):
-            raise AssayError(f'link {value}: down or up')
+            raise AssayError('link needs down or up')
         cluster.head.run(f'ip link set {node.name} {value}')
     elif kind == 'delay':
         _carry(cluster, node, _number(kind, value), jitter, _carried(node)[2])

@@ -1,0 +1,282 @@
+"""The documents: every page is listed, every link leads somewhere, every command is one.
+
+Commands are taken from code blocks and from code within sentences. Each is parsed by the command
+itself. Those that change nothing and need nothing are run, and must print what the document shows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import typer
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from test_rooms import FLOORS
+from typer.testing import CliRunner
+
+from assay import paths
+from assay.checks.check import MpiCheck
+from assay.commands.main import app
+from assay.config import settings
+from assay.running import reframe_options
+
+ROOT = paths.ROOT
+DOCS = ROOT / 'docs'
+INDEX = DOCS / 'README.md'
+COMMANDS = DOCS / 'commands.md'
+ARCHITECTURE = DOCS / 'architecture.md'
+DOCUMENTS = sorted([*ROOT.glob('*.md'), *DOCS.glob('*.md')])
+
+#: Folders whose files are named by their path from the top of the checkout.
+FOLDERS = ('checks', 'config', 'docs', 'lib', 'measurements', 'sources', 'tests')
+#: Commands that change nothing, install nothing, and need nothing but the checkout.
+HARMLESS = [('--version',), ('env',), ('doctor',)]
+#: What is there only once a command has written it.
+WRITTEN = ('config/spack/',)
+#: A name that stands for another: NAME, <system>, {name}, ...
+PLACEHOLDER = re.compile(r'\b[A-Z]{3,}\b(?!\.md)|[<>{}]|\.\.\.')
+
+MARKDOWN = MarkdownIt('commonmark').enable('table')
+
+
+def names(command: typer.core.TyperCommand, path: tuple[str, ...] = ()) -> Iterator[tuple]:
+    """The names of all commands, such as ``()``, ``('run',)``, ``('cluster', 'up')``."""
+    yield path
+    for name, inner in getattr(command, 'commands', {}).items():
+        yield from names(inner, (*path, name))
+
+
+NAMES = list(names(typer.main.get_command(app)))
+
+
+@dataclass(frozen=True)
+class Command:
+    """A use of ``assay`` in a document.
+
+    :param words: what follows ``assay``; ``--help`` behind what a sentence only names.
+    :param shown: the lines below it in the document, if it stands at a prompt.
+    """
+
+    document: str
+    words: tuple[str, ...]
+    shown: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f'{self.document}: assay {shlex.join(self.words)}'
+
+
+def tokens(path: Path) -> Iterator[Token]:
+    for token in MARKDOWN.parse(path.read_text()):
+        yield token
+        yield from token.children or []
+
+
+def links(path: Path) -> Iterator[str]:
+    """Where the links and pictures of a document lead."""
+    for token in tokens(path):
+        if token.type in ('link_open', 'image'):
+            yield str(token.attrs.get('href') or token.attrs['src'])
+
+
+def anchors(path: Path) -> set[str]:
+    """The headings of a document as links name them: the rule of GitHub and GitLab."""
+    found: set[str] = set()
+    parsed = MARKDOWN.parse(path.read_text())
+    for before, token in itertools.pairwise(parsed):
+        if before.type == 'heading_open':
+            text = ''.join(one.content for one in token.children or [])
+            slug = re.sub(r'[^\w\- ]', '', text.lower()).replace(' ', '-')
+            repeated = (f'{slug}-{n}' for n in range(1, 100))
+            found.add(next(repeated) if slug in found else slug)
+    return found
+
+
+def code(path: Path) -> Iterator[tuple[str, bool]]:
+    """The pieces of code of a document, and whether each is a block."""
+    for token in tokens(path):
+        if token.type in ('fence', 'code_block', 'code_inline'):
+            yield token.content, token.type != 'code_inline'
+
+
+def commands(path: Path) -> Iterator[Command]:
+    name = str(path.relative_to(ROOT))
+    for text, is_block in code(path):
+        lines = text.replace('\\\n', ' ').splitlines()
+        for number, line in enumerate(lines):
+            for words in uses(line):
+                if not is_block and (*words,) in NAMES:
+                    words = (*words, '--help')
+                shown = []
+                if line.startswith('$ '):
+                    for below in lines[number + 1 :]:
+                        if below.startswith('$ '):
+                            break
+                        shown.append(below)
+                yield Command(name, words, tuple(shown))
+
+
+def uses(line: str) -> Iterator[tuple[str, ...]]:
+    """The words behind each ``assay`` that a line of code calls."""
+    if found := re.search(r'\$\((?:\./)?assay ([^)]*)\)', line):
+        yield tuple(shlex.split(found[1]))
+        return
+    try:
+        words = shlex.split(line.strip().removeprefix('$ '), comments=True)
+    except ValueError:  # not of a shell
+        return
+    at = next((n for n, word in enumerate(words) if word in ('./assay', 'assay/assay')), None)
+    if at is None and words[:1] == ['assay']:
+        at = 0
+    if at is not None and len(words) > at + 1 and not words[at + 1].startswith('...'):
+        yield tuple(words[at + 1 :])
+
+
+ALL_COMMANDS = sorted({c for path in DOCUMENTS for c in commands(path)}, key=str)
+
+
+def test_every_document_is_listed_once():
+    listed = [link.partition('#')[0] for link in links(INDEX)]
+    for path in sorted(DOCS.glob('*.md')):
+        if path != INDEX:
+            assert listed.count(path.name) == 1, f'{INDEX} has to list {path.name} once'
+
+
+def test_the_readme_leads_to_the_documents():
+    assert 'docs/README.md' in list(links(ROOT / 'README.md'))
+
+
+def rows(path: Path) -> Iterator[list[str]]:
+    """The cells of the tables of a document."""
+    for line in path.read_text().splitlines():
+        if line.startswith('| '):
+            yield [cell.strip() for cell in line.strip('|').split('|')]
+
+
+def test_the_picture_of_the_rooms_is_theirs():
+    told = {
+        (room.strip('`'), int(floor)) for floor, room, *_ in rows(ARCHITECTURE) if floor.isdigit()
+    }
+    assert told == {
+        (room, height)
+        for height, rooms in enumerate(reversed(FLOORS), start=1)
+        for room in filter(None, rooms)
+    }
+
+
+def test_the_phases_of_a_check_are_told():
+    told = {hook.strip('`'): phase for phase, hook, *_ in rows(ARCHITECTURE)}
+    for hook in MpiCheck._rfm_hook_registry:
+        phases = [
+            name.replace('pre_', 'before ').replace('post_', 'after ') for name, _ in hook.stages
+        ]
+        assert told.get(hook.fn.__name__) == ', '.join(sorted(phases))
+
+
+@pytest.mark.parametrize('path', DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path):
+    for link in links(path):
+        if re.match(r'https?:', link):
+            continue
+        file, _, anchor = link.partition('#')
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), f'{path}: no file {file}'
+        if anchor:
+            assert anchor in anchors(there), f'{path}: {there.name} has no heading for #{anchor}'
+
+
+@pytest.mark.parametrize('path', DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_are_named_exist(path):
+    for text, is_block in code(path):
+        for word in text.split() if is_block else [text]:
+            word = word.rstrip('.,;:)').removeprefix('./')
+            if not re.fullmatch(rf'(?:{"|".join(FOLDERS)})/[\w./*+-]+', word):
+                continue
+            if PLACEHOLDER.search(word) or word.startswith(WRITTEN):
+                continue
+            assert list(ROOT.glob(word)), f'{path}: there is no {word}'
+
+
+def parse(words: tuple[str, ...]) -> None:
+    """Parse a command as it would be before it runs.
+
+    :raises typer.TyperException: if it would be refused.
+    """
+    command = typer.main.get_command(app)
+    context = command.make_context('assay', list(words))
+    while hasattr(command, 'resolve_command'):
+        rest = [*context._protected_args, *context.args]
+        name, command, rest = command.resolve_command(context, rest)
+        context = command.make_context(name, rest, parent=context)
+    if context.info_name == 'run':
+        reframe_options.read(context.args)
+        assert context.params['mode'] in settings.modes()
+
+
+@pytest.mark.parametrize('command', ALL_COMMANDS, ids=str)
+def test_commands_are_understood(command):
+    try:
+        parse(command.words)
+    except typer.Exit:
+        pass  # --help and --version end here
+    except typer.TyperException as error:
+        pytest.fail(f'{command}: {error}')
+
+
+def is_harmless(command: Command) -> bool:
+    words = command.words
+    if words[0] == 'witness':
+        return '--picture' not in words and Path(ROOT, words[1]).is_file()
+    return words in HARMLESS
+
+
+# Once each, with what it is shown to print.
+@pytest.mark.parametrize(
+    'command',
+    {c.words: c for c in sorted(ALL_COMMANDS, key=lambda c: c.shown) if is_harmless(c)}.values(),
+    ids=str,
+)
+def test_harmless_commands_run_as_shown(command):
+    ended = subprocess.run(
+        [ROOT / 'assay', *command.words],
+        cwd=ROOT,
+        env={**os.environ, 'COLUMNS': '120'},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr or ended.stdout
+    printed = iter(ended.stdout.splitlines())
+    for line in command.shown:
+        if line.strip() not in ('', '...'):
+            assert line.rstrip() in (one.rstrip() for one in printed), f'not printed: {line}'
+
+
+def help_page() -> str:
+    """The help texts of all commands."""
+    pieces = [
+        '# Commands',
+        'What each command prints with `--help`. `tests/unit/test_documents.py` writes this page.',
+    ]
+    for path in NAMES:
+        shown = (
+            CliRunner()
+            .invoke(app, [*path, '--help'], prog_name='assay', env={'COLUMNS': '80'})
+            .stdout
+        )
+        pieces += [f'## {" ".join(("assay", *path))}', f'```text\n{shown.rstrip()}\n```']
+    return '\n\n'.join(pieces) + '\n'
+
+
+def test_help_texts_are_those_of_the_commands():
+    page = help_page()
+    if not COMMANDS.exists():
+        COMMANDS.write_text(page)
+        pytest.fail(f'{COMMANDS} was not there and has been written: look at it')
+    assert COMMANDS.read_text() == page, f'delete {COMMANDS} and run this test: it writes it anew'
