@@ -84,8 +84,8 @@ def cut(path):
     [
         (append, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
         (os.unlink, 'python', '/a bundle/python is damaged or missing'),
-        (cut, bundle.SUMS, 'is no bundle, or not the whole of one'),
-        (os.unlink, bundle.SUMS, 'is no bundle, or not the whole of one'),
+        (cut, bundle.SUMS, 'is not a bundle, or not a complete one'),
+        (os.unlink, bundle.SUMS, 'is not a bundle, or not a complete one'),
         (shutil.rmtree, '', 'there is no folder'),
     ],
 )

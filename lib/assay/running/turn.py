@@ -1,4 +1,4 @@
-"""Runs on one machine take turns: two at once would measure each other.
+"""Runs on one machine take turns: two at once would disturb each other.
 
 The turn is a lock of the machine, whoever's runs these are and from whichever checkout. The system
 ends it with the last process that holds it, however that ends.
@@ -49,7 +49,9 @@ def take(run: str, tell: Callable[[str], None]) -> int:
             raise AssayError(f'gave up after {PATIENCE // 3600} h: {_holder(handle)} has {path}')
         if told is None or now - told > REMINDER:
             told = now
-            tell(f'waiting, since jobs at once would measure each other: {_holder(handle)}')
+            tell(
+                f'waiting, since jobs at the same time would disturb each other: {_holder(handle)}'
+            )
         time.sleep(0.2)
     os.ftruncate(handle, 0)
     since = datetime.now().astimezone().isoformat(timespec='seconds')

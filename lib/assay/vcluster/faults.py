@@ -99,7 +99,7 @@ def _number(kind: str, value: str | None, least: float = 0, most: float = 1e9) -
     except (TypeError, ValueError):
         number = -1
     if not least <= number <= most:
-        raise AssayError(f'{kind} {value or ""}: a number from {least:g} to {most:g} is wanted')
+        raise AssayError(f'{kind} needs a number from {least:g} to {most:g}')
     return number
 
 
