@@ -33,7 +33,7 @@ def create(folder: Path, mpis: Iterable[str], with_spack: bool) -> None:
     :raises AssayError: if something is in the way; then there is no such folder.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AssayError(f'{folder} is there already, and not empty: name a new folder.')
+        raise AssayError(f'{folder} already exists and is not empty: name a new folder.')
     _assert_committed()
     spack = _cloned_spack() if with_spack else None
     installed = {path.parent.name for path in paths.MPI_PREFIXES.glob(f'*/{STAMP}')}

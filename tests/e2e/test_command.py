@@ -262,7 +262,7 @@ def test_a_checkout_of_somebody_else_without_an_environment_is_one_sentence():
             [f'{folder}/assay', 'run'], user=65534, capture_output=True, text=True, timeout=600
         )
     assert ended.returncode == 1
-    assert ended.stderr.startswith(f'assay: {folder} is not yours to write in')
+    assert ended.stderr.startswith(f'assay: you may not write to {folder}, ')
     assert len(ended.stderr.splitlines()) == 2
 
 

@@ -347,11 +347,11 @@ def test_crash_and_boot(healed):
 @pytest.mark.parametrize(
     ('fault', 'words'),
     [
-        (['delay', 'n2'], 'delay : a number from 0 to 1e+09 is wanted'),
-        (['delay', 'n2', 'long'], 'delay long: a number from 0 to 1e+09 is wanted'),
-        (['loss', 'n2', '101'], 'loss 101: a number from 0 to 100 is wanted'),
-        (['cpu', 'n2', '0'], 'cpu 0: a number from 1 to 100 is wanted'),
-        (['link', 'n2', 'loose'], 'link loose: down or up'),
+        (['delay', 'n2'], 'delay needs a number from 0 to 1e+09'),
+        (['delay', 'n2', 'long'], 'delay needs a number from 0 to 1e+09'),
+        (['loss', 'n2', '101'], 'loss needs a number from 0 to 100'),
+        (['cpu', 'n2', '0'], 'cpu needs a number from 1 to 100'),
+        (['link', 'n2', 'loose'], 'link needs down or up'),
         (['crash', 'n2', '1'], 'crash takes no value'),
         (['crash', 'head'], 'jobs do not run on the head node: choose a compute node'),
         (['delay', 'n9', '1'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),

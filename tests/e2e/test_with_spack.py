@@ -59,5 +59,5 @@ def test_what_is_installed_needs_no_spack_but_its_version(log, tmp_path):
 def test_without_spack_no_job_runs(log):
     ended = run_ring(SPACK_ROOT=str(paths.ROOT))
     assert ended.returncode == 1
-    assert re.match(r'assay: SPACK_ROOT is .* is no command', ended.stderr)
+    assert re.match(r'assay: SPACK_ROOT is .* is not a command', ended.stderr)
     assert 'Ring' not in ended.stdout

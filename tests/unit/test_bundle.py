@@ -102,7 +102,7 @@ def test_a_folder_that_holds_something_is_left_alone(checkout, tmp_path):
     taken.mkdir()
     (taken / 'thesis').touch()
     for folder in (taken, taken / 'thesis'):
-        with pytest.raises(AssayError, match='is there already, and not empty: name a new folder'):
+        with pytest.raises(AssayError, match='already exists and is not empty: name a new folder'):
             bundle.create(folder, [], with_spack=False)
     assert (taken / 'thesis').exists()
 

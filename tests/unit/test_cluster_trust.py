@@ -181,7 +181,7 @@ def test_others_are_told_that_the_cluster_is_roots(held):
     os.close(held.open())
     os.seteuid(NOBODY)
     try:
-        with pytest.raises(AssayError, match='the virtual cluster is for root, and you are not'):
+        with pytest.raises(AssayError, match='the virtual cluster needs root: you cannot read'):
             held.holder(0)
     finally:
         os.seteuid(0)

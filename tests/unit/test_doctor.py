@@ -64,12 +64,12 @@ def test_an_mpi_that_does_not_answer_is_a_problem(monkeypatch, capsys):
 
 def test_a_checkout_of_somebody_else_is_a_problem(monkeypatch, capsys):
     def refuse():
-        raise AssayError('/shared/assay is not yours to write in')
+        raise AssayError('you may not write to /shared/assay')
 
     monkeypatch.setattr(settings, 'assert_writable', refuse)
     assert not doctor.examine()
     said = capsys.readouterr().out
-    assert 'PROBLEM  /shared/assay is not yours to write in' in said
+    assert 'PROBLEM  you may not write to /shared/assay' in said
     assert 'assay run cannot work here' in said
 
 

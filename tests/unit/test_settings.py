@@ -153,7 +153,7 @@ def test_a_checkout_of_somebody_else_is_one_sentence(monkeypatch, capfd):
         settings.assert_writable()
         os.seteuid(65534)
         try:
-            with pytest.raises(AssayError, match=f'{folder} is not yours to write in.*git clone'):
+            with pytest.raises(AssayError, match=f'you may not write to {folder}, .*git clone'):
                 settings.assert_writable()
         finally:
             os.seteuid(0)

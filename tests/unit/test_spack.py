@@ -61,7 +61,7 @@ def test_no_spack_is_one_sentence_with_the_remedy(anywhere):
 
 def test_a_wrong_root_is_named(anywhere, monkeypatch):
     monkeypatch.setenv('SPACK_ROOT', str(anywhere))
-    with pytest.raises(AssayError, match=f'SPACK_ROOT is {anywhere}, but .* is no command'):
+    with pytest.raises(AssayError, match=f'SPACK_ROOT is {anywhere}, but .* is not a command'):
         spack.find_spack()
 
 
@@ -413,7 +413,7 @@ def test_an_environment_without_a_build_is_named(installed):
 def test_a_build_that_lost_a_file_is_not_run(installed):
     build, _ = installed
     (build.prefix / 'bin' / 'ring').unlink()
-    with pytest.raises(AssayError, match='is not whole any more: run `assay spack install'):
+    with pytest.raises(AssayError, match='is no longer complete: run `assay spack install'):
         builds.build_of('generic', 'mpich')
 
 

@@ -53,9 +53,7 @@ def test_the_second_waits_says_for_whom_and_follows_a_killed_first(taker):
     assert first.stdout.readline() == 'has it\n'
     second = taker('second')
     said = second.stdout.readline()
-    assert said.startswith(
-        'waiting, since jobs at the same time would disturb each other: first (process'
-    )
+    assert said.startswith('waiting, since jobs at once would disturb each other: first (process')
     first.kill()
     assert second.stdout.readline() == 'has it\n'
 

@@ -52,10 +52,8 @@ def test_a_small_job(tmp_path, assay):
     )
     assert line(shown, 'mean') == 'mean 70.0% 17.3% 7.5% 3.9% 1.3%'
     assert '83.3% of the time in MPI was analysed for wait states' in shown
-    assert (
-        'An infinitely fast network would save at most 20.0%, perfect balance at most 12.7%'
-        in shown
-    )
+    assert 'An infinitely fast network would save at most 20.0%, ' in shown
+    assert 'perfect balance at most 12.7%' in shown
     assert line(shown, '0  n1         0.8') == '0 n1 0.800000 80.0% 8.2% 11.8%'
     assert line(shown, '0  ->') == '0 -> 1 100 1.0 MB 10.0 kB'
     assert line(shown, '8192') == '8192 16383 200 ' + '#' * 40

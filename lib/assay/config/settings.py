@@ -49,7 +49,7 @@ def assert_writable() -> None:
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
             raise AssayError(
-                f'{there} is not yours to write in, and a run does: use a checkout of your own '
+                f'you may not write to {there}, and a run has to: use a checkout of your own '
                 f'(git clone {paths.ROOT}).'
             )
 

@@ -49,9 +49,7 @@ def take(run: str, tell: Callable[[str], None]) -> int:
             raise AssayError(f'gave up after {PATIENCE // 3600} h: {_holder(handle)} has {path}')
         if told is None or now - told > REMINDER:
             told = now
-            tell(
-                f'waiting, since jobs at the same time would disturb each other: {_holder(handle)}'
-            )
+            tell(f'waiting, since jobs at once would disturb each other: {_holder(handle)}')
         time.sleep(0.2)
     os.ftruncate(handle, 0)
     since = datetime.now().astimezone().isoformat(timespec='seconds')

@@ -125,7 +125,7 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
     except (KeyError, TypeError):
         raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
     if not build.is_whole():
-        raise AssayError(f'{build.prefix} is not whole any more: {remedy}')
+        raise AssayError(f'{build.prefix} is no longer complete: {remedy}')
     if package == OURS and build.sources != checksum():
         raise AssayError(f'the sources are not those of {build.prefix}: {remedy}')
     return build

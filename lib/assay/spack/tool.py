@@ -173,7 +173,9 @@ def find_spack() -> Spack:
     root = _root()
     command = root / 'bin' / 'spack'
     if not os.access(command, os.X_OK):
-        raise AssayError(f'SPACK_ROOT is {root}, but {command} is no command: correct or unset it.')
+        raise AssayError(
+            f'SPACK_ROOT is {root}, but {command} is not a command: correct or unset it.'
+        )
     asked = subprocess.run(
         [command, '--version'],
         env=os.environ | {'SPACK_PYTHON': sys.executable},

@@ -257,7 +257,7 @@ def _alone() -> Iterator[None]:
         except (BlockingIOError, FileNotFoundError):
             alone = False
         if not alone:
-            raise AssayError('another command is starting or ending the virtual cluster')
+            raise AssayError('another command is starting or stopping the virtual cluster')
         yield
 
 

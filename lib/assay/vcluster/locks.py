@@ -83,7 +83,7 @@ class Locks:
             return None
         except PermissionError:
             raise AssayError(
-                f'the virtual cluster is for root, and you are not: {self.folder} cannot be read'
+                f'the virtual cluster needs root: you cannot read {self.folder}'
             ) from None
         try:
             question = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0)
