@@ -32,7 +32,8 @@ ASKED = """
 import json, sys
 from assay.config.environments import environment, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
-from assay.layout.layouts import LAYOUTS, Node, place
+from assay.layout.layouts import LAYOUTS
+from assay.layout.placement import Node
 from assay.machine.modules import is_called_like_an_mpi
 from assay.machine.mpi import find_mpis
 from assay.mpis import FAMILIES
@@ -47,7 +48,9 @@ print(json.dumps({
     'interfaces': [name for name, _ in tcp_over('lo')],
     'module': is_called_like_an_mpi('mvapich/3.0'),
     'pmi': FAMILIES['mvapich'].srun_pmi,
-    'layouts': {name: place(name, 'mvapich', node, 2).options for name in LAYOUTS},
+    'layouts': {
+        name: layout.place('mvapich', node, 2).options for name, layout in LAYOUTS.items()
+    },
     'forced': catalogue.variables('ucx-tcp', 'mvapich'),
     'verdicts': [catalogue.verify('ucx-tcp', 'mvapich', [one]) for one in said],
     'no_recipe': [catalogue.no_recipe('tcp', mpi) for mpi in found],
