@@ -40,19 +40,20 @@ class ApplicationJob(MpiCheck):
     """
 
     application: Application
-    build = fixture(BuildApplications, scope='environment')
-    binary = variable(str, value='')
+    size: str
+    build: BuildSources = fixture(BuildApplications, scope='environment')
+    binary: str = variable(str, value='')
     #: Whose figures these are: they are never held against another's references.
-    implementation = variable(str, value='assay', loggable=True)
+    implementation: str = variable(str, value='assay', loggable=True)
     least_ranks = 1
 
     # Whatever a user set before (-S, -P): what is not ours need not be held to anything.
     @run_after('setup')
-    def tell_implementation(self):
+    def tell_implementation(self) -> None:
         self.implementation = os.path.basename(self.binary) if self.binary else 'assay'
 
     @run_after('init')
-    def run_once_within_a_node(self):
+    def run_once_within_a_node(self) -> None:
         if SCALES[self.scale] == 1:
             self.narrow_to_first_fabric()
 
@@ -65,7 +66,7 @@ class ApplicationJob(MpiCheck):
         return SCALES[self.scale] == 1 or self.fabric in _first_networks()
 
     @property
-    def is_maintenance_case(self):
+    def is_maintenance_case(self) -> bool:
         return self.is_first_fabric and self.size == 'memory' and super().is_maintenance_case
 
     @property
@@ -111,10 +112,10 @@ class ApplicationJob(MpiCheck):
         return figures
 
     @property
-    def program_name(self):
+    def program_name(self) -> str:
         return os.path.basename(self.binary) or self.application.program
 
-    def command_of(self, program):
+    def command_of(self, program: str) -> str | None:
         own = self.binary and program == self.program_name
         return None if own and _is_script(self.binary) else program
 
@@ -133,22 +134,22 @@ class ApplicationJob(MpiCheck):
 class ApplicationCheck(ApplicationJob):
     """One run of an application. Caches' size is ``smoke``, memory's ``maintenance``."""
 
-    size = parameter(['cache', 'memory', 'largest'], type=str, loggable=True)
-    layout = parameter(['packed', 'hybrid'], type=str, loggable=True)
-    scale = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
+    size: str = parameter(['cache', 'memory', 'largest'], type=str, loggable=True)
+    layout: str = parameter(['packed', 'hybrid'], type=str, loggable=True)
+    scale: str = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
     #: Another build of it for the first rank of each node, in layout ``mixed``.
-    wide_binary = variable(str, value='')
+    wide_binary: str = variable(str, value='')
 
     @property
-    def is_smoke_case(self):
+    def is_smoke_case(self) -> bool:
         is_small = self.size == 'cache' and SCALES[self.scale] <= 4
         return self.is_first_fabric and is_small and self.is_first_layout
 
     @run_after('init')
-    def limit_time(self):
+    def limit_time(self) -> None:
         self.time_limit = {'cache': '5m', 'memory': '30m', 'largest': '6h'}[self.size]
 
-    def command_of(self, program):
+    def command_of(self, program: str) -> str | None:
         if self.wide_binary and self.placement.widths:
             return None if _is_script(self.wide_binary) else os.path.basename(self.wide_binary)
         return super().command_of(program)
@@ -159,7 +160,7 @@ class ApplicationCheck(ApplicationJob):
         return self.problem(self.size, SCALES[self.scale], self.num_tasks, self.placement.threads)
 
     @run_before('run')
-    def set_problem(self):
+    def set_problem(self) -> None:
         self.write_files(self.asked)
         command = [self.program_path, *self.asked.arguments]
         if widths := self.placement.widths:
@@ -168,7 +169,7 @@ class ApplicationCheck(ApplicationJob):
             command = parts.command(widths, wide, *command)
         self.executable, *self.executable_opts = command
 
-    def verify_answers(self):
+    def verify_answers(self) -> None:
         launch = self.launch
         threads = max(launch.placement.widths, default=launch.placement.threads)
         try:
@@ -178,7 +179,7 @@ class ApplicationCheck(ApplicationJob):
         except WrongAnswerError as error:
             raise SanityError(f'{launch.program}: {error}') from None
 
-    def figures(self):
+    def figures(self) -> dict[str, Figure]:
         return self.answer
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import witness
+from assay.checks.build import BuildSources
+from assay.job.launch import Launch
 from assay.machine.provenance import Provenance, suite
 
 
@@ -26,18 +29,25 @@ class Attributed(RegressionTestPlugin):
     saw it. The job's id and nodes are ReFrame's own.
     """
 
-    built_by = variable(str, value='', loggable=True)
-    built_spec = variable(str, value='', loggable=True)
-    built_hash = variable(str, value='', loggable=True)
-    built_compiler = variable(str, value='', loggable=True)
-    built_flags = variable(str, value='', loggable=True)
-    built_mpi = variable(str, value='', loggable=True)
-    built_blas = variable(str, value='', loggable=True)
-    built_target = variable(str, value='', loggable=True)
-    ran_mpi = variable(str, value='', loggable=True)
-    ran_modules = variable(str, value='', loggable=True)
-    ran_variables = variable(str, value='', loggable=True)
-    suite_commit = variable(str, value='', loggable=True)
+    # What the bases beside it give.
+    build: BuildSources
+    if TYPE_CHECKING:
+
+        @property
+        def launch(self) -> Launch: ...
+
+    built_by: str = variable(str, value='', loggable=True)
+    built_spec: str = variable(str, value='', loggable=True)
+    built_hash: str = variable(str, value='', loggable=True)
+    built_compiler: str = variable(str, value='', loggable=True)
+    built_flags: str = variable(str, value='', loggable=True)
+    built_mpi: str = variable(str, value='', loggable=True)
+    built_blas: str = variable(str, value='', loggable=True)
+    built_target: str = variable(str, value='', loggable=True)
+    ran_mpi: str = variable(str, value='', loggable=True)
+    ran_modules: str = variable(str, value='', loggable=True)
+    ran_variables: str = variable(str, value='', loggable=True)
+    suite_commit: str = variable(str, value='', loggable=True)
 
     @property
     def provenance(self) -> Provenance:
@@ -45,7 +55,7 @@ class Attributed(RegressionTestPlugin):
         return self.build.provenance
 
     @run_before('run')
-    def tell_provenance(self):
+    def tell_provenance(self) -> None:
         if self.is_dry_run():
             return  # nothing was built
         for name, value in asdict(self.provenance).items():
@@ -58,7 +68,7 @@ class Attributed(RegressionTestPlugin):
         return self.launch.witnessed
 
     @run_after('sanity')
-    def tell_what_ran(self):
+    def tell_what_ran(self) -> None:
         if self.is_dry_run():
             return
         report, environment = self.ran, self.current_environ

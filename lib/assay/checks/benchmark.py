@@ -43,14 +43,14 @@ class MpiBenchmark(MpiCheck):
     A subclass gives ``program`` and ``arguments`` and turns the report into figures.
     """
 
-    program = variable(str)
-    arguments = variable(typ.List[str], value=[])
+    program: str = variable(str)
+    arguments: list[str] = variable(typ.List[str], value=[])
     witness_sections = 'placement,fabric'
     # Only a device's driver states a speed.
     may_lack = frozenset({LINK_FIGURE})
 
     @run_before('run')
-    def use_built_program(self):
+    def use_built_program(self) -> None:
         self.executable = self.build.product(self.program)
         self.executable_opts = [*self.arguments, '--json', RESULT]
         Path(self.stagedir, RESULT).unlink(missing_ok=True)  # of an earlier run, if it was kept
@@ -70,9 +70,10 @@ class MpiBenchmark(MpiCheck):
                 f'({self.launch.reason})'
             ) from None
         try:
-            return json.loads(text, parse_constant=_refuse_constant)
+            report: dict[str, Any] = json.loads(text, parse_constant=_refuse_constant)
         except ValueError as error:
             raise SanityError(f'{self.program}: {RESULT} is not valid: {error}') from None
+        return report
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""

@@ -6,6 +6,7 @@ import os
 import shlex
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
 import reframe.core.runtime as rt
@@ -42,14 +43,14 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
 
     valid_systems = ['*']
     valid_prog_environs = ['+mpi']
-    build_system = 'CMake'
-    sourcesdir = str(paths.SOURCES)
+    build_system: Any = 'CMake'  # ReFrame makes an object of the name
+    sourcesdir: str | None = str(paths.SOURCES)
     target = 'benchmarks'
     build_time_limit = '30m'
     max_pending_time = IN_QUEUE
 
     @run_after('init')
-    def build_in_turn_with_jobs(self):
+    def build_in_turn_with_jobs(self) -> None:
         # ReFrame counts local builds apart: one would disturb a job on the same machine.
         if all(partition.max_jobs == 1 for partition in rt.runtime().system.partitions):
             self.build_locally = False
@@ -64,7 +65,7 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
         return installed(self, OURS)
 
     @run_before('compile')
-    def choose_how(self):
+    def choose_how(self) -> None:
         if fault := self.current_environ.extras.get('fault'):
             raise ReframeError(fault)
         if self.is_by_spack:
@@ -119,5 +120,5 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
         return of_cmake(Path(self.stagedir, self.build_system.builddir), mpi, checksum())
 
     @sanity_function
-    def built(self):
+    def built(self) -> bool:
         return True

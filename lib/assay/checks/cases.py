@@ -38,12 +38,12 @@ def offered(names: Iterable[str], prefix: str = '') -> list[str]:
 class HasCases(RegressionTestPlugin):
     """A check with a case for each fabric, layout and scale."""
 
-    fabric = parameter(offered(_CATALOGUE.fabrics), type=str, loggable=True)
-    layout = parameter(['packed'], type=str, loggable=True)
-    scale = parameter(['1_node'], type=str, loggable=True)
+    fabric: str = parameter(offered(_CATALOGUE.fabrics), type=str, loggable=True)
+    layout: str = parameter(['packed'], type=str, loggable=True)
+    scale: str = parameter(['1_node'], type=str, loggable=True)
 
     @run_after('init')
-    def select_where_to_run(self):
+    def select_where_to_run(self) -> None:
         # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         self.valid_systems = [f'+{self.fabric} +scale_{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
@@ -80,7 +80,8 @@ class HasCases(RegressionTestPlugin):
 
     @property
     def is_first_layout(self) -> bool:
-        return self.layout == type(self).layout.values[0]
+        first: str = type(self).param_space.params['layout'].values[0]
+        return self.layout == first
 
     @property
     def is_maintenance_case(self) -> bool:
@@ -88,7 +89,7 @@ class HasCases(RegressionTestPlugin):
         return SCALES[self.scale] <= 2
 
     @run_after('init')
-    def select_modes(self):
+    def select_modes(self) -> None:
         modes = {
             'smoke': self.is_smoke_case,
             'maintenance': self.is_maintenance_case,
@@ -97,7 +98,7 @@ class HasCases(RegressionTestPlugin):
         self.tags |= {self.scale, *(mode for mode, has_it in modes.items() if has_it)}
 
     @run_after('setup')
-    def assert_chosen_here(self):
+    def assert_chosen_here(self) -> None:
         # What ReFrame's options put in the place of what the check asks for.
         if '*' in (*self.valid_systems, *self.valid_prog_environs):
             raise ReframeError(

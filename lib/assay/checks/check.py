@@ -5,6 +5,8 @@ A check names its program and its figures; everything about launchers, MPIs and 
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import reframe as rfm
 from reframe.core.builtins import fixture
 from reframe.core.exceptions import ReframeError
@@ -47,9 +49,9 @@ class MpiCheck(rfm.RunOnlyRegressionTest, IsStarted, IsJudged, HasCases, Attribu
     ===========  ==============================================  ==================================
     """
 
-    build = fixture(BuildSources, scope='environment')
+    build: BuildSources = fixture(BuildSources, scope='environment')
     time_limit = '5m'
     max_pending_time = IN_QUEUE
 
-    def disable_hook(self, hook_name):
+    def disable_hook(self, hook_name: str) -> NoReturn:
         raise ReframeError(f'--disable-hook={hook_name}: {type(self).__name__} proves by its hooks')

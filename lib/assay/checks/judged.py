@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
@@ -12,21 +13,27 @@ from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay.config import references
-from assay.config.references import ReferencesError
+from assay.config.reference_files import ReferencesError
 from assay.job.ending import cut_short
-from assay.job.launch import LaunchError
+from assay.job.launch import Launch, LaunchError
 from assay.programs.figure import Figure
 
 
 class IsJudged(RegressionTestPlugin):
     """A check that fails unless its job was what was asked for, and its figures are in bounds."""
 
+    # What the base beside it gives.
+    if TYPE_CHECKING:
+
+        @property
+        def launch(self) -> Launch: ...
+
     # No variables, which a user could set: without them nothing would be proved.
     #: Figures that not every machine offers: a job without one is not held to its reference.
-    may_lack = frozenset()
+    may_lack: frozenset[str] = frozenset()
 
     #: Names of the figures that are shown whether a reference bounds them or not.
-    headlines = variable(typ.List[str], value=[], loggable=True)
+    headlines: list[str] = variable(typ.List[str], value=[], loggable=True)
 
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False
@@ -35,7 +42,7 @@ class IsJudged(RegressionTestPlugin):
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.
     @run_after('setup')
-    def read_references(self):
+    def read_references(self) -> None:
         try:
             self.layers = references.layers(self)
         except ReferencesError as error:
@@ -62,7 +69,7 @@ class IsJudged(RegressionTestPlugin):
         self.launch.assert_as_asked()
 
     @sanity_function
-    def validate(self):
+    def validate(self) -> bool:
         folder = Path(self.stagedir)
         nodes = self.job.nodelist or []
         if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):
@@ -79,7 +86,7 @@ class IsJudged(RegressionTestPlugin):
         return self.launch.witness_figures()
 
     @run_before('performance')
-    def collect_figures(self):
+    def collect_figures(self) -> None:
         if self.is_dry_run():  # nothing ran
             return
         if not self.is_proved:
@@ -99,7 +106,7 @@ class IsJudged(RegressionTestPlugin):
             )
 
     @run_before('performance', always_last=True)
-    def select_references(self):
+    def select_references(self) -> None:
         if self.is_dry_run():
             return
         self.strict_check = True  # else ReFrame passes a figure that misses its reference
@@ -112,7 +119,7 @@ class IsJudged(RegressionTestPlugin):
         }
 
     @run_after('performance', always_last=True)
-    def assert_held(self):
+    def assert_held(self) -> None:
         if self.is_dry_run():
             return
         if self.reference_problems:
@@ -120,7 +127,7 @@ class IsJudged(RegressionTestPlugin):
         self.is_held = True
 
     @run_before('cleanup', always_last=True)
-    def assert_nothing_was_left_out(self):
+    def assert_nothing_was_left_out(self) -> None:
         if not (self.is_dry_run() or (self.is_proved and self.is_held)):
             raise SanityError(
                 'nothing was proved or held to a reference: leave out --skip-sanity-check and '

@@ -18,12 +18,12 @@ class NodeBenchmark(MpiBenchmark):
     One rank is enough. The report tells what disturbed the node while it was measured.
     """
 
-    fabric = parameter(offered(WITHIN_A_NODE), type=str, loggable=True)
+    fabric: str = parameter(offered(WITHIN_A_NODE), type=str, loggable=True)
     witness_sections = 'placement,fabric'
     least_ranks = 1
 
     @run_after('init')
-    def run_once(self):
+    def run_once(self) -> None:
         self.narrow_to_first_fabric()
 
     def disturbance_figures(self) -> dict[str, Figure]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.pipeline import RegressionTestPlugin
 
+from assay.checks.build import BuildSources
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE
@@ -29,6 +31,18 @@ _CATALOGUE = load_catalogue()
 class IsStarted(RegressionTestPlugin):
     """A check whose programs a launcher starts, in a layout, on a fabric, with the witness."""
 
+    # What ReFrame and the bases beside it give.
+    fabric: str
+    layout: str
+    scale: str
+    build: BuildSources
+    executable: str
+    executable_opts: list[str]
+    env_vars: dict[str, str]
+    postrun_cmds: list[str]
+    keep_files: list[str]
+    skip: Callable[[str], NoReturn]
+
     # No variables, which a user could set: without them nothing would be proved.
     #: What the witness records beside placement and fabric; a benchmark that times single messages
     #: leaves out the profile, which costs some ns of each.
@@ -37,9 +51,9 @@ class IsStarted(RegressionTestPlugin):
     least_ranks = 2
 
     #: Ranks of the whole job; None for as many as the layout puts on the nodes.
-    ranks = variable(int, type(None), value=None)
+    ranks: int | None = variable(int, type(None), value=None)
     #: Cores of each rank, where the layout does not set them.
-    cores_per_rank = variable(int, value=1)
+    cores_per_rank: int = variable(int, value=1)
 
     @property
     def node(self) -> Node:
@@ -68,7 +82,7 @@ class IsStarted(RegressionTestPlugin):
             self.skip(str(error))
 
     @run_after('setup')
-    def apply_layout(self):
+    def apply_layout(self) -> None:
         nodes = SCALES[self.scale]
         per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
         self.placement = self.place(per_node, self.cores_per_rank)
@@ -82,12 +96,12 @@ class IsStarted(RegressionTestPlugin):
         self.job.launcher.options = self.placement.options + self.job.launcher.options
 
     @run_after('setup')
-    def start_only_once(self):
+    def start_only_once(self) -> None:
         scheduler = self.current_partition.scheduler.registered_name
         self.job.options += filter(None, [ONLY_ONCE.get(scheduler)])
 
     @run_after('setup')
-    def apply_fabric(self):
+    def apply_fabric(self) -> None:
         forced = _CATALOGUE.variables(self.fabric, self.family)
         # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
         self.env_vars = {
@@ -97,13 +111,13 @@ class IsStarted(RegressionTestPlugin):
         }
 
     @run_before('run')
-    def remove_earlier_reports(self):
+    def remove_earlier_reports(self) -> None:
         # ReFrame can be told to keep the folder of a case for its next run.
         for earlier in Path(self.stagedir).rglob(f'{WITNESS}*'):
             earlier.unlink()
 
     @run_before('run')
-    def preload_witness(self):
+    def preload_witness(self) -> None:
         # A library that the user preloads comes first: a tool of MPI calls then sees them.
         libraries = [self.env_vars.get('LD_PRELOAD'), self.build.product('libassay_witness.so')]
         self.env_vars['LD_PRELOAD'] = ':'.join(filter(None, libraries))
@@ -115,7 +129,7 @@ class IsStarted(RegressionTestPlugin):
         self.keep_files = [*self.keep_files, WITNESS, FILES]
 
     @run_before('run', always_last=True)
-    def keep_exit_code(self):
+    def keep_exit_code(self) -> None:
         # Or that of a job would be that of the last command a user has it run after the program.
         if self.postrun_cmds:
             self.postrun_cmds = ['trap "exit $?" EXIT', *self.postrun_cmds]
@@ -123,12 +137,14 @@ class IsStarted(RegressionTestPlugin):
     @property
     def family(self) -> str:
         """The MPI family of the environment."""
-        return self.current_environ.extras['family']
+        family: str = self.current_environ.extras['family']
+        return family
 
     @property
     def started_by(self) -> str:
         """ReFrame's name of the launcher."""
-        return self.current_partition.launcher_type.registered_name
+        name: str = self.current_partition.launcher_type.registered_name
+        return name
 
     @property
     def is_by_srun(self) -> bool:

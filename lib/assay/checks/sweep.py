@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before
@@ -30,6 +30,8 @@ from assay.witness.disturbance import greatest
 
 TABLE = 'sweep.txt'
 
+Sweep = Literal['strong', 'weak', 'ranks-x-threads', 'size']
+
 
 class Run(NamedTuple):
     """A run of a series: which, where its ranks go on each node, and what it computes."""
@@ -46,15 +48,15 @@ class ApplicationSweep(ApplicationJob):
     the nodes in every way; ``size`` goes from the starved problem up to the one of ``size``.
     """
 
-    sweep = parameter(['strong', 'weak', 'ranks-x-threads', 'size'], type=str, loggable=True)
-    size = parameter(['cache', 'memory'], type=str, loggable=True)
-    layout = parameter(['packed'], type=str, loggable=True)
-    scale = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
+    sweep: Sweep = parameter(get_args(Sweep), type=str, loggable=True)
+    size: str = parameter(['cache', 'memory'], type=str, loggable=True)
+    layout: str = parameter(['packed'], type=str, loggable=True)
+    scale: str = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
     time_limit = '6h'
     is_smoke_case = False
 
     @run_after('setup')
-    def plan(self):
+    def plan(self) -> None:
         cores, nodes = self.node.cores, SCALES[self.scale]
         match self.sweep:
             case 'strong' | 'weak':
@@ -74,7 +76,7 @@ class ApplicationSweep(ApplicationJob):
         ]
 
     @run_before('run')
-    def launch_each_point(self):
+    def launch_each_point(self) -> None:
         self.prerun_cmds = []
         for point, placement, problem in self.runs:
             Path(self.stagedir, point.name).mkdir()
@@ -86,7 +88,7 @@ class ApplicationSweep(ApplicationJob):
         self.executable, self.executable_opts = 'true', []
         self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]
 
-    def verify(self):
+    def verify(self) -> None:
         self.answers: list[dict[str, Figure]] = []
         for point, placement, problem in self.runs:
             try:
@@ -98,7 +100,7 @@ class ApplicationSweep(ApplicationJob):
         Path(self.stagedir, TABLE).write_text(self.table())
 
     @property
-    def ran(self):
+    def ran(self) -> witness.Report:
         return witness.read(Path(self.stagedir, self.runs[0].point.name, WITNESS))
 
     def table(self) -> str:
@@ -117,9 +119,10 @@ class ApplicationSweep(ApplicationJob):
         ]
         headers = ['nodes', 'ranks', 'threads', 'size']
         headers += [f'{rate} [{self.answers[0][rate].unit}]', *columns[1:]]
-        return tabulate(rows, headers, floatfmt='.4g') + '\n'
+        table: str = tabulate(rows, headers, floatfmt='.4g')
+        return table + '\n'
 
-    def figures(self):
+    def figures(self) -> dict[str, Figure]:
         rates = [answer[self.application.rate] for answer in self.answers]
         values = [rate.value for rate in rates]
         match self.sweep:
@@ -131,7 +134,7 @@ class ApplicationSweep(ApplicationJob):
                 sizes = [f'rate_{run.point.size}' for run in self.runs]
                 return dict(zip(sizes, rates, strict=True)) | balance_figures(values, rates[0].unit)
 
-    def witness_figures(self):
+    def witness_figures(self) -> dict[str, Figure]:
         """Each run's imbalance, and of the disturbances the greatest of any run."""
         imbalance = {
             f'imbalance_share_{run.point.name}': answer['imbalance_share']

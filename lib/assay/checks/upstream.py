@@ -29,18 +29,18 @@ class UpstreamCheck(ApplicationCheck):
     environments that Spack builds the package for (``assay run --with spack:<package>``).
     """
 
-    package = variable(str)
-    program = variable(str)
+    package: str = variable(str)
+    program: str = variable(str)
     # Most of them are built without threads.
-    layout = parameter(['packed'], type=str, loggable=True)
+    layout: str = parameter(['packed'], type=str, loggable=True)
     is_smoke_case = False
 
     @run_after('setup')
-    def tell_implementation(self):
+    def tell_implementation(self) -> None:
         self.implementation = self.package
 
     @run_after('init')
-    def need_package(self):
+    def need_package(self) -> None:
         self.narrow_to_features(feature(self.package))
 
     @cached_property
@@ -60,14 +60,14 @@ class UpstreamCheck(ApplicationCheck):
         return self.installed.provenance
 
     @run_before('run')
-    def run_ours_before(self):
+    def run_ours_before(self) -> None:
         Path(self.stagedir, OURS).mkdir()
         self.write_files(self.asked, OURS)
         program = self.build.product(self.application.program)
         self.prerun_cmds = [apart(OURS, self.start_line(program, *self.asked.arguments))]
         self.keep_files = [*self.keep_files, OURS]
 
-    def verify(self):
+    def verify(self) -> None:
         program = self.application.program
         try:
             launch = self.launch_apart(OURS, program, self.placement, self.num_tasks)
@@ -76,7 +76,7 @@ class UpstreamCheck(ApplicationCheck):
             raise SanityError(f'our own {program}: {error}') from None
         super().verify()
 
-    def figures(self):
+    def figures(self) -> dict[str, Figure]:
         figures, rate = super().figures(), self.application.rate
         of_ours = figures[rate].value / self.ours[rate].value
         return figures | {f'{rate}_of_ours': Figure(of_ours, '1', 'higher')}

@@ -22,7 +22,7 @@ class TakesTurns(RegressionTestPlugin):
 
     @run_before('compile')
     @run_before('run')
-    def wait_for_turn(self):
+    def wait_for_turn(self) -> None:
         if not self.is_dry_run() and turn.is_needed(rt.runtime().site_config):
             _take_turn()
 

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
+
+Value = TypeVar('Value')
 
 
-class single_cached_property:  # noqa: N801
+class single_cached_property(Generic[Value]):  # noqa: N801
     """A cached property with room for one value: that of the object that was asked last.
 
     With functools.cached_property a thousand objects would keep a value each.
     """
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[[Any], Value]) -> None:
         self._function = function
-        self._of: object = None
-        self._value: Any = None
+        self._held: tuple[object, Value] | None = None
         self.__doc__ = function.__doc__
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type) -> single_cached_property[Value]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(
+        self, instance: object, owner: type | None = None
+    ) -> single_cached_property[Value] | Value:
         if instance is None:
             return self
-        if self._of is not instance:
-            self._of = self._value = None  # the old one goes before the new one is made
-            self._value = self._function(instance)
-            self._of = instance
-        return self._value
+        if self._held is None or self._held[0] is not instance:
+            self._held = None  # the old one goes before the new one is made
+            self._held = instance, self._function(instance)
+        return self._held[1]
