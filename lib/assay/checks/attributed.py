@@ -29,7 +29,7 @@ class Attributed(RegressionTestPlugin):
     saw it. The job's id and nodes are ReFrame's own.
     """
 
-    # What the bases beside it give.
+    # What the bases beside it give: for mypy only.
     build: BuildSources
     if TYPE_CHECKING:
 

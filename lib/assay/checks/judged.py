@@ -22,7 +22,7 @@ from assay.programs.figure import Figure
 class IsJudged(RegressionTestPlugin):
     """A check that fails unless its job was what was asked for, and its figures are in bounds."""
 
-    # What the base beside it gives.
+    # What the base beside it gives: for mypy only.
     if TYPE_CHECKING:
 
         @property

@@ -31,7 +31,7 @@ _CATALOGUE = load_catalogue()
 class IsStarted(RegressionTestPlugin):
     """A check whose programs a launcher starts, in a layout, on a fabric, with the witness."""
 
-    # What ReFrame and the bases beside it give.
+    # What ReFrame and the bases beside it give: for mypy only.
     fabric: str
     layout: str
     scale: str
