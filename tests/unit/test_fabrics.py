@@ -1,13 +1,13 @@
 """The catalogue: validation, and the verdict on what each MPI really printed."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 
 from assay.config.fabrics import CATALOGUE, CatalogueError, load_catalogue
-from assay.mpis import FAMILIES
+from assay.machine.mpi import Mpi
+from assay.mpis import FAMILIES, Recipe
 
 STATEMENTS = Path(__file__).parents[1] / 'golden' / 'statements'
 catalogue = load_catalogue()
@@ -197,23 +197,37 @@ def test_an_empty_output_proves_nothing():
                 assert 'does not say' in catalogue.verify(name, family, [])
 
 
-@dataclass
-class FakeMpi:
-    family: str
-    description: str
-    version: str = '1.2.3'
+def test_an_expression_may_speak_of_the_ends_of_any_line():
+    recipe = Recipe(requires='.', env={}, expect=['^by way of shm$'])
+    assert recipe.shown_by(['rank 0\nby way of shm\nrank 1\n'])
+
+
+def an_mpi(family, description):
+    nowhere = Path()
+    return Mpi(
+        name=family,
+        family=family,
+        version='1.2.3',
+        prefix=nowhere,
+        cc='',
+        cxx=None,
+        bindir=nowhere,
+        launcher='',
+        description=description,
+        source='PATH',
+    )
 
 
 def test_missing_says_why():
-    assert 'no way to force' in catalogue.missing('tcp', FakeMpi('mpich', 'ch4:ofi'))
-    reason = catalogue.missing('ucx-tcp', FakeMpi('openmpi', 'MCA pml: ob1'))
+    assert 'no way to force' in catalogue.missing('tcp', an_mpi('mpich', 'ch4:ofi'))
+    reason = catalogue.missing('ucx-tcp', an_mpi('openmpi', 'MCA pml: ob1'))
     assert 'Open MPI (1.2.3)' in reason and 'MCA pml: ucx' in reason
-    assert catalogue.missing('shm', FakeMpi('openmpi', 'MCA btl: sm (MCA v2.1.0)')) is None
+    assert catalogue.missing('shm', an_mpi('openmpi', 'MCA btl: sm (MCA v2.1.0)')) is None
 
 
 def test_missing_device(monkeypatch):
     monkeypatch.setattr('assay.config.fabrics.glob.glob', lambda pattern: [])
-    reason = catalogue.missing('ofi-cxi', FakeMpi('mpich', 'ch4:ofi'))
+    reason = catalogue.missing('ofi-cxi', an_mpi('mpich', 'ch4:ofi'))
     assert '/sys/class/cxi/*' in reason
 
 
@@ -246,7 +260,7 @@ def test_a_fabric_of_a_site_is_one_entry(tmp_path):
     assert found.fabrics['efa'].crosses_nodes and found.fabrics['efa'].needs_device
     assert found.variables('efa', 'openmpi')['FI_PROVIDER'] == 'efa'
     assert found.recipe('efa', 'mpich') is None
-    assert found.no_recipe('efa', FakeMpi('openmpi', 'MCA mtl: ofi')) is None
+    assert found.no_recipe('efa', an_mpi('openmpi', 'MCA mtl: ofi')) is None
     said = ['  off-host: all connections are ofi\n', 'libfabric:1::efa:ep_ctrl:\n']
     assert found.verify('efa', 'openmpi', said) is None
     assert 'efa was used instead' in found.verify('tcp', 'openmpi', said)

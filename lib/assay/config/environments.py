@@ -43,7 +43,7 @@ def spack_specs(mpis: Iterable[Mpi]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for mpi in mpis:
-        if not mpi.fault and (package := FAMILIES[mpi.family].spack):
+        if not mpi.fault and (package := mpi.kind.spack):
             names.setdefault(f'{package}@={mpi.version}', mpi.name)
     return {name: spec for spec, name in names.items()}
 

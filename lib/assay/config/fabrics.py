@@ -17,7 +17,8 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths
 from assay.mpis import FAMILIES, Family, Recipe
-from assay.mpis.family import Entry, problems
+from assay.mpis.family import Entry, matches, problems, search
+from assay.text import Piece
 
 if TYPE_CHECKING:
     from assay.machine.mpi import Mpi
@@ -80,8 +81,13 @@ class Catalogue(Entry):
         return FAMILIES[family].recipes.get(fabric) or self.fabrics[fabric].recipes.get(family)
 
     def variables(self, fabric: str, family: str) -> dict[str, str]:
-        """Environment variables that force ``fabric`` and make the MPI state what it used."""
-        return {**FAMILIES[family].statement, **self.recipe(fabric, family).env}
+        """Environment variables that force ``fabric`` and make the MPI state what it used.
+
+        :param family: one that has a recipe for it.
+        """
+        recipe = self.recipe(fabric, family)
+        assert recipe, f'{family} has no way to force {fabric}'
+        return {**FAMILIES[family].statement, **recipe.env}
 
     def missing(self, fabric: str, mpi: Mpi) -> str | None:
         """Why ``mpi`` cannot use ``fabric`` on this machine, as a sentence; None if it can."""
@@ -94,26 +100,28 @@ class Catalogue(Entry):
 
     def no_recipe(self, fabric: str, mpi: Mpi) -> str | None:
         """Why this build of ``mpi`` can use ``fabric`` on no machine; None if it can."""
-        recipe = self.recipe(fabric, mpi.family)
-        name = FAMILIES[mpi.family].name
+        name = mpi.kind.name
+        recipe = self.recipe(fabric, mpi.kind.key)
         if recipe is None:
             return f'{name} has no way to force it'
-        if not recipe.requires.search(mpi.description):
+        if not search(recipe.requires, mpi.description):
             return (
                 f'this build of {name} ({mpi.version}) has not what it needs: '
-                f'nothing in its description matches {recipe.requires.pattern!r}'
+                f'nothing in its description matches {recipe.requires!r}'
             )
         return None
 
-    def verify(self, fabric: str, family: str, output: Iterable[str]) -> str | None:
+    def verify(self, fabric: str, family: str, output: Iterable[Piece]) -> str | None:
         """Hold the MPI's own statement in a job's output against the fabric asked for.
 
+        :param family: one that has a recipe for it.
         :param output: the job's standard output and error, in pieces of whole lines; gone through
             several times.
         :returns: None if the statement proves ``fabric``; otherwise one sentence that says what
             was used instead, with the MPI's own words.
         """
         recipe = self.recipe(fabric, family)
+        assert recipe, f'{family} has no way to force {fabric}'
         if recipe.shown_by(output):
             return None
         mpi = FAMILIES[family]
@@ -132,20 +140,20 @@ class Catalogue(Entry):
         return f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words)}'
 
 
-def _words(mpi: Family, recipe: Recipe, output: Iterable[str]) -> list[str]:
+def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:
     """What an MPI said of the ways of its messages; first what speaks against the recipe."""
     against: dict[str, None] = {}
     others: dict[str, None] = {}
     for number, piece in enumerate(output):
         # Each statement stands there for many pairs of ranks.
-        is_news = not against and any(expression.search(piece) for expression in recipe.forbid)
+        is_news = not against and any(search(expression, piece) for expression in recipe.forbid)
         if number >= QUOTED and not is_news:
             continue
-        for match in mpi.quote.finditer(piece):
+        for match in matches(mpi.quote, piece):
             words = match[0].strip()
             if words in against or words in others:
                 continue
-            is_against = any(expression.search(words) for expression in recipe.forbid)
+            is_against = any(search(expression, words) for expression in recipe.forbid)
             said = against if is_against else others
             if len(said) < MOST:
                 said[words] = None

@@ -27,7 +27,7 @@ class ReferencesError(Exception):
 class _Loader(yaml.SafeLoader):
     """Refuses a key that stands twice, of which YAML keeps the last."""
 
-    def compose_mapping_node(self, anchor):
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
@@ -189,7 +189,7 @@ def _is_for(key: Any, value: Any) -> bool:
     """Whether ReFrame looks up the value under this key, if under no earlier one."""
     if isinstance(key, str) and isinstance(value, str):
         return bool(re.match(f'^{key}$', value))
-    return key == value
+    return bool(key == value)
 
 
 def _has_value(check: object, name: str) -> bool:

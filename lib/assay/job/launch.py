@@ -29,7 +29,7 @@ OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
 
 # What an MPI says of a launcher without the PMI that it was built for, whichever MPI that program
 # is really built with. Others let each process be a rank 0 of 1.
-_NO_PMI = re.compile('|'.join(mpi.refusal.pattern for mpi in FAMILIES.values() if mpi.refusal))
+_NO_PMI = re.compile('|'.join(mpi.refusal for mpi in FAMILIES.values() if mpi.refusal))
 
 
 def apart(folder: str, command: str) -> str:

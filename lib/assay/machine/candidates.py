@@ -66,7 +66,7 @@ class Candidate:
                     return str(folder / name)
         return None
 
-    def ask(self, command: str | None, *arguments: str) -> str:
+    def ask(self, command: str, *arguments: str) -> str:
         """Standard output of one of its commands.
 
         :raises NoAnswerError: if it cannot be run, fails, or takes too long.

@@ -11,7 +11,6 @@ from pathlib import Path
 from assay import paths
 from assay.machine.mpi import Mpi
 from assay.machine.wheels import wheel_names
-from assay.mpis import FAMILIES
 from assay.programs.imb import PROGRAM
 
 
@@ -41,7 +40,7 @@ def find_imb(mpi: Mpi) -> Imb | None:
 
 
 def _library(mpi: Mpi) -> Path | None:
-    name = FAMILIES[mpi.family].soname
+    name = mpi.kind.soname
     files = (mpi.prefix / folder / name for folder in ('lib', 'lib64'))
     return next(filter(Path.exists, files), None)
 

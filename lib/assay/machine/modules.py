@@ -63,7 +63,7 @@ def in_modules() -> Iterator[Candidate]:
         yield Candidate(
             None,
             'module',
-            Path() if fault else compiler.parent,
+            compiler.parent if compiler and not fault else Path(),
             modules=(name,),
             suffix=f'module-{_as_name(name)}',
             loaded=loaded,
@@ -79,7 +79,7 @@ def is_called_like_an_mpi(module: str) -> bool:
     """Whether it is an MPI's name, also with a version; Red Hat has ``mpi/openmpi-x86_64``."""
     return any(
         re.fullmatch(f'(?:{name})(?:/.*[^/])?|mpi/(?:{name})-[^/]+', module, re.IGNORECASE)
-        for name in (family.modules.pattern for family in FAMILIES.values())
+        for name in (family.modules for family in FAMILIES.values())
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from assay.machine import candidates, modules
 from assay.machine.candidates import Candidate, NoAnswerError, Source, telling_line
 from assay.mpis import FAMILIES, Family
+from assay.mpis.family import Expression, search
 
 LAUNCHERS = ('mpirun', 'mpiexec')
 
@@ -47,6 +48,12 @@ class Mpi:
     fault: str | None = None
     """Why it is there and does not answer, as a sentence. Family and name are then a guess, and
     version, description and compiler are empty."""
+
+    @property
+    def kind(self) -> Family:
+        """Its family; not of one where nothing tells which."""
+        assert self.family, f'{self.name} is of no family that we know'
+        return FAMILIES[self.family]
 
 
 def find_mpis() -> list[Mpi]:
@@ -120,7 +127,7 @@ def _examine(candidate: Candidate) -> Mpi | None:
 Sayings = list[tuple[str, str | None]]
 
 
-def _said(expressions: Mapping[str, re.Pattern[str]], words: str) -> Sayings:
+def _said(expressions: Mapping[str, Expression], words: str) -> Sayings:
     """Whose words these are, those with a version first; several MPIs may share a launcher.
 
     :param expressions: what each family says; the group is the version.
@@ -128,7 +135,7 @@ def _said(expressions: Mapping[str, re.Pattern[str]], words: str) -> Sayings:
     found = [
         (family, match[1] if match.re.groups else None)
         for family, says in expressions.items()
-        if (match := says.search(words))
+        if (match := search(says, words))
     ]
     return sorted(found, key=lambda one: one[1] is None)
 
@@ -213,5 +220,5 @@ def _guess(candidate: Candidate) -> str | None:
 
 
 def _hinted(text: str) -> str | None:
-    found = (key for key, family in FAMILIES.items() if family.hints.search(text))
+    found = (key for key, family in FAMILIES.items() if search(family.hints, text))
     return next(found, None)

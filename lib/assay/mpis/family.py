@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from assay.text import Piece
 
 #: Options of a launcher, and variables of a job.
 Words = tuple[list[str], dict[str, str]]
 
 
-def _expression(value: object) -> re.Pattern[str]:
-    if isinstance(value, re.Pattern):
-        return value
-    if not isinstance(value, str):
-        raise ValueError('an expression must be a string')
+def _expression(text: str) -> str:
     try:
-        return re.compile(value, re.MULTILINE)
+        re.compile(text)
     except re.error as error:
         raise ValueError(f'not a valid expression: {error}') from None
+    return text
 
 
-#: One of Python's, searched with re.MULTILINE. Outputs of large jobs are searched in pieces of
-#: whole lines: it has to match within one line.
-Expression = Annotated[re.Pattern[str], BeforeValidator(_expression)]
+#: One of Python's, searched with re.MULTILINE (:func:`search`). Outputs of large jobs are searched
+#: in pieces of whole lines: it has to match within one line.
+Expression = Annotated[str, AfterValidator(_expression)]
 Variables = dict[Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$')], str]
+
+
+def matches(expression: Expression, text: str) -> Iterator[re.Match[str]]:
+    """All places of a text that an expression matches."""
+    return re.finditer(expression, text, re.MULTILINE)
+
+
+def search(expression: Expression, text: str) -> re.Match[str] | None:
+    """The first of them, or None."""
+    return next(matches(expression, text), None)
 
 
 class Entry(BaseModel):
@@ -57,16 +66,16 @@ class Recipe(Entry):
     expect: list[Expression] = Field(min_length=1)
     forbid: list[Expression] = []
 
-    def shown_by(self, output: Iterable[str]) -> bool:
+    def shown_by(self, output: Iterable[Piece]) -> bool:
         """Whether the MPI's statement says that this fabric was used.
 
         :param output: pieces of whole lines.
         """
         missing = list(self.expect)
         for piece in output:
-            if any(e.search(piece) for e in self.forbid):
+            if any(search(e, piece) for e in self.forbid):
                 return False
-            missing = [e for e in missing if not e.search(piece)]
+            missing = [e for e in missing if not search(e, piece)]
         return not missing
 
 

@@ -405,14 +405,14 @@ def _problems(error: ValidationError) -> str:
     return 'not a report of the witness: ' + '; '.join(problems[:3]) + more
 
 
-def verify_mpi(report: Report, library: re.Pattern[str], name: str) -> str | None:
+def verify_mpi(report: Report, library: str, name: str) -> str | None:
     """Hold the MPI libraries of all ranks against the one asked for.
 
     :param library: expression that its MPI_Get_library_version matches.
     :param name: what messages call it.
     :returns: None, or one sentence that says what was used instead.
     """
-    if not library.search(report.mpi.library):
+    if not re.search(library, report.mpi.library, re.MULTILINE):
         return (
             f'{name} was asked for, but the program ran on {_first_line(report.mpi.library)!r} '
             f'({report.mpi.path})'
