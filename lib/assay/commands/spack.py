@@ -64,9 +64,9 @@ def setup(
     file = spack_setup.packages_file(name)
     print(f'{file}: {"written" if is_written else "edited by somebody, left as it is"}')
     specs = spack_specs(found)
-    for mpi in found:
-        if mpi.name not in specs:
-            print(f'  no   {mpi.name}: Spack cannot use it, or tell it from another; CMake builds')
+    for one in found:
+        if one.name not in specs:
+            print(f'  no   {one.name}: Spack cannot use it, or tell it from another; CMake builds')
     spack_setup.assert_prepared(name)
     mpis = builds.mpis_to_build_for(settings.load(system), system)
     bad = False

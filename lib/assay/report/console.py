@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.text import VisibleStream, visible_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
 
@@ -27,7 +29,7 @@ def console() -> Console:
     from rich.segment import Segment
 
     class VisibleConsole(Console):
-        def render(self, *arguments, **options):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
             for one in super().render(*arguments, **options):
                 yield one if one.control else Segment(visible_lines(one.text), one.style)
 

@@ -12,6 +12,7 @@ from assay.witness.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from numpy import ndarray
 
@@ -157,7 +158,7 @@ def _draw_split(report: Report, axes: Axes) -> None:
     _ticks_at_ranks(axes.xaxis)
 
 
-def _ticks_at_ranks(*scales) -> None:
+def _ticks_at_ranks(*scales: Axis) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for scale in scales:

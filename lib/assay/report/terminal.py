@@ -51,8 +51,8 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     for case in unheld(report):
         what = f'{case["implementation"]} has right answers, its figures were held to nothing'
         say(f'no reference: {title(case)}: {plain(what)}')
-    for case, reason in skipped(report, log):
-        say(f'skipped: {case}: {reason}')
+    for name, reason in skipped(report, log):
+        say(f'skipped: {name}: {reason}')
     for one in retried(report):
         say(f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {one.reason}')
     for failure in failures(report):

@@ -23,7 +23,7 @@ def read_report(path: Path) -> Report:
     :raises AssayError: if it is not one.
     """
     try:
-        report = json.loads(path.read_text())
+        report: Report = json.loads(path.read_text())
         report['session_info'], report['runs']
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AssayError(
@@ -87,7 +87,8 @@ def title(case: Case) -> str:
 
 def class_name(case: Case) -> str:
     """The class of a check, with which ReFrame's names begin."""
-    return case['display_name'].partition(' ')[0]
+    name: str = case['display_name']
+    return name.partition(' ')[0]
 
 
 def check_name(case: Case) -> str:

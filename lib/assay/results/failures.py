@@ -67,7 +67,7 @@ def _has_reference(case: Case) -> bool:
 
 def _is_of_another_program(case: Case) -> bool:
     """References for any machine are those of our sources: others have none to start with."""
-    return case.get('implementation', 'assay') != 'assay'
+    return bool(case.get('implementation', 'assay') != 'assay')
 
 
 def unheld(report: Report) -> list[Case]:
@@ -179,7 +179,8 @@ def _reason(case: Case) -> str:
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
     if 'job timed out' in (case['fail_reason'] or ''):
         folder = Path(case['stagedir'])
-        return cut_short('TIMEOUT', folder, folder / case['job_stderr'])
+        if hung := cut_short('TIMEOUT', folder, folder / case['job_stderr']):
+            return hung
     if blocked := re.search(r'it was blocked due to reason: (.*)', case['fail_reason'] or ''):
         return f'the scheduler did not start its job: {blocked[1]}'
     # ReFrame starts each reason with the kind of its exception.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from assay.results.cases import GOOD, Case, Report, check_name, counted
 
@@ -71,7 +72,7 @@ def rows(report: Report) -> list[Row]:
     return found
 
 
-def row_of(case: Case, figure: str, values: list) -> Row:
+def row_of(case: Case, figure: str, values: list[Any]) -> Row:
     """The row of one figure.
 
     :param values: as ReFrame reports them: value, reference, bounds as fractions of it, unit,
@@ -96,17 +97,19 @@ def row_of(case: Case, figure: str, values: list) -> Row:
     )
 
 
-def _verdict(case: Case, figure: str, values: list) -> str:
+def _verdict(case: Case, figure: str, values: list[Any]) -> str:
+    result: str | None
+    outcome: str = case['result']
     value, reference, lower, upper, _, result = values
-    if figure == '-' and case['result'] in GOOD:
+    if figure == '-' and outcome in GOOD:
         return 'pass' if case['fixture'] else 'no figure'
     if result in {'xfail', 'xpass'}:
         return result
     if is_beyond(value, _bound(reference, lower), _bound(reference, upper)):
         return 'fail'
-    if case['result'] in GOOD or result == 'pass':  # else it may be another figure that failed
+    if outcome in GOOD or result == 'pass':  # else it may be another figure that failed
         return 'no bound' if lower is None and upper is None else 'pass'
-    return {'fail_deps': 'not run'}.get(case['result'], case['result'])
+    return {'fail_deps': 'not run'}.get(outcome, outcome)
 
 
 def is_beyond(value: float | None, lower: float | None, upper: float | None) -> bool:
@@ -128,7 +131,7 @@ def _bound(reference: float | None, threshold: float | None) -> float | None:
     return reference * (1 + (threshold if reference > 0 else -threshold))
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number."""
     return isinstance(value, int | float) and math.isfinite(value)
 

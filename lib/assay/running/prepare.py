@@ -60,4 +60,4 @@ def install_mpis(system: str, extra: list[str]) -> None:
             found = mpi.find_mpis()
     # One that does not answer fails the checks that are built for it; here nothing else is left.
     if all(one.fault for one in found):
-        raise AssayError('; '.join(one.fault for one in found) or 'there is no MPI.')
+        raise AssayError('; '.join(one.fault for one in found if one.fault) or 'there is no MPI.')

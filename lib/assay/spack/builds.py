@@ -141,6 +141,7 @@ def _table(system: str) -> Path:
 
 def _read(table: Path) -> dict[str, Any]:
     try:
-        return json.loads(table.read_text())
+        known: dict[str, Any] = json.loads(table.read_text())
     except (OSError, ValueError):
         return {}
+    return known

@@ -64,8 +64,10 @@ def environment_file(system: str, spec: str) -> str:
     tracked['include'] = [str(paths.SPACK_CONFIG / system)]
     tracked['repos'] = {name: str(paths.ROOT / folder) for name, folder in tracked['repos'].items()}
     tracked['specs'] = [spec]
-    return yaml.safe_dump({'spack': tracked}, sort_keys=False)
+    text: str = yaml.safe_dump({'spack': tracked}, sort_keys=False)
+    return text
 
 
 def _tracked() -> dict[str, Any]:
-    return yaml.safe_load(paths.SPACK_YAML.read_text())['spack']
+    tracked: dict[str, Any] = yaml.safe_load(paths.SPACK_YAML.read_text())['spack']
+    return tracked

@@ -15,7 +15,6 @@ from assay import AssayError, paths
 from assay.config.environments import OURS, spack_specs
 from assay.files import write_whole
 from assay.machine.mpi import Mpi
-from assay.mpis import FAMILIES
 from assay.spack.tool import Spack, turn
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
@@ -68,7 +67,8 @@ def _found(spack: Spack, system: str) -> dict[str, Any]:
     packages_file(system).unlink(missing_ok=True)
     spack.run('-C', str(folder), 'external', 'find', '--scope', 'user', *LOOKED_FOR)
     try:
-        return yaml.safe_load(file.read_text())['packages']
+        found: dict[str, Any] = yaml.safe_load(file.read_text())['packages']
+        return found
     finally:
         file.unlink()
 
@@ -81,13 +81,14 @@ def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
     for mpi in mpis:
         if mpi.name not in specs:
             continue
-        external = {'spec': specs[mpi.name].replace('@=', '@'), 'prefix': str(mpi.prefix)}
+        package, _, number = specs[mpi.name].partition('@=')
+        external: dict[str, Any] = {'spec': f'{package}@{number}', 'prefix': str(mpi.prefix)}
         if mpi.modules:
             external['modules'] = list(mpi.modules)
-        package = FAMILIES[mpi.family].spack
         known = result.setdefault(package, {'externals': [], 'buildable': False})
         known['externals'].append(external)
     wheel = find_spec('scipy_openblas32')
+    assert wheel and wheel.origin, 'requirements.lock has it'
     release = version('scipy-openblas32')
     return result | {
         'mpi': {'buildable': False},

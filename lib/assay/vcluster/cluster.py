@@ -128,7 +128,9 @@ class Cluster:
                 (STATE / RECORD).write_text(
                     json.dumps({'nodes': len(self.nodes), 'cpus': self.cpus})
                 )
-                slurm.write(STATE, self.head, self.nodes, shutil.which('sacct', path=SEARCH))
+                sacct = shutil.which('sacct', path=SEARCH)
+                assert sacct, 'it is one of the commands without which there is no cluster'
+                slurm.write(STATE, self.head, self.nodes, sacct)
                 self.head.boot(None)
                 for node in self.nodes:
                     node.boot(self.head)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from assay import AssayError
+from assay.vcluster.cgroup import Group
 from assay.vcluster.cluster import Cluster
 from assay.vcluster.kinds import KINDS
 from assay.vcluster.node import BRIDGE, MOST_NODES, Node, locks
@@ -52,7 +54,7 @@ def inject(cluster: Cluster, node: Node, kind: str, value: str | None, jitter: f
         cluster.head.run(f'tc qdisc replace dev {node.name} {shape}')
         node.run(f'tc qdisc replace dev eth0 {shape}')
     elif kind == 'cpu':
-        node.group.limit(_number(kind, value, least=1, most=100))
+        _group(node).limit(_number(kind, value, least=1, most=100))
     else:
         raise AssayError(f'unknown fault {kind!r}. Faults: {", ".join(KINDS)}.')
 
@@ -70,7 +72,7 @@ def heal(cluster: Cluster, nodes: list[Node]) -> None:
             if _rate(cluster, node):
                 cluster.head.run(f'tc qdisc delete dev {node.name} root')
                 node.run('tc qdisc delete dev eth0 root')
-            node.group.limit(None)
+            _group(node).limit(None)
             cluster.head.run(f'ip link set {node.name} up')
     cluster.wait_until_idle()
 
@@ -80,7 +82,7 @@ def active(cluster: Cluster, node: Node) -> list[str]:
     if node.pid is None:
         return ['crashed']
     delay, jitter, loss = _carried(node)
-    limit = node.group.limited_to()
+    limit = _group(node).limited_to()
     link = _link(cluster, node)
     found = [
         (delay or jitter) and f'delay {delay:g} us' + (f' + 0 to {jitter:g} us' * bool(jitter)),
@@ -93,10 +95,15 @@ def active(cluster: Cluster, node: Node) -> list[str]:
     return [fault for fault in found if fault]
 
 
+def _group(node: Node) -> Group:
+    assert node.group, 'every node has one but the head, which is left alone'
+    return node.group
+
+
 def _number(kind: str, value: str | None, least: float = 0, most: float = 1e9) -> float:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = float(value or '')
+    except ValueError:
         number = -1
     if not least <= number <= most:
         raise AssayError(f'{kind} needs a number from {least:g} to {most:g}')
@@ -132,7 +139,10 @@ def _lock(node: Node) -> int:
 def _carried(node: Node) -> tuple[float, float, float]:
     """Delay and jitter in us, and loss in percent, with which its packets are carried now."""
     line = locks(node.state).command_line(_lock(node)) or []
-    return tuple(map(float, line[3:])) if line[:2] == _program(node) else (0, 0, 0)
+    if line[:2] != _program(node):
+        return 0, 0, 0
+    delay, jitter, loss = map(float, line[3:])
+    return delay, jitter, loss
 
 
 def _carry(cluster: Cluster, node: Node, delay: float, jitter: float, loss: float) -> None:
@@ -152,6 +162,7 @@ def _carry(cluster: Cluster, node: Node, delay: float, jitter: float, loss: floa
     head.run(f'ip link set {far} master {BRIDGE} up')
     arguments = [near, *(f'{value:g}' for value in (delay, jitter, loss))]
     carrier = head.start([*_program(node), *arguments], subprocess.PIPE, _lock(node))
+    assert carrier.stdout, 'it is a pipe'
     with carrier.stdout:
         if carrier.stdout.readline() != 'ready\n':
             raise AssayError(f'packets cannot be carried: {head.log.read_text().strip()}')
@@ -167,8 +178,11 @@ def _compile(node: Node) -> None:
         raise AssayError(f'{SOURCE} does not compile: {done.stderr.strip()}')
 
 
-def _link(cluster: Cluster, node: Node) -> dict:
-    return json.loads(cluster.head.run(f'ip -json link show dev {node.name}'))[0]
+def _link(cluster: Cluster, node: Node) -> dict[str, Any]:
+    found: list[dict[str, Any]] = json.loads(
+        cluster.head.run(f'ip -json link show dev {node.name}')
+    )
+    return found[0]
 
 
 def _rate(cluster: Cluster, node: Node) -> float | None:

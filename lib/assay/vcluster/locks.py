@@ -97,7 +97,7 @@ class Locks:
                 'this is a node of the virtual cluster, which does not see the others: '
                 'do it on the machine itself'
             )
-        return answer[4]
+        return int(answer[4])
 
     def process(self, number: int) -> int | None:
         """A pidfd of the process that holds the lock, to be closed; None if none does."""

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 # <linux/sched.h>
 UTS, IPC, MOUNTS, NETWORK = 0x04000000, 0x08000000, 0x00020000, 0x40000000
@@ -39,7 +40,7 @@ def missing() -> str | None:
 
 
 def spawn(
-    argv: list[str], process: int | None, prepare: Callable[[], None], **options
+    argv: list[str], process: int | None, prepare: Callable[[], None], **options: Any
 ) -> subprocess.Popen[str]:
     """Start a command in the namespaces of a process, or in new ones, where it is process 1.
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from assay import AssayError, paths
 from assay.vcluster import namespaces
@@ -81,7 +82,7 @@ class Node:
         argv: list[str],
         folder: Path | None = None,
         prepare: Callable[[], None] = lambda: None,
-        **options,
+        **options: Any,
     ) -> subprocess.Popen[str]:
         """Start a command on this node, in ``folder``.
 
@@ -103,7 +104,7 @@ class Node:
         finally:
             os.close(init)
 
-    def run(self, command: str, **options) -> str:
+    def run(self, command: str, **options: Any) -> str:
         """Run a command on this node that is expected to work; return what it printed.
 
         :param options: for :class:`subprocess.Popen`.
@@ -174,6 +175,7 @@ class Node:
             raise AssayError(f'node {self.name} cannot be started: {error}') from None
         finally:
             os.close(file)
+        assert process.stdin and process.stdout, 'both are pipes'
         with process.stdin, process.stdout:
             if process.stdout.readline() != 'ready\n':
                 raise AssayError(f'node {self.name} does not start: {self.log.read_text().strip()}')
