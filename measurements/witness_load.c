@@ -136,18 +136,18 @@ static void pause_between(void)
         ;
 }
 
-#define CALL(name, before, call, after)                     \
-    do {                                                    \
-        static double values[SAMPLES];                      \
-        for (int i = 0; i < SAMPLES; i++) {                 \
-            pause_between();                                \
-            before;                                         \
-            double start = now();                           \
-            call;                                           \
-            values[i] = now() - start;                      \
-            after;                                          \
-        }                                                   \
-        print_middle(name, values, SAMPLES);                \
+#define CALL(name, before, call, after)      \
+    do {                                     \
+        static double values[SAMPLES];       \
+        for (int i = 0; i < SAMPLES; i++) {  \
+            pause_between();                 \
+            before;                          \
+            double start = now();            \
+            call;                            \
+            values[i] = now() - start;       \
+            after;                           \
+        }                                    \
+        print_middle(name, values, SAMPLES); \
     } while (0)
 
 /* Single calls that do little of their own: messages to oneself, and sums over two ranks. */
@@ -170,8 +170,9 @@ static void calls(void)
     CALL("MPI_Irecv", (void)0, MPI_Irecv(&in, 1, WORD, 0, 0, self, &requests[0]),
          (MPI_Isend(&out, 1, WORD, 0, 0, self, &requests[1]),
           MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)));
-    CALL("MPI_Waitall", (MPI_Irecv(&in, 1, WORD, 0, 0, self, &requests[0]),
-                         MPI_Isend(&out, 1, WORD, 0, 0, self, &requests[1])),
+    CALL("MPI_Waitall",
+         (MPI_Irecv(&in, 1, WORD, 0, 0, self, &requests[0]),
+          MPI_Isend(&out, 1, WORD, 0, 0, self, &requests[1])),
          MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), (void)0);
     CALL("MPI_Iprobe", (void)0, MPI_Iprobe(0, 1, self, &flag, MPI_STATUS_IGNORE), (void)0);
     CALL("MPI_Barrier", (void)0, MPI_Barrier(world), (void)0);

@@ -25,7 +25,10 @@ constexpr double GIB = 1 << 30;
 // The sentence with its values.
 struct Sentence {
     char text[1024];
-    Sentence(const char *format, va_list values) { std::vsnprintf(text, sizeof text, format, values); }
+    Sentence(const char *format, va_list values)
+    {
+        std::vsnprintf(text, sizeof text, format, values);
+    }
 };
 
 using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
@@ -66,7 +69,8 @@ Job start(int *argc, char ***argv, const char *program, const char *help)
     MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
     job.threads = omp_get_max_threads();
     if (job.threads > 1 && provided < MPI_THREAD_FUNNELED)
-        refuse("this MPI carries no threads (it provides level %d); set OMP_NUM_THREADS=1", provided);
+        refuse("this MPI carries no threads (it provides level %d); set OMP_NUM_THREADS=1",
+               provided);
     for (int i = 1; i < *argc; i++) {
         bool wants_help = std::strcmp((*argv)[i], "--help") == 0;
         if (!wants_help && std::strcmp((*argv)[i], "--version") != 0)
@@ -120,7 +124,10 @@ void require_memory(double bytes_on_this_rank, const char *remedy)
     MPI_Comm_free(&host);
 
     // The host that lacks most decides, and everybody learns of it.
-    struct { double lack; int rank; } worst;
+    struct {
+        double lack;
+        int rank;
+    } worst;
     worst.lack = need - static_cast<double>(host_available_memory());
     worst.rank = job.rank;
     MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
@@ -128,16 +135,16 @@ void require_memory(double bytes_on_this_rank, const char *remedy)
         return;
     MPI_Bcast(name.data(), name.size(), MPI_CHAR, worst.rank, MPI_COMM_WORLD);
     MPI_Bcast(&need, 1, MPI_DOUBLE, worst.rank, MPI_COMM_WORLD);
-    refuse("the ranks on host %s need %.2f GiB but only %.2f GiB are available; %s", name.data(), need / GIB,
-           (need - worst.lack) / GIB, remedy);
+    refuse("the ranks on host %s need %.2f GiB but only %.2f GiB are available; %s", name.data(),
+           need / GIB, (need - worst.lack) / GIB, remedy);
 }
 
 void print_limit(const char *kernel, const char *limit_name, const char *unit, double limit,
                  double achieved)
 {
     if (job.rank == 0)
-        std::printf("Limit of %s: %s %.6g %s; achieved %.6g %s; fraction %.6g\n", kernel, limit_name,
-                    limit, unit, achieved, unit, achieved / limit);
+        std::printf("Limit of %s: %s %.6g %s; achieved %.6g %s; fraction %.6g\n", kernel,
+                    limit_name, limit, unit, achieved, unit, achieved / limit);
 }
 
 int finish(bool passed)

@@ -63,11 +63,12 @@ const char *blas_start(void)
     if (threads == 1 || !config || openblas_takes_threads(config))
         return NULL;
     static char why[512];
-    snprintf(why, sizeof why,
-             "the BLAS (%s) is built for a single thread: %d threads that call it at once would spoil "
-             "each other's results; link one that is built with threads (or, from OpenBLAS 0.3.28 on, "
-             "with USE_LOCKING=1), or set OMP_NUM_THREADS=1",
-             config, threads);
+    snprintf(
+        why, sizeof why,
+        "the BLAS (%s) is built for a single thread: %d threads that call it at once would spoil "
+        "each other's results; link one that is built with threads (or, from OpenBLAS 0.3.28 on, "
+        "with USE_LOCKING=1), or set OMP_NUM_THREADS=1",
+        config, threads);
     return why;
 }
 
@@ -76,7 +77,8 @@ const char *blas_start(void)
 static const char *warning(const char *kernels)
 {
 #ifdef __x86_64__
-    static const char *const wide[] = { "SkylakeX", "Cooperlake", "SapphireRapids", "Zen4", "Zen5" };
+    static const char *const wide[] = { "SkylakeX", "Cooperlake", "SapphireRapids", "Zen4",
+                                        "Zen5" };
     if (!__builtin_cpu_supports("avx512f"))
         return "";
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)

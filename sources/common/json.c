@@ -12,7 +12,7 @@ enum { DEEPEST = 16, LINES_DOWN_TO = 2 };
 struct json {
     FILE *file;
     char *path, *unfinished; /* of a file */
-    char *text;              /* of a writer in memory; open_memstream owns both until it is closed */
+    char *text; /* of a writer in memory; open_memstream owns both until it is closed */
     size_t size;
     const char *not_finite;
     int depth, lines_down_to;
@@ -42,8 +42,8 @@ static int utf8_length(const unsigned char *c)
         if ((c[i] & 0xc0) != 0x80)
             return 0;
     /* The shorter form of another character, half of a pair of UTF-16, beyond the last one. */
-    bool wrong = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f)
-                 || (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f);
+    bool wrong = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) ||
+                 (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f);
     return wrong ? 0 : length;
 }
 

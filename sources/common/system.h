@@ -27,8 +27,7 @@ struct set {
 /* The text of a whole file, which the caller frees. NULL when it cannot be read or is empty. */
 char *system_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The number that a file starts with. False when there is none. */
-bool system_number(uint64_t *number, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+bool system_number(uint64_t *number, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The set in a file; empty when it cannot be read. */
 struct set system_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -77,8 +77,8 @@ public:
         char *end;
         double number = std::strtod(text.c_str(), &end);
         if (*end != '\0' || !std::isfinite(number))
-            assay::refuse("%s, line %d: %s is \"%s\" but must be a number", FILE_NAME, line_number, what,
-                          text.c_str());
+            assay::refuse("%s, line %d: %s is \"%s\" but must be a number", FILE_NAME, line_number,
+                          what, text.c_str());
         return number;
     }
 
@@ -107,7 +107,8 @@ private:
         std::string line;
         line_number++;
         if (!std::getline(stream, line))
-            assay::refuse("%s ends before line %d, which should give %s", FILE_NAME, line_number, what);
+            assay::refuse("%s ends before line %d, which should give %s", FILE_NAME, line_number,
+                          what);
         words = std::istringstream(line);
     }
 
@@ -157,9 +158,9 @@ Input read_input(int ranks)
     input.q = lines.list("Q", grids, 1, INT_MAX);
     for (int i = 0; i < grids; i++)
         if (static_cast<long>(input.p[i]) * input.q[i] > ranks)
-            assay::refuse("%s, lines %d and %d: P x Q is %d x %d, but there %s only %d rank%s", FILE_NAME,
-                          lines.number_of_line() - 1, lines.number_of_line(), input.p[i], input.q[i],
-                          ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s");
+            assay::refuse("%s, lines %d and %d: P x Q is %d x %d, but there %s only %d rank%s",
+                          FILE_NAME, lines.number_of_line() - 1, lines.number_of_line(), input.p[i],
+                          input.q[i], ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s");
     input.threshold = lines.number("the threshold");
     input.pfact = lines.counted_list("the number of PFACTs", "PFACT", 0, 2);
     input.nbmin = lines.counted_list("the number of NBMINs", "NBMIN", 1, INT_MAX);

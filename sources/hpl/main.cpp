@@ -48,8 +48,8 @@ std::vector<Test> tests_of(const Input &input, std::size_t grid)
                         for (int pfact : input.pfact)
                             for (int nbmin : input.nbmin)
                                 for (int ndiv : input.ndiv)
-                                    tests.push_back({ n, nb, input.p[grid], input.q[grid], depth, bcast,
-                                                      rfact, ndiv, pfact, nbmin });
+                                    tests.push_back({ n, nb, input.p[grid], input.q[grid], depth,
+                                                      bcast, rfact, ndiv, pfact, nbmin });
     return tests;
 }
 
@@ -78,8 +78,8 @@ void require_memory(const Input &input, int threads)
     }
     int n = *std::max_element(input.n.begin(), input.n.end());
     char remedy[128];
-    std::snprintf(remedy, sizeof remedy, "use an N smaller than %d in line 6 of HPL.dat, or more hosts",
-                  n);
+    std::snprintf(remedy, sizeof remedy,
+                  "use an N smaller than %d in line 6 of HPL.dat, or more hosts", n);
     assay::require_memory(most, remedy);
 }
 
@@ -128,8 +128,8 @@ std::FILE *open_report(const Input &input, int rank)
     int error = rank == 0 && !file ? errno : 0;
     MPI_Bcast(&error, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (error)
-        assay::refuse("HPL.dat, line 3: cannot write the output file %s: %s", input.output_file.c_str(),
-                      std::strerror(error));
+        assay::refuse("HPL.dat, line 3: cannot write the output file %s: %s",
+                      input.output_file.c_str(), std::strerror(error));
     return file;
 }
 

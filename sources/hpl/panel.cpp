@@ -64,8 +64,7 @@ void take_better(void *from, void *into, int *, MPI_Datatype *)
 
 } // namespace
 
-Panel::Panel(const Matrix &matrix)
-    : memory(capacity(matrix.grid, matrix.n, matrix.row_map.block))
+Panel::Panel(const Matrix &matrix) : memory(capacity(matrix.grid, matrix.n, matrix.row_map.block))
 {
 }
 
@@ -118,10 +117,12 @@ void Panel::require_seal() const
 {
     for (int j = 0; j < width; j++)
         if (!(pivots[j] >= first + j && pivots[j] <= last_row))
-            assay::fail("the panel of column %d arrived damaged: row %g as pivot", first, pivots[j]);
+            assay::fail("the panel of column %d arrived damaged: row %g as pivot", first,
+                        pivots[j]);
     if (pivots[width] != seal_of_pivots())
-        assay::fail("the panel of column %d arrived damaged: its pivots are not those that were sent",
-                    first);
+        assay::fail(
+            "the panel of column %d arrived damaged: its pivots are not those that were sent",
+            first);
 }
 
 Factorisation::Factorisation(const Grid &process_grid, int block, int least_columns, int parts)
@@ -177,8 +178,8 @@ void Factorisation::update(int column, int count, int right, int right_count)
     blas_solve_unit_lower(count, right_count, l, p.width, u, p.width);
     int begin = first_active_row(column + count);
     blas_subtract_product(p.rows - begin, right_count, count,
-                          p.lower + static_cast<std::size_t>(column) * p.ld + begin, p.ld, u, p.width,
-                          p.lower + static_cast<std::size_t>(right) * p.ld + begin, p.ld);
+                          p.lower + static_cast<std::size_t>(column) * p.ld + begin, p.ld, u,
+                          p.width, p.lower + static_cast<std::size_t>(right) * p.ld + begin, p.ld);
 }
 
 void Factorisation::factor_directly(int column, int count)
@@ -265,7 +266,8 @@ void Factorisation::interchange(int column, Candidate candidate)
         read(candidate.row, pivot_row);
     }
     if (grid.rows > 1)
-        MPI_Allreduce(MPI_IN_PLACE, message.data(), 1, message_type, better_pivot, grid.column_comm);
+        MPI_Allreduce(MPI_IN_PLACE, message.data(), 1, message_type, better_pivot,
+                      grid.column_comm);
 
     int global = static_cast<int>(message[ROW]);
     p.pivots[column] = global;

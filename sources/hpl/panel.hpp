@@ -62,7 +62,7 @@ public:
 private:
     struct Candidate {
         std::uint64_t size; // see size_of in panel.cpp
-        int row;            // of the panel; -1: none
+        int row; // of the panel; -1: none
     };
 
     void factor(int column, int count);

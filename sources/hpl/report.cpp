@@ -45,19 +45,20 @@ void Report::parameters(int ranks, int threads, const char *blas) const
 {
     if (!file)
         return;
-    std::fprintf(file,
-                 "Implementation: assay %s\n%s\n"
-                 "HPLinpack  --  High-Performance Linpack benchmark, as HPL 2.3 defines it\n%s\n\n"
-                 "T/V    : What the time is (W: elapsed), and the variant: PMAP, DEPTH, BCAST, RFACT,\n"
-                 "         NDIV, PFACT, NBMIN.\n"
-                 "N      : Order of the matrix A.\n"
-                 "NB     : Columns of a block.\n"
-                 "P      : Rows of the process grid.\n"
-                 "Q      : Columns of the process grid.\n"
-                 "Time   : Seconds to solve the linear system.\n"
-                 "Gflops : 10^9 operations a second, of 2/3 N^3 + 3/2 N^2.\n\n"
-                 "The following parameter values will be used:\n\n",
-                 assay::version(), DOUBLE_RULE.c_str(), DOUBLE_RULE.c_str());
+    std::fprintf(
+        file,
+        "Implementation: assay %s\n%s\n"
+        "HPLinpack  --  High-Performance Linpack benchmark, as HPL 2.3 defines it\n%s\n\n"
+        "T/V    : What the time is (W: elapsed), and the variant: PMAP, DEPTH, BCAST, RFACT,\n"
+        "         NDIV, PFACT, NBMIN.\n"
+        "N      : Order of the matrix A.\n"
+        "NB     : Columns of a block.\n"
+        "P      : Rows of the process grid.\n"
+        "Q      : Columns of the process grid.\n"
+        "Time   : Seconds to solve the linear system.\n"
+        "Gflops : 10^9 operations a second, of 2/3 N^3 + 3/2 N^2.\n\n"
+        "The following parameter values will be used:\n\n",
+        assay::version(), DOUBLE_RULE.c_str(), DOUBLE_RULE.c_str());
     auto looking = [](int value) { return LOOKING[value]; };
     print_numbers(file, "N", input.n);
     print_numbers(file, "NB", input.nb);
@@ -78,21 +79,23 @@ void Report::parameters(int ranks, int threads, const char *blas) const
     std::fprintf(file, "U      : %stransposed form\n", input.u ? "no-" : "");
     std::fprintf(file, "EQUIL  : %s\n", input.equilibration ? "yes" : "no");
     std::fprintf(file, "ALIGN  : %d double precision words\n\n", input.alignment);
-    std::fprintf(file,
-                 "What this implementation makes of them: panels are right-looking at every level; a\n"
-                 "DEPTH above 1 is 1; BlongM is Blong; rows are exchanged by allgather and scatter (long\n"
-                 "form), L1 and U not transposed; EQUIL and ALIGN have no effect.\n"
-                 "RANKS  : %d\nTHREADS: %d a rank\nBLAS   : %s\n\n",
-                 ranks, threads, blas);
+    std::fprintf(
+        file,
+        "What this implementation makes of them: panels are right-looking at every level; a\n"
+        "DEPTH above 1 is 1; BlongM is Blong; rows are exchanged by allgather and scatter (long\n"
+        "form), L1 and U not transposed; EQUIL and ALIGN have no effect.\n"
+        "RANKS  : %d\nTHREADS: %d a rank\nBLAS   : %s\n\n",
+        ranks, threads, blas);
     if (input.threshold > 0)
-        std::fprintf(file,
-                     "%s\n\n"
-                     "- A is random, and generated anew for each test and for its check.\n"
-                     "- The scaled residual that is checked:\n"
-                     "      ||Ax-b||_oo / ( eps * ( || x ||_oo * || A ||_oo + || b ||_oo ) * N )\n"
-                     "- The relative machine precision (eps) is taken to be      %21.6e\n"
-                     "- Computational tests pass if scaled residuals are less than         %11.1f\n\n",
-                     RULE.c_str(), EPSILON, input.threshold);
+        std::fprintf(
+            file,
+            "%s\n\n"
+            "- A is random, and generated anew for each test and for its check.\n"
+            "- The scaled residual that is checked:\n"
+            "      ||Ax-b||_oo / ( eps * ( || x ||_oo * || A ||_oo + || b ||_oo ) * N )\n"
+            "- The relative machine precision (eps) is taken to be      %21.6e\n"
+            "- Computational tests pass if scaled residuals are less than         %11.1f\n\n",
+            RULE.c_str(), EPSILON, input.threshold);
     std::fflush(file);
 }
 
@@ -107,13 +110,14 @@ void Report::result(const Test &test, const Timing &timing)
                      DOUBLE_RULE.c_str(), RULE.c_str());
     table_begun = true;
     std::fprintf(file, "W%c%1d%d%c%1d%c%1d%12d %5d %5d %5d %18.2f    %19.4e\n",
-                 input.row_major ? 'R' : 'C', test.depth, test.bcast, *LOOKING[test.rfact], test.ndiv,
-                 *LOOKING[test.pfact], test.nbmin, test.n, test.nb, test.p, test.q, timing.seconds,
-                 gflops(test.n, timing.seconds));
+                 input.row_major ? 'R' : 'C', test.depth, test.bcast, *LOOKING[test.rfact],
+                 test.ndiv, *LOOKING[test.pfact], test.nbmin, test.n, test.nb, test.p, test.q,
+                 timing.seconds, gflops(test.n, timing.seconds));
     std::fprintf(file, "HPL_pdgesv() start time %s\n", std::ctime(&timing.began));
     std::fprintf(file, "HPL_pdgesv() end time   %s\n", std::ctime(&timing.ended));
     // HPL's own keys, where it is built to time its parts; the wait is ours.
-    const std::string marks = "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-";
+    const std::string marks =
+        "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-";
     std::fprintf(file,
                  "%s\n"
                  "Max aggregated wall time rfact . . . : %18.2f\n"

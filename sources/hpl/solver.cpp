@@ -31,8 +31,8 @@ public:
     Factors(Matrix &to_factor, const Algorithm &chosen, Seconds &times)
         : matrix(to_factor), grid(matrix.grid), algorithm(chosen), seconds(times),
           factorisation(grid, matrix.row_map.block, chosen.least, chosen.divisions),
-          panels{ { matrix, chosen.topology }, { matrix, chosen.topology } },
-          buffers(grid, matrix), u(omp_get_max_threads())
+          panels{ { matrix, chosen.topology }, { matrix, chosen.topology } }, buffers(grid, matrix),
+          u(omp_get_max_threads())
     {
         for (Buffer &tile : u)
             tile = Buffer(static_cast<std::size_t>(std::min(matrix.row_map.block, matrix.n)) *

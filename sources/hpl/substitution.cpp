@@ -56,8 +56,8 @@ Buffer substitute(const Matrix &matrix)
         const int column_owner = matrix.column_map.owner(first);
         const int row = matrix.row_map.below(first, grid.row);
         if (grid.row == row_owner)
-            MPI_Reduce(sums.data() + row, right_side.data(), width, MPI_DOUBLE, MPI_SUM, column_owner,
-                       grid.row_comm);
+            MPI_Reduce(sums.data() + row, right_side.data(), width, MPI_DOUBLE, MPI_SUM,
+                       column_owner, grid.row_comm);
         catch_up();
         if (grid.column != column_owner)
             continue;

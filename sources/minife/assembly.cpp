@@ -14,7 +14,7 @@ void set_coordinates(const Mesh &mesh, int first, int count, int y, int z, Eleme
 {
     for (int corner = 0; corner < CORNERS; corner++)
         for (int lane = 0; lane < LANES; lane++) {
-            int at[AXES] = {first + std::min(lane, count - 1), y, z};
+            int at[AXES] = { first + std::min(lane, count - 1), y, z };
             for (int axis = X; axis < AXES; axis++)
                 batch.coordinates[corner][axis][lane] =
                     static_cast<double>(at[axis] + corner_at(corner, axis)) / mesh.elements[axis];
@@ -46,8 +46,8 @@ void add_to_line(const Mesh &mesh, const ElementBatch &batch, int first, int cou
 }
 
 // The line of elements at (y, z) has corners on four lines of nodes; this thread's part of them.
-void add_line_of_elements(const Mesh &mesh, const Shape &shape, int y, int z, Part part, Matrix &matrix,
-                          Vector &b)
+void add_line_of_elements(const Mesh &mesh, const Shape &shape, int y, int z, Part part,
+                          Matrix &matrix, Vector &b)
 {
     const Box &nodes = mesh.nodes;
     auto is_ours = [&](int corner_y, int corner_z) {

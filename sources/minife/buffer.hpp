@@ -19,7 +19,8 @@ public:
     {
         if (bytes == 0)
             return;
-        void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             assay::fail("cannot allocate %zu bytes; use a smaller mesh", bytes);
         madvise(memory, bytes, MADV_HUGEPAGE); // fewer address translations, where there are any

@@ -80,7 +80,7 @@ void element_operators(const Shape &shape, ElementBatch &batch)
 
         alignas(64) Lanes gradient[CORNERS][AXES]; // in the coordinates of the mesh
         for (int corner = 0; corner < CORNERS; corner++) {
-            const double(&g)[AXES] = shape.gradient[point][corner];
+            const double (&g)[AXES] = shape.gradient[point][corner];
             for (int j = X; j < AXES; j++)
 #pragma omp simd
                 for (int lane = 0; lane < LANES; lane++)

@@ -11,9 +11,9 @@ constexpr int TAG = 1;
 Halo::Halo(const Mesh &mesh)
 {
     for (const Neighbour &neighbour : mesh.neighbours) {
-        links.push_back({neighbour.rank, neighbour.first_ghost,
-                         static_cast<int>(neighbour.ghosts.volume()), to_send.size(),
-                         static_cast<int>(neighbour.boundary.volume())});
+        links.push_back({ neighbour.rank, neighbour.first_ghost,
+                          static_cast<int>(neighbour.ghosts.volume()), to_send.size(),
+                          static_cast<int>(neighbour.boundary.volume()) });
         for_each_node(neighbour.boundary,
                       [&](int x, int y, int z) { to_send.push_back(*mesh.local(x, y, z)); });
     }
@@ -32,8 +32,8 @@ void Halo::start(Vector &x)
     for (std::int64_t i = 0; i < count; i++)
         send_buffer[i] = x[to_send[i]];
     for (const Link &link : links)
-        MPI_Isend(&send_buffer[link.first_sent], link.sent, MPI_DOUBLE, link.rank, TAG, MPI_COMM_WORLD,
-                  request++);
+        MPI_Isend(&send_buffer[link.first_sent], link.sent, MPI_DOUBLE, link.rank, TAG,
+                  MPI_COMM_WORLD, request++);
 }
 
 void Halo::progress()

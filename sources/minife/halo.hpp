@@ -22,7 +22,10 @@ public:
     void progress();
     void finish();
 
-    std::int64_t bytes() const { return std::int64_t(to_send.size()) * (sizeof(int) + sizeof(double)); }
+    std::int64_t bytes() const
+    {
+        return std::int64_t(to_send.size()) * (sizeof(int) + sizeof(double));
+    }
 
 private:
     struct Link {

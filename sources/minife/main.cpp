@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cmath>
 #include <climits>
+#include <cmath>
 #include <cstdio>
 
 #include "application.hpp"
@@ -39,18 +39,24 @@ void refuse_what_cannot_run(const assay::Job &job, const Settings &settings,
 {
     const std::array<int, AXES> &n = settings.elements;
     if (std::any_of(boxes.begin(), boxes.end(), [](const Box &box) { return box.volume() == 0; }))
-        assay::refuse("%d x %d x %d elements are too few for %d ranks, some would have none; use fewer "
-                      "ranks or a larger mesh", n[X], n[Y], n[Z], job.ranks);
+        assay::refuse(
+            "%d x %d x %d elements are too few for %d ranks, some would have none; use fewer "
+            "ranks or a larger mesh",
+            n[X], n[Y], n[Z], job.ranks);
     Box nodes = own_nodes(n, boxes[job.rank]);
     Box wider = with_layer(n, nodes);
-    double rows = static_cast<double>(nodes.volume()), numbered = static_cast<double>(wider.volume());
-    double bytes = 27 * rows * (sizeof(double) + sizeof(int)) + rows * sizeof(std::int64_t) + // matrix
-                   5 * rows * sizeof(double) + numbered * sizeof(int) +          // vectors, mesh
-                   (numbered - rows) * (2 * sizeof(double) + 2 * sizeof(int));   // halo
+    double rows = static_cast<double>(nodes.volume()),
+           numbered = static_cast<double>(wider.volume());
+    double bytes = 27 * rows * (sizeof(double) + sizeof(int)) +
+                   rows * sizeof(std::int64_t) + // matrix
+                   5 * rows * sizeof(double) + numbered * sizeof(int) + // vectors, mesh
+                   (numbered - rows) * (2 * sizeof(double) + 2 * sizeof(int)); // halo
     assay::require_memory(bytes, "use a smaller mesh");
     if (spread_over_ranks(numbered, job.ranks).high > INT_MAX)
-        assay::refuse("%d x %d x %d elements on %d ranks are more than 2^31 nodes on one rank; use more "
-                      "ranks", n[X], n[Y], n[Z], job.ranks);
+        assay::refuse(
+            "%d x %d x %d elements on %d ranks are more than 2^31 nodes on one rank; use more "
+            "ranks",
+            n[X], n[Y], n[Z], job.ranks);
 }
 
 double slowest(double seconds)
@@ -78,8 +84,8 @@ MatrixFacts facts_of(const Matrix &matrix, const Halo &halo, int ranks)
     facts.nonzeros_per_rank = spread_over_ranks(static_cast<double>(matrix.nonzeros), ranks);
     facts.rows = std::round(facts.rows_per_rank.mean * ranks);
     facts.nonzeros = std::round(facts.nonzeros_per_rank.mean * ranks);
-    facts.gigabytes = (facts.rows * sizeof(std::int64_t) +
-                       facts.nonzeros * (sizeof(double) + sizeof(int))) / GIB;
+    facts.gigabytes =
+        (facts.rows * sizeof(std::int64_t) + facts.nonzeros * (sizeof(double) + sizeof(int))) / GIB;
     Spread halo_bytes = spread_over_ranks(static_cast<double>(halo.bytes()), ranks);
     facts.halo_megabytes = halo_bytes.mean * ranks / MIB;
     return facts;
@@ -101,15 +107,17 @@ bool say_verdict(const Solution &solution, const ResidualCheck &residual,
     if (!print)
         return passed;
     if (solution.broken)
-        std::printf("CG broke down after %d iterations, the matrix is not positive definite: FAILED\n",
-                    solution.iterations);
+        std::printf(
+            "CG broke down after %d iterations, the matrix is not positive definite: FAILED\n",
+            solution.iterations);
     if (!residual.halo_intact)
         std::printf("Halo, what arrived is not what was sent: FAILED\n");
     std::printf("True residual %g, difference to that of CG %g (tolerance %g): %s\n", residual.norm,
                 residual.difference, residual.tolerance, word(residual.passed()));
     if (centre)
-        std::printf("Solution at the centre, difference to the analytic one %g (tolerance %g): %s\n",
-                    centre->error, centre->tolerance, word(centre->passed()));
+        std::printf(
+            "Solution at the centre, difference to the analytic one %g (tolerance %g): %s\n",
+            centre->error, centre->tolerance, word(centre->passed()));
     std::printf("Verdict: %s\n", word(passed));
     return passed;
 }
@@ -162,7 +170,7 @@ int main(int argc, char **argv)
     }
     SolverTimes &times = solution.times;
     for (double *seconds :
-         {&times.waxpy, &times.dot, &times.matvec, &times.fastest_matvec, &times.total})
+         { &times.waxpy, &times.dot, &times.matvec, &times.fastest_matvec, &times.total })
         *seconds = slowest(*seconds);
     Spread memory = spread_over_ranks(resident_kilobytes(), job.ranks);
 
@@ -177,8 +185,8 @@ int main(int argc, char **argv)
     if (job.rank == 0) {
         assay::print_limit("MATVEC", "triad", "GB/s", 1e-9 * limit.triad, 1e-9 * limit.achieved);
         std::string name =
-            write_report({job, settings, difference, facts, phases, solution, residual, centre, limit,
-                          memory.mean * job.ranks, memory.high, passed});
+            write_report({ job, settings, difference, facts, phases, solution, residual, centre,
+                           limit, memory.mean * job.ranks, memory.high, passed });
         std::printf("Report: %s\n", name.c_str());
     }
     return assay::finish(passed);

@@ -13,7 +13,7 @@ std::int64_t neighbours(int low, int high, int last)
 {
     if (low >= high)
         return 0;
-    return std::int64_t{3} * (high - low) - (low == 0) - (high == last + 1);
+    return std::int64_t{ 3 } * (high - low) - (low == 0) - (high == last + 1);
 }
 
 } // namespace

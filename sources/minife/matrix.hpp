@@ -30,7 +30,10 @@ struct LineLayout {
 
     int low_x(int x) const { return x == 0 ? 0 : -1; }
     int count_x(int x) const { return x == 0 || x == last_x ? 2 : 3; }
-    std::int64_t row_start(int x) const { return start + std::int64_t{count_y} * count_z * before(x); }
+    std::int64_t row_start(int x) const
+    {
+        return start + std::int64_t{ count_y } * count_z * before(x);
+    }
     // Of the entry for the neighbour at (dx, dy, dz) in the row of node x, from the row's start on.
     int place(int x, int dx, int dy, int dz) const
     {

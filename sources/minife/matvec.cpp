@@ -17,7 +17,7 @@ inline void add_products(Quad &sum, const double *value, const int *column, cons
 {
     Quad values;
     std::memcpy(&values, value, sizeof values);
-    Quad collected = {x[column[0]], x[column[1]], x[column[2]], x[column[3]]};
+    Quad collected = { x[column[0]], x[column[1]], x[column[2]], x[column[3]] };
     sum += values * collected;
 }
 
@@ -25,7 +25,8 @@ inline void add_products(Quad &sum, const double *value, const int *column, cons
 constexpr std::int64_t AHEAD = 8192 / sizeof(double);
 
 // A row of any length with any columns.
-inline double row_times(const double *value, const int *column, std::int64_t entries, const double *x)
+inline double row_times(const double *value, const int *column, std::int64_t entries,
+                        const double *x)
 {
     Quad even = {}, odd = {}; // or each addition would wait for the one before
     std::int64_t i = 0;
@@ -76,11 +77,12 @@ Product::Product(const Matrix &matrix, const Mesh &mesh, Halo &halo, bool overla
         if (!runs.empty() && runs.back().end == begin)
             runs.back().end = end;
         else
-            runs.push_back({begin, end});
+            runs.push_back({ begin, end });
     };
     for (std::int64_t line = 0; line < mesh.lines(); line++) {
         std::int64_t begin = line * width, end = begin + width, from = end, to = end;
-        if (inside.size(X) > 0 && inside.contains(inside.low[X], mesh.line_y(line), mesh.line_z(line))) {
+        if (inside.size(X) > 0 &&
+            inside.contains(inside.low[X], mesh.line_y(line), mesh.line_z(line))) {
             from = begin + inside.low[X] - mesh.nodes.low[X];
             to = begin + inside.high[X] - mesh.nodes.low[X];
         }
@@ -90,8 +92,8 @@ Product::Product(const Matrix &matrix, const Mesh &mesh, Halo &halo, bool overla
     }
 }
 
-void Product::multiply(const std::vector<Run> &runs, std::size_t begin, std::size_t end, const Vector &x,
-                       Vector &y)
+void Product::multiply(const std::vector<Run> &runs, std::size_t begin, std::size_t end,
+                       const Vector &x, Vector &y)
 {
 #pragma omp parallel
     {
@@ -106,7 +108,8 @@ void Product::operator()(Vector &x, Vector &y)
     halo.start(x);
     if (overlap) {
         for (std::size_t piece = 0; piece < PIECES; piece++) {
-            multiply(inner, inner.size() * piece / PIECES, inner.size() * (piece + 1) / PIECES, x, y);
+            multiply(inner, inner.size() * piece / PIECES, inner.size() * (piece + 1) / PIECES, x,
+                     y);
             halo.progress();
         }
         halo.finish();

@@ -42,9 +42,9 @@ Mesh::Mesh(const std::array<int, AXES> &elements, const std::vector<Box> &boxes,
         if (other == rank)
             continue;
         Box theirs = own_nodes(elements, boxes[other]);
-        Neighbour neighbour{other, intersection(with_ghosts, theirs),
-                            static_cast<int>(own() + ghost_count),
-                            intersection(with_layer(elements, theirs), nodes)};
+        Neighbour neighbour{ other, intersection(with_ghosts, theirs),
+                             static_cast<int>(own() + ghost_count),
+                             intersection(with_layer(elements, theirs), nodes) };
         if (neighbour.ghosts.volume() == 0)
             continue;
         int next = neighbour.first_ghost;

@@ -34,12 +34,18 @@ public:
     std::int64_t ghosts() const { return ghost_count; }
 
     // Rows of nodes along x: their nodes have consecutive local numbers.
-    std::int64_t lines() const { return std::int64_t{nodes.size(Y)} * nodes.size(Z); }
-    int line_y(std::int64_t line) const { return nodes.low[Y] + static_cast<int>(line % nodes.size(Y)); }
-    int line_z(std::int64_t line) const { return nodes.low[Z] + static_cast<int>(line / nodes.size(Y)); }
+    std::int64_t lines() const { return std::int64_t{ nodes.size(Y) } * nodes.size(Z); }
+    int line_y(std::int64_t line) const
+    {
+        return nodes.low[Y] + static_cast<int>(line % nodes.size(Y));
+    }
+    int line_z(std::int64_t line) const
+    {
+        return nodes.low[Z] + static_cast<int>(line / nodes.size(Y));
+    }
     std::int64_t line_of(int y, int z) const
     {
-        return std::int64_t{z - nodes.low[Z]} * nodes.size(Y) + (y - nodes.low[Y]);
+        return std::int64_t{ z - nodes.low[Z] } * nodes.size(Y) + (y - nodes.low[Y]);
     }
 
     // Local number of a node with_ghosts; those of one row are consecutive in memory.
@@ -48,18 +54,19 @@ public:
     // Number in the whole mesh.
     std::int64_t global(int x, int y, int z) const
     {
-        return (std::int64_t{z} * (elements[Y] + 1) + y) * (elements[X] + 1) + x;
+        return (std::int64_t{ z } * (elements[Y] + 1) + y) * (elements[X] + 1) + x;
     }
 
     bool on_boundary(int x, int y, int z) const
     {
-        return x == 0 || x == elements[X] || y == 0 || y == elements[Y] || z == 0 || z == elements[Z];
+        return x == 0 || x == elements[X] || y == 0 || y == elements[Y] || z == 0 ||
+               z == elements[Z];
     }
 
 private:
     std::size_t place_of(int x, int y, int z) const
     {
-        std::int64_t line = std::int64_t{z - with_ghosts.low[Z]} * with_ghosts.size(Y) +
+        std::int64_t line = std::int64_t{ z - with_ghosts.low[Z] } * with_ghosts.size(Y) +
                             (y - with_ghosts.low[Y]);
         return line * with_ghosts.size(X) + (x - with_ghosts.low[X]);
     }

@@ -30,7 +30,7 @@ Line one_dimension(int elements)
 {
     double h = 1.0 / elements;
     double square = GAUSS * GAUSS; // the mass is integrated by the same rule as the elements'
-    return {{2 / h, -1 / h}, {h * (1 + square) / 2, h * (1 - square) / 4}};
+    return { { 2 / h, -1 / h }, { h * (1 + square) / 2, h * (1 - square) / 4 } };
 }
 
 struct Stencil {
@@ -126,7 +126,7 @@ ResidualCheck check_residual(const Mesh &mesh, Halo &halo, Solution &solution, d
     check.tolerance = RESIDUAL_TOLERANCE * norm_of_b;
 
     Stencil equation = stencil(mesh);
-    double squares[2] = {0, 0};
+    double squares[2] = { 0, 0 };
     double true_squares = 0, difference_squares = 0;
 #pragma omp parallel for schedule(static) reduction(+ : true_squares, difference_squares)
     for (std::int64_t line = 0; line < mesh.lines(); line++)
@@ -166,7 +166,7 @@ CentreCheck check_centre(const Mesh &mesh, const Solution &solution, double norm
     });
     MPI_Allreduce(MPI_IN_PLACE, &error, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     bool converged = solution.residual <= CONVERGED * norm_of_b;
-    return {error, converged ? DISCRETISATION * width * width : UNCONVERGED_TOLERANCE};
+    return { error, converged ? DISCRETISATION * width * width : UNCONVERGED_TOLERANCE };
 }
 
 } // namespace minife

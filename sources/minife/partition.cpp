@@ -52,9 +52,9 @@ Face movable_face(const Box &whole, const Box &box, bool shrink)
         if (shrink && box.size(axis) <= 2)
             continue;
         if (box.high[axis] < whole.high[axis])
-            return {axis, true};
+            return { axis, true };
         if (box.low[axis] > whole.low[axis])
-            return {axis, false};
+            return { axis, false };
     }
     return {};
 }
@@ -91,7 +91,7 @@ bool unbalance(const Box &whole, std::vector<Box> &boxes)
         bool possible;
     };
     auto plan = [&](const Box &box, bool shrink) {
-        Change change{movable_face(whole, box, shrink), 0, 0, false};
+        Change change{ movable_face(whole, box, shrink), 0, 0, false };
         if (change.face.exists()) {
             change.plane = change.face.plane(box);
             change.step = change.face.upper != shrink ? 1 : -1;
@@ -100,7 +100,7 @@ bool unbalance(const Box &whole, std::vector<Box> &boxes)
         return change;
     };
     // Both are decided before either is done.
-    Change changes[] = {plan(largest, false), plan(smallest, true)};
+    Change changes[] = { plan(largest, false), plan(smallest, true) };
     bool changed = false;
     for (const Change &change : changes)
         if (change.possible) {
@@ -128,21 +128,24 @@ Imbalance imbalance(const std::vector<Box> &boxes)
         float difference = static_cast<float>(box.volume()) - average;
         squares += difference * difference;
     }
-    float deviation = boxes.size() > 1 ? std::sqrt(squares / static_cast<float>(boxes.size() - 1)) : 0;
-    return {std::max(per_cent(static_cast<float>(least)), per_cent(static_cast<float>(most))),
-            deviation / average * 100};
+    float deviation = boxes.size() > 1 ? std::sqrt(squares / static_cast<float>(boxes.size() - 1))
+                                       : 0;
+    return { std::max(per_cent(static_cast<float>(least)), per_cent(static_cast<float>(most))),
+             deviation / average * 100 };
 }
 
 std::vector<Box> partition(const std::array<int, AXES> &elements, int ranks, float load_imbalance)
 {
-    Box whole{{0, 0, 0}, elements};
+    Box whole{ { 0, 0, 0 }, elements };
     std::vector<Box> boxes(ranks);
     bisect(whole, Z, 0, ranks, boxes);
     if (ranks == 1)
         return boxes;
     // No plane need move farther than across the mesh: planes that go to and fro end here.
-    std::int64_t most_steps = std::int64_t{elements[X]} + elements[Y] + elements[Z];
-    while (most_steps-- > 0 && imbalance(boxes).largest < load_imbalance && unbalance(whole, boxes)) {}
+    std::int64_t most_steps = std::int64_t{ elements[X] } + elements[Y] + elements[Z];
+    while (most_steps-- > 0 && imbalance(boxes).largest < load_imbalance &&
+           unbalance(whole, boxes)) {
+    }
     return boxes;
 }
 

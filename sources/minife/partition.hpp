@@ -20,11 +20,12 @@ struct Box {
         for (int axis = X; axis < AXES; axis++)
             if (size(axis) <= 0)
                 return 0;
-        return std::int64_t{size(X)} * size(Y) * size(Z);
+        return std::int64_t{ size(X) } * size(Y) * size(Z);
     }
     bool contains(int x, int y, int z) const
     {
-        return low[X] <= x && x < high[X] && low[Y] <= y && y < high[Y] && low[Z] <= z && z < high[Z];
+        return low[X] <= x && x < high[X] && low[Y] <= y && y < high[Y] && low[Z] <= z &&
+               z < high[Z];
     }
 };
 

@@ -34,7 +34,8 @@ public:
         else
             line(level, key, "inf");
     }
-    void line(int level, const char *key, const char *format, ...) __attribute__((format(printf, 4, 5)))
+    void line(int level, const char *key, const char *format, ...)
+        __attribute__((format(printf, 4, 5)))
     {
         std::fprintf(file, "%*s%s: ", 2 * level, "", key);
         va_list values;
@@ -67,8 +68,8 @@ std::string file_name(const Results &results)
 {
     const std::array<int, 3> &n = results.settings.elements;
     char start[128];
-    std::snprintf(start, sizeof start, "miniFE.%dx%dx%d.P%d.T%d.", n[X], n[Y], n[Z], results.job.ranks,
-                  results.job.threads);
+    std::snprintf(start, sizeof start, "miniFE.%dx%dx%d.P%d.T%d.", n[X], n[Y], n[Z],
+                  results.job.ranks, results.job.threads);
     const std::string &own = results.settings.name;
     return start + (own.empty() ? "" : own + ".") + formatted_time("%Y:%m:%d-%H:%M:%S") + ".yaml";
 }
@@ -134,7 +135,8 @@ void write_solver(Document &document, const Results &results)
 {
     const Solution &solution = results.solution;
     const SolverTimes &times = solution.times;
-    Flops flops = count_flops(results.settings.elements, results.matrix.nonzeros, solution.iterations);
+    Flops flops =
+        count_flops(results.settings.elements, results.matrix.nonzeros, solution.iterations);
     document.heading(0, "CG solve");
     document.count(1, "Iterations", solution.iterations);
     document.number(1, "Final Resid Norm", solution.residual);
@@ -177,17 +179,17 @@ void write_checks(Document &document, const Results &results)
 
 Spread spread_over_ranks(double own, int ranks)
 {
-    double extremes[2] = {-own, own}, sum = own;
+    double extremes[2] = { -own, own }, sum = own;
     MPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    return {-extremes[0], extremes[1], sum / ranks};
+    return { -extremes[0], extremes[1], sum / ranks };
 }
 
 Flops count_flops(const std::array<int, 3> &elements, double nonzeros, int iterations)
 {
     double length = static_cast<double>(elements[X]) * elements[Y] * elements[Z];
-    return {3 * length * (3 * iterations + 2), 2 * length * (2 * iterations),
-            2 * nonzeros * (iterations + 1)};
+    return { 3 * length * (3 * iterations + 2), 2 * length * (2 * iterations),
+             2 * nonzeros * (iterations + 1) };
 }
 
 std::string write_report(const Results &results)

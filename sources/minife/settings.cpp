@@ -40,9 +40,11 @@ int whole_number(const std::string &key, const std::string &value, int low, int 
     errno = 0;
     long number = std::strtol(value.c_str(), &end, 10);
     if (value.empty() || *end || std::isspace(static_cast<unsigned char>(value[0])))
-        assay::refuse("%s=%s is not a whole number; give one, as in nx=100", key.c_str(), value.c_str());
+        assay::refuse("%s=%s is not a whole number; give one, as in nx=100", key.c_str(),
+                      value.c_str());
     if (errno || number < low || number > high)
-        assay::refuse("%s=%s is out of range; give %d to %d", key.c_str(), value.c_str(), low, high);
+        assay::refuse("%s=%s is out of range; give %d to %d", key.c_str(), value.c_str(), low,
+                      high);
     return static_cast<int>(number);
 }
 
@@ -51,7 +53,8 @@ float percentage(const std::string &key, const std::string &value)
     char *end;
     float number = std::strtof(value.c_str(), &end);
     if (value.empty() || *end || !std::isfinite(number) || number < 0)
-        assay::refuse("%s=%s is not a percentage; give a number from 0 on", key.c_str(), value.c_str());
+        assay::refuse("%s=%s is not a percentage; give a number from 0 on", key.c_str(),
+                      value.c_str());
     return number;
 }
 
@@ -85,7 +88,7 @@ Settings read_settings(int argc, char **argv)
 {
     Settings settings;
     std::array<int, 3> &elements = settings.elements;
-    elements = {10, 0, 0};
+    elements = { 10, 0, 0 };
     for (int next = 1; next < argc;) {
         std::string key, value;
         split(argc, argv, next, key, value);

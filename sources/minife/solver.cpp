@@ -123,7 +123,8 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
     multiply();
     {
         Stopwatch stopwatch(times.waxpy);
-        set(rows, r, [from = b.data(), minus = q.data()](std::int64_t i) { return from[i] - minus[i]; });
+        set(rows, r,
+            [from = b.data(), minus = q.data()](std::int64_t i) { return from[i] - minus[i]; });
     }
     double rr = timed_dot(r, r);
     solution.residual = std::sqrt(rr);

@@ -16,7 +16,7 @@ struct Part {
 inline Part own_part(std::int64_t count)
 {
     std::int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    return {count * thread / threads, count * (thread + 1) / threads};
+    return { count * thread / threads, count * (thread + 1) / threads };
 }
 
 } // namespace minife

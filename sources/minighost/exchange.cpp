@@ -7,7 +7,7 @@ namespace minighost {
 
 namespace {
 
-constexpr int PHASE_ORDER[] = {1, 0, 2};
+constexpr int PHASE_ORDER[] = { 1, 0, 2 };
 
 // Adds the time that it lives to a place.
 class Stopwatch {
@@ -44,7 +44,7 @@ Exchange::Exchange(const Options &options, const Domain &domain, Variables &vari
     for (int direction : PHASE_ORDER) {
         if (in_turn)
             phases_.emplace_back();
-        for (Side side : {LOW, HIGH}) {
+        for (Side side : { LOW, HIGH }) {
             int rank = domain.neighbour[direction][side];
             if (rank == MPI_PROC_NULL)
                 continue;
@@ -71,7 +71,7 @@ Exchange::Exchange(const Options &options, const Domain &domain, Variables &vari
 Exchange::~Exchange()
 {
     for (Link &link : links_)
-        for (auto *types : {&link.send_types, &link.receive_types})
+        for (auto *types : { &link.send_types, &link.receive_types })
             for (MPI_Datatype &type : *types)
                 MPI_Type_free(&type);
 }
@@ -196,11 +196,11 @@ void Exchange::wait_for_all(const std::vector<int> &links, int first, int count)
 // Everybody sends up and receives from below, then the other way round.
 void Exchange::run_ordered(int direction, int first, int count)
 {
-    int places[] = {link_at(direction, LOW), link_at(direction, HIGH)};
+    int places[] = { link_at(direction, LOW), link_at(direction, HIGH) };
     for (int place : places)
         if (place >= 0)
             pack_link(links_[place], first, count);
-    for (Side to : {HIGH, LOW}) {
+    for (Side to : { HIGH, LOW }) {
         Link *up = places[to] < 0 ? nullptr : &links_[places[to]];
         Link *down = places[1 - to] < 0 ? nullptr : &links_[places[1 - to]];
         if (!up && !down)

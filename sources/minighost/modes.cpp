@@ -27,7 +27,7 @@ Modes::Modes(const Options &options, const Domain &domain, double start)
             shares[mode] *= all;
     }
     for (int d = 0; d < 3; d++)
-        for (int mode : {0, d + 1})
+        for (int mode : { 0, d + 1 })
             for (int i = 0; i < domain.n[d]; i++)
                 sines_[d][waves(mode, d) - 1].push_back(
                     std::sin(angle(mode, d) * static_cast<double>(domain.first[d] + i)));
@@ -61,7 +61,7 @@ void Modes::measure(const Layout &layout, const double *grid, double shares[COUN
     const int n = layout.n[0];
     const double *half = sines_[0][0].data(), *whole = sines_[0][1].data();
     double sums[COUNT] = {};
-#pragma omp parallel for schedule(static) reduction(+ : sums[:COUNT])
+#pragma omp parallel for schedule(static) reduction(+ : sums[ : COUNT])
     for (int z = 1; z <= layout.n[2]; z++)
         for (int y = 1; y <= layout.n[1]; y++) {
             const double *row = grid + z * layout.plane + y * layout.row + 1;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int LARGEST = 1 << 24; // of a number of points, processes, variables or steps
 
-const char *const EXCHANGES[] = {"waitany", "waitall", "sendrecv", "datatype"};
+const char *const EXCHANGES[] = { "waitany", "waitall", "sendrecv", "datatype" };
 
 // An option that takes a whole number, and the places that get it.
 struct Number {
@@ -108,26 +108,26 @@ Options read_options(int argc, char **argv, const assay::Job &job)
     grid[0] = job.ranks;
     grid[1] = grid[2] = 1;
     const Number numbers[] = {
-        {"--scaling", SCALING_STRONG, SCALING_WEAK, {&options.scaling}},
-        {"--nx", 1, LARGEST, {&points[0]}},
-        {"--ny", 1, LARGEST, {&points[1]}},
-        {"--nz", 1, LARGEST, {&points[2]}},
-        {"--ndim", 1, LARGEST, {&points[0], &points[1], &points[2]}},
-        {"--npx", 1, LARGEST, {&grid[0]}},
-        {"--npy", 1, LARGEST, {&grid[1]}},
-        {"--npz", 1, LARGEST, {&grid[2]}},
-        {"--npdim", 1, LARGEST, {&grid[0], &grid[1], &grid[2]}},
-        {"--num_vars", 1, LARGEST, {&options.variables}},
-        {"--num_spikes", 1, LARGEST, {&options.spikes}},
-        {"--num_tsteps", 1, LARGEST, {&options.steps}},
-        {"--stencil", STENCIL_2D5PT, STENCIL_3D27PT, {&options.stencil}},
-        {"--comm_method", COMM_METHOD_BSPMA, COMM_METHOD_SVAF, {&options.comm_method}},
-        {"--bc", 31, 31, {&options.boundary}},
-        {"--percent_sum", 0, 100, {&options.percent_sum}},
-        {"--error_tol", 0, 12, {&options.error_digits}},
-        {"--report_diffusion", 0, LARGEST, {&options.report_diffusion}},
-        {"--debug_grid", 0, 1, {&options.debug_grid}},
-        {"--report_perf", 0, 2, {&options.report_perf}},
+        { "--scaling", SCALING_STRONG, SCALING_WEAK, { &options.scaling } },
+        { "--nx", 1, LARGEST, { &points[0] } },
+        { "--ny", 1, LARGEST, { &points[1] } },
+        { "--nz", 1, LARGEST, { &points[2] } },
+        { "--ndim", 1, LARGEST, { &points[0], &points[1], &points[2] } },
+        { "--npx", 1, LARGEST, { &grid[0] } },
+        { "--npy", 1, LARGEST, { &grid[1] } },
+        { "--npz", 1, LARGEST, { &grid[2] } },
+        { "--npdim", 1, LARGEST, { &grid[0], &grid[1], &grid[2] } },
+        { "--num_vars", 1, LARGEST, { &options.variables } },
+        { "--num_spikes", 1, LARGEST, { &options.spikes } },
+        { "--num_tsteps", 1, LARGEST, { &options.steps } },
+        { "--stencil", STENCIL_2D5PT, STENCIL_3D27PT, { &options.stencil } },
+        { "--comm_method", COMM_METHOD_BSPMA, COMM_METHOD_SVAF, { &options.comm_method } },
+        { "--bc", 31, 31, { &options.boundary } },
+        { "--percent_sum", 0, 100, { &options.percent_sum } },
+        { "--error_tol", 0, 12, { &options.error_digits } },
+        { "--report_diffusion", 0, LARGEST, { &options.report_diffusion } },
+        { "--debug_grid", 0, 1, { &options.debug_grid } },
+        { "--report_perf", 0, 2, { &options.report_perf } },
     };
     for (int i = 1; i < argc; i += 2) {
         const Number *found = nullptr;

@@ -22,7 +22,7 @@ enum class ExchangeMethod { WAITANY, WAITALL, SENDRECV, DATATYPE };
 
 struct Options {
     int scaling = SCALING_WEAK;
-    int points[3] = {100, 100, 100}; // of a process if scaling is weak, of the mesh if strong
+    int points[3] = { 100, 100, 100 }; // of a process if scaling is weak, of the mesh if strong
     int processes[3];                // in x, y and z; default: all of them in x
     int stencil = STENCIL_2D5PT;
     int comm_method = COMM_METHOD_BSPMA;

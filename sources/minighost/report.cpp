@@ -14,7 +14,7 @@ namespace minighost {
 
 namespace {
 
-const char *const WAYS[] = {"total", "pack", "send", "wait", "recv", "unpack"};
+const char *const WAYS[] = { "total", "pack", "send", "wait", "recv", "unpack" };
 constexpr int WAY_COUNT = 6;
 
 // What every rank tells rank 0.
@@ -56,8 +56,8 @@ OfRank told(const Taken &taken, const Exchange &exchange)
     own.sum_ranks = taken.sum_ranks;
     for (int d = 0; d < 4; d++) {
         const CommTime &time = exchange.time(d);
-        const double ways[] = {time.total(), time.pack, time.send, time.wait, time.recv,
-                               time.unpack};
+        const double ways[] = { time.total(), time.pack, time.send,
+                                time.wait,    time.recv, time.unpack };
         for (int way = 0; way < WAY_COUNT; way++) {
             if (d != Exchange::MIXED)
                 own.comm[d][way] = ways[way];
@@ -84,10 +84,14 @@ const char *strategy(const Options &options)
 const char *computation(const Options &options)
 {
     switch (options.stencil) {
-    case STENCIL_2D5PT: return "5-point difference stencil on a 2D grid (STENCIL_2D5PT)";
-    case STENCIL_2D9PT: return "9-point difference stencil on a 2D grid (STENCIL_2D9PT)";
-    case STENCIL_3D7PT: return "7-point difference stencil on a 3D grid (STENCIL_3D7PT)";
-    default: return "27-point difference stencil on a 3D grid (STENCIL_3D27PT)";
+    case STENCIL_2D5PT:
+        return "5-point difference stencil on a 2D grid (STENCIL_2D5PT)";
+    case STENCIL_2D9PT:
+        return "9-point difference stencil on a 2D grid (STENCIL_2D9PT)";
+    case STENCIL_3D7PT:
+        return "7-point difference stencil on a 3D grid (STENCIL_3D7PT)";
+    default:
+        return "27-point difference stencil on a 3D grid (STENCIL_3D27PT)";
     }
 }
 
@@ -173,7 +177,7 @@ Flops flops(const Options &options, const Domain &domain, double wall)
 {
     double updates = domain.all_points() * options.variables * options.steps * options.spikes;
     double sums = updates * (points_of(options.stencil) - 1);
-    return {sums, updates, (sums + updates) / wall * 1e-9};
+    return { sums, updates, (sums + updates) / wall * 1e-9 };
 }
 
 void print_report(const Options &options, const Domain &domain, const assay::Job &job,
@@ -274,10 +278,9 @@ void write_messages(Yaml &yaml, const std::string &way, const Messages &m)
 void write_direction(Yaml &yaml, const std::string &prefix, const std::vector<OfRank> &ranks,
                      int direction)
 {
-    for (const char *which : {"ave", "max", "min"})
+    for (const char *which : { "ave", "max", "min" })
         for (int way = 0; way < WAY_COUNT; way++) {
-            Statistics s =
-                statistics(ranks, [&](auto &rank) { return rank.comm[direction][way]; });
+            Statistics s = statistics(ranks, [&](auto &rank) { return rank.comm[direction][way]; });
             double value = which[1] == 'v' ? s.average : which[1] == 'a' ? s.most : s.least;
             yaml.real(prefix + WAYS[way] + "_" + which, value);
         }

@@ -29,15 +29,16 @@ private:
         return value << bits | value >> (64 - bits);
     }
 
-    std::uint64_t state_[4] = {0xbd0c5b6650c2df41, 0xd46061c546e1df30, 0xbb4f4d46d610354c,
-                               0x114a58350756ad31};
+    std::uint64_t state_[4] = { 0xbd0c5b6650c2df41, 0xd46061c546e1df30, 0xbb4f4d46d610354c,
+                                0x114a58350756ad31 };
 };
 
 } // namespace
 
 Source::Source(const Options &options, const Domain &domain)
-    : start_(options.debug_grid ? 0 : 1 + std::fmod(std::floor(100 * Random().next()),
-                                                    domain.all_points())),
+    : start_(options.debug_grid
+                 ? 0
+                 : 1 + std::fmod(std::floor(100 * Random().next()), domain.all_points())),
       spikes_(options.spikes)
 {
     Random heats, places; // the same numbers

@@ -45,10 +45,14 @@ struct Points27 {
 int points_of(int stencil)
 {
     switch (stencil) {
-    case STENCIL_2D5PT: return Points5::POINTS;
-    case STENCIL_2D9PT: return Points9::POINTS;
-    case STENCIL_3D7PT: return Points7::POINTS;
-    default: return Points27::POINTS;
+    case STENCIL_2D5PT:
+        return Points5::POINTS;
+    case STENCIL_2D9PT:
+        return Points9::POINTS;
+    case STENCIL_3D7PT:
+        return Points7::POINTS;
+    default:
+        return Points27::POINTS;
     }
 }
 
@@ -56,10 +60,14 @@ double mode_factor(int stencil, double cos_a, double cos_b, double cos_c)
 {
     double x = 2 * cos_a, y = 2 * cos_b, z = 2 * cos_c;
     switch (stencil) {
-    case STENCIL_2D5PT: return (1 + x + y) / 5;
-    case STENCIL_2D9PT: return (1 + x) * (1 + y) / 9;
-    case STENCIL_3D7PT: return (1 + x + y + z) / 7;
-    default: return (1 + x) * (1 + y) * (1 + z) / 27;
+    case STENCIL_2D5PT:
+        return (1 + x + y) / 5;
+    case STENCIL_2D9PT:
+        return (1 + x) * (1 + y) / 9;
+    case STENCIL_3D7PT:
+        return (1 + x + y + z) / 7;
+    default:
+        return (1 + x) * (1 + y) * (1 + z) / 27;
     }
 }
 
@@ -80,10 +88,14 @@ bool Stencil::can_stream()
 Heat Stencil::apply(const double *in, double *out, Stores stores)
 {
     switch (kind_) {
-    case STENCIL_2D5PT: return sweep<Points5>(in, out, stores);
-    case STENCIL_2D9PT: return sweep<Points9>(in, out, stores);
-    case STENCIL_3D7PT: return sweep<Points7>(in, out, stores);
-    default: return sweep<Points27>(in, out, stores);
+    case STENCIL_2D5PT:
+        return sweep<Points5>(in, out, stores);
+    case STENCIL_2D9PT:
+        return sweep<Points9>(in, out, stores);
+    case STENCIL_3D7PT:
+        return sweep<Points7>(in, out, stores);
+    default:
+        return sweep<Points27>(in, out, stores);
     }
 }
 
@@ -115,7 +127,7 @@ Heat Stencil::sweep_share(const double *in, double *out, Stores stores, const Sh
     const double weight = 1.0 / Kind::POINTS;
     Rows rows(scratch, n);
     Heat heat;
-    const std::ptrdiff_t row_bytes = row * std::ptrdiff_t{sizeof(double)};
+    const std::ptrdiff_t row_bytes = row * std::ptrdiff_t{ sizeof(double) };
     const std::ptrdiff_t fitting = BLOCK_BYTES / (Kind::PLANES * row_bytes);
     const int block = std::max(FEWEST_ROWS, static_cast<int>(fitting));
     const std::ptrdiff_t ahead = (PREFETCH_BYTES / row_bytes + 1) * row;

@@ -48,8 +48,8 @@ Share share_of(const Layout &layout, int thread, int threads)
         in_z--;
     long in_y = threads / in_z, y = thread % in_y, z = thread / in_y;
     auto cut = [](int n, long part, long parts) { return static_cast<int>(1 + n * part / parts); };
-    return {cut(layout.n[1], y, in_y), cut(layout.n[1], y + 1, in_y), cut(layout.n[2], z, in_z),
-            cut(layout.n[2], z + 1, in_z)};
+    return { cut(layout.n[1], y, in_y), cut(layout.n[1], y + 1, in_y), cut(layout.n[2], z, in_z),
+             cut(layout.n[2], z + 1, in_z) };
 }
 
 Variables::Variables(const Layout &layout, int count, double value) : layout_(layout)

@@ -124,14 +124,15 @@ EamPotential from_file(const Settings &settings)
     MPI_Bcast(&file.head, sizeof file.head, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (!file.head.right)
         assay::refuse("--potential: '%s' is no whole file in the format funcfl; name one, or leave "
-                      "the option out", settings.potential);
+                      "the option out",
+                      settings.potential);
     file.values.resize(static_cast<std::size_t>(file.head.densities) + 2UL * file.head.radii);
     MPI_Bcast(file.values.data(), static_cast<int>(file.values.size()), MPI_DOUBLE, 0,
               MPI_COMM_WORLD);
     if (file.head.cut > settings.neighbour_cut)
         assay::refuse("the cut-off of '%s', %g, is beyond that of the neighbour lists, %g; give a "
-                      "larger --skin_distance", settings.potential, file.head.cut,
-                      settings.neighbour_cut);
+                      "larger --skin_distance",
+                      settings.potential, file.head.cut, settings.neighbour_cut);
 
     // The last point of each table stays unused, as in miniMD: slopes near the end depend on it.
     auto values = file.values.begin();

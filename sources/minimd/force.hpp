@@ -48,8 +48,7 @@ public:
     // Forces on all atoms; of ghosts, what lists with ghost newton give them.
     virtual void compute(Atoms &atoms, const Neighbours &neighbours, Ghosts &ghosts) = 0;
     // The same with the sums.
-    virtual Sums compute_with_sums(Atoms &atoms, const Neighbours &neighbours,
-                                   Ghosts &ghosts) = 0;
+    virtual Sums compute_with_sums(Atoms &atoms, const Neighbours &neighbours, Ghosts &ghosts) = 0;
     // Floating-point operations of one computation (see docs/minimd.md).
     virtual double operations(const Pairs &pairs, const Neighbours &neighbours) const = 0;
     virtual double cut() const = 0;

@@ -186,8 +186,8 @@ void EmbeddedAtom::embed(Atoms &atoms)
 }
 
 template <bool SUMS, bool HALF>
-Sums EmbeddedAtom::forces_of_part(const double *x, double *f, int own,
-                                  const Neighbours &neighbours, int thread) const
+Sums EmbeddedAtom::forces_of_part(const double *x, double *f, int own, const Neighbours &neighbours,
+                                  int thread) const
 {
     const Lanes cut_squared = all(potential.cut * potential.cut), one = all(1);
     LongSum energies, virials;

@@ -130,8 +130,9 @@ inline int append(int *to, const int *names, Mask wanted)
 {
 #if defined(__AVX512VL__)
     __mmask8 bits = _mm512_movepi64_mask(reinterpret_cast<__m512i>(wanted));
-    __m256i some = _mm256_maskz_compress_epi32(
-        bits, _mm256_loadu_si256(reinterpret_cast<const __m256i *>(names)));
+    __m256i some =
+        _mm256_maskz_compress_epi32(bits,
+                                    _mm256_loadu_si256(reinterpret_cast<const __m256i *>(names)));
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), some);
     return __builtin_popcount(bits);
 #else

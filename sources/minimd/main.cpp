@@ -51,7 +51,8 @@ void require_room(const Settings &settings, const Domain &domain)
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     if (most > INT_MAX / 2)
         assay::refuse("a rank would have %.3g atoms or bins, more than it can count; use more "
-                      "ranks", most);
+                      "ranks",
+                      most);
 }
 
 void print_setup(const Settings &settings, const Domain &domain, const Atoms &atoms,

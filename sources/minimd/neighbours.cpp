@@ -214,8 +214,7 @@ void Neighbours::build_part(const Atoms &atoms, int thread)
                         wanted &= distance > 0;
                     else if (KIND == Kind::HALF) {
                         if (k == centre[2])
-                            wanted &= (zj > z) |
-                                      ((zj == z) & ((yj > y) | ((yj == y) & (xj > x))));
+                            wanted &= (zj > z) | ((zj == z) & ((yj > y) | ((yj == y) & (xj > x))));
                     } else {
                         for (int l = 0; l < LANES; l++)
                             wanted[l] &= order[c + l] > i ? -1 : 0; // ghosts come last

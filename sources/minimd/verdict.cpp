@@ -114,8 +114,8 @@ bool Verdict::print() const
     double curvature = std::fabs(start_curvature) / static_cast<double>(atoms_wanted);
     double most = DRIFT_FACTOR * std::fmax(stiffness * hottest, curvature) +
                   UNSEEN_A_STEP * steps * hottest + 1e-12 * std::fabs(start);
-    bool crystalline =
-        std::fabs(start_of_potential - crystal) <= CRYSTAL_BOUND * std::fabs(crystal);
+    bool crystalline = std::fabs(start_of_potential - crystal) <=
+                       CRYSTAL_BOUND * std::fabs(crystal);
     bool conserved = finite && drift <= most, still = momentum <= MOMENTUM_BOUND;
     bool consistent = gradient <= GRADIENT_BOUND;
     bool complete = std::fabs(pairs_computed - pairs_counted) <=
@@ -129,7 +129,8 @@ bool Verdict::print() const
     std::printf("\t# Crystal energy per atom: %.12e, from the lattice %.12e: %s\n",
                 start_of_potential, crystal, word(crystalline));
     std::printf("\t# Energy per atom: %.9e at the start, %.9e at the end, drift %.3e, bound %.3e: "
-                "%s\n", start, last, drift, most, word(conserved));
+                "%s\n",
+                start, last, drift, most, word(conserved));
     std::printf("\t# Forces against the gradient of the energy: error %.3e, bound %.0e: %s\n",
                 gradient, GRADIENT_BOUND, word(consistent));
     std::printf("\t# Momentum per atom: %.3e of a typical atom's, bound %.0e: %s\n", momentum,

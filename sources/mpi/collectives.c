@@ -95,23 +95,36 @@ static bool is_reduction(enum op op)
 static int blocks_sent(enum op op)
 {
     switch (op) {
-    case BARRIER: return 0;
-    case BCAST: return bench.rank == 0 ? 1 : 0;
-    case SCATTER: return bench.rank == 0 ? bench.ranks : 0;
-    case ALLTOALL: case REDUCE_SCATTER: return bench.ranks;
-    default: return 1;
+    case BARRIER:
+        return 0;
+    case BCAST:
+        return bench.rank == 0 ? 1 : 0;
+    case SCATTER:
+        return bench.rank == 0 ? bench.ranks : 0;
+    case ALLTOALL:
+    case REDUCE_SCATTER:
+        return bench.ranks;
+    default:
+        return 1;
     }
 }
 
 static int blocks_received(enum op op)
 {
     switch (op) {
-    case BARRIER: return 0;
-    case BCAST: return bench.rank == 0 ? 0 : 1;
-    case REDUCE: return bench.rank == 0 ? 1 : 0;
-    case GATHER: return bench.rank == 0 ? bench.ranks : 0;
-    case ALLGATHER: case ALLTOALL: return bench.ranks;
-    default: return 1;
+    case BARRIER:
+        return 0;
+    case BCAST:
+        return bench.rank == 0 ? 0 : 1;
+    case REDUCE:
+        return bench.rank == 0 ? 1 : 0;
+    case GATHER:
+        return bench.rank == 0 ? bench.ranks : 0;
+    case ALLGATHER:
+    case ALLTOALL:
+        return bench.ranks;
+    default:
+        return 1;
     }
 }
 
@@ -307,8 +320,7 @@ static void measure_all_sizes(enum op op)
     }
     point.send = memory_allocate((size_t)blocks_sent(op) * largest);
     point.receive = memory_allocate((size_t)blocks_received(op) * largest);
-    for (point.size = smallest; point.size <= largest;
-         point.size = sizes_next(point.size, largest))
+    for (point.size = smallest; point.size <= largest; point.size = sizes_next(point.size, largest))
         measure(&point);
     free(point.send);
     free(point.receive);
@@ -375,8 +387,8 @@ static void measure_limits(void)
         return;
     double bandwidth = (double)largest / longest;
     printf("\nLimits: ping-pong between rank 0 and rank %d\n"
-           "  %.3f us (8 B), %.2f MB/s (%zu B)\n", bench.ranks - 1, latency * 1e6,
-           bandwidth * 1e-6, largest);
+           "  %.3f us (8 B), %.2f MB/s (%zu B)\n",
+           bench.ranks - 1, latency * 1e6, bandwidth * 1e-6, largest);
     json_object(bench.json, "limits");
     json_object(bench.json, "ping_pong");
     json_number(bench.json, "latency", latency);

@@ -46,10 +46,9 @@ static const struct bench_about about = {
         "the ranks. It includes waiting for slower ranks.\n"
         "The start is a Fourier mode, for which the exact answer of the discrete equation is\n"
         "known; all ranks check all points of each chunk.\n",
-    .examples =
-        "  mpirun -n 2 halo\n"
-        "  mpirun -n 4 halo --n 256,256,256 --method overlapped --budget 10\n"
-        "  mpirun -n 4 halo --boundary periodic --steps 20 --json halo.json\n",
+    .examples = "  mpirun -n 2 halo\n"
+                "  mpirun -n 4 halo --n 256,256,256 --method overlapped --budget 10\n"
+                "  mpirun -n 4 halo --boundary periodic --steps 20 --json halo.json\n",
     .min_ranks = 1,
 };
 
@@ -151,8 +150,8 @@ static void divide(void)
     for (int d = X; d <= Y; d++)
         if (whole[d] < mesh.ranks[d])
             bench_refuse("--n has %d points in %c for %d ranks in that direction; give it at "
-                         "least %d there, or start fewer ranks", whole[d], "xy"[d],
-                         mesh.ranks[d], mesh.ranks[d]);
+                         "least %d there, or start fewer ranks",
+                         whole[d], "xy"[d], mesh.ranks[d], mesh.ranks[d]);
     MPI_Cart_create(MPI_COMM_WORLD, 2, mesh.ranks, periods, 0, &mesh.comm);
     MPI_Cart_coords(mesh.comm, bench.rank, 2, place);
     for (int d = X; d <= Y; d++) {
@@ -163,11 +162,11 @@ static void divide(void)
     memory_require(2 * field_bytes(), "use a smaller --n or more hosts");
 
     /* On the rank with most points, so that all ranks refuse together. */
-    double plane = (double)((whole[Y] + mesh.ranks[Y] - 1) / mesh.ranks[Y] + 2) *
-                   (double)whole[Z];
+    double plane = (double)((whole[Y] + mesh.ranks[Y] - 1) / mesh.ranks[Y] + 2) * (double)whole[Z];
     if (plane > INT_MAX)
         bench_refuse("--n makes planes of %.0f points, more than MPI can count (%d); make it "
-                     "smaller in y or z", plane, INT_MAX);
+                     "smaller in y or z",
+                     plane, INT_MAX);
 }
 
 static void meet_neighbours(void)
@@ -292,7 +291,8 @@ static void make_mode(void)
         make_axis(&mesh.axis[d], wanted_waves[d]);
     if (fabs(discrete_decay()) < least_decay)
         bench_refuse("%ld steps would leave %.1e of the starting field, too little to check; use "
-                     "fewer --steps or a larger --n", steps, fabs(discrete_decay()));
+                     "fewer --steps or a larger --n",
+                     steps, fabs(discrete_decay()));
     mesh.mode_row = memory_allocate(sizeof(double) * (size_t)mesh.axis[Z].points);
     mesh.field[0] = memory_allocate(field_bytes());
     mesh.field[1] = memory_allocate(field_bytes());
@@ -309,9 +309,9 @@ __attribute__((noinline)) static void update_row(double *restrict out, const dou
                                                  const double *south, const double *north,
                                                  int points, bool periodic)
 {
-#define UPDATE(k, below, above)                                                                   \
-    (in[k] + diffusion * ((west[k] + east[k]) + (south[k] + north[k]) + ((below) + (above)) -     \
-                          6 * in[k]))
+#define UPDATE(k, below, above) \
+    (in[k] +                    \
+     diffusion * ((west[k] + east[k]) + (south[k] + north[k]) + ((below) + (above)) - 6 * in[k]))
     int last = points - 1;
     double bottom = periodic ? in[last] : 0, top = periodic ? in[0] : 0;
     for (int k = 1; k < last; k++)
@@ -435,8 +435,9 @@ static void check_halo_row(const double *field, int side, int i, int j)
         if (memcmp(&found[k], &expected[k], sizeof found[k]) != 0)
             bench_abort(EXIT_WRONG_PAYLOAD,
                         "the halo from the %s (rank %d) arrived wrong at its point (%d,%d,%d): "
-                        "expected %.17g, found %.17g", neighbour_names[side],
-                        mesh.neighbours[side].rank, i, j, k, expected[k], found[k]);
+                        "expected %.17g, found %.17g",
+                        neighbour_names[side], mesh.neighbours[side].rank, i, j, k, expected[k],
+                        found[k]);
 }
 
 static void check_halos(const double *field)
@@ -498,9 +499,9 @@ static void check_field(const double *field, enum method method)
                     bench_abort(EXIT_WRONG_PAYLOAD,
                                 "the field is wrong after %ld %s steps, at point (%d,%d,%d) of the "
                                 "mesh: expected %.17g, found %.17g, tolerance %.1e; halo data was "
-                                "lost, late or damaged", steps, result_names[method],
-                                mesh.start[X] + i, mesh.start[Y] + j, k, factor * start[k],
-                                found[k], tolerance);
+                                "lost, late or damaged",
+                                steps, result_names[method], mesh.start[X] + i, mesh.start[Y] + j,
+                                k, factor * start[k], found[k], tolerance);
                 checked.error = error > checked.error ? error : checked.error;
                 checked.along += found[k] * start[k];
                 checked.length += start[k] * start[k];
@@ -512,8 +513,8 @@ static void check_field(const double *field, enum method method)
     if (fingerprint != checked.fingerprint)
         bench_abort(EXIT_WRONG_PAYLOAD,
                     "the field after %ld %s steps differs from that of the first chunk, though by "
-                    "less than the tolerance of %.1e; halo data was damaged in a low bit", steps,
-                    result_names[method], tolerance);
+                    "less than the tolerance of %.1e; halo data was damaged in a low bit",
+                    steps, result_names[method], tolerance);
 }
 
 /* What is left of the mode after a chunk: measured, over all ranks, as its projection. */
@@ -592,8 +593,8 @@ static void report_mesh(void)
     json_end(bench.json);
 }
 
-static void report_method(enum method method, const struct sample_result *result,
-                          double limit_rate, struct share share)
+static void report_method(enum method method, const struct sample_result *result, double limit_rate,
+                          struct share share)
 {
     const struct stats *time = &result->time;
     double rate = (double)steps / time->median;
@@ -636,9 +637,11 @@ static void report_checks(void)
     if (!(fabs(measured - analytic) <= allowed))
         bench_abort(EXIT_WRONG_PAYLOAD,
                     "the mode decayed to %.12g, but exp(-k^2 alpha t) is %.12g and the scheme may "
-                    "differ by %.1e", measured, analytic, allowed);
+                    "differ by %.1e",
+                    measured, analytic, allowed);
     printf("\nChecked: greatest error %.2e (tolerance %.2e); decay in %ld steps %.12g, analytic "
-           "%.12g (tolerance %.1e)\n", error, rounding_error(), steps, measured, analytic, allowed);
+           "%.12g (tolerance %.1e)\n",
+           error, rounding_error(), steps, measured, analytic, allowed);
 
     json_object(bench.json, "checks");
     json_number(bench.json, "error", error);
@@ -669,9 +672,9 @@ static void measure(void)
 
     if (bench.rank == 0)
         printf("\n%-14s %12s %25s %12s %23s %11s\n%-14s %12s %12s %12s %12s %7s %7s %7s %11s %8s"
-               "  %s\n", "", "", "95% interval", "", "communication %", "", "method",
-               "iterations/s", "low", "high", "Mpoints/s", "min", "avg", "max", "efficiency",
-               "samples", "stopped by");
+               "  %s\n",
+               "", "", "95% interval", "", "communication %", "", "method", "iterations/s", "low",
+               "high", "Mpoints/s", "min", "avg", "max", "efficiency", "samples", "stopped by");
     json_array(bench.json, "results");
     for (int m = 0; m < method_count; m++) {
         struct share share = communication_share(methods[m]);

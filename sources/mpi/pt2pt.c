@@ -103,8 +103,7 @@ static void check_and_spoil(struct point *point, char *slot, int sender)
 
 static double run_ping_pong(struct point *point, long iterations)
 {
-    double seconds =
-        ping_pong(point->comm, point->size, &point->send, &point->receive, iterations);
+    double seconds = ping_pong(point->comm, point->size, &point->send, &point->receive, iterations);
     check_and_spoil(point, memory_pool_slot(&point->receive), point->right_world);
     return seconds;
 }
@@ -193,8 +192,8 @@ static double bidirectional(struct point *point, long iterations)
 static double batch(void *context, long iterations)
 {
     static double (*const run[])(struct point *, long) = {
-        [PING_PONG] = run_ping_pong, [PING_PING] = ping_ping, [SENDRECV] = sendrecv,
-        [EXCHANGE] = exchange, [BIDIRECTIONAL] = bidirectional,
+        [PING_PONG] = run_ping_pong, [PING_PING] = ping_ping,         [SENDRECV] = sendrecv,
+        [EXCHANGE] = exchange,       [BIDIRECTIONAL] = bidirectional,
     };
     struct point *point = context;
     return run[point->pattern](point, iterations);
@@ -269,8 +268,8 @@ static void prepare_payload(struct point *point)
 static void print_head(enum pattern pattern)
 {
     printf("\n%s, cache %s\n%10s %12s %12s %12s %8s %12s %8s %10s  %s\n", pattern_names[pattern],
-           cache_names[cache], "bytes", "min us", "median us", "p95 us", "+- %", "MB/s",
-           "samples", "iterations", "stopped by");
+           cache_names[cache], "bytes", "min us", "median us", "p95 us", "+- %", "MB/s", "samples",
+           "iterations", "stopped by");
 }
 
 static void report(const struct point *point, const struct sample_result *result)
@@ -278,8 +277,8 @@ static void report(const struct point *point, const struct sample_result *result
     const struct stats *time = &result->time;
     double bandwidth = messages_counted(point->pattern) * point->size / time->median;
 
-    printf("%10d %12.3f %12.3f %12.3f %8.2f %12.2f %8d %10ld  %s\n", point->size,
-           time->min * 1e6, time->median * 1e6, time->p95 * 1e6,
+    printf("%10d %12.3f %12.3f %12.3f %8.2f %12.2f %8d %10ld  %s\n", point->size, time->min * 1e6,
+           time->median * 1e6, time->p95 * 1e6,
            (time->ci_high - time->ci_low) / 2 / time->median * 100, bandwidth * 1e-6,
            result->samples, result->iterations, result->stopped_by);
     fflush(stdout);

@@ -16,8 +16,8 @@ size_t caches_last_level(void)
 {
     struct set online = system_set("/sys/devices/system/cpu/online"), sharing = { { 0 } };
     for (int index = 0; index < 8; index++) {
-        struct set cpus = system_set("/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list",
-                                     index);
+        struct set cpus =
+            system_set("/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", index);
         if (members(&cpus) > 0)
             sharing = cpus; /* of the largest cache in the end: they stand in order of level */
     }

@@ -60,10 +60,12 @@ static long chain(long sum, long addend)
     for (int block = 0; block < CHAIN_BLOCKS; block++) {
 #if defined(__x86_64__)
         __asm__ volatile(".rept %c2\n\tadd %1, %0\n\t.endr"
-                         : "+r"(sum) : "r"(addend), "i"(CHAIN_BLOCK));
+                         : "+r"(sum)
+                         : "r"(addend), "i"(CHAIN_BLOCK));
 #elif defined(__aarch64__)
         __asm__ volatile(".rept %c2\n\tadd %0, %0, %1\n\t.endr"
-                         : "+r"(sum) : "r"(addend), "i"(CHAIN_BLOCK));
+                         : "+r"(sum)
+                         : "r"(addend), "i"(CHAIN_BLOCK));
 #else
         for (int i = 0; i < CHAIN_BLOCK; i++) {
             sum += addend;
@@ -114,8 +116,8 @@ static void measure_thread(enum load load, const struct vector_kernels *kernels,
 struct rank_clock {
     double threads;
     double median, slowest, fastest; /* slices, in cycles per second */
-    double lost;                     /* share of the cycles that the fastest slice would have had */
-    double flops;                    /* per second: median of slices times threads */
+    double lost; /* share of the cycles that the fastest slice would have had */
+    double flops; /* per second: median of slices times threads */
 };
 
 enum { RANK_CLOCK_DOUBLES = sizeof(struct rank_clock) / sizeof(double) };
@@ -232,9 +234,10 @@ int main(int argc, char **argv)
     const struct vector_kernels *kernels = vector_kernels();
     if (bench.rank == 0)
         printf("\nVectors: %s, %d bits\n\n%-8s %26s %9s %8s %10s %10s  %s\n"
-               "%-8s %8s %8s %8s %9s %8s %10s %10s  %s\n", kernels->name, kernels->bits, "",
-               "GHz of the ranks", "slowest", "cycles", "", "flops per", "slowest", "load", "min",
-               "median", "max", "slice", "lost %", "Gflop/s", "cycle", "rank");
+               "%-8s %8s %8s %8s %9s %8s %10s %10s  %s\n",
+               kernels->name, kernels->bits, "", "GHz of the ranks", "slowest", "cycles", "",
+               "flops per", "slowest", "load", "min", "median", "max", "slice", "lost %", "Gflop/s",
+               "cycle", "rank");
     json_object(bench.json, "vector");
     json_string(bench.json, "name", kernels->name);
     json_integer(bench.json, "bits", kernels->bits);

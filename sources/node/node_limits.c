@@ -14,7 +14,7 @@ static const double WINDOW = 2e-3;
 
 enum {
     FEWEST_REPEATS = 3,
-    CHUNK = 16384,    /* elements between looks at the clock: some 10 us in memory, 1 us in cache */
+    CHUNK = 16384, /* elements between looks at the clock: some 10 us in memory, 1 us in cache */
     TRIAD_BYTES = 24, /* of an element */
     EXIT_BROKEN = 4,
 };
@@ -110,15 +110,17 @@ double limit_triad(MPI_Comm comm, size_t bytes_on_this_rank, double seconds)
     size_t *positions = calloc((size_t)omp_get_max_threads(), sizeof *positions);
     struct arrays arrays;
     if (!positions || !arrays_take(&arrays, elements)) {
-        fprintf(stderr, "limit_triad: cannot allocate %zu bytes; use a smaller problem or fewer "
-                "ranks per host\n", arrays_bytes(elements));
+        fprintf(stderr,
+                "limit_triad: cannot allocate %zu bytes; use a smaller problem or fewer "
+                "ranks per host\n",
+                arrays_bytes(elements));
         abort_job(comm, EXIT_BROKEN);
     }
     double best = triad_best(comm, &arrays, kernels->normal[VECTOR_TRIAD], positions, seconds / 2);
     /* All ranks have them or none: the kinds of stores belong to the architecture. */
     if (kernels->streaming[VECTOR_TRIAD]) {
-        double streaming = triad_best(comm, &arrays, kernels->streaming[VECTOR_TRIAD], positions,
-                                      seconds / 2);
+        double streaming =
+            triad_best(comm, &arrays, kernels->streaming[VECTOR_TRIAD], positions, seconds / 2);
         best = streaming > best ? streaming : best;
     }
     arrays_return(&arrays);

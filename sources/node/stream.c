@@ -248,9 +248,10 @@ static void check(const struct arrays *arrays)
             }
         }
         if (wrong > 0)
-            bench_abort(EXIT_WRONG_PAYLOAD, "%zu elements of array %c on host %s are wrong: "
-                        "element %zu is %.17g instead of %.17g; test this host's memory", wrong,
-                        "abc"[array], bench.hosts[bench.host_of[bench.rank]], first,
+            bench_abort(EXIT_WRONG_PAYLOAD,
+                        "%zu elements of array %c on host %s are wrong: "
+                        "element %zu is %.17g instead of %.17g; test this host's memory",
+                        wrong, "abc"[array], bench.hosts[bench.host_of[bench.rank]], first,
                         values[array][first], factors[array] * arrays_start(first));
     }
 }
@@ -281,10 +282,10 @@ int main(int argc, char **argv)
     json_integer(bench.json, "threads_per_rank", omp_get_max_threads());
     if (bench.rank == 0)
         printf("\nArrays: 3 of %zu elements on each rank, %d threads each, %s stores\n\n"
-               "%-16s %21s %6s %21s  %s\n%-6s %-9s %10s %10s %6s %10s %10s  %s\n", arrays.elements,
-               omp_get_max_threads(), store_names[streaming ? STREAMING : NORMAL], "",
-               "GB/s of all ranks", "", "GB/s of a rank", "slowest", "", "ranks", "best", "median",
-               "+- %", "most", "least", "rank");
+               "%-16s %21s %6s %21s  %s\n%-6s %-9s %10s %10s %6s %10s %10s  %s\n",
+               arrays.elements, omp_get_max_threads(), store_names[streaming ? STREAMING : NORMAL],
+               "", "GB/s of all ranks", "", "GB/s of a rank", "slowest", "", "ranks", "best",
+               "median", "+- %", "most", "least", "rank");
 
     double (*ranks)[VECTOR_OPERATIONS] = memory_allocate((size_t)bench.ranks * sizeof *ranks);
     struct crew crew = { .comm = MPI_COMM_WORLD, .arrays = &arrays };

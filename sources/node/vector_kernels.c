@@ -20,69 +20,71 @@ static volatile const double one_half = 0.5, one = 1;
 #define COLLECT(i) sum += x##i;
 #define COUNT(i) +1
 
-#define FMA(isa, TARGET, CHAINS)                                                                  \
-    enum { isa##_chains = 0 CHAINS(COUNT) };                                                      \
-                                                                                                  \
-    TARGET static double isa##_fma(long iterations)                                               \
-    {                                                                                             \
-        typedef isa##_vector vector;                                                              \
-        const vector zero = { 0 }, half = zero + one_half;                                        \
-        vector sum = zero;                                                                        \
-        CHAINS(START)                                                                             \
-        for (long i = 0; i < iterations; i++) {                                                   \
-            CHAINS(STEP)                                                                          \
-        }                                                                                         \
-        CHAINS(COLLECT)                                                                           \
-        double total = 0;                                                                         \
-        for (int i = 0; i < isa##_elements; i++)                                                  \
-            total += sum[i];                                                                      \
-        return total / (isa##_chains * isa##_elements);                                           \
+#define FMA(isa, TARGET, CHAINS)                           \
+    enum { isa##_chains = 0 CHAINS(COUNT) };               \
+                                                           \
+    TARGET static double isa##_fma(long iterations)        \
+    {                                                      \
+        typedef isa##_vector vector;                       \
+        const vector zero = { 0 }, half = zero + one_half; \
+        vector sum = zero;                                 \
+        CHAINS(START)                                      \
+        for (long i = 0; i < iterations; i++) {            \
+            CHAINS(STEP)                                   \
+        }                                                  \
+        CHAINS(COLLECT)                                    \
+        double total = 0;                                  \
+        for (int i = 0; i < isa##_elements; i++)           \
+            total += sum[i];                               \
+        return total / (isa##_chains * isa##_elements);    \
     }
 
 #define LOAD(isa, from) (*(const isa##_vector *)((from) + i))
 
 /* Called without a second array by copy and scale. */
-#define OPERATION(isa, TARGET, name, STORE, VALUE, END)                                           \
-    TARGET static void isa##_##name(double *restrict d, const double *restrict x,                 \
-                                    const double *restrict y, double s, size_t n)                 \
-    {                                                                                             \
-        (void)y, (void)s;                                                                         \
-        for (size_t i = 0; i < n; i += isa##_elements)                                            \
-            STORE(isa, d + i, VALUE);                                                             \
-        END;                                                                                      \
+#define OPERATION(isa, TARGET, name, STORE, VALUE, END)                           \
+    TARGET static void isa##_##name(double *restrict d, const double *restrict x, \
+                                    const double *restrict y, double s, size_t n) \
+    {                                                                             \
+        (void)y, (void)s;                                                         \
+        for (size_t i = 0; i < n; i += isa##_elements)                            \
+            STORE(isa, d + i, VALUE);                                             \
+        END;                                                                      \
     }
 
-#define OPERATIONS(isa, TARGET, suffix, STORE, END)                                               \
-    OPERATION(isa, TARGET, copy##suffix, STORE, LOAD(isa, x), END)                                \
-    OPERATION(isa, TARGET, scale##suffix, STORE, s * LOAD(isa, x), END)                           \
-    OPERATION(isa, TARGET, add##suffix, STORE, LOAD(isa, x) + LOAD(isa, y), END)                  \
+#define OPERATIONS(isa, TARGET, suffix, STORE, END)                              \
+    OPERATION(isa, TARGET, copy##suffix, STORE, LOAD(isa, x), END)               \
+    OPERATION(isa, TARGET, scale##suffix, STORE, s *LOAD(isa, x), END)           \
+    OPERATION(isa, TARGET, add##suffix, STORE, LOAD(isa, x) + LOAD(isa, y), END) \
     OPERATION(isa, TARGET, triad##suffix, STORE, LOAD(isa, x) + s * LOAD(isa, y), END)
 
 #define NORMAL_STORE(isa, to, value) (*(isa##_vector *)(to) = (value))
 
-#define KERNELS(isa, TARGET, BYTES, CHAINS)                                                       \
-    typedef double isa##_vector __attribute__((vector_size(BYTES), may_alias));                   \
-    enum { isa##_elements = (BYTES) / 8 };                                                        \
-    FMA(isa, TARGET, CHAINS)                                                                      \
+#define KERNELS(isa, TARGET, BYTES, CHAINS)                                     \
+    typedef double isa##_vector __attribute__((vector_size(BYTES), may_alias)); \
+    enum { isa##_elements = (BYTES) / 8 };                                      \
+    FMA(isa, TARGET, CHAINS)                                                    \
     OPERATIONS(isa, TARGET, , NORMAL_STORE, (void)0)
 
-#define FIELDS(isa, label)                                                                        \
-    .name = label, .bits = 64 * isa##_elements,                                                   \
-    .flops = 2.0 * isa##_chains * isa##_elements, .fma = isa##_fma,                               \
-    .normal = { isa##_copy, isa##_scale, isa##_add, isa##_triad }
+#define FIELDS(isa, label)                                                                    \
+    .name = label, .bits = 64 * isa##_elements, .flops = 2.0 * isa##_chains * isa##_elements, \
+    .fma = isa##_fma, .normal = { isa##_copy, isa##_scale, isa##_add, isa##_triad }
 
 #if defined(__x86_64__)
 
 #define STREAMING_STORE(isa, to, value) isa##_stream((to), (value))
 
-#define X86_KERNELS(isa, label, TARGET, BYTES, CHAINS, STREAM)                                    \
-    KERNELS(isa, TARGET, BYTES, CHAINS)                                                           \
-    TARGET static inline void isa##_stream(double *to, isa##_vector value) { STREAM(to, value); } \
-    OPERATIONS(isa, TARGET, _streaming, STREAMING_STORE, _mm_sfence())                            \
-    static const struct vector_kernels isa = {                                                    \
-        FIELDS(isa, label),                                                                       \
-        .streaming = { isa##_copy_streaming, isa##_scale_streaming, isa##_add_streaming,          \
-                       isa##_triad_streaming },                                                   \
+#define X86_KERNELS(isa, label, TARGET, BYTES, CHAINS, STREAM)                           \
+    KERNELS(isa, TARGET, BYTES, CHAINS)                                                  \
+    TARGET static inline void isa##_stream(double *to, isa##_vector value)               \
+    {                                                                                    \
+        STREAM(to, value);                                                               \
+    }                                                                                    \
+    OPERATIONS(isa, TARGET, _streaming, STREAMING_STORE, _mm_sfence())                   \
+    static const struct vector_kernels isa = {                                           \
+        FIELDS(isa, label),                                                              \
+        .streaming = { isa##_copy_streaming, isa##_scale_streaming, isa##_add_streaming, \
+                       isa##_triad_streaming },                                          \
     };
 
 X86_KERNELS(sse2, "SSE2", , 16, CHAINS_12, _mm_stream_pd)

@@ -35,7 +35,7 @@ enum call {
 #define CALL_OF(name) CALL_##name,
     FOR_EACH_CALL(CALL_OF)
 #undef CALL_OF
-    CALLS
+        CALLS
 };
 
 /* As the program wrote it: "MPI_Send". The large-count and Fortran forms of a call are that call. */

@@ -50,8 +50,10 @@ static struct measurement ask_time(int tag)
         PMPI_Recv(&answer, sizeof answer, MPI_BYTE, 0, tag, witness.comm, MPI_STATUS_IGNORE);
         int64_t half = (monotonic_ns() - asked + 1) / 2;
         if (half < best.error)
-            best = (struct measurement){ .at = asked + half, .ahead = asked + half - answer.now,
-                                         .error = half, .origin = answer.origin };
+            best = (struct measurement){ .at = asked + half,
+                                         .ahead = asked + half - answer.now,
+                                         .error = half,
+                                         .origin = answer.origin };
     }
     return best;
 }

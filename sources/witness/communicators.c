@@ -51,8 +51,8 @@ static struct communicator *add(MPI_Comm comm)
     communicator->handle = comm;
     communicator->serial = ++serials;
     find_shape(communicator);
-    if (!map_put(&by_serial, communicator->serial, communicator)
-        || !map_put(&by_handle, key_of_comm(comm), communicator)) {
+    if (!map_put(&by_serial, communicator->serial, communicator) ||
+        !map_put(&by_handle, key_of_comm(comm), communicator)) {
         map_remove(&by_serial, communicator->serial);
         free(communicator);
         return NULL;
@@ -128,8 +128,7 @@ static int graph_neighbours(struct communicator *communicator)
     communicator->neighbours = malloc((size_t)count * sizeof(int) + 1);
     if (!communicator->neighbours)
         return 0;
-    PMPI_Graph_neighbors(communicator->handle, communicator->rank, count,
-                         communicator->neighbours);
+    PMPI_Graph_neighbors(communicator->handle, communicator->rank, count, communicator->neighbours);
     return count;
 }
 
@@ -153,11 +152,11 @@ int communicator_neighbours(struct communicator *communicator, const int **ranks
     if (!communicator->neighbours) {
         int topology;
         PMPI_Topo_test(communicator->handle, &topology);
-        communicator->neighbour_count =
-            topology == MPI_CART         ? cartesian_neighbours(communicator)
-            : topology == MPI_GRAPH      ? graph_neighbours(communicator)
-            : topology == MPI_DIST_GRAPH ? distributed_graph_neighbours(communicator)
-                                         : 0;
+        communicator->neighbour_count = topology == MPI_CART    ? cartesian_neighbours(communicator)
+                                        : topology == MPI_GRAPH ? graph_neighbours(communicator)
+                                        : topology == MPI_DIST_GRAPH
+                                            ? distributed_graph_neighbours(communicator)
+                                            : 0;
     }
     *ranks = communicator->neighbours;
     return communicator->neighbour_count;
@@ -183,8 +182,8 @@ void communicator_created(MPI_Comm comm)
 {
     static uint32_t made;
     struct communicator *communicator = communicator_of(comm);
-    if (!communicator || !witness.profile || communicator->inter || communicator->size == 1
-        || !inside_world(communicator))
+    if (!communicator || !witness.profile || communicator->inter || communicator->size == 1 ||
+        !inside_world(communicator))
         return;
     pthread_mutex_lock(&lock);
     uint64_t id = (uint64_t)(witness.rank + 1) << 32 | ++made;
@@ -302,7 +301,7 @@ size_t communicators_bytes(void)
 {
     size_t bytes = map_bytes(&by_handle) + map_bytes(&by_window) + map_bytes(&by_serial);
     for (struct communicator *one = all; one; one = one->next)
-        bytes += sizeof *one + (size_t)one->neighbour_count * sizeof(int)
-                 + instances_bytes(one->log);
+        bytes += sizeof *one + (size_t)one->neighbour_count * sizeof(int) +
+                 instances_bytes(one->log);
     return bytes;
 }

@@ -17,9 +17,9 @@ struct communicator {
     int rank, size, remote_size; /* remote_size: of an intercommunicator, else size */
     bool inter, whole_world;     /* whole_world: its ranks are those of MPI_COMM_WORLD */
     int users;                   /* windows and requests of it: they may live longer */
-    MPI_Group group;       /* of the ranks that messages go to; MPI_GROUP_NULL until it is needed */
+    MPI_Group group; /* of the ranks that messages go to; MPI_GROUP_NULL until it is needed */
     struct instances *log; /* of its collectives */
-    int *neighbours;       /* destinations of its topology; NULL until they are needed */
+    int *neighbours; /* destinations of its topology; NULL until they are needed */
     int neighbour_count;
     struct communicator *next;
 };

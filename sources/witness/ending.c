@@ -17,7 +17,7 @@ static const struct {
     const char *name;
     bool fault;
 } signals[] = {
-    { SIGTERM, "SIGTERM", false }, { SIGINT, "SIGINT", false }, { SIGXCPU, "SIGXCPU", false },
+    { SIGTERM, "SIGTERM", false }, { SIGINT, "SIGINT", false },  { SIGXCPU, "SIGXCPU", false },
     { SIGABRT, "SIGABRT", true },  { SIGSEGV, "SIGSEGV", true }, { SIGBUS, "SIGBUS", true },
     { SIGFPE, "SIGFPE", true },    { SIGILL, "SIGILL", true },
 };

@@ -33,7 +33,7 @@ static bool is_binding(const char *path)
     return false;
 }
 
-static const ElfW(Phdr) *segment_of(const struct dl_phdr_info *library, ElfW(Word) type)
+static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *library, ElfW(Word) type)
 {
     for (int i = 0; i < library->dlpi_phnum; i++)
         if (library->dlpi_phdr[i].p_type == type)
@@ -55,9 +55,9 @@ static bool protect(const struct dl_phdr_info *library, int protection)
 
 /* Where the library refers to what; these are the tables of 64-bit machines. */
 struct tables {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
-    const ElfW(Rela) *calls, *others;
+    const ElfW(Rela) * calls, *others;
     size_t calls_bytes, others_bytes;
 };
 
@@ -71,15 +71,27 @@ static struct tables tables_of(const struct dl_phdr_info *library)
     for (; entry->d_tag != DT_NULL; entry++) {
         ElfW(Addr) value = entry->d_un.d_ptr;
         /* Most loaders have made these addresses, some have left them offsets. */
-        const void *table = (const void *)(value < library->dlpi_addr ? library->dlpi_addr + value
-                                                                      : value);
+        const void *table =
+            (const void *)(value < library->dlpi_addr ? library->dlpi_addr + value : value);
         switch (entry->d_tag) {
-        case DT_SYMTAB: tables.symbols = table; break;
-        case DT_STRTAB: tables.names = table; break;
-        case DT_JMPREL: tables.calls = table; break;
-        case DT_RELA: tables.others = table; break;
-        case DT_PLTRELSZ: tables.calls_bytes = entry->d_un.d_val; break;
-        case DT_RELASZ: tables.others_bytes = entry->d_un.d_val; break;
+        case DT_SYMTAB:
+            tables.symbols = table;
+            break;
+        case DT_STRTAB:
+            tables.names = table;
+            break;
+        case DT_JMPREL:
+            tables.calls = table;
+            break;
+        case DT_RELA:
+            tables.others = table;
+            break;
+        case DT_PLTRELSZ:
+            tables.calls_bytes = entry->d_un.d_val;
+            break;
+        case DT_RELASZ:
+            tables.others_bytes = entry->d_un.d_val;
+            break;
         }
     }
     return tables;
@@ -87,7 +99,7 @@ static struct tables tables_of(const struct dl_phdr_info *library)
 
 /* `witness`: what dlopen calls this library. A wrapper has the name without the P. */
 static void redirect(const struct dl_phdr_info *library, const struct tables *tables,
-                     const ElfW(Rela) *relocations, size_t bytes, void *witness)
+                     const ElfW(Rela) * relocations, size_t bytes, void *witness)
 {
     for (size_t i = 0; relocations && i < bytes / sizeof *relocations; i++) {
         const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(relocations[i].r_info)];

@@ -41,8 +41,8 @@ void instance_add(struct instances **log, enum call call, enum arrival arrival, 
         to->broken = true;
         return;
     }
-    to->kept[to->count++] = (struct instance){ begin, end, sequence, (uint16_t)call,
-                                               (uint8_t)arrival, root };
+    to->kept[to->count++] =
+        (struct instance){ begin, end, sequence, (uint16_t)call, (uint8_t)arrival, root };
 }
 
 size_t instances_bytes(const struct instances *log)

@@ -41,8 +41,10 @@ static bool built_for_this_mpi(void)
 #endif
     library[strcspn(library, "\n")] = '\0';
     if (!right)
-        fprintf(stderr, "assay witness: built for %s, but this program runs on %s: it records "
-                "nothing\n", own, library);
+        fprintf(stderr,
+                "assay witness: built for %s, but this program runs on %s: it records "
+                "nothing\n",
+                own, library);
     return right;
 }
 
@@ -84,8 +86,10 @@ static void duplicate_world(void)
     while (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
         if (told || monotonic_ns() - asked < PATIENCE_SECONDS * 1000000000ll)
             continue;
-        fprintf(stderr, "assay witness: rank %d has waited %d s in MPI_Init for the other ranks: "
-                "is the library preloaded into all of them?\n", witness.rank, PATIENCE_SECONDS);
+        fprintf(stderr,
+                "assay witness: rank %d has waited %d s in MPI_Init for the other ranks: "
+                "is the library preloaded into all of them?\n",
+                witness.rank, PATIENCE_SECONDS);
         told = true;
     }
 }

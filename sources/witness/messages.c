@@ -140,8 +140,13 @@ uint64_t message_posted(enum side side, uint64_t channel, uint32_t sequence, int
     if (!keeping || logged.count == room)
         return NOT_KEPT;
     logged.messages[logged.count] = (struct message){
-        .channel = channel, .time = time, .sequence = sequence, .tag = tag, .peer = peer,
-        .side = side, .wait = NO_WAIT,
+        .channel = channel,
+        .time = time,
+        .sequence = sequence,
+        .tag = tag,
+        .peer = peer,
+        .side = side,
+        .wait = NO_WAIT,
     };
     return (uint64_t)(level + 1) << 32 | logged.count++;
 }
@@ -169,15 +174,17 @@ void messages_waited(enum call call, int64_t begin, int64_t end, const uint64_t 
     logged.waited[part][call] += end - begin;
     if (!are_kept(serials, count))
         return;
-    if (logged.wait_count == wait_room
-        && (wait_room >= most
-            || !grow((void **)&logged.waits, sizeof *logged.waits, &wait_room)))
+    if (logged.wait_count == wait_room &&
+        (wait_room >= most || !grow((void **)&logged.waits, sizeof *logged.waits, &wait_room)))
         return;
     for (int i = 0; i < count; i++)
         if (serials[i] != NO_MESSAGE)
             logged.messages[(uint32_t)serials[i]].wait = logged.wait_count;
     logged.waits[logged.wait_count++] = (struct wait){
-        .begin = begin, .end = end, .call = (uint16_t)call, .part = (uint16_t)part,
+        .begin = begin,
+        .end = end,
+        .call = (uint16_t)call,
+        .part = (uint16_t)part,
     };
 }
 

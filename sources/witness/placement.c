@@ -215,8 +215,10 @@ static void write_thread(struct json *json, int tid)
 static void write_memory(struct json *json)
 {
     /* In the order of the kernel's numbers, linux/mempolicy.h; the highest bits are flags. */
-    static const char *const names[] = { "default", "preferred", "bind", "interleave", "local",
-                                         "preferred-many", "weighted-interleave" };
+    static const char *const names[] = {
+        "default",        "preferred",          "bind", "interleave", "local",
+        "preferred-many", "weighted-interleave"
+    };
     enum { MOST_NODES = 1024, FLAGS = 7 << 13, KNOWN = sizeof names / sizeof *names };
     struct set nodes = { { 0 } };
     int mode = -1;

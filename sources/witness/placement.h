@@ -9,7 +9,7 @@
 #include "json.h"
 
 void placement_before_init(void); /* in MPI_Init*, before PMPI_Init: notes the threads that exist */
-void placement_after_init(void);  /* right after: the new ones are the MPI's */
+void placement_after_init(void); /* right after: the new ones are the MPI's */
 
 /* Members pid ... threads of a process. The memory policy is the calling thread's. */
 void placement_write(struct json *json);

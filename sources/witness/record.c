@@ -56,8 +56,8 @@ static uint64_t log_receive(const struct communicator *communicator, const struc
     return message_posted(RECEIVER, channel, sequence, tag, sender, posted);
 }
 
-uint64_t record_receive_in(const struct timing *timing, struct communicator *communicator,
-                           int rank, int tag, int64_t posted)
+uint64_t record_receive_in(const struct timing *timing, struct communicator *communicator, int rank,
+                           int tag, int64_t posted)
 {
     struct route *route = route_from(timing, communicator, rank);
     if (!route)

@@ -60,8 +60,8 @@ static inline uint64_t record_send(const struct timing *timing, MPI_Comm comm, i
 }
 
 /* A receive, posted at `posted`, from a rank with a tag; no wildcards. */
-uint64_t record_receive_in(const struct timing *timing, struct communicator *communicator,
-                           int rank, int tag, int64_t posted);
+uint64_t record_receive_in(const struct timing *timing, struct communicator *communicator, int rank,
+                           int tag, int64_t posted);
 uint64_t record_receive(const struct timing *timing, MPI_Comm comm, int rank, int tag,
                         int64_t posted);
 /* A message that MPI_Probe found, and that a receive will take. */

@@ -59,8 +59,8 @@ static uint64_t hash_words(const struct words *words)
 
 static int note_library(struct dl_phdr_info *object, size_t size, void *context)
 {
-    static const char *const telling[] = { "/libmpi", "/libpmpi", "/libopen-pal", "/libucp",
-                                           "/libuct", "/libfabric", "/libpmix", "/libpsm" };
+    static const char *const telling[] = { "/libmpi", "/libpmpi",   "/libopen-pal", "/libucp",
+                                           "/libuct", "/libfabric", "/libpmix",     "/libpsm" };
     (void)size;
     for (size_t i = 0; i < sizeof telling / sizeof *telling; i++) {
         if (strstr(object->dlpi_name, telling[i])) {

@@ -31,7 +31,8 @@ void request_remember(MPI_Request handle, const struct request *request)
 {
     lock();
     struct request *entry = map_get(&requests, key_of(handle));
-    if (!entry && (entry = calloc(1, sizeof *entry)) && !map_put(&requests, key_of(handle), entry)) {
+    if (!entry && (entry = calloc(1, sizeof *entry)) &&
+        !map_put(&requests, key_of(handle), entry)) {
         free(entry);
         entry = NULL;
     }

@@ -60,6 +60,6 @@ struct route *route_find(struct routes *routes, struct communicator *communicato
 
 size_t routes_bytes(const struct routes *routes)
 {
-    return map_bytes(&routes->routes) + routes->routes.count * sizeof(struct route)
-           + map_bytes(&routes->partners) + routes->partners.count * sizeof(struct partner);
+    return map_bytes(&routes->routes) + routes->routes.count * sizeof(struct route) +
+           map_bytes(&routes->partners) + routes->partners.count * sizeof(struct partner);
 }

@@ -55,8 +55,8 @@ void stacks_before_init(const char *report)
     enum { SIGNAL = SIGURG };
     const char *asked = getenv("ASSAY_WITNESS_DEADLINE");
     struct itimerspec deadline = { .it_value.tv_sec = asked ? atoll(asked) : 0 };
-    struct sigaction before, ours = { .sa_sigaction = take_stacks,
-                                      .sa_flags = SA_SIGINFO | SA_RESTART };
+    struct sigaction before,
+        ours = { .sa_sigaction = take_stacks, .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGNAL };
     char host[HOST_NAME_MAX + 1] = "";
     timer_t timer;

@@ -73,8 +73,11 @@ static int fill(const struct sums *sums, const struct extremes *extremes, struct
     int count = 0;
     for (int call = 0; call < CALLS; call++)
         if (sums->count[call] > 0)
-            rows[count++] = (struct row){ (enum call)call, sums->count[call], sums->bytes[call],
-                                          sums->time[call], -extremes->negative_least[call],
+            rows[count++] = (struct row){ (enum call)call,
+                                          sums->count[call],
+                                          sums->bytes[call],
+                                          sums->time[call],
+                                          -extremes->negative_least[call],
                                           extremes->most[call] };
     qsort(rows, (size_t)count, sizeof *rows, by_time);
     return count;
@@ -97,7 +100,8 @@ void table_print(const struct summary *summary)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return;
-    fprintf(out, "# assay witness: %d ranks, %.3f s, %.2f%% in MPI, %.2f%% waiting for other ranks\n",
+    fprintf(out,
+            "# assay witness: %d ranks, %.3f s, %.2f%% in MPI, %.2f%% waiting for other ranks\n",
             witness.ranks, extremes.wall, share(mpi, sums.wall), share(sums.waited, sums.wall));
     print_rows(out, rows, count, mpi, sums.wall);
     /* In one piece, as other ranks may be writing too. */

@@ -53,10 +53,14 @@ static const char *interface_kind(const char *name)
     if (!known)
         return NULL;
     switch (request.ifr_hwaddr.sa_family) {
-    case ARPHRD_LOOPBACK: return "loopback";
-    case ARPHRD_ETHER: return "ethernet";
-    case ARPHRD_INFINIBAND: return "ip-over-infiniband";
-    default: return NULL;
+    case ARPHRD_LOOPBACK:
+        return "loopback";
+    case ARPHRD_ETHER:
+        return "ethernet";
+    case ARPHRD_INFINIBAND:
+        return "ip-over-infiniband";
+    default:
+        return NULL;
     }
 }
 
@@ -66,8 +70,8 @@ static void read_interfaces(struct devices *devices)
     while ((line = strsep(&rest, "\n"))) {
         struct device device;
         /* Of 8 values for receiving and 8 for sending, the first are bytes. */
-        if (sscanf(line, " %15[^: ]: %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64,
-                   device.name, &device.received, &device.sent) == 3 &&
+        if (sscanf(line, " %15[^: ]: %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, device.name,
+                   &device.received, &device.sent) == 3 &&
             (device.kind = interface_kind(device.name)))
             add_device(devices, &device);
     }
@@ -201,9 +205,9 @@ static const struct ifaddrs *interface_with(const struct ifaddrs *interfaces, co
     bool loopback = IN6_IS_ADDR_V4MAPPED(&end->address) && bytes[12] == 127;
     for (const struct ifaddrs *at = interfaces; at; at = at->ifa_next) {
         struct end own;
-        if (loopback ? at->ifa_flags & IFF_LOOPBACK
-                     : end_of(at->ifa_addr, &own) &&
-                           IN6_ARE_ADDR_EQUAL(&own.address, &end->address))
+        if (loopback
+                ? at->ifa_flags & IFF_LOOPBACK
+                : end_of(at->ifa_addr, &own) && IN6_ARE_ADDR_EQUAL(&own.address, &end->address))
             return at;
     }
     return NULL;

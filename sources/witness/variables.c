@@ -50,7 +50,8 @@ char *variables_preloaded(void)
         return NULL;
     char *names = strdup(preloaded), *others = calloc(1, strlen(preloaded) + 1);
     bool found = false;
-    for (char *name = names && others ? strtok(names, ": ") : NULL; name; name = strtok(NULL, ": ")) {
+    for (char *name = names && others ? strtok(names, ": ") : NULL; name;
+         name = strtok(NULL, ": ")) {
         if (strcmp(name, self.dli_fname) == 0 || strcmp(name, basename(self.dli_fname)) == 0) {
             found = true;
             continue;
@@ -74,8 +75,8 @@ void variables_before_init(void)
     if (!out)
         return;
     for (char **variable = environ; *variable; variable++)
-        if (begins_as_one_of(*variable, steering, COUNT(steering))
-            && !begins_as_one_of(*variable, of_a_start, COUNT(of_a_start)))
+        if (begins_as_one_of(*variable, steering, COUNT(steering)) &&
+            !begins_as_one_of(*variable, of_a_start, COUNT(of_a_start)))
             fwrite(*variable, 1, strlen(*variable) + 1, out);
     char *others = variables_preloaded();
     if (others && *others)

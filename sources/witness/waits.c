@@ -48,8 +48,8 @@ static bool all_have_as_many(const struct instances *log, MPI_Comm comm)
 {
     int64_t kept = log->broken ? -1 : (int64_t)log->count;
     int64_t bounds[2] = { kept, -kept };
-    return PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_INT64_T, MPI_MAX, comm) == MPI_SUCCESS
-           && bounds[0] == -bounds[1] && kept >= 0;
+    return PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_INT64_T, MPI_MAX, comm) == MPI_SUCCESS &&
+           bounds[0] == -bounds[1] && kept >= 0;
 }
 
 static void analyse_collectives(const struct instances *log, MPI_Comm comm,
@@ -65,8 +65,7 @@ static void analyse_collectives(const struct instances *log, MPI_Comm comm,
             bool awaited = instances[i].arrival != ALL_WAIT_FOR_ROOT || instances[i].root;
             latest[i] = awaited ? clocks_global(instances[i].begin) : UNKNOWN;
         }
-        if (PMPI_Allreduce(MPI_IN_PLACE, latest, count, MPI_INT64_T, MPI_MAX, comm)
-            != MPI_SUCCESS)
+        if (PMPI_Allreduce(MPI_IN_PLACE, latest, count, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS)
             return;
         for (int i = 0; i < count; i++)
             if (latest[i] != UNKNOWN)
@@ -128,8 +127,8 @@ static int by_peer_and_number(const void *left, const void *right)
 static int piece_length(const struct exchange *exchange, int first)
 {
     int length = 1;
-    while (length < CHUNK && first + length < exchange->count
-           && exchange->messages[first + length].peer == exchange->messages[first].peer)
+    while (length < CHUNK && first + length < exchange->count &&
+           exchange->messages[first + length].peer == exchange->messages[first].peer)
         length++;
     return length;
 }
@@ -174,8 +173,7 @@ static void send_all(struct exchange *exchange)
         int length = piece_length(exchange, first);
         const struct message *piece = &exchange->messages[first];
         if (PMPI_Issend(piece, length * (int)sizeof *piece, MPI_BYTE, piece->peer, TAG,
-                        witness.comm, &exchange->sends[exchange->send_count])
-            == MPI_SUCCESS)
+                        witness.comm, &exchange->sends[exchange->send_count]) == MPI_SUCCESS)
             exchange->send_count++;
         first += length;
     }
@@ -210,11 +208,11 @@ static bool receive_piece(struct exchange *exchange)
     struct message told[CHUNK];
     MPI_Status status;
     int arrived = 0, bytes = 0;
-    if (PMPI_Iprobe(MPI_ANY_SOURCE, TAG, witness.comm, &arrived, &status) != MPI_SUCCESS
-        || !arrived)
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, TAG, witness.comm, &arrived, &status) != MPI_SUCCESS ||
+        !arrived)
         return false;
-    if (PMPI_Recv(told, sizeof told, MPI_BYTE, status.MPI_SOURCE, TAG, witness.comm, &status)
-        != MPI_SUCCESS)
+    if (PMPI_Recv(told, sizeof told, MPI_BYTE, status.MPI_SOURCE, TAG, witness.comm, &status) !=
+        MPI_SUCCESS)
         return false;
     PMPI_Get_count(&status, MPI_BYTE, &bytes);
     for (int i = 0; i < bytes / (int)sizeof *told; i++)
@@ -232,8 +230,8 @@ static void tell_each_other(struct exchange *exchange)
         bool received = receive_piece(exchange);
         int done = 0;
         if (!all_sent) {
-            if (PMPI_Testall(exchange->send_count, exchange->sends, &done, MPI_STATUSES_IGNORE)
-                != MPI_SUCCESS)
+            if (PMPI_Testall(exchange->send_count, exchange->sends, &done, MPI_STATUSES_IGNORE) !=
+                MPI_SUCCESS)
                 return;
             if (done && PMPI_Ibarrier(witness.comm, &barrier) != MPI_SUCCESS)
                 return;

@@ -46,28 +46,28 @@ static void log_instance(const struct timing *timing, const struct shape *shape,
 }
 
 /* The sum of the blocks for all other ranks. */
-#define BLOCKS(name, count_t)                                                               \
-    static int64_t name(const struct timing *timing, const struct shape *shape,             \
-                        const count_t counts[], MPI_Datatype type)                          \
-    {                                                                                       \
-        int64_t elements = 0;                                                               \
-        for (int i = 0; i < shape->size; i++)                                               \
-            if (shape->communicator->inter || i != shape->rank)                             \
-                elements += (int64_t)counts[i];                                             \
-        return bytes_of(timing, elements, type);                                            \
+#define BLOCKS(name, count_t)                                                   \
+    static int64_t name(const struct timing *timing, const struct shape *shape, \
+                        const count_t counts[], MPI_Datatype type)              \
+    {                                                                           \
+        int64_t elements = 0;                                                   \
+        for (int i = 0; i < shape->size; i++)                                   \
+            if (shape->communicator->inter || i != shape->rank)                 \
+                elements += (int64_t)counts[i];                                 \
+        return bytes_of(timing, elements, type);                                \
     }
 BLOCKS(blocks, int)
 LARGE(BLOCKS(blocks_c, MPI_Count))
 
-#define TYPED_BLOCKS(name, count_t)                                                         \
-    static int64_t name(const struct timing *timing, const struct shape *shape,             \
-                        const count_t counts[], const MPI_Datatype types[])                 \
-    {                                                                                       \
-        int64_t bytes = 0;                                                                  \
-        for (int i = 0; i < shape->size; i++)                                               \
-            if (shape->communicator->inter || i != shape->rank)                             \
-                bytes += bytes_of(timing, (int64_t)counts[i], types[i]);                    \
-        return bytes;                                                                       \
+#define TYPED_BLOCKS(name, count_t)                                             \
+    static int64_t name(const struct timing *timing, const struct shape *shape, \
+                        const count_t counts[], const MPI_Datatype types[])     \
+    {                                                                           \
+        int64_t bytes = 0;                                                      \
+        for (int i = 0; i < shape->size; i++)                                   \
+            if (shape->communicator->inter || i != shape->rank)                 \
+                bytes += bytes_of(timing, (int64_t)counts[i], types[i]);        \
+        return bytes;                                                           \
     }
 TYPED_BLOCKS(typed_blocks, int)
 LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))
@@ -76,138 +76,138 @@ LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))
 
 /* The blocking and the nonblocking form of a collective, from its arguments and their declarations.
  * `root`: a root that data comes from or goes to, 0 where there is none. */
-#define COLLECTIVE(name, nonblocking, suffix, arrival, root, bytes, arguments, ...)           \
-    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                                \
-    {                                                                                         \
-        struct timing timing = call_begin_timed(CALL_##name);                                 \
-        int code = PMPI_##name##suffix arguments;                                             \
-        call_end(&timing);                                                                    \
-        struct shape shape = shape_of(&timing, comm);                                         \
-        if (shape.communicator && code == MPI_SUCCESS) {                                      \
-            add_bytes(&timing, shape.others ? (bytes) : 0);                                   \
-            log_instance(&timing, &shape, arrival, is_root(&shape, root));                    \
-        }                                                                                     \
-        return code;                                                                          \
-    }                                                                                         \
-    EXPORT int MPI_##nonblocking##suffix(__VA_ARGS__, MPI_Request *request)                   \
-    {                                                                                         \
-        struct timing timing = call_begin(CALL_##nonblocking);                                \
-        int code = PMPI_##nonblocking##suffix(UNPACK arguments, request);                     \
-        call_end(&timing);                                                                    \
-        struct shape shape = shape_of(&timing, comm);                                         \
-        if (shape.communicator && code == MPI_SUCCESS)                                        \
-            add_bytes(&timing, shape.others ? (bytes) : 0);                                   \
-        return code;                                                                          \
+#define COLLECTIVE(name, nonblocking, suffix, arrival, root, bytes, arguments, ...) \
+    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                      \
+    {                                                                               \
+        struct timing timing = call_begin_timed(CALL_##name);                       \
+        int code = PMPI_##name##suffix arguments;                                   \
+        call_end(&timing);                                                          \
+        struct shape shape = shape_of(&timing, comm);                               \
+        if (shape.communicator && code == MPI_SUCCESS) {                            \
+            add_bytes(&timing, shape.others ? (bytes) : 0);                         \
+            log_instance(&timing, &shape, arrival, is_root(&shape, root));          \
+        }                                                                           \
+        return code;                                                                \
+    }                                                                               \
+    EXPORT int MPI_##nonblocking##suffix(__VA_ARGS__, MPI_Request *request)         \
+    {                                                                               \
+        struct timing timing = call_begin(CALL_##nonblocking);                      \
+        int code = PMPI_##nonblocking##suffix(UNPACK arguments, request);           \
+        call_end(&timing);                                                          \
+        struct shape shape = shape_of(&timing, comm);                               \
+        if (shape.communicator && code == MPI_SUCCESS)                              \
+            add_bytes(&timing, shape.others ? (bytes) : 0);                         \
+        return code;                                                                \
     }
 
 COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, 0, (comm), MPI_Comm comm)
 
 /* suffix, type of counts, type of displacements, sums of blocks */
-#define COLLECTIVES(suffix, count_t, shift_t)                                                     \
-    COLLECTIVE(Bcast, Ibcast, suffix, ALL_WAIT_FOR_ROOT, root,                                    \
-               is_root(&shape, root) ? bytes_of(&timing, count, type) : 0,                        \
-               (buffer, count, type, root, comm), void *buffer, count_t count, MPI_Datatype type, \
-               int root, MPI_Comm comm)                                                           \
-    COLLECTIVE(Gather, Igather, suffix, ROOT_WAITS_FOR_ALL, root,                                 \
-               is_leaf(&shape, root) ? bytes_of(&timing, sent, send_type) : 0,                    \
-               (send, sent, send_type, receive, received, type, root, comm), const void *send,    \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
-               MPI_Datatype type, int root, MPI_Comm comm)                                        \
-    COLLECTIVE(Gatherv, Igatherv, suffix, ROOT_WAITS_FOR_ALL, root,                               \
-               is_leaf(&shape, root) ? bytes_of(&timing, sent, send_type) : 0,                    \
-               (send, sent, send_type, receive, counts, shifts, type, root, comm),                \
-               const void *send, count_t sent, MPI_Datatype send_type, void *receive,             \
-               const count_t counts[], const shift_t shifts[], MPI_Datatype type, int root,       \
-               MPI_Comm comm)                                                                     \
-    COLLECTIVE(Scatter, Iscatter, suffix, ALL_WAIT_FOR_ROOT, root,                                \
-               is_root(&shape, root) ? shape.others * bytes_of(&timing, sent, send_type) : 0,     \
-               (send, sent, send_type, receive, received, type, root, comm), const void *send,    \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
-               MPI_Datatype type, int root, MPI_Comm comm)                                        \
-    COLLECTIVE(Scatterv, Iscatterv, suffix, ALL_WAIT_FOR_ROOT, root,                              \
-               is_root(&shape, root) ? blocks##suffix(&timing, &shape, counts, send_type) : 0,    \
-               (send, counts, shifts, send_type, receive, received, type, root, comm),            \
-               const void *send, const count_t counts[], const shift_t shifts[],                  \
-               MPI_Datatype send_type, void *receive, count_t received, MPI_Datatype type,        \
-               int root, MPI_Comm comm)                                                           \
-    COLLECTIVE(Allgather, Iallgather, suffix, ALL_WAIT_FOR_ALL, 0,                                \
-               send == MPI_IN_PLACE ? bytes_of(&timing, received, type)                           \
-                                    : bytes_of(&timing, sent, send_type),                         \
-               (send, sent, send_type, receive, received, type, comm), const void *send,          \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
-               MPI_Datatype type, MPI_Comm comm)                                                  \
-    COLLECTIVE(Allgatherv, Iallgatherv, suffix, ALL_WAIT_FOR_ALL, 0,                              \
-               send == MPI_IN_PLACE ? bytes_of(&timing, (int64_t)counts[shape.rank], type)        \
-                                    : bytes_of(&timing, sent, send_type),                         \
-               (send, sent, send_type, receive, counts, shifts, type, comm), const void *send,    \
-               count_t sent, MPI_Datatype send_type, void *receive, const count_t counts[],       \
-               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                          \
-    COLLECTIVE(Alltoall, Ialltoall, suffix, ALL_WAIT_FOR_ALL, 0,                                  \
-               shape.others * (send == MPI_IN_PLACE ? bytes_of(&timing, received, type)           \
-                                                    : bytes_of(&timing, sent, send_type)),        \
-               (send, sent, send_type, receive, received, type, comm), const void *send,          \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
-               MPI_Datatype type, MPI_Comm comm)                                                  \
-    COLLECTIVE(Alltoallv, Ialltoallv, suffix, ALL_WAIT_FOR_ALL, 0,                                \
-               send == MPI_IN_PLACE ? blocks##suffix(&timing, &shape, counts, type)               \
-                                    : blocks##suffix(&timing, &shape, sent, send_type),           \
-               (send, sent, send_shifts, send_type, receive, counts, shifts, type, comm),         \
-               const void *send, const count_t sent[], const shift_t send_shifts[],               \
-               MPI_Datatype send_type, void *receive, const count_t counts[],                     \
-               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                          \
-    COLLECTIVE(Alltoallw, Ialltoallw, suffix, ALL_WAIT_FOR_ALL, 0,                                \
-               send == MPI_IN_PLACE ? typed_blocks##suffix(&timing, &shape, counts, types)        \
-                                    : typed_blocks##suffix(&timing, &shape, sent, send_types),    \
-               (send, sent, send_shifts, send_types, receive, counts, shifts, types, comm),       \
-               const void *send, const count_t sent[], const shift_t send_shifts[],               \
-               const MPI_Datatype send_types[], void *receive, const count_t counts[],            \
-               const shift_t shifts[], const MPI_Datatype types[], MPI_Comm comm)                 \
-    COLLECTIVE(Reduce, Ireduce, suffix, ROOT_WAITS_FOR_ALL, root,                                 \
-               is_leaf(&shape, root) ? bytes_of(&timing, count, type) : 0,                        \
-               (send, receive, count, type, op, root, comm), const void *send, void *receive,     \
-               count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)              \
-    COLLECTIVE(Allreduce, Iallreduce, suffix, ALL_WAIT_FOR_ALL, 0,                                \
-               bytes_of(&timing, count, type), (send, receive, count, type, op, comm),            \
-               const void *send, void *receive, count_t count, MPI_Datatype type, MPI_Op op,      \
-               MPI_Comm comm)                                                                     \
-    COLLECTIVE(Reduce_scatter, Ireduce_scatter, suffix, ALL_WAIT_FOR_ALL, 0,                      \
-               blocks##suffix(&timing, &shape, counts, type),                                     \
-               (send, receive, counts, type, op, comm), const void *send, void *receive,          \
-               const count_t counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)               \
-    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, suffix, ALL_WAIT_FOR_ALL, 0,          \
-               shape.others * bytes_of(&timing, count, type),                                     \
-               (send, receive, count, type, op, comm), const void *send, void *receive,           \
-               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
-    COLLECTIVE(Scan, Iscan, suffix, ALL_WAIT_FOR_ALL, 0,                                          \
-               shape.rank < shape.size - 1 ? bytes_of(&timing, count, type) : 0,                  \
-               (send, receive, count, type, op, comm), const void *send, void *receive,           \
-               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
-    COLLECTIVE(Exscan, Iexscan, suffix, ALL_WAIT_FOR_ALL, 0,                                      \
-               shape.rank < shape.size - 1 ? bytes_of(&timing, count, type) : 0,                  \
-               (send, receive, count, type, op, comm), const void *send, void *receive,           \
+#define COLLECTIVES(suffix, count_t, shift_t)                                                      \
+    COLLECTIVE(Bcast, Ibcast, suffix, ALL_WAIT_FOR_ROOT, root,                                     \
+               is_root(&shape, root) ? bytes_of(&timing, count, type) : 0,                         \
+               (buffer, count, type, root, comm), void *buffer, count_t count, MPI_Datatype type,  \
+               int root, MPI_Comm comm)                                                            \
+    COLLECTIVE(Gather, Igather, suffix, ROOT_WAITS_FOR_ALL, root,                                  \
+               is_leaf(&shape, root) ? bytes_of(&timing, sent, send_type) : 0,                     \
+               (send, sent, send_type, receive, received, type, root, comm), const void *send,     \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
+               MPI_Datatype type, int root, MPI_Comm comm)                                         \
+    COLLECTIVE(Gatherv, Igatherv, suffix, ROOT_WAITS_FOR_ALL, root,                                \
+               is_leaf(&shape, root) ? bytes_of(&timing, sent, send_type) : 0,                     \
+               (send, sent, send_type, receive, counts, shifts, type, root, comm),                 \
+               const void *send, count_t sent, MPI_Datatype send_type, void *receive,              \
+               const count_t counts[], const shift_t shifts[], MPI_Datatype type, int root,        \
+               MPI_Comm comm)                                                                      \
+    COLLECTIVE(Scatter, Iscatter, suffix, ALL_WAIT_FOR_ROOT, root,                                 \
+               is_root(&shape, root) ? shape.others * bytes_of(&timing, sent, send_type) : 0,      \
+               (send, sent, send_type, receive, received, type, root, comm), const void *send,     \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
+               MPI_Datatype type, int root, MPI_Comm comm)                                         \
+    COLLECTIVE(Scatterv, Iscatterv, suffix, ALL_WAIT_FOR_ROOT, root,                               \
+               is_root(&shape, root) ? blocks##suffix(&timing, &shape, counts, send_type) : 0,     \
+               (send, counts, shifts, send_type, receive, received, type, root, comm),             \
+               const void *send, const count_t counts[], const shift_t shifts[],                   \
+               MPI_Datatype send_type, void *receive, count_t received, MPI_Datatype type,         \
+               int root, MPI_Comm comm)                                                            \
+    COLLECTIVE(Allgather, Iallgather, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
+               send == MPI_IN_PLACE ? bytes_of(&timing, received, type)                            \
+                                    : bytes_of(&timing, sent, send_type),                          \
+               (send, sent, send_type, receive, received, type, comm), const void *send,           \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
+               MPI_Datatype type, MPI_Comm comm)                                                   \
+    COLLECTIVE(Allgatherv, Iallgatherv, suffix, ALL_WAIT_FOR_ALL, 0,                               \
+               send == MPI_IN_PLACE ? bytes_of(&timing, (int64_t)counts[shape.rank], type)         \
+                                    : bytes_of(&timing, sent, send_type),                          \
+               (send, sent, send_type, receive, counts, shifts, type, comm), const void *send,     \
+               count_t sent, MPI_Datatype send_type, void *receive, const count_t counts[],        \
+               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                           \
+    COLLECTIVE(Alltoall, Ialltoall, suffix, ALL_WAIT_FOR_ALL, 0,                                   \
+               shape.others *(send == MPI_IN_PLACE ? bytes_of(&timing, received, type)             \
+                                                   : bytes_of(&timing, sent, send_type)),          \
+               (send, sent, send_type, receive, received, type, comm), const void *send,           \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
+               MPI_Datatype type, MPI_Comm comm)                                                   \
+    COLLECTIVE(Alltoallv, Ialltoallv, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
+               send == MPI_IN_PLACE ? blocks##suffix(&timing, &shape, counts, type)                \
+                                    : blocks##suffix(&timing, &shape, sent, send_type),            \
+               (send, sent, send_shifts, send_type, receive, counts, shifts, type, comm),          \
+               const void *send, const count_t sent[], const shift_t send_shifts[],                \
+               MPI_Datatype send_type, void *receive, const count_t counts[],                      \
+               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                           \
+    COLLECTIVE(Alltoallw, Ialltoallw, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
+               send == MPI_IN_PLACE ? typed_blocks##suffix(&timing, &shape, counts, types)         \
+                                    : typed_blocks##suffix(&timing, &shape, sent, send_types),     \
+               (send, sent, send_shifts, send_types, receive, counts, shifts, types, comm),        \
+               const void *send, const count_t sent[], const shift_t send_shifts[],                \
+               const MPI_Datatype send_types[], void *receive, const count_t counts[],             \
+               const shift_t shifts[], const MPI_Datatype types[], MPI_Comm comm)                  \
+    COLLECTIVE(Reduce, Ireduce, suffix, ROOT_WAITS_FOR_ALL, root,                                  \
+               is_leaf(&shape, root) ? bytes_of(&timing, count, type) : 0,                         \
+               (send, receive, count, type, op, root, comm), const void *send, void *receive,      \
+               count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)               \
+    COLLECTIVE(Allreduce, Iallreduce, suffix, ALL_WAIT_FOR_ALL, 0, bytes_of(&timing, count, type), \
+               (send, receive, count, type, op, comm), const void *send, void *receive,            \
+               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
+    COLLECTIVE(Reduce_scatter, Ireduce_scatter, suffix, ALL_WAIT_FOR_ALL, 0,                       \
+               blocks##suffix(&timing, &shape, counts, type),                                      \
+               (send, receive, counts, type, op, comm), const void *send, void *receive,           \
+               const count_t counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)                \
+    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, suffix, ALL_WAIT_FOR_ALL, 0,           \
+               shape.others *bytes_of(&timing, count, type),                                       \
+               (send, receive, count, type, op, comm), const void *send, void *receive,            \
+               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
+    COLLECTIVE(Scan, Iscan, suffix, ALL_WAIT_FOR_ALL, 0,                                           \
+               shape.rank < shape.size - 1 ? bytes_of(&timing, count, type) : 0,                   \
+               (send, receive, count, type, op, comm), const void *send, void *receive,            \
+               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
+    COLLECTIVE(Exscan, Iexscan, suffix, ALL_WAIT_FOR_ALL, 0,                                       \
+               shape.rank < shape.size - 1 ? bytes_of(&timing, count, type) : 0,                   \
+               (send, receive, count, type, op, comm), const void *send, void *receive,            \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 
 COLLECTIVES(, int, int)
 LARGE(COLLECTIVES(_c, MPI_Count, MPI_Aint))
 
 /* Messages to the neighbours of a topology: all ranks' i-th block goes to the i-th destination. */
-#define NEIGHBOURS(name, nonblocking, suffix, bytes, arguments, ...)                          \
-    NEIGHBOURS_OF(name, suffix, bytes, (UNPACK arguments), __VA_ARGS__)                       \
-    NEIGHBOURS_OF(nonblocking, suffix, bytes, (UNPACK arguments, request), __VA_ARGS__,       \
+#define NEIGHBOURS(name, nonblocking, suffix, bytes, arguments, ...)                    \
+    NEIGHBOURS_OF(name, suffix, bytes, (UNPACK arguments), __VA_ARGS__)                 \
+    NEIGHBOURS_OF(nonblocking, suffix, bytes, (UNPACK arguments, request), __VA_ARGS__, \
                   MPI_Request *request)
-#define NEIGHBOURS_OF(name, suffix, bytes, arguments, ...)                                    \
-    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                                \
-    {                                                                                         \
-        struct timing timing = call_begin(CALL_##name);                                       \
-        int code = PMPI_##name##suffix arguments;                                             \
-        call_end(&timing);                                                                    \
-        struct shape shape = shape_of(&timing, comm);                                         \
-        const int *ranks = NULL;                                                              \
-        int count = shape.communicator && code == MPI_SUCCESS                                 \
-                        ? communicator_neighbours(shape.communicator, &ranks) : 0;            \
-        for (int i = 0; i < count; i++)                                                       \
-            record_put(&timing, shape.communicator, ranks[i], bytes);                         \
-        return code;                                                                          \
+#define NEIGHBOURS_OF(name, suffix, bytes, arguments, ...)                    \
+    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                \
+    {                                                                         \
+        struct timing timing = call_begin(CALL_##name);                       \
+        int code = PMPI_##name##suffix arguments;                             \
+        call_end(&timing);                                                    \
+        struct shape shape = shape_of(&timing, comm);                         \
+        const int *ranks = NULL;                                              \
+        int count = shape.communicator && code == MPI_SUCCESS                 \
+                        ? communicator_neighbours(shape.communicator, &ranks) \
+                        : 0;                                                  \
+        for (int i = 0; i < count; i++)                                       \
+            record_put(&timing, shape.communicator, ranks[i], bytes);         \
+        return code;                                                          \
     }
 
 /* suffix, type of counts, type of displacements */
@@ -222,8 +222,7 @@ LARGE(COLLECTIVES(_c, MPI_Count, MPI_Aint))
                (send, sent, send_type, receive, counts, shifts, type, comm), const void *send,    \
                count_t sent, MPI_Datatype send_type, void *receive, const count_t counts[],       \
                const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                          \
-    NEIGHBOURS(Neighbor_alltoall, Ineighbor_alltoall, suffix,                                     \
-               bytes_of(&timing, sent, send_type),                                                \
+    NEIGHBOURS(Neighbor_alltoall, Ineighbor_alltoall, suffix, bytes_of(&timing, sent, send_type), \
                (send, sent, send_type, receive, received, type, comm), const void *send,          \
                count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
                MPI_Datatype type, MPI_Comm comm)                                                  \

@@ -2,15 +2,15 @@
 #include "wrap.h"
 
 /* Makes one communicator, of which all its ranks are in the call. */
-#define CREATES(name, arguments, ...)                            \
-    EXPORT int MPI_##name(__VA_ARGS__)                           \
-    {                                                            \
-        struct timing timing = call_begin(CALL_##name);          \
-        int code = PMPI_##name arguments;                        \
-        call_end(&timing);                                       \
-        if (code == MPI_SUCCESS && timing.thread)                \
-            communicator_created(*made);                         \
-        return code;                                             \
+#define CREATES(name, arguments, ...)                   \
+    EXPORT int MPI_##name(__VA_ARGS__)                  \
+    {                                                   \
+        struct timing timing = call_begin(CALL_##name); \
+        int code = PMPI_##name arguments;               \
+        call_end(&timing);                              \
+        if (code == MPI_SUCCESS && timing.thread)       \
+            communicator_created(*made);                \
+        return code;                                    \
     }
 
 CREATES(Comm_dup, (comm, made), MPI_Comm comm, MPI_Comm *made)
@@ -38,22 +38,22 @@ CREATES(Intercomm_create, (comm, leader, peers, remote_leader, tag, made), MPI_C
         int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm *made)
 CREATES(Intercomm_merge, (comm, high, made), MPI_Comm comm, int high, MPI_Comm *made)
 
-#define FREES(name)                                              \
-    EXPORT int MPI_##name(MPI_Comm *comm)                        \
-    {                                                            \
-        struct timing timing = call_begin(CALL_##name);          \
-        if (timing.thread)                                       \
-            communicator_freed(*comm);                           \
-        int code = PMPI_##name(comm);                            \
-        call_end(&timing);                                       \
-        return code;                                             \
+#define FREES(name)                                     \
+    EXPORT int MPI_##name(MPI_Comm *comm)               \
+    {                                                   \
+        struct timing timing = call_begin(CALL_##name); \
+        if (timing.thread)                              \
+            communicator_freed(*comm);                  \
+        int code = PMPI_##name(comm);                   \
+        call_end(&timing);                              \
+        return code;                                    \
     }
 
 FREES(Comm_free)
 FREES(Comm_disconnect)
 
-EXPORT int MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Info info,
-                          int root, MPI_Comm comm, MPI_Comm *made, int codes[])
+EXPORT int MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Info info, int root,
+                          MPI_Comm comm, MPI_Comm *made, int codes[])
 {
     struct timing timing = call_begin(CALL_Comm_spawn);
     communicators_reach_beyond();
@@ -63,19 +63,18 @@ EXPORT int MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_
 }
 
 EXPORT int MPI_Comm_spawn_multiple(int count, char *commands[], char **arguments[],
-                                   const int most[], const MPI_Info info[], int root,
-                                   MPI_Comm comm, MPI_Comm *made, int codes[])
+                                   const int most[], const MPI_Info info[], int root, MPI_Comm comm,
+                                   MPI_Comm *made, int codes[])
 {
     struct timing timing = call_begin(CALL_Comm_spawn_multiple);
     communicators_reach_beyond();
-    int code = PMPI_Comm_spawn_multiple(count, commands, arguments, most, info, root, comm, made,
-                                        codes);
+    int code =
+        PMPI_Comm_spawn_multiple(count, commands, arguments, most, info, root, comm, made, codes);
     call_end(&timing);
     return code;
 }
 
-EXPORT int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm,
-                           MPI_Comm *made)
+EXPORT int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made)
 {
     communicators_reach_beyond();
     return PMPI_Comm_accept(port, info, root, comm, made);

@@ -158,8 +158,7 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
     return code;
 }
 
-EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
-                       MPI_Status *status)
+EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct timing timing = call_begin(CALL_Testany);
     struct batch batch;

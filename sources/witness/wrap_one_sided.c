@@ -17,15 +17,15 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
 /* With MPI_NO_OP it is a get, and what would be its origin has no meaning. */
 #define RECORD_UPDATE(bytes) (op == MPI_NO_OP ? (void)0 : record_to(&timing, window, target, bytes))
 
-#define ONE_SIDED(name, suffix, record, arguments, ...)                                       \
-    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                                \
-    {                                                                                         \
-        struct timing timing = call_begin(CALL_##name);                                       \
-        int code = PMPI_##name##suffix arguments;                                             \
-        call_end(&timing);                                                                    \
-        if (code == MPI_SUCCESS)                                                              \
-            record;                                                                           \
-        return code;                                                                          \
+#define ONE_SIDED(name, suffix, record, arguments, ...) \
+    EXPORT int MPI_##name##suffix(__VA_ARGS__)          \
+    {                                                   \
+        struct timing timing = call_begin(CALL_##name); \
+        int code = PMPI_##name##suffix arguments;       \
+        call_end(&timing);                              \
+        if (code == MPI_SUCCESS)                        \
+            record;                                     \
+        return code;                                    \
     }
 
 #define ORIGIN(count_t) count_t count, MPI_Datatype type
@@ -57,14 +57,12 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
                request),                                                                        \
               const void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Op op, MPI_Win window,  \
               MPI_Request *request)                                                             \
-    ONE_SIDED(Get_accumulate, suffix,                                                           \
-              RECORD_UPDATE(bytes_of(&timing, count, type)),                                    \
+    ONE_SIDED(Get_accumulate, suffix, RECORD_UPDATE(bytes_of(&timing, count, type)),            \
               (origin, count, type, result, result_count, result_type, target, shift,           \
                target_count, target_type, op, window),                                          \
               const void *origin, ORIGIN(count_t), void *result, count_t result_count,          \
               MPI_Datatype result_type, TARGET(count_t), MPI_Op op, MPI_Win window)             \
-    ONE_SIDED(Rget_accumulate, suffix,                                                          \
-              RECORD_UPDATE(bytes_of(&timing, count, type)),                                    \
+    ONE_SIDED(Rget_accumulate, suffix, RECORD_UPDATE(bytes_of(&timing, count, type)),           \
               (origin, count, type, result, result_count, result_type, target, shift,           \
                target_count, target_type, op, window, request),                                 \
               const void *origin, ORIGIN(count_t), void *result, count_t result_count,          \
@@ -104,15 +102,15 @@ ONE_SIDED(Win_create_dynamic, , window_created(*window, comm), (info, comm, wind
           MPI_Comm comm, MPI_Win *window)
 
 /* suffix, type of displacement units */
-#define WINDOWS(suffix, unit_t)                                                                   \
-    ONE_SIDED(Win_create, suffix, window_created(*window, comm),                                  \
-              (base, size, unit, info, comm, window), void *base, MPI_Aint size, unit_t unit,     \
-              MPI_Info info, MPI_Comm comm, MPI_Win *window)                                      \
-    ONE_SIDED(Win_allocate, suffix, window_created(*window, comm),                                \
-              (size, unit, info, comm, base, window), MPI_Aint size, unit_t unit, MPI_Info info,  \
-              MPI_Comm comm, void *base, MPI_Win *window)                                         \
-    ONE_SIDED(Win_allocate_shared, suffix, window_created(*window, comm),                         \
-              (size, unit, info, comm, base, window), MPI_Aint size, unit_t unit, MPI_Info info,  \
+#define WINDOWS(suffix, unit_t)                                                                  \
+    ONE_SIDED(Win_create, suffix, window_created(*window, comm),                                 \
+              (base, size, unit, info, comm, window), void *base, MPI_Aint size, unit_t unit,    \
+              MPI_Info info, MPI_Comm comm, MPI_Win *window)                                     \
+    ONE_SIDED(Win_allocate, suffix, window_created(*window, comm),                               \
+              (size, unit, info, comm, base, window), MPI_Aint size, unit_t unit, MPI_Info info, \
+              MPI_Comm comm, void *base, MPI_Win *window)                                        \
+    ONE_SIDED(Win_allocate_shared, suffix, window_created(*window, comm),                        \
+              (size, unit, info, comm, base, window), MPI_Aint size, unit_t unit, MPI_Info info, \
               MPI_Comm comm, void *base, MPI_Win *window)
 
 WINDOWS(, int)

@@ -62,29 +62,29 @@ static uint64_t record_arrival(const struct timing *timing, MPI_Comm comm, const
     return record_receive(timing, comm, status->MPI_SOURCE, status->MPI_TAG, timing->begin);
 }
 
-#define RECV(suffix, count_t)                                                                  \
-    EXPORT int MPI_Recv##suffix(void *buffer, count_t count, MPI_Datatype type, int source,    \
-                                int tag, MPI_Comm comm, MPI_Status *status)                    \
-    {                                                                                          \
-        struct timing timing = call_begin(CALL_Recv);                                          \
-        bool exact = is_exact(source, tag);                                                    \
-        uint64_t serial = NO_MESSAGE;                                                          \
-        MPI_Status own;                                                                        \
-        /* While it waits for the message it has the time for this. */                         \
-        if (exact)                                                                             \
-            serial = record_receive(&timing, comm, source, tag, timing.begin);                 \
-        else if (status == MPI_STATUS_IGNORE)                                                  \
-            status = &own;                                                                     \
-        int code = PMPI_Recv##suffix(buffer, count, type, source, tag, comm, status);          \
-        call_end(&timing);                                                                     \
-        if (code == MPI_SUCCESS) {                                                             \
-            count_posted(&timing, source, bytes_of(&timing, count, type));                     \
-            if (!exact)                                                                        \
-                serial = record_arrival(&timing, comm, status);                                \
-            if (serial)                                                                        \
-                record_wait(&timing, &serial, 1);                                              \
-        }                                                                                      \
-        return code;                                                                           \
+#define RECV(suffix, count_t)                                                               \
+    EXPORT int MPI_Recv##suffix(void *buffer, count_t count, MPI_Datatype type, int source, \
+                                int tag, MPI_Comm comm, MPI_Status *status)                 \
+    {                                                                                       \
+        struct timing timing = call_begin(CALL_Recv);                                       \
+        bool exact = is_exact(source, tag);                                                 \
+        uint64_t serial = NO_MESSAGE;                                                       \
+        MPI_Status own;                                                                     \
+        /* While it waits for the message it has the time for this. */                      \
+        if (exact)                                                                          \
+            serial = record_receive(&timing, comm, source, tag, timing.begin);              \
+        else if (status == MPI_STATUS_IGNORE)                                               \
+            status = &own;                                                                  \
+        int code = PMPI_Recv##suffix(buffer, count, type, source, tag, comm, status);       \
+        call_end(&timing);                                                                  \
+        if (code == MPI_SUCCESS) {                                                          \
+            count_posted(&timing, source, bytes_of(&timing, count, type));                  \
+            if (!exact)                                                                     \
+                serial = record_arrival(&timing, comm, status);                             \
+            if (serial)                                                                     \
+                record_wait(&timing, &serial, 1);                                           \
+        }                                                                                   \
+        return code;                                                                        \
     }
 
 RECV(, int)
@@ -95,8 +95,9 @@ static void remember_receive(const struct timing *timing, MPI_Comm comm, int sou
 {
     if (!timing->thread || source == MPI_PROC_NULL)
         return;
-    struct request entry = { .side = RECEIVER, .rank = source, .tag = tag,
-                             .posted = timing->begin };
+    struct request entry = {
+        .side = RECEIVER, .rank = source, .tag = tag, .posted = timing->begin
+    };
     if (is_exact(source, tag))
         entry.serial = record_receive(timing, comm, source, tag, timing->begin);
     else
@@ -155,22 +156,22 @@ static void record_exchange(const struct timing *timing, MPI_Comm comm, int dest
 SENDRECV(, int)
 LARGE(SENDRECV(_c, MPI_Count))
 
-#define SENDRECV_REPLACE(suffix, count_t)                                                        \
-    EXPORT int MPI_Sendrecv_replace##suffix(void *buffer, count_t count, MPI_Datatype type,      \
-                                            int dest, int send_tag, int source, int tag,         \
-                                            MPI_Comm comm, MPI_Status *status)                   \
-    {                                                                                            \
-        struct timing timing = call_begin(CALL_Sendrecv_replace);                                \
-        MPI_Status own;                                                                          \
-        if (status == MPI_STATUS_IGNORE)                                                         \
-            status = &own;                                                                       \
-        int code = PMPI_Sendrecv_replace##suffix(buffer, count, type, dest, send_tag, source,    \
-                                                 tag, comm, status);                             \
-        call_end(&timing);                                                                       \
-        if (code == MPI_SUCCESS)                                                                 \
-            record_exchange(&timing, comm, dest, send_tag, bytes_of(&timing, count, type),       \
-                            source, status);                                                     \
-        return code;                                                                             \
+#define SENDRECV_REPLACE(suffix, count_t)                                                          \
+    EXPORT int MPI_Sendrecv_replace##suffix(void *buffer, count_t count, MPI_Datatype type,        \
+                                            int dest, int send_tag, int source, int tag,           \
+                                            MPI_Comm comm, MPI_Status *status)                     \
+    {                                                                                              \
+        struct timing timing = call_begin(CALL_Sendrecv_replace);                                  \
+        MPI_Status own;                                                                            \
+        if (status == MPI_STATUS_IGNORE)                                                           \
+            status = &own;                                                                         \
+        int code = PMPI_Sendrecv_replace##suffix(buffer, count, type, dest, send_tag, source, tag, \
+                                                 comm, status);                                    \
+        call_end(&timing);                                                                         \
+        if (code == MPI_SUCCESS)                                                                   \
+            record_exchange(&timing, comm, dest, send_tag, bytes_of(&timing, count, type), source, \
+                            status);                                                               \
+        return code;                                                                               \
     }
 
 SENDRECV_REPLACE(, int)
@@ -201,8 +202,7 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
 }
 
 /* A matched probe takes the message out of the channel: its receive is the probe. */
-EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
-                      MPI_Status *status)
+EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
     struct timing timing = call_begin(CALL_Mprobe);
     MPI_Status own;
@@ -238,31 +238,31 @@ static int source_of(MPI_Message message)
     return message == MPI_MESSAGE_NO_PROC ? MPI_PROC_NULL : MPI_ANY_SOURCE;
 }
 
-#define MRECV(suffix, count_t)                                                              \
-    EXPORT int MPI_Mrecv##suffix(void *buffer, count_t count, MPI_Datatype type,            \
-                                 MPI_Message *message, MPI_Status *status)                  \
-    {                                                                                       \
-        struct timing timing = call_begin(CALL_Mrecv);                                      \
-        int source = source_of(*message);                                                   \
-        int code = PMPI_Mrecv##suffix(buffer, count, type, message, status);                \
-        call_end(&timing);                                                                  \
-        count_posted(&timing, source, bytes_of(&timing, count, type));                      \
-        return code;                                                                        \
+#define MRECV(suffix, count_t)                                                   \
+    EXPORT int MPI_Mrecv##suffix(void *buffer, count_t count, MPI_Datatype type, \
+                                 MPI_Message *message, MPI_Status *status)       \
+    {                                                                            \
+        struct timing timing = call_begin(CALL_Mrecv);                           \
+        int source = source_of(*message);                                        \
+        int code = PMPI_Mrecv##suffix(buffer, count, type, message, status);     \
+        call_end(&timing);                                                       \
+        count_posted(&timing, source, bytes_of(&timing, count, type));           \
+        return code;                                                             \
     }
 
 MRECV(, int)
 LARGE(MRECV(_c, MPI_Count))
 
-#define IMRECV(suffix, count_t)                                                             \
-    EXPORT int MPI_Imrecv##suffix(void *buffer, count_t count, MPI_Datatype type,           \
-                                  MPI_Message *message, MPI_Request *request)               \
-    {                                                                                       \
-        struct timing timing = call_begin(CALL_Imrecv);                                     \
-        int source = source_of(*message);                                                   \
-        int code = PMPI_Imrecv##suffix(buffer, count, type, message, request);              \
-        call_end(&timing);                                                                  \
-        count_posted(&timing, source, bytes_of(&timing, count, type));                      \
-        return code;                                                                        \
+#define IMRECV(suffix, count_t)                                                   \
+    EXPORT int MPI_Imrecv##suffix(void *buffer, count_t count, MPI_Datatype type, \
+                                  MPI_Message *message, MPI_Request *request)     \
+    {                                                                             \
+        struct timing timing = call_begin(CALL_Imrecv);                           \
+        int source = source_of(*message);                                         \
+        int code = PMPI_Imrecv##suffix(buffer, count, type, message, request);    \
+        call_end(&timing);                                                        \
+        count_posted(&timing, source, bytes_of(&timing, count, type));            \
+        return code;                                                              \
     }
 
 IMRECV(, int)
@@ -275,9 +275,11 @@ static void remember_persistent(enum side side, MPI_Comm comm, int rank, int tag
     MPI_Count size = 0;
     if (!witness.active || rank == MPI_PROC_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
         return;
-    request_remember(request, &(struct request){ .side = side, .persistent = true,
+    request_remember(request, &(struct request){ .side = side,
+                                                 .persistent = true,
                                                  .communicator = communicator_of(comm),
-                                                 .rank = rank, .tag = tag,
+                                                 .rank = rank,
+                                                 .tag = tag,
                                                  .bytes = count * size });
 }
 
@@ -318,8 +320,8 @@ static void record_start(const struct timing *timing, MPI_Request handle)
     request.posted = timing->begin;
     /* One call may start both kinds: only what leaves the rank are its bytes. */
     if (request.side == SENDER)
-        request.serial = record_send_in(timing, request.communicator, request.rank, request.tag,
-                                        request.bytes);
+        request.serial =
+            record_send_in(timing, request.communicator, request.rank, request.tag, request.bytes);
     else if (is_exact(request.rank, request.tag))
         request.serial = record_receive_in(timing, request.communicator, request.rank, request.tag,
                                            timing->begin);

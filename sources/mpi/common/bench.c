@@ -52,7 +52,8 @@ static void open_json(const char *path)
     MPI_Bcast(&problem, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (problem)
         bench_refuse("cannot write %s: %s; give --json a path in a folder that exists and "
-                     "is writable", path, strerror(problem));
+                     "is writable",
+                     path, strerror(problem));
 }
 
 void bench_start(int *argc, char ***argv, const struct bench_about *about,
@@ -103,8 +104,10 @@ int bench_end(void)
 {
     const char *missing = json_not_finite(bench.json);
     if (missing)
-        bench_abort(EXIT_BROKEN, "\"%s\" came out as no number, which is no measurement; nothing "
-                    "is written", missing);
+        bench_abort(EXIT_BROKEN,
+                    "\"%s\" came out as no number, which is no measurement; nothing "
+                    "is written",
+                    missing);
     json_boolean(bench.json, "complete", true);
     if (bench.json && !json_close(bench.json))
         bench_abort(EXIT_BROKEN, "cannot complete the JSON file: %s", strerror(errno));

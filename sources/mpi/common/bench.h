@@ -57,7 +57,6 @@ _Noreturn void bench_refuse(const char *format, ...) __attribute__((format(print
 
 /* From any single rank: says "program: rank R: sentence", removes the incomplete JSON file where
  * this rank has it, and takes the job down with that exit code through MPI_Abort. */
-_Noreturn void bench_abort(int code, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+_Noreturn void bench_abort(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -59,8 +59,10 @@ static inline void patience_wait(struct patience *patience, const char *what)
     if (patience->deadline == 0)
         patience->deadline = now + PATIENCE;
     if (now > patience->deadline)
-        bench_abort(EXIT_BROKEN, "the other process has not answered for %g s while the %s limit "
-                    "was measured; see whether it was stopped or killed", PATIENCE, what);
+        bench_abort(EXIT_BROKEN,
+                    "the other process has not answered for %g s while the %s limit "
+                    "was measured; see whether it was stopped or killed",
+                    PATIENCE, what);
 }
 
 /* memcpy --------------------------------------------------------------------------------------- */
@@ -109,8 +111,10 @@ static struct mailbox *share_page(MPI_Comm pair, int rank)
         snprintf(name, sizeof name, "/assay-%ld-%.0f", (long)getpid(), clock_seconds() * 1e9);
         int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
         if (file < 0 || ftruncate(file, sizeof(struct mailbox)) != 0)
-            bench_abort(EXIT_BROKEN, "cannot make the shared page %s: %s; see whether /dev/shm is "
-                        "writable and has room", name, strerror(errno));
+            bench_abort(EXIT_BROKEN,
+                        "cannot make the shared page %s: %s; see whether /dev/shm is "
+                        "writable and has room",
+                        name, strerror(errno));
         page = map_shared_page(file);
         MPI_Send(name, sizeof name, MPI_CHAR, 1, TAG, pair);
         MPI_Recv(NULL, 0, MPI_CHAR, 1, TAG, pair, MPI_STATUS_IGNORE);
@@ -119,9 +123,10 @@ static struct mailbox *share_page(MPI_Comm pair, int rank)
         MPI_Recv(name, sizeof name, MPI_CHAR, 0, TAG, pair, MPI_STATUS_IGNORE);
         int file = shm_open(name, O_RDWR, 0);
         if (file < 0)
-            bench_abort(EXIT_BROKEN, "cannot open the shared page %s: %s; both processes are on "
-                        "one host but do not share /dev/shm (containers?)", name,
-                        strerror(errno));
+            bench_abort(EXIT_BROKEN,
+                        "cannot open the shared page %s: %s; both processes are on "
+                        "one host but do not share /dev/shm (containers?)",
+                        name, strerror(errno));
         page = map_shared_page(file);
         MPI_Send(NULL, 0, MPI_CHAR, 0, TAG, pair);
     }
@@ -182,8 +187,10 @@ static void transfer(int fd, char *buffer, size_t size, bool sending)
         } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
             patience_wait(&patience, "socket");
         } else {
-            bench_abort(EXIT_BROKEN, "cannot %s through the TCP socket: %s while the socket limit "
-                        "was measured", sending ? "send" : "receive", strerror(errno));
+            bench_abort(EXIT_BROKEN,
+                        "cannot %s through the TCP socket: %s while the socket limit "
+                        "was measured",
+                        sending ? "send" : "receive", strerror(errno));
         }
     }
 }

@@ -20,13 +20,17 @@ void memory_require(size_t bytes_on_this_rank, const char *remedy)
     MPI_Comm_free(&host);
 
     /* The host that lacks most decides, and everybody learns of it. */
-    struct { double lack; int rank; } worst = { need - (double)host_available_memory(), bench.rank };
+    struct {
+        double lack;
+        int rank;
+    } worst = { need - (double)host_available_memory(), bench.rank };
     MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
     if (worst.lack <= 0)
         return;
     MPI_Bcast(&need, 1, MPI_DOUBLE, worst.rank, MPI_COMM_WORLD);
     bench_refuse("the ranks on host %s need %.2f GiB for their buffers but only %.2f GiB are "
-                 "available; %s", bench.hosts[bench.host_of[worst.rank]], need / (1 << 30),
+                 "available; %s",
+                 bench.hosts[bench.host_of[worst.rank]], need / (1 << 30),
                  (need - worst.lack) / (1 << 30), remedy);
 }
 
@@ -56,7 +60,8 @@ size_t memory_pool_bytes(size_t size, size_t slots, bool cached)
 
 struct memory_pool memory_pool_make(size_t bytes, bool cached)
 {
-    return (struct memory_pool){ .memory = memory_allocate(bytes), .bytes = bytes,
+    return (struct memory_pool){ .memory = memory_allocate(bytes),
+                                 .bytes = bytes,
                                  .cached = cached };
 }
 

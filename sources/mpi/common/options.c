@@ -132,9 +132,21 @@ static bool read_size(const char *text, size_t *bytes)
         return false;
     int shift = 0;
     switch (*end) {
-    case 'K': case 'k': shift = 10; end++; break;
-    case 'M': case 'm': shift = 20; end++; break;
-    case 'G': case 'g': shift = 30; end++; break;
+    case 'K':
+    case 'k':
+        shift = 10;
+        end++;
+        break;
+    case 'M':
+    case 'm':
+        shift = 20;
+        end++;
+        break;
+    case 'G':
+    case 'g':
+        shift = 30;
+        end++;
+        break;
     }
     if (*end || number > SIZE_MAX >> shift)
         return false;
@@ -244,10 +256,10 @@ enum option_outcome options_parse(int argc, char **argv, const struct option_spe
     struct option longs[MOST_OPTIONS + 4] = { 0 };
     int count = 0;
     for (; table[count].name; count++)
-        longs[count] = (struct option){ table[count].name,
-                                        table[count].kind == OPTION_FLAG ? no_argument
-                                                                         : required_argument,
-                                        NULL, count };
+        longs[count] =
+            (struct option){ table[count].name,
+                             table[count].kind == OPTION_FLAG ? no_argument : required_argument,
+                             NULL, count };
     longs[count] = (struct option){ "json", required_argument, NULL, JSON };
     longs[count + 1] = (struct option){ "help", no_argument, NULL, HELP };
     longs[count + 2] = (struct option){ "version", no_argument, NULL, VERSION };
@@ -340,7 +352,7 @@ void options_json(struct json *json, const char *key, const struct option_spec *
     for (const struct option_spec *spec = table; spec->name; spec++) {
         char name[64];
         snprintf(name, sizeof name, "%s", spec->name);
-        for (char *dash = name; (dash = strchr(dash, '-')); )
+        for (char *dash = name; (dash = strchr(dash, '-'));)
             *dash = '_';
         switch (spec->kind) {
         case OPTION_FLAG:

@@ -19,8 +19,8 @@ void report_help(void)
         printf("\n%s", bench.about->text);
     printf("\nExamples:\n%s", bench.about->examples);
     printf("\nExit codes: 0 measured; %d wrong use, nothing measured; %d data arrived wrong; "
-           "%d the system refused\nsomething on the way.\n", EXIT_WRONG_USE, EXIT_WRONG_PAYLOAD,
-           EXIT_BROKEN);
+           "%d the system refused\nsomething on the way.\n",
+           EXIT_WRONG_USE, EXIT_WRONG_PAYLOAD, EXIT_BROKEN);
 }
 
 /* What the MPI gives, whatever was asked for. */
@@ -28,9 +28,10 @@ static const char *thread_level(void)
 {
     int level;
     MPI_Query_thread(&level);
-    return level == MPI_THREAD_MULTIPLE ? "multiple"
+    return level == MPI_THREAD_MULTIPLE     ? "multiple"
            : level == MPI_THREAD_SERIALIZED ? "serialized"
-           : level == MPI_THREAD_FUNNELED ? "funneled" : "single";
+           : level == MPI_THREAD_FUNNELED   ? "funneled"
+                                            : "single";
 }
 
 void report_head(void)
@@ -47,8 +48,7 @@ void report_head(void)
 
     printf("Implementation: assay\n");
     printf("Program:        %s %s\n", bench.about->program, report_version());
-    printf("MPI:            %s (standard %s, threads %s)\n", library, standard,
-           thread_level());
+    printf("MPI:            %s (standard %s, threads %s)\n", library, standard, thread_level());
     printf("Ranks:          %d\n", bench.ranks);
     printf("Hosts:         ");
     for (int host = 0; host < bench.host_count; host++)

@@ -24,10 +24,11 @@ static const double PATIENCE = 5;
 
 _Noreturn static void failed(const struct socket_end ends[2], const char *what)
 {
-    bench_abort(EXIT_BROKEN, "cannot %s a TCP socket between %s and %s: %s; the limit of messages "
+    bench_abort(EXIT_BROKEN,
+                "cannot %s a TCP socket between %s and %s: %s; the limit of messages "
                 "is measured by one: the hosts of a job must know each other by addresses of "
-                "their own, with nothing between them that filters", what, ends[0].address,
-                ends[1].address, strerror(errno));
+                "their own, with nothing between them that filters",
+                what, ends[0].address, ends[1].address, strerror(errno));
 }
 
 /* addresses ------------------------------------------------------------------------------------ */
@@ -67,8 +68,8 @@ static bool is_internet(const struct sockaddr *socket)
 static bool is_loopback(const struct sockaddr_storage *socket)
 {
     struct in6_addr address = address_of(socket);
-    return IN6_IS_ADDR_LOOPBACK(&address)
-           || (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
+    return IN6_IS_ADDR_LOOPBACK(&address) ||
+           (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
 }
 
 /* MPI's connections ---------------------------------------------------------------------------- */
@@ -88,9 +89,9 @@ static void add_connection(struct connections *found, int fd)
 {
     struct sockaddr_storage own, other;
     socklen_t own_length = sizeof own, other_length = sizeof other;
-    if (getsockname(fd, (struct sockaddr *)&own, &own_length) != 0
-        || getpeername(fd, (struct sockaddr *)&other, &other_length) != 0
-        || !is_internet((struct sockaddr *)&own) || !is_internet((struct sockaddr *)&other))
+    if (getsockname(fd, (struct sockaddr *)&own, &own_length) != 0 ||
+        getpeername(fd, (struct sockaddr *)&other, &other_length) != 0 ||
+        !is_internet((struct sockaddr *)&own) || !is_internet((struct sockaddr *)&other))
         return;
     size_t count = (size_t)found->count + 1;
     found->all = realloc(found->all, count * sizeof *found->all);
@@ -177,7 +178,8 @@ static void resolve(const char *host, struct sockaddr_storage *address)
     if (found)
         freeaddrinfo(found);
     if (!address->ss_family)
-        bench_abort(EXIT_BROKEN, "this host knows %s by no address that reaches it%s%s, and MPI "
+        bench_abort(EXIT_BROKEN,
+                    "this host knows %s by no address that reaches it%s%s, and MPI "
                     "has no TCP connection to it; give the hosts of a job each other's addresses",
                     host, problem ? ": " : "", problem ? gai_strerror(problem) : "");
 }
@@ -189,8 +191,8 @@ static struct sockaddr_storage source_towards(struct sockaddr_storage other)
     socklen_t length = sizeof own;
     *port_of(&other) = htons(9); /* any: connect() refuses 0 on some systems */
     int fd = socket(other.ss_family, SOCK_DGRAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&other, length_of(&other)) != 0
-        || getsockname(fd, (struct sockaddr *)&own, &length) != 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *)&other, length_of(&other)) != 0 ||
+        getsockname(fd, (struct sockaddr *)&own, &length) != 0)
         bench_abort(EXIT_BROKEN, "this host has no way to the host of the last rank: %s",
                     strerror(errno));
     close(fd);
@@ -314,10 +316,10 @@ static int accept_from(int listener, struct sockaddr_storage *other, double dead
 static void set_up(int fd, int buffers, const struct socket_end ends[2])
 {
     int on = 1;
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0
-        || fcntl(fd, F_SETFL, O_NONBLOCK) != 0
-        || (buffers && (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffers, sizeof buffers) != 0
-                        || setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffers, sizeof buffers) != 0)))
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+        fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
+        (buffers && (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffers, sizeof buffers) != 0 ||
+                     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffers, sizeof buffers) != 0)))
         failed(ends, "set up");
 }
 
@@ -332,9 +334,8 @@ int socket_pair_connect(MPI_Comm pair, int rank, const struct socket_end ends[2]
     if (fd < 0)
         failed(ends, "make");
     set_up(fd, buffers, ends); /* before it connects: the buffers decide on the window's scale */
-    if (bind(fd, (struct sockaddr *)&own, length_of(&own)) != 0
-        || (rank == 1 && listen(fd, 1) != 0)
-        || getsockname(fd, (struct sockaddr *)&own, &length) != 0)
+    if (bind(fd, (struct sockaddr *)&own, length_of(&own)) != 0 ||
+        (rank == 1 && listen(fd, 1) != 0) || getsockname(fd, (struct sockaddr *)&own, &length) != 0)
         failed(ends, "bind");
     MPI_Sendrecv(port_of(&own), sizeof(in_port_t), MPI_BYTE, 1 - rank, TAG, port_of(&other),
                  sizeof(in_port_t), MPI_BYTE, 1 - rank, TAG, pair, MPI_STATUS_IGNORE);

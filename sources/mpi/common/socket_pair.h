@@ -18,7 +18,7 @@ struct socket_end {
     struct sockaddr_storage socket; /* its port is 0 */
     char address[INET6_ADDRSTRLEN + IF_NAMESIZE];
     char interface[IF_NAMESIZE]; /* "" if it was not found */
-    double link_speed;           /* bytes/s, as the interface's driver states it; 0 if it does not */
+    double link_speed; /* bytes/s, as the interface's driver states it; 0 if it does not */
 };
 
 /* Collective over the pair: finds ends[0], of rank 0 of the pair, and ends[1]. */

@@ -14,8 +14,8 @@ int stats_interval_rank(int n)
     double below = 0; /* P(Binomial(n, 1/2) < rank) */
     int rank = 0;
     for (;;) {
-        below += exp(lgamma(n + 1.0) - lgamma(rank + 1.0) - lgamma(n - rank + 1.0)
-                     - n * 0.69314718055994530942);
+        below += exp(lgamma(n + 1.0) - lgamma(rank + 1.0) - lgamma(n - rank + 1.0) -
+                     n * 0.69314718055994530942);
         if (below > 0.025)
             return rank;
         rank++;

@@ -108,8 +108,10 @@ static void check(const struct dgemm *dgemm)
 {
     int column = dgemm_wrong_column(dgemm);
     if (column >= 0)
-        bench_abort(EXIT_WRONG_PAYLOAD, "the product on host %s is wrong in column %d; test this "
-                    "host's processors and memory", bench.hosts[bench.host_of[bench.rank]], column);
+        bench_abort(EXIT_WRONG_PAYLOAD,
+                    "the product on host %s is wrong in column %d; test this "
+                    "host's processors and memory",
+                    bench.hosts[bench.host_of[bench.rank]], column);
 }
 
 int main(int argc, char **argv)
@@ -122,7 +124,8 @@ int main(int argc, char **argv)
     struct run *run = memory_allocate(sizeof *run);
     run->dgemm = dgemm_make((int)n, (int)n);
     if (!run->dgemm)
-        bench_abort(EXIT_BROKEN, "cannot allocate three matrices of order %ld; use a smaller --n", n);
+        bench_abort(EXIT_BROKEN, "cannot allocate three matrices of order %ld; use a smaller --n",
+                    n);
     json_string(bench.json, "blas", blas_name());
     json_integer(bench.json, "threads_per_rank", omp_get_max_threads());
     if (bench.rank == 0)

@@ -54,6 +54,5 @@ int MPI_Sendrecv(const void *send, int send_count, MPI_Datatype send_type, int t
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
-    return PMPI_Irecv(place(buffer, count, type, source), count, type, source, tag, comm,
-                      request);
+    return PMPI_Irecv(place(buffer, count, type, source), count, type, source, tag, comm, request);
 }

@@ -61,8 +61,8 @@ int MPI_Sendrecv(const void *send, int send_count, MPI_Datatype send_type, int t
                  MPI_Status *status)
 {
     int chosen = is_chosen(count, type, source);
-    int code = PMPI_Sendrecv(send, send_count, send_type, to, send_tag, buffer, count, type,
-                             source, tag, comm, status);
+    int code = PMPI_Sendrecv(send, send_count, send_type, to, send_tag, buffer, count, type, source,
+                             tag, comm, status);
     if (chosen)
         flip(buffer, type);
     return code;

@@ -70,8 +70,7 @@ static void unrooted(void)
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 3, MPI_INT, MPI_COMM_WORLD);
     MPI_Allgatherv(out, counts[rank], MPI_INT, in, counts, shifts, MPI_INT, MPI_COMM_WORLD);
     expect(in + 30, 4, 3, "MPI_Allgatherv");
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, shifts, MPI_INT,
-                   MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, shifts, MPI_INT, MPI_COMM_WORLD);
     MPI_Alltoall(out, 5, MPI_INT, in, 5, MPI_INT, MPI_COMM_WORLD);
     check(in[15] == 3000 + 5 * rank, "MPI_Alltoall");
     MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 5, MPI_INT, MPI_COMM_WORLD);

@@ -241,9 +241,9 @@ static void many(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        { "split", split }, { "groups", groups }, { "inter", inter }, { "grid", grid },
-        { "graph", graph }, { "star", star },     { "few", few },     { "many", many },
-        { NULL, NULL },
+        { "split", split }, { "groups", groups }, { "inter", inter },
+        { "grid", grid },   { "graph", graph },   { "star", star },
+        { "few", few },     { "many", many },     { NULL, NULL },
     };
     return run_parts(argc, argv, parts);
 }

@@ -66,8 +66,10 @@ static void init(const char *argument)
         const char *name;
         int level;
     } levels[] = {
-        { "single", MPI_THREAD_SINGLE },         { "funneled", MPI_THREAD_FUNNELED },
-        { "serialized", MPI_THREAD_SERIALIZED }, { "multiple", MPI_THREAD_MULTIPLE },
+        { "single", MPI_THREAD_SINGLE },
+        { "funneled", MPI_THREAD_FUNNELED },
+        { "serialized", MPI_THREAD_SERIALIZED },
+        { "multiple", MPI_THREAD_MULTIPLE },
     };
     int provided = MPI_THREAD_SINGLE;
     if (!*argument)
@@ -112,16 +114,16 @@ static void errors(const char *argument)
     said_error("send to no rank", MPI_Send(data, 1, MPI_INT, ranks, 1, comm));
     said_error("receive from no rank", MPI_Recv(got, 1, MPI_INT, ranks, 1, comm, statuses));
     said_error("post from no rank", MPI_Irecv(got, 1, MPI_INT, -77, 1, comm, requests));
-    said_error("exchange with no rank",
-               MPI_Sendrecv(data, 1, MPI_INT, ranks, 1, got, 1, MPI_INT, ranks + 1, 1, comm,
-                            statuses));
+    said_error("exchange with no rank", MPI_Sendrecv(data, 1, MPI_INT, ranks, 1, got, 1, MPI_INT,
+                                                     ranks + 1, 1, comm, statuses));
     said_error("count", MPI_Recv(got, -1, MPI_INT, 0, 1, comm, statuses));
     said_error("tag", MPI_Isend(data, 1, MPI_INT, 0, -77, comm, requests));
     said_error("root", MPI_Bcast(data, 1, MPI_INT, ranks, comm));
     said_error("operation", MPI_Allreduce(data, got, 1, MPI_INT, MPI_OP_NULL, comm));
 
     int self = ranks - 1 - rank;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPI_Waitall has no communicator */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD,
+                            MPI_ERRORS_RETURN); /* MPI_Waitall has no communicator */
     MPI_Isend(data, 8, MPI_INT, self, 2, comm, requests);
     said_error("truncated", MPI_Recv(got, 2, MPI_INT, self, 2, comm, statuses));
     MPI_Wait(requests, MPI_STATUS_IGNORE);
@@ -357,15 +359,30 @@ int main(int argc, char **argv)
         const char *name;
         void (*act)(const char *argument);
     } actions[] = {
-        { "early", early },       { "catch", catch },       { "ignore", ignore },
-        { "init", init },         { "ring", ring },         { "errors", errors },
+        { "early", early },
+        { "catch", catch },
+        { "ignore", ignore },
+        { "init", init },
+        { "ring", ring },
+        { "errors", errors },
         { "no-datatype", no_datatype },
-        { "commands", commands }, { "forks", forks },       { "chdir", go_to },
-        { "spawn", spawn },       { "child", child },       { "session", session },
-        { "finalize", finalize }, { "atexit", at_exit },    { "compute", compute },
-        { "exit", end },          { "abort", abort_all },   { "leave", leave },
-        { "kill", kill_self },    { "fault", fault },       { "take", take },
-        { "hang", hang },         { "until", until },
+        { "commands", commands },
+        { "forks", forks },
+        { "chdir", go_to },
+        { "spawn", spawn },
+        { "child", child },
+        { "session", session },
+        { "finalize", finalize },
+        { "atexit", at_exit },
+        { "compute", compute },
+        { "exit", end },
+        { "abort", abort_all },
+        { "leave", leave },
+        { "kill", kill_self },
+        { "fault", fault },
+        { "take", take },
+        { "hang", hang },
+        { "until", until },
     };
     own_path = argv[0];
     for (int i = 1; i < argc; i++) {

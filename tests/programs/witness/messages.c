@@ -492,10 +492,18 @@ static void orphans(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        { "blocking", blocking },   { "nonblocking", nonblocking }, { "complete", complete },
-        { "wildcards", wildcards }, { "exchange", exchange },       { "probes", probes },
-        { "persistent", persistent }, { "special", special },       { "datatypes", datatypes },
-        { "large", large },         { "requests", requests },       { "orphans", orphans },
+        { "blocking", blocking },
+        { "nonblocking", nonblocking },
+        { "complete", complete },
+        { "wildcards", wildcards },
+        { "exchange", exchange },
+        { "probes", probes },
+        { "persistent", persistent },
+        { "special", special },
+        { "datatypes", datatypes },
+        { "large", large },
+        { "requests", requests },
+        { "orphans", orphans },
         { NULL, NULL },
     };
     return run_parts(argc, argv, parts);

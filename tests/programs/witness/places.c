@@ -222,11 +222,20 @@ static void interleave(void)
 /* Returns how many arguments it took. */
 static int act(char *const *arguments)
 {
-    static const struct { const char *name; void (*act)(void); } plain[] = {
-        { "before", placement_before_init }, { "after", placement_after_init },
-        { "start", traffic_start }, { "others", open_others }, { "shut", shut },
-        { "duplicate", duplicate }, { "interleave", interleave }, { "lose", lose },
-        { "old", be_old }, { "astray", be_astray },
+    static const struct {
+        const char *name;
+        void (*act)(void);
+    } plain[] = {
+        { "before", placement_before_init },
+        { "after", placement_after_init },
+        { "start", traffic_start },
+        { "others", open_others },
+        { "shut", shut },
+        { "duplicate", duplicate },
+        { "interleave", interleave },
+        { "lose", lose },
+        { "old", be_old },
+        { "astray", be_astray },
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(arguments[0], plain[i].name) == 0) {

@@ -81,8 +81,8 @@ int main(int argc, char **argv)
             most = routes.routes.count;
     }
     printf("{\"malloc\": %zu, \"routes_bytes\": %zu, \"partners\": %zu, \"routes\": %zu, "
-           "\"most_while_they_go\": %zu, \"partners_left\": %zu}\n", taken, counted, found,
-           found_routes, most, routes.partners.count);
+           "\"most_while_they_go\": %zu, \"partners_left\": %zu}\n",
+           taken, counted, found, found_routes, most, routes.partners.count);
     free(communicators);
     return 0;
 }

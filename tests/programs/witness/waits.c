@@ -224,9 +224,9 @@ static void many_collectives(int64_t count)
     double waited = 0, whole = 0;
     int64_t time = 0;
     for (int64_t i = 0; i < count; i++) {
-        int64_t late = i == 0            ? 5 * NAP_NS
-                       : i % 4 == 3      ? 10000 * i / count
-                       : (int64_t)(1000 * chance((uint64_t)i));
+        int64_t late = i == 0       ? 5 * NAP_NS
+                       : i % 4 == 3 ? 10000 * i / count
+                                    : (int64_t)(1000 * chance((uint64_t)i));
         int64_t begin = witness.rank == witness.ranks - 1 ? time + late : time;
         instance_add(&communicators[0].log, CALL_Allreduce, ALL_WAIT_FOR_ALL, false, begin,
                      time + late + 2000);
@@ -342,7 +342,10 @@ static void compare_clocks(void)
     clocks_measure_end();
     for (int i = 0; i < 3; i++)
         if (moments[i])
-            json_integer(out, i == 0 ? "before" : i == 1 ? "between" : "after",
+            json_integer(out,
+                         i == 0   ? "before"
+                         : i == 1 ? "between"
+                                  : "after",
                          clocks_global(moments[i]));
 }
 
@@ -392,7 +395,9 @@ static void start(const char *path)
     MPI_Comm_split(witness.comm, host ? atoi(host) : 0, 0, &witness.host_comm);
     MPI_Comm_rank(witness.host_comm, &witness.host_rank);
     communicators[communicator_count++] = (struct members){
-        .id = 1, .comm = MPI_COMM_WORLD, .group = MPI_GROUP_NULL,
+        .id = 1,
+        .comm = MPI_COMM_WORLD,
+        .group = MPI_GROUP_NULL,
     };
     snprintf(name, sizeof name, "%s.%d", path, witness.rank);
     out = json_open(name);
