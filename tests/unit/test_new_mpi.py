@@ -131,7 +131,7 @@ def test_an_mpi_is_one_file(told):
         ("'UCX_TLS': 'self,tcp'", "'UCX_TLS': 1", 'Recipe: env.UCX_TLS: '),
         (
             "    library='^MVAPICH",
-            "    libary='^MVAPICH",
+            "    librarian='^MVAPICH",
             'Family: library: Field required',
         ),
         (
