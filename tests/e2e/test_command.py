@@ -17,7 +17,8 @@ from command import assay
 
 TOYS = Path(__file__).parents[1] / 'golden' / 'reports' / 'toys.py'
 # What a checkout needs for the launcher and the Python command to work.
-TREE = ['assay', 'pyproject.toml', 'requirements.lock', 'requirements-test.lock', 'config', 'lib']
+TREE = ['assay', 'pyproject.toml', 'requirements.lock', 'requirements-test.lock']
+TREE += ['config', 'lib', 'sources']
 
 
 def run_toy(name, *arguments):

@@ -9,10 +9,14 @@ from assay import paths
 
 
 def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
-    """Run ``./assay`` of a checkout; returns the ended process with its output."""
+    """Run ``./assay`` of a checkout; returns the ended process with its output.
+
+    It is nobody's window that it writes to: pytest-xdist gives each of its workers one.
+    """
+    surroundings = {name: value for name, value in os.environ.items() if name != 'COLUMNS'}
     return subprocess.run(
         [root / 'assay', *arguments],
-        env={**os.environ, **(env or {})},
+        env={**surroundings, **(env or {})},
         capture_output=True,
         text=True,
         timeout=seconds,
