@@ -18,7 +18,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
 
 from common import build, environment, interval
@@ -28,8 +27,12 @@ from assay.layout.placement import Node
 from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure
+from assay.programs.hpl import Hpl
+from assay.programs.minife import MiniFE
+from assay.programs.minighost import MiniGhost
+from assay.programs.minimd import MiniMD
 
-APPLICATIONS = {'minife': 'MiniFE', 'minimd': 'MiniMD', 'minighost': 'MiniGhost', 'hpl': 'Hpl'}
+APPLICATIONS = {'minife': MiniFE, 'minimd': MiniMD, 'minighost': MiniGhost, 'hpl': Hpl}
 
 
 def run(
@@ -102,8 +105,7 @@ def main() -> None:
     )
     parser.add_argument('--rounds', type=int, default=5)
     arguments = parser.parse_args()
-    kind = APPLICATIONS[arguments.application]
-    application = getattr(import_module(f'assay.apps.{arguments.application}'), kind)()
+    application = APPLICATIONS[arguments.application]()
     size = arguments.size * (1 << 20)
     upstream = dict(item.split('=', 1) for item in arguments.upstream)
     mpis = {mpi.name: mpi for mpi in find_mpis()}

@@ -9,6 +9,7 @@ red, if no sentence named what was broken, or if anything was red where nothing 
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import time
@@ -127,6 +128,9 @@ def measure(cluster: Cluster) -> bool:
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     cluster = Cluster(nodes=2)
     try:
         cluster.up()

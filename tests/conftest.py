@@ -31,9 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is to run; what takes longest in one piece comes first."""
-    kept = [item for item in items if _mpi(item) != 'intelmpi' or _differs_by_mpi(item)]
-    if not (config.option.all or _is_named(config)):
-        kept = _one_of_each_kind(kept)
+    kept = items
+    if not _is_named(config):
+        kept = [item for item in items if _mpi(item) != 'intelmpi' or _differs_by_mpi(item)]
+        if not config.option.all:
+            kept = _one_of_each_kind(kept)
     config.hook.pytest_deselected(items=[*set(items) - set(kept)])
     items[:] = sorted(kept, key=lambda item: ('e2e', 'bench', 'unit').index(_room(item)))
 

@@ -267,6 +267,8 @@ def test_the_environment_of_a_broken_mpi_is_for_every_check_it_was_for(machine, 
     ('name', 'family'),
     [
         ('/opt/intel/oneapi/mpi/2021.16/bin/mpiexec.hydra', 'intelmpi'),
+        ('/opt/intel/oneapi/2024.1/bin/mpirun', 'intelmpi'),
+        ('/sw/hydra/openmpi-4.1/bin/mpicc', 'openmpi'),
         ('openmpi/5.0.8-oneapi-2024', 'openmpi'),
         ('mpich/4.3.2-oneapi-2024', 'mpich'),
         ('/opt/openmpi-5.0.8/bin/prterun', 'openmpi'),

@@ -10,6 +10,7 @@ def test_sources_recipe_and_changelog_are_of_this_version():
         'sources/CMakeLists.txt': r'^project\(assay VERSION (\S+)',
         'sources/spack_repo/assay/packages/assay/package.py': r"^    version\('([^']+)'\)",
         'CHANGELOG.md': r'^## ([\d.]+)',
+        'CITATION.cff': r'^version: "?([\d.]+)',
     }
     for name, expression in said.items():
         text = (paths.ROOT / name).read_text()

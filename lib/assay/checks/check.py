@@ -1,6 +1,6 @@
-"""What all checks share: fabric, layout and scale, and the verdict.
+"""What all checks of MPI programs share, put together from a file for each part of it.
 
-A check names its program and its figures; everything about launchers, MPIs and fabrics is here.
+A check names its program and its figures, and nothing about launchers, MPIs and fabrics.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ def provenance(
       assay provenance Ring
       assay provenance 'MiniFE.*mpich' --against old-report.json
     """
-    from assay.report.facts import show
+    from assay.report.provenance import show
     from assay.results.cases import read_report
-    from assay.results.facts import differences, facts_by_case, where_by_case
+    from assay.results.provenance import differences, facts_by_case, where_by_case
     from assay.running import runs
 
     path = report or runs.newest_report()

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from assay.layout.binding import ToCores, ToDomain, ToNothing
 from assay.layout.layout import Layout
-from assay.layout.order import Anyhow, Dealt, Filled, OneEach
+from assay.layout.order import AnyOrder, Dealt, Filled, OneEach
 from assay.layout.placement import DoesNotFitError, Node, Placement
 
 
@@ -63,9 +63,9 @@ LAYOUTS = {
         Layout('packed', _as_asked, ToCores(), Filled()),
         Layout('spread', _as_asked, ToCores(), Dealt()),
         Layout('one-per-numa', _one_per_numa, ToDomain(), OneEach()),
-        Layout('one-per-node', _one_per_node, ToNothing(), Anyhow()),
+        Layout('one-per-node', _one_per_node, ToNothing(), AnyOrder()),
         Layout('hybrid', _hybrid, ToCores(), OneEach()),
-        Layout('mixed', _mixed, ToCores(), Anyhow()),
+        Layout('mixed', _mixed, ToCores(), AnyOrder()),
     )
 }
 

@@ -63,7 +63,7 @@ class OneEach(Order):
         return not _spanning(host) and all(count == 1 for count in _counts(host).values())
 
 
-class Anyhow(Order):
+class AnyOrder(Order):
     """Ranks may sit in any."""
 
     def is_kept(self, host: Host, threads: int) -> bool:

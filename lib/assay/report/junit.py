@@ -60,6 +60,7 @@ def write(
 def _add_cases(suite: Element, report: Report, log: list[str]) -> None:
     """The checks' cases, and the builds that failed."""
     why_skipped = dict(skipped(report, log))
+    counted_cases = counted(report)
     for tries in attempts(report):
         case = tries[-1]
         good = is_good(case)
@@ -69,7 +70,7 @@ def _add_cases(suite: Element, report: Report, log: list[str]) -> None:
         if case['result'] == 'skip':
             SubElement(one, 'skipped', message=why_skipped[title(case)])
         elif case['result'] == 'fail_deps':
-            SubElement(one, 'failure', type='not run', message=not_run(case, counted(report)))
+            SubElement(one, 'failure', type='not run', message=not_run(case, counted_cases))
         elif not good:
             _add_failure(one, 'failure', case)
         else:
