@@ -30,9 +30,9 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 def surroundings(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment variables to build with the MPI and to run on its shared-memory fabric.
 
-    Jobs have a TMPDIR of this worker's: a launcher of Open MPI that was killed, by any program of
-    this machine, leaves a folder there that is named for its process, and one that the system gives
-    the same number does not start, or leaves its ranks alone.
+    Jobs have a TMPDIR of this worker's: a launcher of Open MPI that was killed leaves a folder
+    there that is named for its process, and one that the system gives the same number does not
+    start.
     """
     forced = load_catalogue().recipe('shm', mpi.family).env
     path = f'{mpi.bindir}:{os.environ["PATH"]}'

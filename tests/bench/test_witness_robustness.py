@@ -70,11 +70,7 @@ class Job:
 
 
 def own_session(folder: Path) -> dict[str, str]:
-    """Open MPI's launcher, when it is killed, leaves a folder named for its process.
-
-    It refuses to start where it finds one: a later launcher, of any test, that the system gives the
-    same number.
-    """
+    """What a launcher that is killed leaves is this test's alone (see ``surroundings``)."""
     return {'TMPDIR': str(folder)}
 
 
