@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,12 @@ def processes_of(session: int) -> list[int]:
 
 
 def kill_session(session: int) -> None:
-    """SIGKILL to all of them."""
-    for pid in processes_of(session):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """SIGKILL to all of them, also to those that are born meanwhile.
+
+    A rank of Open MPI that comes to MPI_Init when its launcher is dead goes on as the only one.
+    """
+    until = time.monotonic() + 300
+    while (found := processes_of(session)) and time.monotonic() < until:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
