@@ -186,9 +186,9 @@ def test_no_network_for_the_mpis(first_uses):
 def test_a_moved_checkout_installs_again(first_uses):
     root, _ = first_uses
     moved = root.rename(root.with_name('moved'))
-    ended = assay('env', root=moved)
+    ended = assay('env', root=moved, env=NO_NETWORK)
     assert 'installing' in ended.stderr
-    assert f'RFM_PERFLOG_DIR={moved}/perflogs' in ended.stdout
+    assert re.search(r'assay: cannot fetch \S+==', ended.stderr)
 
 
 @pytest.mark.parametrize('name', ['a b', "a'b", 'a"b', 'a$b', 'a:b', 'a%b', 'a\nb', 'a,b', 'a*'])

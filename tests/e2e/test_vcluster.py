@@ -16,7 +16,6 @@ from assay.vcluster.node import INIT, RUN, unique_name
 from command import assay, assert_good, counts, heed_signals
 
 pytestmark = [
-    pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(
         bool(vcluster.missing()),
@@ -294,6 +293,7 @@ def healed(up):
     assert all(re.search(r' idle +-', line) for line in status().values())
 
 
+@pytest.mark.alone
 def test_delay(healed):
     inject('delay', 'n2', '5000')
     assert 'delay 5000 us' in status()['n2']
@@ -302,6 +302,7 @@ def test_delay(healed):
     assert round_trip() < 5000
 
 
+@pytest.mark.alone
 def test_jitter(healed):
     inject('delay', 'n2', '1000', '--jitter', '8000')
     assert 'delay 1000 us + 0 to 8000 us' in status()['n2']
@@ -390,6 +391,7 @@ def test_a_run_needs_a_cluster(nothing_left):
     assert ended.stderr.endswith('assay: no virtual cluster is up. Start one: ./assay cluster up\n')
 
 
+@pytest.mark.alone
 def test_checks_between_nodes(up):
     """By srun; and by the MPI's own launcher, over a network that has become slow."""
     ended = run('srun', '-n', BETWEEN_TWO, '--max-retries=2')
