@@ -36,7 +36,7 @@ def one_run(fabrics: str) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, 'report.json')
         command = [paths.ROOT / 'assay', 'run', '-p', '^mpich$', f'--report-file={path}']
-        command += ['-n', f'{CHECKS} %fabric=({fabrics}) %layout=packed']
+        command += ['-n', f'{CHECKS}%fabric=({fabrics})%layout=packed']
         subprocess.run(command, stdout=subprocess.DEVNULL, timeout=3600)
         report = read_report(path)
     session = report['session_info']
