@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from quiet import measured
 from running import Run
 
 RANKS = range(4)
@@ -684,14 +685,15 @@ def bursts(witnessed: Callable[..., Run], compiled: Callable[..., Any]) -> Calla
 
 
 def assert_times(bursts: Callable[..., Run], how: tuple, allowed: float) -> Run:
-    """Hold the time in MPI against the program's own; a disturbed run is made again."""
-    for _ in range(3):
+    """Hold the time in MPI against the program's own."""
+
+    def attempt() -> Run:
         run = bursts(*how)
         seen = [process['mpi_time'] for process in run.report['processes']]
-        known = seconds_in_library(run)
-        if seen == pytest.approx(known, rel=0.1, abs=allowed):
-            return run
-    pytest.fail(f'{seen} s in MPI by the witness, {known} s by the program')
+        assert seen == pytest.approx(seconds_in_library(run), rel=0.1, abs=allowed)
+        return run
+
+    return measured(attempt)
 
 
 @pytest.mark.alone
