@@ -15,7 +15,7 @@ def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):
     report = then(failed, passed, only_failed=True)
     assert judge(report, 0, LOG).passed
     assert failures(report) == []
-    assert counts(report) == (2, 0, 0)
+    assert counts(report) == (2, 0, 0, 0)
     assert retried(report)[0] == Retried(
         'FailedSanity %fabric=shm %layout=packed @toy:node+gnu', 2, 'another fabric was used'
     )
@@ -40,7 +40,7 @@ def test_every_repetition_counts(golden_report):
     assert judge(report, 0, LOG).problems == ('2 of 6 cases failed',)
     assert failures(report)[0].case == ('Passed %fabric=shm %layout=packed @toy:node+gnu, run 2')
     assert len(rows(report)) == 6
-    assert counts(report) == (4, 2, 0)
+    assert counts(report) == (4, 2, 0, 0)
 
 
 def test_a_repetition_without_time_to_end_is_none(golden_report):

@@ -843,5 +843,6 @@ def test_hooks_run_in_their_order():
         'remove_earlier_reports',
         'preload_witness',
         'keep_exit_code',
+        'remember_how_it_began',
     ]
     assert hooks['pre_performance'] == ['collect_figures', 'select_references']

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from assay.results.cases import cases
-from assay.results.rows import Row, _bound, number, rows
+from assay.results.rows import Row, bound, number, rows
 
 
 def row(value, reference, lower, upper):
@@ -65,16 +65,16 @@ def test_deviation_and_room(args, deviation, room):
 
 
 @pytest.mark.parametrize(
-    ('reference', 'threshold', 'bound'),
+    ('reference', 'threshold', 'absolute'),
     [(42, -0.1, 37.8), (-100, -0.1, -110), (0, 5, 5), (100, None, None)],
 )
-def test_bounds_are_reframes(reference, threshold, bound):
+def test_bounds_are_reframes(reference, threshold, absolute):
     from reframe.utility.sanity import reference_bounds
 
-    found = _bound(reference, threshold)
-    assert found == (bound if bound is None else pytest.approx(bound))
+    found = bound(reference, threshold)
+    assert found == (absolute if absolute is None else pytest.approx(absolute))
     thresholds = (threshold, None) if (threshold or 0) < 0 else (None, threshold)
-    if bound is not None:
+    if absolute is not None:
         assert found in reference_bounds(reference, *thresholds)
 
 

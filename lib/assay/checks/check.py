@@ -9,8 +9,9 @@ from typing import NoReturn
 
 import reframe as rfm
 from reframe.core.builtins import fixture
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import PerformanceError, ReframeError
 
+from assay.checks.again import IsMeasuredAgain
 from assay.checks.attributed import Attributed
 from assay.checks.build import BuildSources
 from assay.checks.cases import HasCases
@@ -19,8 +20,17 @@ from assay.checks.started import IsStarted
 from assay.checks.waiting import IN_QUEUE, TakesTurns
 
 
-# ReFrame runs the hooks of the last base first.
-class MpiCheck(rfm.RunOnlyRegressionTest, IsStarted, IsJudged, HasCases, Attributed, TakesTurns):
+# ReFrame runs the hooks of the last base first. It lets nothing but what is special replace a phase.
+class MpiCheck(
+    rfm.RunOnlyRegressionTest,
+    IsStarted,
+    IsJudged,
+    HasCases,
+    Attributed,
+    TakesTurns,
+    IsMeasuredAgain,
+    special=True,
+):
     """An MPI program on a fabric, in a layout, at a scale, with the witness preloaded.
 
     A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows
@@ -41,6 +51,8 @@ class MpiCheck(rfm.RunOnlyRegressionTest, IsStarted, IsJudged, HasCases, Attribu
     run          waits for its turn; tells what was built; the   sets ``executable`` and
                  witness is preloaded                            ``executable_opts``; starts others
                                                                  in the same job by ``start_line``
+    run ends     the job is measured again if it is no evidence
+                 (:mod:`~assay.checks.again`)
     sanity       the job's end; the program's answers; MPI,      ``verify_answers``, or all of
                  ranks, layout and fabric                        ``verify``
                  (:mod:`~assay.checks.judged`)
@@ -52,6 +64,15 @@ class MpiCheck(rfm.RunOnlyRegressionTest, IsStarted, IsJudged, HasCases, Attribu
     build: BuildSources = fixture(BuildSources, scope='environment')
     time_limit = '5m'
     max_pending_time = IN_QUEUE
+
+    def run_complete(self) -> bool:
+        return super().run_complete() and (self.is_dry_run() or self.has_evidence())
+
+    def performance(self) -> None:
+        try:
+            super().performance()
+        except PerformanceError as error:
+            raise self.tell_no_evidence(error) from None
 
     def disable_hook(self, hook_name: str) -> NoReturn:
         raise ReframeError(f'--disable-hook={hook_name}: {type(self).__name__} proves by its hooks')

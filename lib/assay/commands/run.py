@@ -36,7 +36,8 @@ def run(
     """Run checks, and compare what they measure with the references.
 
     Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with a
-    table. The exit code is 0 only if something was measured and all of it passed.
+    table. The exit code is 0 only if something was measured and all of it passed. It is 3 if
+    nothing failed, but others disturbed what some cases measured, each time they tried; else 1.
 
     Every other option is passed to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
     void the verdict are refused (docs/reframe-options.md).
@@ -94,5 +95,5 @@ def run(
     end = supervise([*reframe, '-r', *context.args, *last], environment, own, handles)
     if not end.code and not own.report.exists():
         selection.explain(site, environment, given)
-    passed = conclude(own, end, given, time.monotonic() - started)
-    raise typer.Exit(128 + end.stopped if end.stopped else 0 if passed else 1)
+    verdict = conclude(own, end, given, time.monotonic() - started)
+    raise typer.Exit(128 + end.stopped if end.stopped else verdict.exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,13 @@ _NO_PMI = re.compile('|'.join(mpi.refusal for mpi in FAMILIES.values() if mpi.re
 def apart(folder: str, command: str) -> str:
     """A line of a job's script: a command in a folder of the job's. Its failure ends no job."""
     return f'(cd {folder} && {command} >{OUTPUT} 2>{ERROR}; echo $? >{EXIT_CODE})'
+
+
+def witnessed_in(folder: Path) -> Iterator[witness.Report]:
+    """What the witness saw of each launch of a job, in the job's folder if that is still there."""
+    for path in folder.rglob(WITNESS):
+        with suppress(witness.WitnessError):
+            yield witness.read(path)
 
 
 class LaunchError(Exception):

@@ -14,11 +14,10 @@ from assay.running.runs import Run
 from assay.running.supervise import Ended
 
 
-def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
+def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
     """Judge a run, and show and write what came of it.
 
     :param seconds: the wall time of the run.
-    :returns: whether it passed.
     """
     report, problems = None, list(end.problems)
     if end.stopped:
@@ -31,7 +30,8 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
         except AssayError as error:
             problems.append(str(error))
     log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
-    problems += judge(report, end.code, log, end.printed).problems
+    judged = judge(report, end.code, log, end.printed)
+    problems += judged.problems
     if report:
         problems += misaddressed(report, given.variables, given.parameters)
     try:
@@ -42,12 +42,12 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> bool:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
     try:
         if given.junit:
-            verdict = Verdict(tuple(problems))
+            verdict = Verdict(tuple(problems), judged.disturbed)
             junit.write(given.junit, report, verdict, log or [], seconds)
     except AssayError as error:
         problems.append(str(error))
-    verdict = Verdict(tuple(problems))
+    verdict = Verdict(tuple(problems), judged.disturbed)
     if report:
         terminal.show(report, log or [], end.printed)
     terminal.conclude(report, verdict, seconds)
-    return verdict.passed
+    return verdict

@@ -12,7 +12,16 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from assay import AssayError
-from assay.results.cases import Case, Report, attempts, class_name, counted, title
+from assay.results.cases import (
+    Case,
+    Report,
+    attempts,
+    class_name,
+    counted,
+    is_no_evidence,
+    title,
+    what_counts,
+)
 from assay.results.failures import files, is_good, not_run, reason, skipped
 from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
@@ -23,7 +32,7 @@ def write(
 ) -> None:
     """Write a test case for each case of the run, and one for the run as a whole.
 
-    That one has an error exactly when the verdict is bad, whatever became of the cases.
+    That one has an error exactly when the verdict is not good, whatever became of the cases.
 
     :param report: ReFrame's report; None if it left none.
     :param log: the lines of ReFrame's log file, which tells why cases were skipped.
@@ -40,6 +49,9 @@ def write(
     if verdict.problems:
         error = SubElement(whole, 'error', type='run', message=plain('; '.join(verdict.problems)))
         error.text = visible_lines('\n'.join(verdict.problems))
+    elif verdict.disturbed:
+        words = f'{verdict.disturbed} case(s) were disturbed by others: nothing is known of them'
+        SubElement(whole, 'error', type='disturbed', message=words)
     totals = {
         'tests': str(len(suite)),
         'failures': str(len(suite.findall('testcase/failure'))),
@@ -62,20 +74,26 @@ def _add_cases(suite: Element, report: Report, log: list[str]) -> None:
     why_skipped = dict(skipped(report, log))
     counted_cases = counted(report)
     for tries in attempts(report):
-        case = tries[-1]
+        case = what_counts(tries)
         good = is_good(case)
         if case['fixture'] and good:
             continue
         one = _add(suite, plain(class_name(case)), title(case), case['time_total'] or 0)
         if case['result'] == 'skip':
             SubElement(one, 'skipped', message=why_skipped[title(case)])
+        elif is_no_evidence(case):
+            # JUnit has no word for it; a failure would be taken for a worse system.
+            SubElement(one, 'skipped', type='disturbed', message=f'disturbed: {reason(case)}')
         elif case['result'] == 'fail_deps':
             SubElement(one, 'failure', type='not run', message=not_run(case, counted_cases))
         elif not good:
             _add_failure(one, 'failure', case)
         else:
-            for earlier in tries[:-1]:
-                _add_failure(one, 'flakyFailure', earlier)
+            for earlier in tries:
+                for why in earlier.get('replaced') or ():
+                    SubElement(one, 'flakyFailure', type='disturbed', message=plain(why))
+                if earlier is not case:
+                    _add_failure(one, 'flakyFailure', earlier)
 
 
 def _add(suite: Element, check: str, name: str, seconds: float) -> Element:

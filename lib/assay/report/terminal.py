@@ -29,7 +29,7 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     :param printed: the lines that ReFrame wrote to standard output and error.
     """
     from assay.results.cases import title
-    from assay.results.failures import failures, retried, skipped, unheld
+    from assay.results.failures import disturbed_cases, failures, retried, skipped, unheld
     from assay.results.rows import rows
     from assay.running import reframe_log
 
@@ -38,12 +38,12 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     def say(text: str) -> None:
         out.print(text, markup=False, soft_wrap=True)
 
-    found = rows(report)
-    shown = [row for row in found if row.verdict != 'no bound' or row.headline]
+    figures = rows(report)
+    shown = [row for row in figures if row.verdict != 'no bound' or row.headline]
     out.print()
     out.print(figure_table(shown, narrow=out.width < 120))
     say('off by: from the reference; room: left to the nearest bound; % of the reference.')
-    if unshown := len(found) - len(shown):
+    if unshown := len(figures) - len(shown):
         recorded = reframe_log.is_recorded([*log, *printed])
         where = f'they are in {paths.PERFLOGS}' if recorded else 'not all could be recorded'
         say(f'{unshown} more figures have no reference; {where}')
@@ -53,12 +53,13 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
         say(f'no reference: {title(case)}: {plain(what)}')
     for name, reason in skipped(report, log):
         say(f'skipped: {name}: {reason}')
-    for one in retried(report):
-        say(f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {one.reason}')
-    for failure in failures(report):
-        say(f'failed: {failure.case}: {failure.reason}')
-        if failure.files:
-            say(f'    files: {plain(" ".join(failure.files))}')
+    for late in retried(report):
+        say(f'passed at the {ordinal(late.attempts)} attempt: {late.case}: first: {late.reason}')
+    for word, found in (('disturbed', disturbed_cases(report)), ('failed', failures(report))):
+        for one in found:
+            say(f'{word}: {one.case}: {one.reason}')
+            if one.files:
+                say(f'    files: {plain(" ".join(one.files))}')
 
 
 def ordinal(number: int) -> str:
@@ -117,14 +118,19 @@ def cells(row: Row) -> list[str]:
 
 
 def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
-    """The last line: counts and wall time, or why the run is not good."""
+    """The last line, with counts and wall time; before it why the run is not good."""
     from assay.results.verdict import counts
 
     for problem in verdict.problems:
         print(f'assay: {problem}', file=sys.stderr)
-    passed, failed, skipped = counts(report)
-    word = 'PASSED' if verdict.passed else 'FAILED'
-    print(
-        f'{word}: {passed} passed, {failed} failed, {skipped} skipped '
-        f'of {passed + failed + skipped} cases in {seconds:.0f} s'
-    )
+    if verdict.word == 'DISTURBED':
+        print(
+            f'assay: {verdict.disturbed} case(s) were disturbed by others, so nothing is known of '
+            'them: run them again when the nodes are quiet',
+            file=sys.stderr,
+        )
+    found = counts(report)
+    words = [f'{count} {word}' for word, count in found._asdict().items()]
+    if not found.disturbed:  # as it mostly is
+        words.remove('0 disturbed')
+    print(f'{verdict.word}: {", ".join(words)} of {sum(found)} cases in {seconds:.0f} s')

@@ -10,6 +10,9 @@ from typing import Any
 from assay import AssayError
 from assay.text import plain
 
+#: The words with which a check begins why it failed, if that is no evidence.
+NO_EVIDENCE = 'disturbed: '
+
 Case = dict[str, Any]
 Report = dict[str, Any]
 
@@ -72,7 +75,27 @@ def attempts(report: Report) -> list[list[Case]]:
 
 def counted(report: Report) -> list[Case]:
     """The cases that the verdict is about: all but those that a retry replaced."""
-    return [tries[-1] for tries in attempts(report)]
+    return [what_counts(tries) for tries in attempts(report)]
+
+
+def what_counts(tries: list[Case]) -> Case:
+    """Of the attempts at a case the last; one that is no evidence takes nothing from a failure."""
+    failed = [case for case in tries if not is_no_evidence(case)]
+    return failed[-1] if failed and is_no_evidence(tries[-1]) else tries[-1]
+
+
+def is_no_evidence(case: Case) -> bool:
+    """Whether figures of a case missed their references, and nothing else was wrong with it.
+
+    That others disturbed its job, and what they took, is for the check to say.
+    """
+    said = (case['fail_reason'] or '').removeprefix('performance error: ')
+    return (
+        case['result'] == 'fail'
+        and case['fail_phase'] == 'performance'
+        and bool(case.get('no_evidence'))
+        and said.startswith(NO_EVIDENCE)
+    )
 
 
 def case_name(case: Case) -> str:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay import witness
 from assay.job.ending import cut_short
-from assay.job.launch import WITNESS
-from assay.results.cases import GOOD, Case, Report, attempts, case_name, counted, title
+from assay.job.launch import witnessed_in
+from assay.results.cases import (
+    GOOD,
+    Case,
+    Report,
+    attempts,
+    case_name,
+    counted,
+    is_no_evidence,
+    title,
+    what_counts,
+)
 from assay.results.rows import Row, is_beyond, is_number, number, row_of
 from assay.running import reframe_log
 from assay.text import plain
@@ -30,7 +38,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Retried:
-    """A test case that passed, but not at once, and why it failed at first."""
+    """A test case that passed, but not at once, and why it did not at first."""
 
     case: str
     attempts: int
@@ -40,6 +48,11 @@ class Retried:
 def is_good(case: Case) -> bool:
     """Whether a case measured something, and all of it is as it should be."""
     return case['result'] in GOOD and _wrong(case) is None
+
+
+def is_bad(case: Case) -> bool:
+    """Whether a case that was not skipped shows that something is wrong."""
+    return not is_good(case) and not is_no_evidence(case)
 
 
 def _wrong(case: Case) -> str | None:
@@ -81,16 +94,17 @@ def unheld(report: Report) -> list[Case]:
 
 def _all_missed(case: Case) -> str | None:
     """The figures that are beyond their bounds, and what disturbed the job."""
-    missed = []
+    found = []
     for name, values in (case['perfvalues'] or {}).items():
         row = row_of(case, name.rpartition(':')[2], values)
         no_number = row.value is not None and not is_number(row.value)
         if no_number or (row.verdict == 'fail' and is_beyond(row.value, row.lower, row.upper)):
-            missed.append(_missed(row))
-    return '; '.join([*missed, *disturbed(_witnessed(case))]) if missed else None
+            found.append(missed(row))
+    return '; '.join([*found, *disturbed(witnessed_in(Path(case['stagedir'])))]) if found else None
 
 
-def _missed(row: Row) -> str:
+def missed(row: Row) -> str:
+    """That a figure is beyond its bounds, or no number."""
     if not is_number(row.value):
         return f'{row.figure} is {row.value}: not a number'
     allowed = []
@@ -104,31 +118,34 @@ def _missed(row: Row) -> str:
     )
 
 
-def _witnessed(case: Case) -> Iterator[witness.Report]:
-    """What the witness saw of each run of the job, if the stage folder is still there."""
-    for path in Path(case['stagedir']).rglob(WITNESS):
-        with suppress(witness.WitnessError):
-            yield witness.read(path)
-
-
 def failures(report: Report) -> list[Failure]:
     """A sentence for each case that failed, builds first, and one for all that wait for it."""
     all_cases = counted(report)
-    times = Counter(map(case_name, all_cases))
-    bad = [case for case in all_cases if case['result'] != 'skip' and not is_good(case)]
+    bad = [case for case in all_cases if case['result'] != 'skip' and is_bad(case)]
     failed = [case for case in bad if case['result'] != 'fail_deps']
     failed.sort(key=lambda case: not case['fixture'])
-    found = []
-    for case in failed:
-        which = f', run {case["run_index"] + 1}' if times[case_name(case)] > 1 else ''
-        found.append(Failure(f'{title(case)}{which}', reason(case), files(case)))
-
+    found = _told(failed, all_cases)
     waiting: dict[str, int] = {}
     for case in bad:
         if case['result'] == 'fail_deps':
             words = not_run(case, failed)
             waiting[words] = waiting.get(words, 0) + 1
     found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
+    return found
+
+
+def disturbed_cases(report: Report) -> list[Failure]:
+    """A sentence for each case that is neither good nor bad: what was measured is no evidence."""
+    all_cases = counted(report)
+    return _told(filter(is_no_evidence, all_cases), all_cases)
+
+
+def _told(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
+    times = Counter(map(case_name, all_cases))
+    found = []
+    for case in some:
+        which = f', run {case["run_index"] + 1}' if times[case_name(case)] > 1 else ''
+        found.append(Failure(f'{title(case)}{which}', reason(case), files(case)))
     return found
 
 
@@ -146,11 +163,22 @@ def not_run(case: Case, all_cases: Iterable[Case]) -> str:
 
 def retried(report: Report) -> list[Retried]:
     """The cases that are good, and were not at the first attempt."""
-    return [
-        Retried(title(tries[-1]), len(tries), reason(tries[0]))
-        for tries in attempts(report)
-        if len(tries) > 1 and is_good(tries[-1])
-    ]
+    found = []
+    for tries in attempts(report):
+        case, earlier = what_counts(tries), _earlier_reasons(tries)
+        if earlier and is_good(case):
+            found.append(Retried(title(case), len(earlier) + 1, earlier[0]))
+    return found
+
+
+def _earlier_reasons(tries: list[Case]) -> list[str]:
+    """Why each job of a case but the last did not do: by its check's own word, or by a retry."""
+    found: list[str] = []
+    for number, case in enumerate(tries):
+        found += map(plain, case.get('replaced') or ())
+        if number < len(tries) - 1:
+            found.append(reason(case))
+    return found
 
 
 def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
@@ -172,6 +200,9 @@ def reason(case: Case) -> str:
 
 
 def _reason(case: Case) -> str:
+    if is_no_evidence(case):
+        jobs = len(case.get('replaced') or ()) + 1
+        return case['no_evidence'] + (f'; measured {jobs} times' if jobs > 1 else '')
     if case['result'] == 'abort':
         return 'not finished, because the run was stopped'
     if case['fail_phase'] == 'performance' and (missed := _all_missed(case)):

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from assay.results.cases import GOOD, Case, Report, check_name, counted
+from assay.results.cases import GOOD, Case, Report, check_name, counted, is_no_evidence
 
 # The verdicts of rows that fail a run.
 BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
@@ -90,8 +90,8 @@ def row_of(case: Case, figure: str, values: list[Any]) -> Row:
         unit=unit or '',
         # ReFrame writes a missing reference as 0 without bounds.
         reference=reference if reference or bounded else None,
-        lower=_bound(reference, lower),
-        upper=_bound(reference, upper),
+        lower=bound(reference, lower),
+        upper=bound(reference, upper),
         verdict=_verdict(case, figure, values),
         headline=figure in (case.get('headlines') or ()),
     )
@@ -105,8 +105,8 @@ def _verdict(case: Case, figure: str, values: list[Any]) -> str:
         return 'pass' if case['fixture'] else 'no figure'
     if result in {'xfail', 'xpass'}:
         return result
-    if is_beyond(value, _bound(reference, lower), _bound(reference, upper)):
-        return 'fail'
+    if is_beyond(value, bound(reference, lower), bound(reference, upper)):
+        return 'disturbed' if is_no_evidence(case) else 'fail'
     if outcome in GOOD or result == 'pass':  # else it may be another figure that failed
         return 'no bound' if lower is None and upper is None else 'pass'
     return {'fail_deps': 'not run'}.get(outcome, outcome)
@@ -119,7 +119,7 @@ def is_beyond(value: float | None, lower: float | None, upper: float | None) -> 
     return (lower is not None and value < lower) or (upper is not None and value > upper)
 
 
-def _bound(reference: float | None, threshold: float | None) -> float | None:
+def bound(reference: float | None, threshold: float | None) -> float | None:
     """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
 
     To the last bit that of ``reframe.utility.sanity.reference_bounds``.

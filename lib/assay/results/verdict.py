@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from assay.results.cases import GOOD, Case, Report, cases, class_name, counted, title
-from assay.results.failures import failures, is_good, lacking
+from assay.results.cases import (
+    GOOD,
+    Case,
+    Report,
+    cases,
+    class_name,
+    counted,
+    is_no_evidence,
+    title,
+)
+from assay.results.failures import failures, is_bad, is_good, lacking
 from assay.running import reframe_log
 from assay.text import plain
 
@@ -16,13 +26,28 @@ MOST_WARNINGS = 8
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a run is good, and if not, every reason why."""
+    """Whether a run is good, and if not, every reason why.
+
+    :param problems: what is wrong, a sentence each.
+    :param disturbed: how many cases are neither good nor bad.
+    """
 
     problems: tuple[str, ...]
+    disturbed: int = 0
+
+    @property
+    def word(self) -> Literal['PASSED', 'FAILED', 'DISTURBED']:
+        if self.problems:
+            return 'FAILED'
+        return 'DISTURBED' if self.disturbed else 'PASSED'
 
     @property
     def passed(self) -> bool:
-        return not self.problems
+        return self.word == 'PASSED'
+
+    @property
+    def exit_code(self) -> int:
+        return {'PASSED': 0, 'FAILED': 1, 'DISTURBED': 3}[self.word]
 
 
 def judge(
@@ -71,7 +96,8 @@ def judge(
         problems.append('no check was selected, so nothing was measured')
     elif not done:
         problems.append(f'all {len(own)} selected cases were skipped, so nothing was measured')
-    if bad := [case for case in done if not is_good(case)]:
+    disturbed = sum(map(is_no_evidence, done))
+    if bad := [case for case in done if is_bad(case)]:
         problems.append(f'{len(bad)} of {len(own)} cases failed')
     elif failed := failures(report):
         problems.append(f'{failed[0].case} failed')  # a fixture that no case waited for
@@ -82,12 +108,12 @@ def judge(
     for words, found in by_reason.items():
         others = f' and {len(found) - 1} more' if len(found) > 1 else ''
         problems.append(f'{title(found[0])}{others} {words}')
-    if reframe_exit_code and not problems:
+    if reframe_exit_code and not problems and not disturbed:
         problems.append(
             f'ReFrame ended with exit code {reframe_exit_code}: a case failed in an earlier run '
             'of this session, or the session was stopped; see above'
         )
-    return Verdict(tuple(problems))
+    return Verdict(tuple(problems), disturbed)
 
 
 def misaddressed(report: Report, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
@@ -109,9 +135,19 @@ def misaddressed(report: Report, variables: Iterable[str], parameters: Iterable[
     return found
 
 
-def counts(report: Report | None) -> tuple[int, int, int]:
-    """How many cases passed, failed and were skipped; fixtures are none."""
+class Counts(NamedTuple):
+    """How many cases went which way; fixtures are none."""
+
+    passed: int
+    failed: int
+    disturbed: int
+    skipped: int
+
+
+def counts(report: Report | None) -> Counts:
+    """What became of the cases."""
     own = [case for case in counted(report) if not case['fixture']] if report else []
     passed = sum(map(is_good, own))
+    disturbed = sum(map(is_no_evidence, own))
     skips = sum(case['result'] == 'skip' for case in own)
-    return passed, len(own) - passed - skips, skips
+    return Counts(passed, len(own) - passed - disturbed - skips, disturbed, skips)

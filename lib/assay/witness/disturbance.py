@@ -39,6 +39,10 @@ _WORDS = {
 #: Names of the figures that tell of a disturbance.
 DISTURBANCES = tuple(_WORDS)
 
+#: Of these others are the cause. Ranks that wait for a CPU may have too many threads themselves; a
+#: quota, or a network that loses what it carries, is a fault to be found.
+_OTHERS = ('foreign_share', 'steal_share')
+
 
 def disturbance_figures(report: Report) -> dict[str, Figure]:
     """The greatest share of each kind over the hosts of a job; empty if nobody looked."""
@@ -65,13 +69,36 @@ def disturbed(reports: Iterable[Report]) -> list[str]:
     return [*_nodes(reports), *_network(reports)]
 
 
-def _nodes(reports: list[Report]) -> Iterator[str]:
+def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
+    """What others took of the nodes of a job, where nothing else can have been the cause.
+
+    :param foreign: whether time that went to other processes than ranks went to others' processes.
+    :returns: sentences; none where the witness saw a quota or a bad network as well.
+    """
+    reports = list(reports)
+    if [*_nodes(reports, ['throttled_share']), *_network(reports)]:
+        return []
+    return [*_nodes(reports, _OTHERS if foreign else ['steal_share'])]
+
+
+def foreign_seconds(reports: Iterable[Report]) -> float:
+    """CPU seconds that went to other processes than ranks, on the CPUs of a job's ranks."""
+    seconds = 0.0
+    for report in reports:
+        for host in report.hosts:
+            cpus = {cpu for one in report.processes if one.host == host.name for cpu in one.cpus}
+            if seen := host.disturbance:
+                seconds += seen.foreign_share * seen.seconds * len(cpus)
+    return seconds
+
+
+def _nodes(reports: list[Report], wanted: Sequence[str] = DISTURBANCES) -> Iterator[str]:
     """The fewer hosts have something in common, the more it tells: those come first."""
     worst: dict[str, dict[str, float]] = {}
     for host in (host for report in reports for host in report.hosts):
         if not (seen := host.disturbance):
             continue
-        shares = worst.setdefault(host.name, dict.fromkeys(DISTURBANCES, 0.0))
+        shares = worst.setdefault(host.name, dict.fromkeys(wanted, 0.0))
         for name in shares:
             share = getattr(seen, name)
             if share >= NOTICEABLE and share * seen.seconds >= LOST:
