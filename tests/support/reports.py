@@ -15,6 +15,21 @@ def passing(report, value=42.5):
     return report
 
 
+#: What a check says of a job that others disturbed.
+NO_EVIDENCE = 'latency is 42.50 us, but ...; the node was disturbed: other processes took 48%'
+
+
+def disturbed(report, *numbers):
+    """A report of missed references, of which these cases are no evidence; all if none is given."""
+    own = [case for case in cases(report) if not case['fixture']]
+    for number in numbers or range(len(own)):
+        own[number] |= {
+            'no_evidence': NO_EVIDENCE,
+            'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
+        }
+    return report
+
+
 def then(report, *later, only_failed):
     """A session that goes on with further runs: retries are of what failed only."""
     report['session_info']['cmdline'] += ' --max-retries=9' if only_failed else ' --reruns=9'

@@ -4,10 +4,10 @@ import pytest
 
 from assay import AssayError
 from assay.results.cases import cases, read_report
-from assay.results.failures import Retried, failures, retried
+from assay.results.failures import Retried, disturbed_cases, failures, retried
 from assay.results.rows import rows
 from assay.results.verdict import counts, judge
-from reports import LOG, passing, then
+from reports import LOG, NO_EVIDENCE, disturbed, passing, then
 
 
 def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):
@@ -50,6 +50,52 @@ def test_a_repetition_without_time_to_end_is_none(golden_report):
     assert judge(stopped, 0, LOG).problems == ('2 of 2 cases failed',)
     report = then(golden_report('Passed'), stopped, only_failed=False)
     assert judge(report, 0, LOG).passed
+
+
+def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
+    """And a retry of what was disturbed counts as any does."""
+    missed, no_evidence = (
+        golden_report('FailedReference'),
+        disturbed(golden_report('FailedReference')),
+    )
+    report = then(missed, no_evidence, only_failed=True)
+    assert judge(report, 1, LOG).problems == ('2 of 2 cases failed',)
+    assert failures(report)[0].reason.startswith('latency is 42.50 us, but at most 22.00 us is')
+    assert {row.verdict for row in rows(report)} == {'fail'}
+    report = then(
+        disturbed(golden_report('FailedReference')),
+        passing(golden_report('FailedReference')),
+        only_failed=True,
+    )
+    assert judge(report, 0, LOG).passed
+    assert retried(report)[0].reason == NO_EVIDENCE
+    report = then(
+        disturbed(golden_report('FailedReference')),
+        golden_report('FailedReference'),
+        only_failed=True,
+    )
+    assert judge(report, 1, LOG).word == 'FAILED'
+
+
+def test_each_repetition_counts_beside_a_disturbed_one(golden_report):
+    report = then(
+        disturbed(golden_report('FailedReference')),
+        golden_report('FailedReference'),
+        only_failed=False,
+    )
+    assert judge(report, 1, LOG).problems == ('2 of 4 cases failed',)
+    assert counts(report) == (0, 2, 2, 0)
+
+
+def test_what_was_measured_again_is_told(golden_report):
+    report = golden_report('Passed')
+    cases(report)[-1]['replaced'] = [NO_EVIDENCE, 'again']
+    assert [(one.attempts, one.reason) for one in retried(report)] == [(3, NO_EVIDENCE)]
+    report = disturbed(golden_report('FailedReference'))
+    cases(report)[-1]['replaced'] = ['first']
+    told = disturbed_cases(report)
+    assert [one.reason for one in told] == [NO_EVIDENCE, f'{NO_EVIDENCE}; measured 2 times']
+    assert told[0].files[1:] == ('rfm_job.out', 'rfm_job.err')
 
 
 @pytest.mark.parametrize('text', ['', '{"runs": []', '[]', '{}'])

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from assay.witness.disturbance import disturbance_figures, disturbed
+from assay.witness.disturbance import by_others, disturbance_figures, disturbed, foreign_seconds
 from witnessed import host, process, report, socket
 
 
@@ -87,6 +87,41 @@ def test_the_worst_run_of_a_job_counts():
     assert disturbed(runs) == ['the node was disturbed: the hypervisor took 20% of the CPUs']
 
 
+OTHERS = "the node was disturbed: other processes took 48% of the time of the job's CPUs"
+STOLEN = 'the node was disturbed: the hypervisor took 10% of the CPUs'
+
+
+@pytest.mark.parametrize(
+    ('shares', 'foreign', 'words'),
+    [
+        ({}, True, None),
+        ({'foreign': 0.48, 'waited': 0.4}, True, OTHERS),
+        # They were of the same run.
+        ({'foreign': 0.48}, False, None),
+        ({'foreign': 0.48, 'steal': 0.1}, False, STOLEN),
+        ({'foreign': 0.48, 'seconds': 0.2}, True, None),
+        # Too many threads of the job's own; what is wrong with the node.
+        ({'waited': 0.4}, True, None),
+        ({'throttled': 0.4}, True, None),
+        ({'foreign': 0.48, 'steal': 0.1, 'throttled': 0.4}, True, None),
+    ],
+)
+def test_what_others_did(shares, foreign, words):
+    assert by_others([shared(n1=shares)], foreign) == ([words] if words else [])
+
+
+def test_seconds_that_others_took():
+    """Of the two CPUs of a host, in 2 s; of all hosts and runs together."""
+    n1, n2 = {'foreign': 0.5}, {'foreign': 0.25}
+    hosts = [
+        host(name) | {'disturbance': disturbance(**its)} for name, its in (('n1', n1), ('n2', n2))
+    ]
+    run = report([process(0, (0,), 'n1'), process(1, (1,), 'n1'), process(2, on='n2')], hosts)
+    assert foreign_seconds([run]) == 2.0 + 0.5
+    assert foreign_seconds([run, run]) == 5.0
+    assert foreign_seconds([report([process()], [host()])]) == 0
+
+
 # The network -------------------------------------------------------------------------------------
 
 HEALTHY = {'segments': 100_000, 'resent': 0, 'round_trip': 30e-6}
@@ -150,6 +185,13 @@ def test_connections_of_two_hosts_are_one_way():
     assert disturbed([once, often]) == [
         'the network was disturbed: 0.2% of the segments between n1 and n2 were sent again'
     ]
+
+
+def test_a_bad_network_is_nothing_that_others_did():
+    hosts = {name: {'foreign': 0.3} for name in ('n1', 'n2')}
+    job = shared(**hosts)
+    lossy = connected({(1, 2): LOSSY}, on=('n1', 'n2'))
+    assert by_others([shared(**hosts)]) and by_others([shared(**hosts), lossy]) == []
 
 
 def test_a_single_host_has_no_network():

@@ -8,7 +8,7 @@ from assay.results.cases import cases
 from assay.results.failures import failures, unheld
 from assay.results.rows import rows
 from assay.results.verdict import MOST_WARNINGS, judge, misaddressed
-from reports import LOG
+from reports import LOG, disturbed
 
 
 @pytest.mark.parametrize(
@@ -136,3 +136,30 @@ def test_a_variable_of_a_class_that_no_case_is_of_fails_the_run(golden_report):
         "no selected check is 'build', of which -S sets 'source'",
         "no selected check is 'Build', of which -P sets 'source'",
     ]
+
+
+def test_no_evidence_is_neither_good_nor_bad(golden_report):
+    report = disturbed(golden_report('FailedReference'))
+    verdict = judge(report, 1, LOG)
+    assert (verdict.word, verdict.exit_code, verdict.problems) == ('DISTURBED', 3, ())
+    assert not verdict.passed
+    assert failures(report) == []
+    assert [row.verdict for row in rows(report)] == ['disturbed', 'disturbed']
+
+
+def test_a_failure_comes_before_no_evidence(golden_report):
+    verdict = judge(disturbed(golden_report('FailedReference'), 0), 1, LOG)
+    assert (verdict.word, verdict.exit_code) == ('FAILED', 1)
+    assert verdict.problems == ('1 of 2 cases failed',)
+    log = [*LOG, "WARNING: check path '/a' does not exist"]
+    assert judge(disturbed(golden_report('FailedReference')), 1, log).word == 'FAILED'
+
+
+@pytest.mark.parametrize('name', ['FailedSanity', 'NotANumber', 'FailedBuild'])
+def test_what_is_no_missed_reference_is_a_failure_whoever_disturbed(golden_report, name):
+    """Whatever it says."""
+    report = golden_report(name)
+    for case in cases(report):
+        case['no_evidence'] = 'x'
+        case['fail_reason'] = (case['fail_reason'] or '').replace('error: ', 'error: disturbed: ')
+    assert judge(report, 1, LOG).problems[0] == '2 of 2 cases failed'

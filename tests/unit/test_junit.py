@@ -10,7 +10,7 @@ from assay.report import junit
 from assay.results.cases import cases
 from assay.results.verdict import judge
 from reports import LOG as END
-from reports import passing, then
+from reports import NO_EVIDENCE, disturbed, passing, then
 
 SKIP = '[    SKIP ] (2/3) Skipped %fabric=shm %layout=packed /e88e4d30 @toy:node+gnu [no shm]'
 LOG = [*END, SKIP]
@@ -124,6 +124,23 @@ def test_a_case_that_needed_a_second_attempt_is_flaky(tmp_path, golden_report):
     report = then(golden_report('FailedSanity'), retry, only_failed=True)
     root = written(tmp_path, report)
     assert message(root, 'flakyFailure') == 'another fabric was used'
+
+
+def test_a_disturbed_case_has_no_result_and_the_run_is_not_good(tmp_path, golden_report):
+    root = written(tmp_path, disturbed(golden_report('FailedReference')), exit_code=1)
+    assert (root[0].get('failures'), root[0].get('errors'), root[0].get('skipped')) == tuple('012')
+    assert message(root, 'skipped') == f'disturbed: {NO_EVIDENCE}'
+    error = root.find('.//error')
+    assert error.get('type') == 'disturbed'
+    assert error.get('message') == '2 case(s) were disturbed by others: nothing is known of them'
+
+
+def test_a_case_that_was_measured_again_is_flaky(tmp_path, golden_report):
+    report = golden_report('Passed')
+    cases(report)[-1]['replaced'] = [NO_EVIDENCE]
+    root = written(tmp_path, report)
+    assert message(root, 'flakyFailure') == NO_EVIDENCE
+    assert root.find('.//flakyFailure').get('type') == 'disturbed'
 
 
 def test_no_character_that_xml_forbids_gets_in(tmp_path, golden_report):

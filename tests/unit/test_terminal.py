@@ -5,7 +5,7 @@ import pytest
 from assay.report import terminal
 from assay.results.cases import cases
 from assay.results.verdict import judge
-from reports import LOG, passing, then
+from reports import LOG, NO_EVIDENCE, disturbed, passing, then
 
 
 @pytest.mark.parametrize('width', [80, 120, 160])
@@ -31,6 +31,27 @@ def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('Passed')
     terminal.conclude(report, judge(report, 0, LOG), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
+
+
+def test_disturbed_cases_are_counted_apart(capsys, golden_report):
+    report = disturbed(golden_report('FailedReference'), 1)
+    terminal.show(report, LOG)
+    terminal.conclude(report, judge(report, 1, LOG), 3)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-1] == 'FAILED: 0 passed, 1 failed, 1 disturbed, 0 skipped of 2 cases in 3 s'
+    case = 'FailedReference %fabric=tcp %layout=packed @toy:node+gnu'
+    assert f'disturbed: {case}: {NO_EVIDENCE}' in shown
+    assert not any(line.startswith(f'failed: {case}') for line in shown)
+    report = disturbed(golden_report('FailedReference'))
+    terminal.conclude(report, judge(report, 1, LOG), 3)
+    shown = capsys.readouterr()
+    assert shown.out == (
+        'DISTURBED: 0 passed, 0 failed, 2 disturbed, 0 skipped of 2 cases in 3 s\n'
+    )
+    assert shown.err == (
+        'assay: 2 case(s) were disturbed by others, so nothing is known of them: run them again '
+        'when the nodes are quiet\n'
+    )
 
 
 def test_what_a_job_printed_obeys_no_terminal(monkeypatch, capsys, golden_report):

@@ -81,8 +81,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
         self._files = {*Path(self.stagedir).rglob('*')}
         self._others = Others()
 
-    def has_evidence(self) -> bool:
-        """Whether the job that has ended is the last; called as long as it is not."""
+    def is_settled(self) -> bool:
+        """Whether the job that has ended is the last of the case; called as long as it is not."""
         if self._has_ended:
             return True
         if self._waits:
@@ -119,7 +119,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             self._has_ended = True
             self.no_evidence += f'; others did not leave within {waited:.0f} s'
             if use.busiest:
-                self.no_evidence += f': at last {", ".join(use.busiest)}'
+                self.no_evidence += f', at last {", ".join(use.busiest)}'
         else:
             self._waits = Others()
         return self._has_ended
@@ -150,8 +150,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
             foreign = use.cpu >= max(LOST, SEEN * foreign_seconds(reports))
         if not (others := by_others(reports, foreign)) or not (wrong := self._missed()):
             return ''
-        named = f': {", ".join(use.busiest)}' if self._is_local and foreign and use.busiest else ''
-        return f'{"; ".join([*wrong, *others])}{named}'
+        named = use.busiest if self._is_local and foreign else ()
+        return '; '.join([*wrong, *others]) + ''.join(f', {one}' for one in named)
 
     def _missed(self) -> list[str]:
         """The figures that are beyond their bounds, where that is all that is wrong with the job.
@@ -206,8 +206,6 @@ class IsMeasuredAgain(RegressionTestPlugin):
             verdict='fail',
         )
 
-    def tell_no_evidence(self, error: PerformanceError) -> PerformanceError:
-        """The failure of a figure, as what it is."""
-        if not self.no_evidence:
-            return error
-        return PerformanceError(f'{NO_EVIDENCE}{self.no_evidence}; {error}')
+    def told(self, error: PerformanceError) -> PerformanceError:
+        """That figures missed their references, as what it is."""
+        return PerformanceError(f'{NO_EVIDENCE}{self.no_evidence}') if self.no_evidence else error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,10 @@ def is_no_evidence(case: Case) -> bool:
     That others disturbed its job, and what they took, is for the check to say.
     """
     said = (case['fail_reason'] or '').removeprefix('performance error: ')
+    values = [value for value, *_ in (case['perfvalues'] or {}).values()]
     return (
-        case['result'] == 'fail'
+        all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+        and case['result'] == 'fail'
         and case['fail_phase'] == 'performance'
         and bool(case.get('no_evidence'))
         and said.startswith(NO_EVIDENCE)

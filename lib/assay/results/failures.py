@@ -202,7 +202,8 @@ def reason(case: Case) -> str:
 def _reason(case: Case) -> str:
     if is_no_evidence(case):
         jobs = len(case.get('replaced') or ()) + 1
-        return case['no_evidence'] + (f'; measured {jobs} times' if jobs > 1 else '')
+        times = f'; measured {jobs} times' if jobs > 1 else ''
+        return f'{case["no_evidence"]}{times}'
     if case['result'] == 'abort':
         return 'not finished, because the run was stopped'
     if case['fail_phase'] == 'performance' and (missed := _all_missed(case)):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.running import runs
+from assay.text import plain
 
 #: Processes that a sentence names, and the share of all others' time from which one is named.
 MOST, WORTH_NAMING = 3, 0.2
@@ -78,7 +79,7 @@ class Others:
         worth = max(WORTH_NAMING * cpu, _TICK)
         first = sorted(used, key=lambda key: -used[key])[:MOST]
         busiest = tuple(
-            f'{now[key].name} (process {key[0]}) {used[key]:.1f} s'
+            f'{plain(now[key].name)} (process {key[0]}) for {used[key]:.1f} s'
             for key in first
             if used[key] >= worth
         )

@@ -1,0 +1,307 @@
+"""Which jobs are measured again: golden ones, slowed down and disturbed by hand."""
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import reframe as rfm
+from reframe.core.exceptions import PerformanceError, SanityError
+
+from assay.checks import again
+from assay.results.cases import NO_EVIDENCE, is_no_evidence
+from assay.running.others import Use
+from checks import check_on
+from test_disturbance import disturbance
+
+SUPPORT = Path(__file__).parents[1] / 'support'
+GOLDEN = Path(__file__).parents[1] / 'golden' / 'jobs' / 'PointToPoint' / 'openmpi-shm'
+QUIET, BUSY = disturbance(), disturbance(foreign=0.5)
+FAILED = r'^\s*failed to meet reference'
+WHO = 'python (process 12) for 2.0 s'
+
+
+class Machine:
+    """What others use of it, told to the check in place of what they really do.
+
+    :param at_work: whether others have used it while a job ran.
+    :param stay: how often one looks and they are still there.
+    """
+
+    def __init__(self, at_work=True, stay=1):
+        self.at_work, self.stay = at_work, stay
+        self.time = 0.0
+
+    def others(self):
+        began = self.time
+        return SimpleNamespace(use=lambda: self.use(began))
+
+    def use(self, began):
+        cpu = 2.0 if self.at_work else 0.0
+        return Use(max(self.time - began, 1e-3), cpu, (WHO,) if cpu else ())
+
+    def pass_time(self):
+        """Seconds pass, and others may leave."""
+        self.time += 5
+        self.stay -= 1
+        if not self.stay:
+            self.at_work = False
+
+
+@pytest.fixture
+def measure(tmp_path, monkeypatch):
+    """A function that lets a check have its jobs until it has evidence; returns the check.
+
+    :param jobs: what each leaves, as a function that changes the files of the golden job; the last
+        is that of all that follow.
+    """
+
+    def run(
+        *jobs,
+        machine=None,
+        system=SUPPORT / 'system.py',
+        extras=None,
+        local=True,
+        wait=60.0,
+        change=None,
+    ):
+        machine = machine or Machine()
+        monkeypatch.setattr(again, 'Others', machine.others)
+        monkeypatch.setattr(again.time, 'monotonic', lambda: machine.time)
+        monkeypatch.setattr(again, '_spent', run.spent)
+        monkeypatch.setattr(again, 'say', run.said.append)
+        stage = tmp_path / 'stage'
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        (stage / 'input').touch()
+        where = (system, 'golden:node', tmp_path / 'reframe', 'mpi/pt2pt', 'PointToPoint')
+        chosen = {'fabric': 'shm', 'layout': 'packed', 'scale': '1_node'}
+        with check_on(*where, 'openmpi', **chosen) as (check, partition, environ):
+            if change:
+                change(check)
+            check.setup(partition, environ)
+            partition._extras = {**partition.extras, **(extras or {})}
+            monkeypatch.setattr(type(partition.scheduler), 'is_local', local)
+            check.executable, check.wait_for_quiet = check.program, wait
+            check._stagedir = str(stage)
+            check._job = SimpleNamespace(
+                stdout='rfm_job.out',
+                stderr='rfm_job.err',
+                exitcode=0,
+                state='COMPLETED',
+                nodelist=['n1'],
+            )
+            left = list(jobs)
+
+            def submit(check):
+                check.started = getattr(check, 'started', 0) + 1
+                assert [one.name for one in stage.iterdir()] == ['input']
+                shutil.copytree(GOLDEN, stage, dirs_exist_ok=True)
+                (left.pop(0) if len(left) > 1 else left[0])(stage)
+
+            monkeypatch.setattr(rfm.RunOnlyRegressionTest, 'run', submit)
+            check.remember_how_it_began()
+            submit(check)
+            looks = 0
+            while not check.is_settled():
+                machine.pass_time()
+                looks += 1
+                assert looks < 100, 'it never ends'
+            run.checks.append(check)
+            for phase in ('sanity', 'performance'):
+                getattr(check, phase)()
+        return check
+
+    run.checks, run.said, run.spent = [], [], again._Spent()
+    return run
+
+
+def edit(name, change):
+    def do(folder):
+        report = json.loads((folder / name).read_text())
+        change(report)
+        (folder / name).write_text(json.dumps(report))
+
+    return do
+
+
+def slow(report):
+    for entry in report['results']:
+        entry['time'] = {key: value * 1000 for key, value in entry['time'].items()}
+
+
+def witnessed(seen):
+    return edit('witness.json', lambda report: report['hosts'][0].update(disturbance=seen))
+
+
+def both(*changes):
+    def do(folder):
+        for change in changes:
+            change(folder)
+
+    return do
+
+
+GOOD = witnessed(QUIET)
+SLOW = both(edit('result.json', slow), witnessed(QUIET))
+DISTURBED = both(edit('result.json', slow), witnessed(BUSY))
+
+
+def test_a_disturbed_job_is_measured_again_when_others_have_gone(measure):
+    check = measure(DISTURBED, GOOD, machine=Machine(stay=3))
+    assert (check.started, check.no_evidence) == (2, '')
+    (why,) = check.replaced
+    assert 'latency_over_limit is ' in why
+    assert why.endswith(f"other processes took 50% of the time of the job's CPUs, {WHO}")
+    assert measure.said == [f'{check.display_name}: {why}; measured again when they have gone']
+    assert all(values[-1] != 'fail' for values in check.perfvalues.values())
+    assert measure.spent == again._Spent(jobs=1, waiting=15.0)
+
+
+def test_one_that_others_never_leave_alone_is_no_evidence(measure):
+    with pytest.raises(PerformanceError) as error:
+        measure(DISTURBED, machine=Machine(stay=-1))
+    (check,) = measure.checks
+    assert (check.started, check.replaced) == (1, [])
+    assert check.no_evidence.endswith(f'; others did not leave within 60 s, at last {WHO}')
+    assert str(error.value) == f'{NO_EVIDENCE}{check.no_evidence}'
+
+
+def test_one_that_is_disturbed_each_time_has_three_jobs(measure):
+    class Returning(Machine):
+        """Others are there whenever a job runs, and have gone when the check looks for them."""
+
+        looks = 0
+
+        def others(self):
+            self.looks += 1
+            cpu = 2.0 if self.looks % 2 else 0.0
+            return SimpleNamespace(use=lambda: Use(5.0, cpu, (WHO,)))
+
+    with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
+        measure(DISTURBED, machine=Returning())
+    (check,) = measure.checks
+    assert (check.started, len(check.replaced)) == (3, 2) == (again.JOBS, again.JOBS - 1)
+
+
+def wrong_answer(folder):
+    (folder / 'result.json').write_text('{"program": "pt2pt"}')
+
+
+def another_fabric(folder):
+    path = folder / 'rfm_job.out'
+    path.write_text(path.read_text().replace('sm', 'tcp'))
+
+
+def both_on_core_0(report):
+    for process in report['processes']:
+        process.update(cpus='0', cores='0')
+
+
+@pytest.mark.parametrize(
+    ('left', 'error', 'words'),
+    [
+        (SLOW, PerformanceError, FAILED),
+        (both(DISTURBED, wrong_answer), SanityError, 'not a complete report'),
+        (both(DISTURBED, another_fabric), SanityError, 'fabric shm was asked for'),
+        (both(DISTURBED, edit('witness.json', both_on_core_0)), SanityError, 'share core 0'),
+        # Too many threads of its own, a quota.
+        (
+            both(edit('result.json', slow), witnessed(disturbance(waited=0.5))),
+            PerformanceError,
+            FAILED,
+        ),
+        (
+            both(edit('result.json', slow), witnessed(disturbance(foreign=0.5, throttled=0.3))),
+            PerformanceError,
+            FAILED,
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_job_itself_fails_at_once(measure, left, error, words):
+    with pytest.raises(error, match=words):
+        measure(left, GOOD)
+    (check,) = measure.checks
+    assert (check.started, check.no_evidence, check.replaced) == (1, '', [])
+
+
+def test_others_are_none_if_what_the_witness_saw_is_of_this_run(measure):
+    """As processes that the job itself has left beside its ranks."""
+    with pytest.raises(PerformanceError, match=FAILED):
+        measure(DISTURBED, GOOD, machine=Machine(at_work=False))
+    # What a hypervisor takes is never a process of this run.
+    stolen = both(edit('result.json', slow), witnessed(disturbance(steal=0.5)))
+    assert measure(stolen, GOOD, machine=Machine(at_work=False)).started == 2
+
+
+def test_a_figure_that_is_to_be_exact_changes_for_no_others(measure):
+    """As a number of messages."""
+
+    def be_exact(check):
+        figures = check.figures
+        check.figures = lambda: {
+            name: replace(figure, better='exact' if name == 'latency_over_limit' else figure.better)
+            for name, figure in figures().items()
+        }
+
+    with pytest.raises(PerformanceError, match=FAILED):
+        measure(DISTURBED, GOOD, change=be_exact)
+
+
+def test_a_figure_in_its_bounds_is_evidence_whoever_disturbed(measure):
+    check = measure(witnessed(BUSY))
+    assert (check.started, check.no_evidence, check.replaced) == (1, '', [])
+
+
+def test_a_scheduler_may_find_another_node_at_once(measure):
+    check = measure(DISTURBED, GOOD, machine=Machine(at_work=False), local=False)
+    assert check.started == 2 and measure.said[0].endswith('; measured again')
+    assert 'python' not in check.replaced[0]
+
+
+def test_nodes_that_share_this_machine_disturb_each_other(measure):
+    with pytest.raises(PerformanceError, match=FAILED):
+        measure(DISTURBED, GOOD, local=False, extras={'on_this_machine': True})
+
+
+def test_a_run_has_no_more_than_some_jobs_and_some_patience(measure):
+    for spent in (again._Spent(jobs=again.MORE_JOBS), again._Spent(waiting=again.WAITING)):
+        measure.spent = spent
+        with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
+            measure(DISTURBED, GOOD)
+        assert measure.checks[-1].started == 1
+    measure.spent = again._Spent(waiting=again.WAITING - 7)
+    with pytest.raises(PerformanceError, match='did not leave within 10 s'):
+        measure(DISTURBED, GOOD, machine=Machine(stay=-1))
+
+
+def test_a_user_may_want_no_second_job(measure):
+    with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
+        measure(DISTURBED, GOOD, wait=0.0)
+    assert measure.checks[-1].started == 1
+
+
+def test_a_check_and_the_verdict_mean_the_same(measure):
+    with pytest.raises(PerformanceError) as error:
+        measure(DISTURBED, wait=0.0)
+    case = {
+        'result': 'fail',
+        'fail_phase': 'performance',
+        'fail_reason': f'performance error: {error.value}',
+        'no_evidence': measure.checks[-1].no_evidence,
+        'perfvalues': measure.checks[-1].perfvalues,
+    }
+    assert is_no_evidence(case)
+    for name, value in (
+        ('result', 'pass'),
+        ('fail_phase', 'sanity'),
+        ('fail_reason', 'performance error: failed to meet reference(s)'),
+        ('fail_reason', f'sanity error: {error.value}'),
+        ('fail_reason', None),
+        ('no_evidence', ''),
+        ('perfvalues', {'golden:node:latency': [math.nan, 1, None, 1, 'us', 'fail']}),
+    ):
+        assert not is_no_evidence(case | {name: value})
