@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 import reframe as rfm
 from reframe.core.exceptions import PerformanceError, SanityError
+from test_disturbance import disturbance
 
 from assay.checks import again
 from assay.results.cases import NO_EVIDENCE, is_no_evidence
 from assay.running.others import Use
 from checks import check_on
-from test_disturbance import disturbance
 
 SUPPORT = Path(__file__).parents[1] / 'support'
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'jobs' / 'PointToPoint' / 'openmpi-shm'
@@ -249,6 +249,7 @@ def test_a_figure_that_is_to_be_exact_changes_for_no_others(measure):
 
     with pytest.raises(PerformanceError, match=FAILED):
         measure(DISTURBED, GOOD, change=be_exact)
+    assert measure.checks[-1].started == 1
 
 
 def test_a_figure_in_its_bounds_is_evidence_whoever_disturbed(measure):

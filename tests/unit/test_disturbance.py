@@ -189,7 +189,6 @@ def test_connections_of_two_hosts_are_one_way():
 
 def test_a_bad_network_is_nothing_that_others_did():
     hosts = {name: {'foreign': 0.3} for name in ('n1', 'n2')}
-    job = shared(**hosts)
     lossy = connected({(1, 2): LOSSY}, on=('n1', 'n2'))
     assert by_others([shared(**hosts)]) and by_others([shared(**hosts), lossy]) == []
 

@@ -20,7 +20,7 @@ from assay.checks.started import IsStarted
 from assay.checks.waiting import IN_QUEUE, TakesTurns
 
 
-# ReFrame runs the hooks of the last base first. It lets nothing but what is special replace a phase.
+# ReFrame runs the hooks of the last base first. Only a special class may replace a phase.
 class MpiCheck(
     rfm.RunOnlyRegressionTest,
     IsStarted,

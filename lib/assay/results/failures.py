@@ -174,9 +174,9 @@ def retried(report: Report) -> list[Retried]:
 def _earlier_reasons(tries: list[Case]) -> list[str]:
     """Why each job of a case but the last did not do: by its check's own word, or by a retry."""
     found: list[str] = []
-    for number, case in enumerate(tries):
+    for case in tries:
         found += map(plain, case.get('replaced') or ())
-        if number < len(tries) - 1:
+        if case is not tries[-1]:
             found.append(reason(case))
     return found
 
