@@ -87,7 +87,7 @@ def check(tmp_path):
 
 
 def test_a_case_that_others_disturbed_is_measured_again_when_they_have_gone(check):
-    command = [paths.ROOT / 'assay', 'run', *check, '-S', 'wait_for_quiet=5m']
+    command = [paths.ROOT / 'assay', 'run', *check]
     with others() as (_, stop):
         run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said = []
