@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +94,25 @@ def test_of_a_process_that_has_ended_its_parent_has_what_it_used_since(start, mo
     parent.stdout.readline()
     (words,) = (one for one in look.use().busiest if f'(process {parent.pid})' in one)
     assert 0.1 <= float(words.split()[-2]) < 0.35
+
+
+def test_who_has_ended_does_not_say_whose_it_was(start, tmp_path, monkeypatch):
+    """As what a job leaves, where nobody asks for it."""
+    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
+    monkeypatch.setattr(others, 'MOST', 1000)
+    own = start(**{runs.VARIABLE: str(tmp_path)})
+    look = Others()
+    compute(own)
+    own.kill()
+    os.waitid(os.P_PID, own.pid, os.WEXITED | os.WNOWAIT)
+    assert state(own.pid) == 'Z'
+    assert not named(look.use(), own)
+    # What this process is given in the end is no others' either.
+    assert os.getppid() in set(others._ancestors())
+
+
+def state(pid):
+    return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
 
 
 def test_what_others_call_themselves_obeys_no_terminal(start, monkeypatch):

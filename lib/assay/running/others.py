@@ -12,7 +12,7 @@ from pathlib import Path
 from assay.running import runs
 from assay.text import plain
 
-#: Processes that a sentence names, and the share of all others' time from which one is named.
+#: Processes that a sentence names: the busiest, and those that used this share of all others' time.
 MOST, WORTH_NAMING = 3, 0.2
 
 _TICK = 1 / os.sysconf('SC_CLK_TCK')
@@ -81,7 +81,7 @@ class Others:
         busiest = tuple(
             f'{plain(now[key].name)} (process {key[0]}) for {used[key]:.1f} s'
             for key in first
-            if used[key] >= worth
+            if used[key] >= (_TICK if key is first[0] else worth)
         )
         return Use(time.monotonic() - self._began, cpu, busiest)
 
@@ -89,6 +89,7 @@ class Others:
 def _processes() -> Iterator[tuple[tuple[int, int], _Process]]:
     """Number and start of each process that is not of this run, and what it is."""
     own = f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}'.encode()
+    above = {1, *_ancestors()}
     for folder in Path('/proc').glob('[0-9]*'):
         pid = int(folder.name)
         try:
@@ -98,15 +99,28 @@ def _processes() -> Iterator[tuple[tuple[int, int], _Process]]:
         # From the third on, which is the state: proc_pid_stat(5).
         fields = rest.split()
         parent, started = int(fields[1]), int(fields[19])
-        if pid == os.getpid() or _KTHREADD in (pid, parent):
+        # One that has ended, and that nobody has asked for yet, does not say whose it was.
+        if pid == os.getpid() or _KTHREADD in (pid, parent) or fields[0] == 'Z':
             continue
         with suppress(OSError):  # somebody else's
             if own in (folder / 'environ').read_bytes().split(b'\0'):
                 continue
         user, system, of_children, in_children = (int(one) * _TICK for one in fields[11:15])
-        # The first process is given what others leave, which may be ours.
-        reaped = 0.0 if pid == 1 else of_children + in_children
+        # Those are given what our jobs leave when they end.
+        reaped = 0.0 if pid in above else of_children + in_children
         yield (
             (pid, started),
             _Process(name.partition('(')[2], parent, user + system, reaped),
         )
+
+
+def _ancestors() -> Iterator[int]:
+    """The processes that this one is a descendant of."""
+    pid = os.getppid()
+    while pid:
+        yield pid
+        try:
+            stat = Path(f'/proc/{pid}/stat').read_text(errors='replace')
+        except OSError:  # it is hidden
+            return
+        pid = int(stat.rpartition(')')[2].split()[1])
