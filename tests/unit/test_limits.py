@@ -8,7 +8,9 @@ import yaml
 from assay import paths
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
+from assay.witness.disturbance import DISTURBANCES
 from checks import check_on
+from witnessed import entries, host, process, write
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FABRICS = load_catalogue().fabrics
@@ -102,13 +104,36 @@ def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
     assert value > reference * (1 + upper) if upper else value < reference * (1 + lower)
 
 
-def test_headlines_are_for_the_table(check):
+@pytest.fixture
+def ended(check, tmp_path, monkeypatch):
+    """The check as it is after its job, of which the witness saw that others were on the node."""
+    monkeypatch.setattr(type(check), 'stagedir', str(tmp_path))
+    disturbance = dict.fromkeys(DISTURBANCES, 0.0) | {'seconds': 2.0, 'foreign_share': 0.48}
+    content = entries([process()], [host() | {'disturbance': disturbance}])
+    write(tmp_path / 'witness.json', content)
     check.figures = lambda: {
         'latency': Figure(1.0, 'us', 'lower', headline=True),
-        'other': Figure(1.0, 'us', 'lower'),
+        'bytes': Figure(1.0, 'B', 'exact'),
     }
     check.witness_figures = dict
     check.is_proved = True
     check.collect_figures()
-    assert check.headlines == ['latency']
-    assert 'headlines' in {name for name, _ in type(check).loggable_attrs()}
+    return check
+
+
+def stored(check):
+    """What ReFrame stores of a check, beside its own."""
+    return {name for name, _ in type(check).loggable_attrs()}
+
+
+def test_headlines_are_for_the_table(ended):
+    assert ended.headlines == ['latency']
+    assert 'headlines' in stored(ended)
+
+
+def test_directions_and_disturbances_are_for_the_history(ended):
+    assert ended.directions == {'latency': 'lower', 'bytes': 'exact'}
+    assert ended.disturbances == [
+        "the node was disturbed: other processes took 48% of the time of the job's CPUs"
+    ]
+    assert {'directions', 'disturbances'} <= stored(ended)

@@ -15,8 +15,9 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import cut_short
-from assay.job.launch import Launch, LaunchError
+from assay.job.launch import Launch, LaunchError, witnessed_in
 from assay.programs.figure import Figure
+from assay.witness.disturbance import disturbed
 
 
 class IsJudged(RegressionTestPlugin):
@@ -34,6 +35,12 @@ class IsJudged(RegressionTestPlugin):
 
     #: Names of the figures that are shown whether a reference bounds them or not.
     headlines: list[str] = variable(typ.List[str], value=[], loggable=True)
+
+    #: Of each figure its ``better``, so that the history knows it.
+    directions: dict[str, str] = variable(typ.Dict[str, str], value={}, loggable=True)
+
+    #: What disturbed the job while figures were taken, a sentence for each kind of it.
+    disturbances: list[str] = variable(typ.List[str], value=[], loggable=True)
 
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False
@@ -98,6 +105,8 @@ class IsJudged(RegressionTestPlugin):
                 f'{type(self).__name__} reported no value for a figure: {error!r}'
             ) from None
         self.headlines = [name for name, figure in self.measured.items() if figure.headline]
+        self.directions = {name: figure.better for name, figure in self.measured.items()}
+        self.disturbances = disturbed(witnessed_in(Path(self.stagedir)))
         for name, figure in self.measured.items():
             if not math.isfinite(figure.value):
                 raise SanityError(f'figure {name} is {figure.value}: not a finite number')

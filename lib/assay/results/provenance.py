@@ -14,7 +14,7 @@ Facts = tuple[tuple[str, str], ...]
 def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
     """What each case that ran was built from; those only whose name the pattern is found in."""
     return {
-        title(case): _facts(case)
+        title(case): facts(case)
         for case in last_cases(report)
         if re.search(pattern, title(case)) and case.get('built_by')
     }
@@ -31,17 +31,18 @@ def where_by_case(report: Report) -> dict[str, str]:
     }
 
 
-def _facts(case: Case) -> Facts:
-    facts = {
+def facts(case: Case) -> Facts:
+    """What a case was built from, and what it ran with; empty of one that never ran."""
+    found = {
         name.removeprefix('built_'): value
         for name, value in sorted(case.items())
         if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
     }
     # A variable is a fact of its own.
-    for setting in shlex.split(facts.pop('ran_variables', '')):
+    for setting in shlex.split(found.pop('ran_variables', '')):
         name, _, value = setting.partition('=')
-        facts[name] = value
-    return tuple(facts.items())
+        found[name] = value
+    return tuple(found.items())
 
 
 def differences(then: Facts, now: Facts) -> Facts:

@@ -55,21 +55,23 @@ class Row:
 
 def rows(report: Report) -> list[Row]:
     """One row for each figure, and one for each case that has none; build fixtures have none."""
-    found: list[Row] = []
-    for case in counted(report):
-        if case['result'] == 'skip':
-            continue
-        figures = {
-            name.rpartition(':')[2]: values
-            for name, values in (case['perfvalues'] or {}).items()
-            if values[0] is not None
-        }
-        if not figures:
-            if not case['fixture'] or case['result'] not in GOOD:
-                found.append(row_of(case, '-', [None, None, None, None, '', None]))
-            continue
-        found += [row_of(case, name, values) for name, values in figures.items()]
-    return found
+    return [row for case in counted(report) for row in rows_of(case)]
+
+
+def rows_of(case: Case) -> list[Row]:
+    """The rows of one case; none if it was skipped."""
+    if case['result'] == 'skip':
+        return []
+    figures = {
+        name.rpartition(':')[2]: values
+        for name, values in (case['perfvalues'] or {}).items()
+        if values[0] is not None
+    }
+    if figures:
+        return [row_of(case, name, values) for name, values in figures.items()]
+    if case['fixture'] and case['result'] in GOOD:
+        return []
+    return [row_of(case, '-', [None, None, None, None, '', None])]
 
 
 def row_of(case: Case, figure: str, values: list[Any]) -> Row:
