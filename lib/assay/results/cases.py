@@ -27,13 +27,28 @@ def read_report(path: Path) -> Report:
     :raises AssayError: if it is not one.
     """
     try:
-        report: Report = json.loads(path.read_text())
+        text = path.read_text()
+    except (OSError, ValueError) as error:
+        raise _no_report(path, error) from error
+    return as_report(text, path)
+
+
+def as_report(text: str | bytes, where: object) -> Report:
+    """ReFrame's JSON report from its text.
+
+    :param where: it is from, for the message.
+    :raises AssayError: if it is none.
+    """
+    try:
+        report: Report = json.loads(text)
         report['session_info'], report['runs']
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AssayError(
-            f'{path}: not a report of ReFrame: {type(error).__name__}: {error}'
-        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _no_report(where, error) from error
     return report
+
+
+def _no_report(where: object, error: Exception) -> AssayError:
+    return AssayError(f'{where}: not a report of ReFrame: {type(error).__name__}: {error}')
 
 
 def cases(report: Report) -> list[Case]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 
 from assay.results.cases import Case, Report, last_cases, title
 
@@ -21,14 +22,20 @@ def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
 
 
 def where_by_case(report: Report) -> dict[str, str]:
-    """The job and the nodes of each case."""
+    """The job and the nodes of each case that had one."""
+    return {
+        title(case): f'job {case["jobid"]} on {nodes}'
+        for case in last_cases(report)
+        if (nodes := nodes_of(case))
+    }
+
+
+def nodes_of(case: Case) -> str:
+    """The nodes of a case's job, such as ``n[1-4]``; empty where there was none."""
     from reframe.utility import nodelist_abbrev
 
-    return {
-        title(case): f'job {case["jobid"]} on {nodelist_abbrev(case.get("job_nodelist") or [])}'
-        for case in last_cases(report)
-        if case.get('jobid')
-    }
+    nodes = case.get('job_nodelist') or []
+    return nodelist_abbrev(nodes) if isinstance(nodes, list) else str(nodes)
 
 
 def facts(case: Case) -> Facts:
@@ -39,10 +46,16 @@ def facts(case: Case) -> Facts:
         if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
     }
     # A variable is a fact of its own.
-    for setting in shlex.split(found.pop('ran_variables', '')):
-        name, _, value = setting.partition('=')
-        found[name] = value
-    return tuple(found.items())
+    variables = _settings(found.pop('ran_variables', ''))
+    return (*found.items(), *variables)
+
+
+# Thousands of cases of a history ran with the same.
+@lru_cache(maxsize=1024)
+def _settings(variables: str) -> Facts:
+    """Name and value of each variable, as ``ran_variables`` has them."""
+    pairs = (setting.partition('=') for setting in shlex.split(variables))
+    return tuple((name, value) for name, _, value in pairs)
 
 
 def differences(then: Facts, now: Facts) -> Facts:

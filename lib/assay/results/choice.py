@@ -1,0 +1,145 @@
+"""The words by which every command chooses runs.
+
+==========================  ======================================================================
+``last``, ``last~3``        the newest run, the third before it
+``2026-11-01``              the runs that began on that day, of this machine's clock
+``2026-11-01..2026-11-20``  those that began from one day to another, both included
+``5d38a3d3``                the run whose identifier begins so, at least four characters
+``path/to/report.json``     the run of a report of ReFrame's, which may be of another machine
+anything else               a label: all runs that were given it
+==========================  ======================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+
+from assay import AssayError
+from assay.results.history import History, StoredRun, of_report
+from assay.spelling import did_you_mean, similar
+from assay.text import plain
+
+_LAST = re.compile(r'last(?:~(\d{1,9}))?')
+_DAY = r'(\d{4}-\d{2}-\d{2})'
+_DAYS = re.compile(rf'{_DAY}(?:\.\.{_DAY})?')
+_IDENTIFIER = re.compile(r'[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}', re.IGNORECASE)
+
+
+def assert_label(label: str) -> None:
+    """:raises AssayError: if a text cannot be a label."""
+    if not label.strip():
+        raise AssayError('--label is empty: give a text by which you will find the run again.')
+    if label != plain(label):
+        raise AssayError(
+            f'--label {plain(label)!r}: a label is one line without blanks at its ends, two in a '
+            'row, or signs that cannot be seen.'
+        )
+    for kind, is_one in (
+        ('a place in the history', _LAST.fullmatch(label)),
+        ('a date', _DAYS.fullmatch(label)),
+        ('an identifier', len(label) >= 8 and _IDENTIFIER.fullmatch(label)),
+        ('a file', _is_file(label)),
+    ):
+        if is_one:
+            raise AssayError(f'--label {label!r}: that chooses runs by {kind}: take another word.')
+
+
+def choose(history: History, words: str, system: str | None = None) -> list[StoredRun]:
+    """The runs that words mean, oldest first; at least one.
+
+    :param system: only runs of this one count, if it is given; it may be ``name:partition``.
+    :raises AssayError: if they mean none, or are not clear, or mean one that cannot be read.
+    """
+    if _is_file(words):
+        found = [of_report(Path(words))]
+        of_system = [run for run in found if _is_of(run, system)]
+        if not of_system:
+            raise AssayError(f'{words} is of the system {found[0].summary.system}, not {system}.')
+        return of_system
+    runs = [run for run in history.runs if _is_of(run, system)]
+    if not runs:
+        where = f' of the system {system}' if system and history.runs else ''
+        raise AssayError(f'no run{where} is stored in {history.database}: `assay run` stores one.')
+    chosen = _chosen(runs, words)
+    for run in chosen:
+        if run.summary.problem:
+            raise AssayError(
+                f'{words!r} means a run that cannot be read: {run.summary.problem}; '
+                f'`assay history --remove {run.name}` drops it.'
+            )
+    return chosen
+
+
+def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
+    if match := _LAST.fullmatch(words):
+        return [_last(runs, int(match[1] or 0), words)]
+    if match := _DAYS.fullmatch(words):
+        return _between(runs, _day(match[1]), _day(match[2] or match[1]), words)
+    labelled = [run for run in runs if run.summary.label == words]
+    named = [run for run in runs if run.uuid.startswith(words.lower())]
+    if not _IDENTIFIER.fullmatch(words):
+        named = []
+    if labelled and named:
+        raise AssayError(
+            f'{words!r} is a label of {_count(labelled)} and begins the identifier {named[0].uuid}: '
+            'write more of the identifier, or choose by date.'
+        )
+    if len(named) > 1:
+        identifiers = ', '.join(run.uuid[:13] for run in named[:4])
+        raise AssayError(
+            f'{words!r} begins the identifiers of {len(named)} runs: {identifiers}: write more of it.'
+        )
+    if found := labelled or named:
+        return found
+    raise AssayError(f'no run is meant by {plain(words)!r}: {_there_is(runs, words)}')
+
+
+def _last(runs: list[StoredRun], before: int, words: str) -> StoredRun:
+    begun = [run for run in runs if not run.is_of_the_future]
+    if before >= len(begun):
+        raise AssayError(f'{words!r}: only {_count(begun)} are stored.')
+    return begun[-1 - before]
+
+
+def _between(runs: list[StoredRun], first: date, last: date, words: str) -> list[StoredRun]:
+    if first > last:
+        raise AssayError(f'{words!r} ends before it begins.')
+    if first > datetime.now().date():
+        raise AssayError(f'{words!r} is in the future: no run can have begun then.')
+    found = [run for run in runs if first <= run.begun.astimezone().date() <= last]
+    if not found:
+        raise AssayError(f'no run began on {words}: {_there_is(runs, words)}')
+    return found
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise AssayError(f'{text} is no date: write YEAR-MONTH-DAY.') from None
+
+
+def _there_is(runs: Sequence[StoredRun], words: str) -> str:
+    """What could have been meant."""
+    labels = list(dict.fromkeys(run.summary.label for run in reversed(runs) if run.summary.label))
+    days = [f'{run.begun.astimezone():%Y-%m-%d}' for run in (runs[0], runs[-1])]
+    there = f'{_count(runs)} from {days[0]} to {days[1]}'
+    if near := similar(words, labels):
+        return f'{did_you_mean(near)} There are {there}.'
+    shown = ', '.join(map(repr, labels[:8])) + (', ...' if len(labels) > 8 else '')
+    return f'there are {there}, with {f"the labels {shown}" if labels else "no label"}.'
+
+
+def _is_of(run: StoredRun, system: str | None) -> bool:
+    return system is None or run.summary.system == system.partition(':')[0]
+
+
+def _is_file(words: str) -> bool:
+    return '/' in words or words.endswith('.json')
+
+
+def _count(runs: Sequence[StoredRun]) -> str:
+    return f'{len(runs)} run{"s" * (len(runs) != 1)}'

@@ -1,0 +1,134 @@
+"""All stored runs of a database, with what is known of each, and their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay import AssayError, paths
+from assay.results import store
+from assay.results.cases import read_report
+from assay.results.summary import Summary, summary
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run that was stored, here or in a report from elsewhere.
+
+    :param uuid: ReFrame's identifier of the session.
+    :param begun: when it began, UTC.
+    :param ended: when it ended, UTC.
+    :param summary: what is in it.
+    :param verdict: the word of the last line of ``assay run``; None where that did not run it, or
+        did not come to its end.
+    :param problems: why the verdict was no other.
+    :param file: the report that it is from; None of the database.
+    """
+
+    uuid: str
+    begun: datetime
+    ended: datetime
+    summary: Summary
+    verdict: str | None = None
+    problems: tuple[str, ...] = ()
+    file: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The part of the identifier that people read and write."""
+        return self.uuid[:8]
+
+    @property
+    def is_of_the_future(self) -> bool:
+        """Whether a clock was wrong: that of the run, or this one."""
+        return self.begun > datetime.now(timezone.utc)
+
+
+@dataclass(frozen=True)
+class History:
+    """What a database holds.
+
+    :param runs: oldest first, with those that cannot be read.
+    :param database: where they are stored.
+    """
+
+    runs: tuple[StoredRun, ...]
+    database: Path
+    _figures: pl.DataFrame
+
+    def notices(self) -> list[str]:
+        """What of the history is not as it should be, a sentence each."""
+        found = [
+            f'{path} was set aside, because it was damaged: its runs are not in the history. '
+            '`sqlite3 FILE .recover` saves what can be read of it; removed, it is forgotten.'
+            for path in store.set_aside(self.database)
+        ]
+        for run in self.runs:
+            if run.summary.problem:
+                found.append(
+                    f'{run.summary.problem}; `assay history --remove {run.name}` drops it.'
+                )
+            elif run.is_of_the_future:
+                found.append(
+                    f'run {run.name} began on {run.begun:%Y-%m-%d}, which is in the future: a clock '
+                    'was wrong. `last` does not count it.'
+                )
+        return found
+
+    def figures(self, runs: Iterable[StoredRun]) -> pl.DataFrame:
+        """The table of figures of some runs (:data:`assay.results.figures.SCHEMA`).
+
+        :raises AssayError: if the report of one can no longer be read.
+        """
+        import polars as pl
+
+        from assay.results.figures import plain_rows, table
+
+        runs = list(runs)
+        stored = [run.uuid for run in runs if run.file is None]
+        frames = [self._figures]
+        if len(stored) < len(self.runs):
+            frames = [self._figures.filter(pl.col('run').is_in(stored))]
+        frames += [table(plain_rows(read_report(run.file))) for run in runs if run.file]
+        return pl.concat(frames)
+
+
+def load(database: Path = paths.RESULTS_DATABASE) -> History:
+    """All stored runs; none where nothing was stored yet.
+
+    :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
+    """
+    from assay.results import cache
+
+    sessions, verdicts = store.sessions(database), store.verdicts(database)
+    read = cache.read(database, [one.uuid for one in sessions])
+    runs = []
+    for one in sessions:
+        if one.uuid in read.summaries:  # else it was removed meanwhile
+            judged = verdicts.get(one.uuid)
+            said = (judged.verdict, judged.problems) if judged else ()
+            runs.append(StoredRun(one.uuid, one.begun, one.ended, read.summaries[one.uuid], *said))
+    return History(tuple(runs), database, read.figures)
+
+
+def of_report(file: Path) -> StoredRun:
+    """A run from ReFrame's report, which may be of another machine.
+
+    :raises AssayError: if it is none.
+    """
+    report = read_report(file)
+    try:
+        info = report['session_info']
+        begun, ended = (
+            datetime.fromtimestamp(info[name], timezone.utc)
+            for name in ('time_start_unix', 'time_end_unix')
+        )
+        return StoredRun(info['uuid'], begun, ended, summary(report), file=file)
+    except (AssayError, ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
+        raise AssayError(f'{file}: not a report of ReFrame: {error}') from error

@@ -1,0 +1,271 @@
+"""ReFrame's results database: the sessions in it, and what only ``assay run`` knows of them.
+
+The database is the one record of what was measured. ReFrame writes a row of ``sessions`` for each
+session, with the whole report as JSON; we add a table of our own, whose rows go with theirs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from urllib.parse import quote
+
+from assay import AssayError, paths
+from assay.results.cases import Report, as_report
+
+#: What ReFrame calls the form of its tables.
+SCHEMA = '1.0'
+
+#: Seconds that another process may take to write a session, as ReFrame waits itself.
+PATIENCE = 60.0
+
+#: ReFrame's lock beside the database, by which its processes create it one at a time.
+LOCK = '.db.lock'
+
+_OURS = """
+CREATE TABLE IF NOT EXISTS assay_verdicts(
+    session_uuid TEXT PRIMARY KEY REFERENCES sessions(uuid) ON DELETE CASCADE,
+    verdict TEXT NOT NULL,
+    problems TEXT NOT NULL)
+"""
+
+
+@dataclass(frozen=True)
+class Session:
+    """A row of ReFrame's table.
+
+    :param uuid: of the session.
+    :param begun: when it began, UTC.
+    :param ended: when it ended, UTC.
+    """
+
+    uuid: str
+    begun: datetime
+    ended: datetime
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What ``assay run`` made of a session.
+
+    :param verdict: the word of its last line.
+    :param problems: why it was no other, a sentence each.
+    """
+
+    verdict: str
+    problems: tuple[str, ...]
+
+
+def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
+    """All stored sessions, oldest first; none where nothing was stored yet.
+
+    :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
+    """
+    if not _is_there(database):
+        return []
+    with _opened(database) as connection:
+        # No column that is behind the JSON: SQLite would go through all of that to get there.
+        found = connection.execute(
+            'SELECT uuid, session_start_unix, session_end_unix FROM sessions '
+            'ORDER BY session_start_unix, rowid'
+        ).fetchall()
+    return [Session(uuid, _time(begun), _time(ended)) for uuid, begun, ended in found]
+
+
+def reports(
+    uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE
+) -> Iterator[tuple[str, Report | AssayError]]:
+    """The reports of sessions, one at a time in memory; of one that is damaged, what is wrong.
+
+    :raises AssayError: as :func:`sessions`.
+    """
+    with _opened(database) as connection:
+        for uuid in uuids:
+            # As bytes: text that is not UTF-8 is the damage of one session, not of all.
+            query = 'SELECT CAST(json_blob AS BLOB) FROM sessions WHERE uuid = ?'
+            for (text,) in connection.execute(query, [uuid]).fetchall():
+                try:
+                    yield uuid, as_report(text or b'', f'{database}: session {uuid}')
+                except AssayError as error:
+                    yield uuid, error
+
+
+def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, Judged]:
+    """What ``assay run`` made of sessions, by uuid; a plain ReFrame leaves nothing.
+
+    :raises AssayError: as :func:`sessions`.
+    """
+    if not _is_there(database):
+        return {}
+    with _opened(database) as connection:
+        if 'assay_verdicts' not in _tables(connection):
+            return {}
+        rows = connection.execute('SELECT session_uuid, verdict, problems FROM assay_verdicts')
+        return {uuid: Judged(word, tuple(json.loads(text))) for uuid, word, text in rows}
+
+
+def keep_verdict(
+    uuid: str, verdict: str, problems: Iterable[str], database: Path = paths.RESULTS_DATABASE
+) -> None:
+    """Store what ``assay run`` made of a session, if ReFrame stored that session.
+
+    :raises AssayError: if it cannot be written.
+    """
+    if not _is_there(database):
+        return
+    with _opened(database) as connection, connection:
+        connection.execute(_OURS)
+        connection.execute(
+            'INSERT OR REPLACE INTO assay_verdicts SELECT uuid, ?, ? FROM sessions WHERE uuid = ?',
+            [verdict, json.dumps([*problems]), uuid],
+        )
+
+
+def remove(uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE) -> None:
+    """Remove sessions with all that belongs to them, and give back the space they took.
+
+    :raises AssayError: if that cannot be written.
+    """
+    with _opened(database) as connection:
+        with connection:
+            connection.execute('PRAGMA foreign_keys = ON')
+            connection.executemany('DELETE FROM sessions WHERE uuid = ?', [[one] for one in uuids])
+        connection.execute('VACUUM')
+
+
+def make_ready(database: Path = paths.RESULTS_DATABASE) -> Path | None:
+    """See that ReFrame will be able to store: a damaged database is set aside, nothing is lost.
+
+    :returns: where a damaged one lies now.
+    :raises AssayError: if the database is locked, of another form, or cannot be written.
+    """
+    if not _is_there(database):
+        return None
+    if not os.access(database, os.W_OK):
+        raise AssayError(f'{database} cannot be written, and the figures of a run go there.')
+    with _locked(database):
+        # Under the lock: another process may have set it aside, and begun a new one, meanwhile.
+        if not _is_there(database) or not _damage(database):
+            return None
+        aside = database.with_name(f'{database.name}.damaged-{datetime.now():%Y%m%dT%H%M%S.%f}')
+        try:
+            # The journal of the old one, if it were left, would be applied to the new one.
+            with suppress(FileNotFoundError):
+                _beside(database, '-journal').rename(_beside(aside, '-journal'))
+            return database.rename(aside)
+        except OSError as error:
+            raise AssayError(
+                f'{database} is damaged, and cannot be set aside: {error.strerror}.'
+            ) from None
+
+
+def set_aside(database: Path = paths.RESULTS_DATABASE) -> list[Path]:
+    """The damaged databases that lie beside this one."""
+    found = sorted(database.parent.glob(f'{database.name}.damaged-*'))
+    return [path for path in found if not path.name.endswith('-journal')]
+
+
+def _damage(database: Path) -> str | None:
+    """What is damaged in a database; None if it is whole.
+
+    :raises AssayError: if it cannot be told.
+    """
+    try:
+        with closing(_connect(database)) as connection:
+            if not {'sessions', 'testcases'} <= _tables(connection):
+                return 'it has no tables of ReFrame'
+            _assert_form(connection, database)
+            ((said,),) = connection.execute('PRAGMA quick_check(1)')
+            return None if said == 'ok' else str(said)
+    except sqlite3.OperationalError as error:
+        raise _told(database, error) from None
+    except sqlite3.DatabaseError as error:
+        return str(error)
+
+
+@contextmanager
+def _opened(database: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a database of ReFrame's.
+
+    :raises AssayError: if it is none, and for whatever goes wrong with it.
+    """
+    try:
+        with closing(_connect(database)) as connection:
+            if 'sessions' not in _tables(connection):
+                raise sqlite3.DatabaseError('it has no tables of ReFrame')
+            _assert_form(connection, database)
+            yield connection
+    except sqlite3.Error as error:
+        raise _told(database, error) from None
+
+
+def _connect(database: Path) -> sqlite3.Connection:
+    """Where the file may be written, so that SQLite takes back what a killed process half wrote."""
+    writable = os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)
+    mode = 'rw' if writable else 'ro'
+    return sqlite3.connect(f'file:{quote(str(database))}?mode={mode}', timeout=PATIENCE, uri=True)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute('SELECT name FROM sqlite_master')}
+
+
+def _assert_form(connection: sqlite3.Connection, database: Path) -> None:
+    """:raises AssayError: if another version of ReFrame wrote it."""
+    if 'metadata' not in _tables(connection):
+        return
+    row = connection.execute('SELECT schema_version FROM metadata').fetchone()
+    if row and row[0] != SCHEMA:
+        raise AssayError(
+            f'{database} has the form {row[0]}, and the ReFrame of this checkout reads {SCHEMA}: '
+            'use the version of Assay that wrote it, or move the file away.'
+        )
+
+
+def _told(database: Path, error: sqlite3.Error) -> AssayError:
+    if 'locked' in str(error):
+        return AssayError(
+            f'{database} is locked by another process for more than {PATIENCE:.0f} s: end what '
+            'uses it, and try again.'
+        )
+    if isinstance(error, sqlite3.OperationalError):
+        return AssayError(f'{database} cannot be used: {error}.')
+    return AssayError(
+        f'{database} is damaged ({error}): the next `assay run` sets it aside and begins a new '
+        'one. `sqlite3 FILE .recover` saves what can be read of it.'
+    )
+
+
+@contextmanager
+def _locked(database: Path) -> Iterator[None]:
+    """Keep ReFrame from creating or writing the database, where the file system has locks."""
+    try:
+        with open(database.with_name(LOCK), 'a') as file:
+            with suppress(OSError):
+                fcntl.lockf(file, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise AssayError(f'{error.filename}: {error.strerror}') from None
+
+
+def _beside(database: Path, ending: str) -> Path:
+    return database.with_name(database.name + ending)
+
+
+def _is_there(database: Path) -> bool:
+    """:raises AssayError: if that cannot be told."""
+    try:
+        return database.exists()
+    except OSError as error:
+        raise AssayError(f'{database}: {error.strerror}') from None
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)

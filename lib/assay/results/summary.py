@@ -1,0 +1,55 @@
+"""A stored session in a few words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assay import AssayError
+from assay.results.cases import Report, cases
+from assay.results.verdict import counts
+from assay.running.session_extras import label_of, mode_of
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a list of sessions tells of one.
+
+    :param label: that it was given; None for none.
+    :param mode: of ``assay run``; None of a plain ReFrame.
+    :param system: ReFrame's name of it.
+    :param commit: of the suite, with ``-dirty`` where files were changed; empty if no case tells.
+    :param passed: how many cases passed; fixtures are none.
+    :param failed: how many failed.
+    :param skipped: how many were skipped.
+    :param problem: why nothing of it can be read; None if it can.
+    """
+
+    label: str | None = None
+    mode: str | None = None
+    system: str = ''
+    commit: str = ''
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    problem: str | None = None
+
+
+def summary(report: Report) -> Summary:
+    """The summary of a report.
+
+    :raises AssayError: if something in it is as ReFrame does not write it.
+    """
+    try:
+        info, all_cases = report['session_info'], cases(report)
+        passed, failed, skipped = counts(report)
+        return Summary(
+            label=label_of(info),
+            mode=mode_of(info),
+            system=next((case['system'] for case in all_cases), ''),
+            commit=next(filter(None, (case.get('suite_commit') for case in all_cases)), ''),
+            passed=passed,
+            failed=failed,
+            skipped=skipped,
+        )
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error

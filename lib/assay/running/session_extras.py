@@ -1,0 +1,39 @@
+"""Label and mode of a run, as ReFrame stores them: extra fields of a session (``--session-extras``).
+
+They are in the report from the first moment, and go with it to another machine. A plain ReFrame sets
+them as well: ``reframe -r --session-extras label=before``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+# ReFrame divides fields at commas, and 4.10.4 searches its own JSON for the first closing brace.
+_SPECIAL = re.compile(r'[%,}]')
+
+
+def options(label: str | None, mode: str) -> list[str]:
+    """ReFrame's options that store them."""
+    fields = {'mode': mode, 'label': label}
+    return [
+        f'--session-extras={name}={_SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", text)}'
+        for name, text in fields.items()
+        if text is not None
+    ]
+
+
+def label_of(session_info: Mapping[str, object]) -> str | None:
+    """The label of a stored session; None if it was given none."""
+    return _field(session_info, 'label')
+
+
+def mode_of(session_info: Mapping[str, object]) -> str | None:
+    """The mode that ``assay run`` ran; None of a plain ReFrame."""
+    return _field(session_info, 'mode')
+
+
+def _field(session_info: Mapping[str, object], name: str) -> str | None:
+    text = session_info.get(name)
+    return unquote(str(text)) if text else None
