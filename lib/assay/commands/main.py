@@ -1,5 +1,5 @@
 """The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``,
-``provenance``, ``cluster``, ``spack``, ``bundle``.
+``provenance``, ``history``, ``cluster``, ``spack``, ``bundle``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -20,6 +20,7 @@ from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands.doctor import doctor
+from assay.commands.history import history
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
 from assay.commands.run import run
@@ -97,6 +98,7 @@ def test(
 app.command()(doctor)
 app.command()(witness)
 app.command()(provenance)
+app.command()(history)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')

@@ -32,6 +32,14 @@ def run(
             "spack:minife, spack:applications, to build and run upstream's programs as well.",
         ),
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(metavar='TEXT', help='A name by which to find the run in `assay history`.'),
+    ] = None,
+    repeat: Annotated[
+        int,
+        typer.Option(metavar='N', help='Run the whole selection N times, one after the other.'),
+    ] = 1,
 ) -> None:
     """Run checks, and compare what they measure with the references.
 
@@ -50,11 +58,14 @@ def run(
       assay run --with spack
       assay run --with spack:applications --mode maintenance
       assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
+      assay run --label before --repeat 5
       assay run -l
     """
     from assay.config.lint import lint
     from assay.report.conclusion import conclude
-    from assay.running import reframe_options, runs, selection, turn
+    from assay.results import store
+    from assay.results.choice import assert_label
+    from assay.running import reframe_options, runs, selection, session_extras, turn
     from assay.running.leftovers import stop_what_was_left
     from assay.running.prepare import prepare
     from assay.running.supervise import supervise
@@ -62,6 +73,9 @@ def run(
     from assay.vcluster.command import run_on_head
 
     given = reframe_options.read(context.args)
+    if label is not None:
+        assert_label(label)
+    again = reframe_options.repetitions(context.args, repeat)
     settings.assert_writable()
     os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
     own = runs.this()
@@ -87,12 +101,15 @@ def run(
     if turn.is_needed(site):
         handles.append(turn.take(f'run {own.folder.name}', say))
         environment[turn.VARIABLE] = 'yes'
+    if aside := store.make_ready():
+        say(f'the results database was damaged: it is {aside} now, and a new one begins')
     stop_what_was_left()
     # Before any job: what cannot be built fails here.
     builds.install_for_checks(site, system, given.environments)
     runs.starts_jobs(own)
+    asked = [*session_extras.options(label, mode), *again]
     last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
-    end = supervise([*reframe, '-r', *context.args, *last], environment, own, handles)
+    end = supervise([*reframe, '-r', *asked, *context.args, *last], environment, own, handles)
     if not end.code and not own.report.exists():
         selection.explain(site, environment, given)
     verdict = conclude(own, end, given, time.monotonic() - started)

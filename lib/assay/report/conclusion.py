@@ -8,6 +8,7 @@ import signal
 from assay import AssayError
 from assay.report import junit, terminal
 from assay.results.cases import read_report
+from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
@@ -44,6 +45,12 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
         if given.junit:
             verdict = Verdict(tuple(problems), judged.disturbed)
             junit.write(given.junit, report, verdict, log or [], seconds)
+    except AssayError as error:
+        problems.append(str(error))
+    try:
+        if report:
+            verdict = Verdict(tuple(problems), judged.disturbed)
+            keep_verdict(report['session_info']['uuid'], verdict.word, problems)
     except AssayError as error:
         problems.append(str(error))
     verdict = Verdict(tuple(problems), judged.disturbed)

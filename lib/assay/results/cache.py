@@ -21,7 +21,6 @@ import polars as pl
 
 from assay import AssayError
 from assay.results import store
-from assay.results.cases import Report
 from assay.results.figures import PlainRow, plain_rows, table
 from assay.results.summary import Summary, summary
 
@@ -58,7 +57,7 @@ def read(database: Path, uuids: Sequence[str]) -> Read:
         found = _load(path)  # another process may have brought it up to date meanwhile
         if found is None or found.summaries.keys() != set(uuids):
             found = _brought_up_to_date(found, database, uuids)
-            with suppress(OSError):  # of somebody else's checkout, or a full disk: it does without
+            with suppress(OSError, pl.exceptions.PolarsError):  # of somebody else's checkout, or a full disk: it does without
                 _write(path, found, is_alone)
     return found
 

@@ -73,7 +73,19 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
     return chosen
 
 
+def removable(history: History, words: str, system: str | None = None) -> list[StoredRun]:
+    """As :func:`choose`, of what is stored here; what cannot be read can be removed as well.
+
+    :raises AssayError: as :func:`choose`.
+    """
+    if _is_file(words):
+        raise AssayError(f'{words} is a file: remove it as such.')
+    return _chosen([run for run in history.runs if _is_of(run, system)], words)
+
+
 def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
+    if not runs:
+        raise AssayError('no run is stored that could be meant.')
     if match := _LAST.fullmatch(words):
         return [_last(runs, int(match[1] or 0), words)]
     if match := _DAYS.fullmatch(words):
@@ -84,13 +96,14 @@ def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
         named = []
     if labelled and named:
         raise AssayError(
-            f'{words!r} is a label of {_count(labelled)} and begins the identifier {named[0].uuid}: '
-            'write more of the identifier, or choose by date.'
+            f'{words!r} is a label of {_count(labelled)} and begins the identifier '
+            f'{named[0].uuid}: write more of the identifier, or choose by date.'
         )
     if len(named) > 1:
         identifiers = ', '.join(run.uuid[:13] for run in named[:4])
         raise AssayError(
-            f'{words!r} begins the identifiers of {len(named)} runs: {identifiers}: write more of it.'
+            f'{words!r} begins the identifiers of {len(named)} runs: {identifiers}: '
+            'write more of it.'
         )
     if found := labelled or named:
         return found

@@ -1,7 +1,7 @@
-"""The table of figures: what all statistics are taken of, one row a figure of an attempt that counts.
+"""The table of figures, of which all statistics are taken: one row a figure of a counted attempt.
 
-It is a Polars frame with the columns of :data:`SCHEMA`. A case that has no figure, because it failed,
-has one row without a value, so that nothing disappears unseen; a case that was skipped has none.
+It is a Polars frame with the columns of :data:`SCHEMA`. A case that has no figure, because it
+failed, has one row without a value, so that nothing disappears unseen; a case that was skipped has none.
 
 Polars takes a while to load: only what needs the table imports this.
 """
@@ -107,10 +107,8 @@ def plain_rows(report: Report) -> list[PlainRow]:
             told = (*counts, *_told(case))
             ended = _milliseconds(case['job_completion_time_unix'])
             for row in rows_of(case):
-                rows.append(
-                    (*of_run, ended, *asked, *place, *names, *_parameters(case), *_held(case, row))
-                    + (case['result'], *told)
-                )
+                who = (*of_run, ended, *asked, *place, *names, *_parameters(case))
+                rows.append((*who, *_held(case, row), case['result'], *told))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
     return rows

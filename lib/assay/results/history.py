@@ -76,8 +76,8 @@ class History:
                 )
             elif run.is_of_the_future:
                 found.append(
-                    f'run {run.name} began on {run.begun:%Y-%m-%d}, which is in the future: a clock '
-                    'was wrong. `last` does not count it.'
+                    f'run {run.name} began on {run.begun:%Y-%m-%d}, which is in the future: a '
+                    'clock was wrong. `last` does not count it.'
                 )
         return found
 
@@ -115,6 +115,16 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
             said = (judged.verdict, judged.problems) if judged else ()
             runs.append(StoredRun(one.uuid, one.begun, one.ended, read.summaries[one.uuid], *said))
     return History(tuple(runs), database, read.figures)
+
+
+def remove_runs(history: History, runs: Iterable[StoredRun]) -> list[StoredRun]:
+    """Remove runs from the database, and give back the space they took.
+
+    :raises AssayError: if that cannot be done.
+    """
+    runs = list(runs)
+    store.remove([run.uuid for run in runs], history.database)
+    return runs
 
 
 def of_report(file: Path) -> StoredRun:

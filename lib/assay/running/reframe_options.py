@@ -125,7 +125,7 @@ OPTIONS = [
     Option(('--distribute',), 'maybe', 'passed'),
     Option(('-P', '--parameterize'), 'value', 'judged', 'an unknown parameter fails the run'),
     Option(('--param-values-delim',), 'value', 'passed'),
-    Option(('--repeat',), 'value', 'judged', 'every repetition counts'),
+    Option(('--repeat',), 'value', 'ours', 'the whole selection again, by --reruns'),
     # Reports and the rest
     Option(('--performance-report',), 'maybe', 'passed'),
     Option(('--session-extras',), 'value', 'passed'),
@@ -225,6 +225,24 @@ def read(arguments: list[str]) -> Given:
         report=path('--report-file'),
         junit=path('--report-junit'),
     )
+
+
+def repetitions(arguments: list[str], repeat: int) -> list[str]:
+    """ReFrame's option with which the whole selection runs so many times, one after the other.
+
+    Its own ``--repeat`` runs a check's repetitions in a row, so that time looks like a difference
+    between checks.
+
+    :raises AssayError: if it is no number of times, or another option says it as well.
+    """
+    if repeat < 1:
+        raise AssayError(f'--repeat {repeat}: a run needs at least one repetition.')
+    if repeat == 1:
+        return []
+    for other in ('--reruns', '--duration', '--max-retries'):
+        if any(one == other or one.startswith(f'{other}=') for one in arguments):
+            raise AssayError(f'--repeat and {other} both repeat checks: give one of them.')
+    return [f'--reruns={repeat - 1}']
 
 
 def _unknown(argument: str) -> str:

@@ -1,7 +1,7 @@
-"""Label and mode of a run, as ReFrame stores them: extra fields of a session (``--session-extras``).
+"""Label and mode of a run, as ReFrame stores them: extra fields (``--session-extras``).
 
-They are in the report from the first moment, and go with it to another machine. A plain ReFrame sets
-them as well: ``reframe -r --session-extras label=before``.
+They are in the report from the first moment, and go with it to another machine. A plain ReFrame
+sets them as well: ``reframe -r --session-extras label=before``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""Stored runs as a table, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from assay.report.console import console
+from assay.report.table import say, table
+from assay.results.history import StoredRun
+
+_COLUMNS = '<run|<begun|<label|<mode|<system|<~commit|<verdict|passed|failed|skipped'
+
+
+def show(runs: Sequence[StoredRun], most: int) -> None:
+    """The newest runs, newest last, in the time of this machine's clock."""
+    out = console()
+    if not runs:
+        say(out, 'no run is stored')
+        return
+    shown = runs[-most:]
+    title = f'{len(shown)} of {len(runs)} runs'
+    table(out, title, _COLUMNS.replace('<~', '~'), map(_cells, shown), all_rows=True)
+
+
+def _cells(run: StoredRun) -> list[object]:
+    one = run.summary
+    commit, dash, dirty = one.commit.partition('-')
+    begun = f'{run.begun.astimezone():%Y-%m-%d %H:%M}'
+    verdict = 'unreadable' if one.problem else run.verdict or '-'
+    return [
+        *(run.name, begun, one.label or '-', one.mode or '-', one.system or '-'),
+        *(f'{commit[:8]}{dash}{dirty}' or '-', verdict, one.passed, one.failed, one.skipped),
+    ]
+
+
+def as_text(runs: Sequence[StoredRun]) -> str:
+    """JSON: an object a run, with times in ISO 8601 (UTC)."""
+    found = [
+        {
+            'run': run.uuid,
+            'begun': run.begun.isoformat(),
+            'ended': run.ended.isoformat(),
+            'verdict': run.verdict,
+            'problems': run.problems,
+            **asdict(run.summary),
+        }
+        for run in runs
+    ]
+    return json.dumps(found, indent=2)

@@ -1,0 +1,468 @@
+"""Stored runs: the database, the table of figures, its cache, and the words that choose runs."""
+
+import json
+import math
+import signal
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+import reframe.core.runtime as rt
+from reframe.frontend.reporting import storage
+
+from assay import AssayError, paths
+from assay.results import cache, store
+from assay.results.cases import cases
+from assay.results.choice import assert_label, choose, removable
+from assay.results.figures import SCHEMA, plain_rows, table
+from assay.results.history import load, of_report, remove_runs
+from assay.running import session_extras
+from reports import passing, then
+
+NOW = datetime.now(timezone.utc).replace(microsecond=0)
+
+
+def reframes(database):
+    """ReFrame's own storage."""
+    options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
+    return rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options)
+
+
+def put(database, *reports):
+    with reframes(database):
+        for report in reports:
+            storage.StorageBackend.default().store(report, None)
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / 'perflogs' / 'results.db'
+
+
+@pytest.fixture
+def made(golden_report):
+    """Makes a report of a run that passed, so many days ago."""
+
+    def make(number, days=0.0, label=None, system='toy', value=42.5):
+        report = passing(golden_report('Passed'), value)
+        for case in cases(report):
+            case['system'] = system
+        begun = (NOW - timedelta(days=days)).timestamp()
+        report['session_info'] |= {
+            'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
+            'time_start_unix': begun,
+            'time_end_unix': begun + 9,
+            'mode': 'smoke',
+        } | ({'label': label} if label else {})
+        return report
+
+    return make
+
+
+# The database -------------------------------------------------------------------------------------
+
+
+def test_the_form_is_reframes():
+    assert storage._SqliteStorage.SCHEMA_VERSION == store.SCHEMA
+
+
+def test_nothing_is_stored_yet(database):
+    assert (store.sessions(database), store.verdicts(database)) == ([], {})
+    assert store.make_ready(database) is None
+    assert load(database).runs == ()
+    assert load(database).figures([]).schema == SCHEMA
+
+
+def test_verdicts_go_with_reframes_sessions(database, made):
+    put(database, made(1), made(2))
+    one, other = (session.uuid for session in store.sessions(database))
+    store.keep_verdict(one, 'PASSED', [], database)
+    store.keep_verdict(one, 'FAILED', ['a', 'b'], database)
+    store.keep_verdict(other, 'PASSED', [], database)
+    store.keep_verdict('of no session', 'PASSED', [], database)
+    assert store.verdicts(database)[one] == store.Judged('FAILED', ('a', 'b'))
+    assert load(database).runs[0].verdict == 'FAILED'
+    with reframes(database):
+        backend = storage.StorageBackend.default()
+        backend.remove_sessions(storage.QuerySelectorTestcase(uuid=one))
+    assert [*store.verdicts(database)] == [other]
+
+
+def broken(content):
+    def make(database):
+        database.write_bytes(content(database.read_bytes()))
+
+    return make
+
+
+def without_tables(database):
+    database.unlink()
+    sqlite3.connect(database).close()
+    database.touch()
+
+
+DAMAGES = {
+    'text': broken(lambda _: b'no database at all' * 100),
+    'cut': broken(lambda old: old[: len(old) // 2]),
+    'overwritten': broken(lambda old: old[:8192] + b'\xff' * (len(old) - 8192)),
+    'empty': without_tables,
+}
+
+
+@pytest.mark.parametrize('damage', DAMAGES)
+def test_a_damaged_database_is_named_and_set_aside(database, made, damage):
+    put(database, *(made(number) for number in range(20)))
+    DAMAGES[damage](database)
+    content = database.read_bytes()
+    if damage != 'overwritten':  # of which a list does not come by the damage
+        with pytest.raises(AssayError, match=r'results\.db is damaged .*`assay run` sets it aside'):
+            load(database)
+    aside = store.make_ready(database)
+    assert aside.read_bytes() == content
+    assert not database.exists()
+    put(database, made(99))
+    history = load(database)
+    assert [run.uuid[:8] for run in history.runs] == ['00000063']
+    assert str(aside) in history.notices()[0]
+    assert store.make_ready(database) is None
+
+
+def test_a_database_of_another_form_is_left_alone(database, made):
+    put(database, made(1))
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE metadata SET schema_version = '9.9'")
+    for use in (load, store.make_ready):
+        with pytest.raises(AssayError, match=r'results\.db has the form 9\.9, .* reads 1\.0'):
+            use(database)
+    assert database.exists()
+
+
+def test_a_locked_database_is_named(database, made, monkeypatch):
+    put(database, made(1))
+    monkeypatch.setattr(store, 'PATIENCE', 0.1)
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute('BEGIN EXCLUSIVE')
+    for use in (load, store.make_ready):
+        with pytest.raises(AssayError, match=r'results\.db is locked by another process'):
+            use(database)
+    connection.close()
+
+
+@pytest.mark.parametrize('text', ['', '{"runs": []', b'{"\xff": 1}', '[' * 100_000, '{"runs": 1}'])
+def test_one_damaged_session_is_named_among_good_ones(database, made, text):
+    put(database, made(1, days=2), made(2, days=1), made(3))
+    bad = made(2)['session_info']['uuid']
+    with sqlite3.connect(database) as connection:
+        connection.execute('UPDATE sessions SET json_blob = ? WHERE uuid = ?', [text, bad])
+    history = load(database)
+    (notice,) = history.notices()
+    assert bad in notice
+    assert '`assay history --remove 00000002` drops it' in notice
+    assert [run.summary.passed for run in history.runs] == [2, 0, 2]
+    assert history.figures(history.runs)['run'].n_unique() == 2
+    with pytest.raises(AssayError, match='means a run that cannot be read'):
+        choose(history, 'last~1')
+    remove_runs(history, removable(history, '00000002'))
+    assert load(database).notices() == []
+
+
+def test_a_session_of_another_shape_counts_for_nothing(database, made):
+    odd = made(1)
+    cases(odd)[1]['perfvalues'] = {'toy:node:latency': ['many', 1, 2, 3, 'us', 'pass']}
+    put(database, odd, made(2))
+    history = load(database)
+    assert 'not as ReFrame writes it' in history.notices()[0]
+    assert history.figures(history.runs)['run'].unique().to_list() == [
+        made(2)['session_info']['uuid']
+    ]
+
+
+def stores(database, numbers, report):
+    for number in numbers:
+        report['session_info']['uuid'] = f'{number:08x}-0000-4000-8000-{number:012x}'
+        put(database, report)
+        store.keep_verdict(report['session_info']['uuid'], 'PASSED', [], database)
+
+
+def test_two_processes_store_at_once(database, made):
+    with ProcessPoolExecutor(2) as both:
+        ends = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
+        for end in ends:
+            end.result()
+    history = load(database)
+    assert [run.verdict for run in history.runs] == ['PASSED'] * 20
+    assert history.figures(history.runs).height == 40
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+def test_the_columns_of_a_figure(made, golden_report):
+    report = made(7, label='before')
+    case = cases(report)[1]
+    case |= {
+        'job_completion_time_unix': NOW.timestamp(),
+        'job_nodelist': ['n1', 'n2'],
+        'directions': {'latency': 'lower'},
+        'disturbances': ['one', 'two'],
+        'scale': '2_nodes',
+        'built_mpi': 'openmpi@5',
+        'ran_variables': "A=1 B='x y'",
+        'suite_commit': 'abc',
+    }
+    first, second = table(plain_rows(report)).rows(named=True)
+    assert json.loads(first.pop('provenance')) == {
+        'mpi': 'openmpi@5',
+        'suite_commit': 'abc',
+        'A': '1',
+        'B': 'x y',
+    }
+    assert first.pop('lower') == pytest.approx(37.8)
+    assert first.pop('upper') == pytest.approx(46.2)
+    assert first == {
+        'run': report['session_info']['uuid'],
+        'begun': NOW,
+        'measured': NOW,
+        'label': 'before',
+        'mode': 'smoke',
+        'system': 'toy',
+        'partition': 'node',
+        'environment': 'gnu',
+        'check': 'Passed',
+        'case': 'Passed %fabric=shm %layout=packed',
+        'fabric': 'shm',
+        'layout': 'packed',
+        'scale': '2_nodes',
+        'figure': 'latency',
+        'value': 42.5,
+        'unit': 'us',
+        'better': 'lower',
+        'reference': 42.0,
+        'verdict': 'pass',
+        'result': 'pass',
+        'attempt': 1,
+        'repeat': 1,
+        'nodes': 'n[1-2]',
+        'disturbed': 'one; two',
+    }
+    assert (second['better'], second['disturbed'], second['scale']) == (None, None, '-')
+
+
+def test_values_are_as_they_were_measured(made):
+    report = made(1)
+    first, second = cases(report)[1:]
+    first['perfvalues']['toy:node:latency'][0] = math.nan
+    second['perfvalues']['toy:node:latency'][0] = math.inf
+    second['perfvalues']['toy:node:latency'][4] = 'ms'
+    frame = table(plain_rows(report))
+    assert frame['value'].to_list() == [pytest.approx(math.nan, nan_ok=True), math.inf]
+    assert frame['unit'].to_list() == ['us', 'ms']
+
+
+def test_a_case_that_failed_is_a_row_without_a_value(golden_report):
+    rows = table(plain_rows(golden_report('FailedSanity'))).rows(named=True)
+    assert [(row['figure'], row['value'], row['verdict']) for row in rows] == [
+        ('-', None, 'fail')
+    ] * 2
+
+
+def test_repetitions_and_attempts_are_numbered(made, golden_report):
+    again = table(plain_rows(then(made(1), made(1), made(1), only_failed=False)))
+    assert again['repeat'].to_list() == [1, 1, 2, 2, 3, 3]
+    retried = table(plain_rows(then(golden_report('FailedSanity'), made(1), only_failed=True)))
+    assert 1 in retried['attempt'].to_list()
+
+
+# The cache ----------------------------------------------------------------------------------------
+
+
+def cached(database):
+    return database.with_name('figures-cache.parquet')
+
+
+def test_the_cache_follows_the_database(database, made, monkeypatch):
+    put(database, made(1), made(2))
+    fresh = load(database).figures(load(database).runs)
+    monkeypatch.setattr(store, 'reports', None)  # nothing is read of the database now
+    assert load(database).figures(load(database).runs).equals(fresh)
+    monkeypatch.undo()
+    put(database, made(3))
+    store.remove([made(1)['session_info']['uuid']], database)
+    history = load(database)
+    found = history.figures(history.runs)
+    assert found['run'].unique(maintain_order=True).to_list() == [run.uuid for run in history.runs]
+    assert history.figures(history.runs[1:])['run'].n_unique() == 1
+    cached(database).unlink()
+    assert load(database).figures(history.runs).equals(found)
+
+
+@pytest.mark.parametrize('content', ['', 'cut', 'foreign'])
+def test_a_cache_that_is_none_is_made_again(database, made, content):
+    put(database, made(1))
+    whole = load(database).figures(load(database).runs)
+    if content == 'foreign':
+        pl.DataFrame({'run': [1]}).write_parquet(cached(database))
+    else:
+        half = cached(database).read_bytes()[: 2000 if content == 'cut' else 0]
+        cached(database).write_bytes(half)
+    assert load(database).figures(load(database).runs).equals(whole)
+
+
+def test_a_cache_of_other_code_is_made_again(database, made, monkeypatch):
+    put(database, made(1))
+    load(database)
+    before = cached(database).stat().st_ino
+    monkeypatch.setattr(cache, '_form', lambda: 'another')
+    load(database)
+    assert cached(database).stat().st_ino != before
+
+
+def test_a_folder_that_cannot_be_written_needs_no_cache(database, made, monkeypatch):
+    put(database, made(1))
+
+    def refuse(*_, **__):
+        raise PermissionError
+
+    monkeypatch.setattr(cache.os, 'open', refuse)
+    monkeypatch.setattr(pl.DataFrame, 'write_parquet', refuse)
+    assert load(database).figures(load(database).runs).height == 2
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+import polars as pl
+from assay.results.history import load
+def write(frame, path, **_):
+    path.write_bytes(b'PAR1 half')
+    print('half', flush=True)
+    time.sleep(600)
+pl.DataFrame.write_parquet = write
+load(Path(sys.argv[1]))
+"""
+
+
+def test_a_killed_writer_leaves_the_old_cache(database, made):
+    put(database, made(1))
+    load(database)
+    old = cached(database).read_bytes()
+    put(database, made(2))
+    with subprocess.Popen(
+        [sys.executable, '-c', KILLED, database], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == 'half\n'
+        process.send_signal(signal.SIGKILL)
+    assert cached(database).read_bytes() == old
+    assert len([*database.parent.glob('.figures-cache.parquet.*')]) == 1
+    history = load(database)
+    assert history.figures(history.runs).height == 4
+    assert not [*database.parent.glob('.figures-cache.parquet.*')]
+
+
+# Words --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def history(database, made):
+    put(
+        database,
+        made(0xAAAA1111, days=3, label='before'),
+        made(0xAAAA2222, days=2, label='before'),
+        made(0xBEEF3333, days=1, label='after', system='other'),
+        made(0xCCCC4444, label='beef'),
+    )
+    return load(database)
+
+
+def names(runs):
+    return [run.name for run in runs]
+
+
+def day(days):
+    return f'{(NOW - timedelta(days=days)).astimezone():%Y-%m-%d}'
+
+
+def test_words_choose_runs_oldest_first(history, tmp_path, made):
+    assert names(choose(history, 'last')) == ['cccc4444']
+    assert names(choose(history, 'last~2')) == ['aaaa2222']
+    assert names(choose(history, 'last~1', 'toy:node')) == ['aaaa2222']
+    assert names(choose(history, 'before')) == ['aaaa1111', 'aaaa2222']
+    assert names(choose(history, day(2))) == ['aaaa2222']
+    assert names(choose(history, f'{day(3)}..{day(1)}')) == ['aaaa1111', 'aaaa2222', 'beef3333']
+    assert names(choose(history, 'AAAA2')) == ['aaaa2222']
+    assert names(choose(history, history.runs[2].uuid)) == ['beef3333']
+    report = tmp_path / 'report.json'
+    report.write_text(json.dumps(made(0xEEEE, system='far')))
+    (run,) = choose(history, str(report))
+    assert (run.name, run.summary.system, run.file) == ('0000eeee', 'far', report)
+    assert history.figures([run, history.runs[0]])['system'].unique().sort().to_list() == [
+        'far',
+        'toy',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('words', 'sentence'),
+    [
+        ('last~4', 'only 4 runs are stored'),
+        ('befor', 'did you mean before'),
+        ('xyz', "there are 4 runs from .*, with the labels 'beef', 'after', 'before'"),
+        ('aaaa', 'begins the identifiers of 2 runs: aaaa1111-0000, aaaa2222-0000'),
+        ('beef', "'beef' is a label of 1 run and begins the identifier beef3333-"),
+        ('2026-13-01', '2026-13-01 is no date'),
+        ('2025-02-02..2025-02-01', 'ends before it begins'),
+        ('2001-01-01', 'no run began on 2001-01-01: there are 4 runs from'),
+        ('9999-01-01', 'is in the future: no run can have begun then'),
+        ('./none.json', 'none.json: not a report of ReFrame'),
+    ],
+)
+def test_words_that_mean_nothing_are_told(history, words, sentence):
+    with pytest.raises(AssayError, match=sentence) as caught:
+        choose(history, words)
+    assert '\n' not in str(caught.value)
+
+
+def test_an_empty_history_and_an_unknown_system(history, tmp_path):
+    with pytest.raises(AssayError, match=r'no run is stored in .*: `assay run` stores one'):
+        choose(load(tmp_path / 'results.db'), 'last')
+    with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
+        choose(history, 'last', 'nowhere')
+
+
+def test_a_run_of_the_future_is_not_the_last(history, database, made):
+    put(database, made(0xFFFF, days=-400))
+    later = load(database)
+    assert names(later.runs)[-1] == '0000ffff'
+    assert names(choose(later, 'last')) == ['cccc4444']
+    assert 'which is in the future: a clock was wrong' in later.notices()[0]
+
+
+@pytest.mark.parametrize(
+    'label',
+    ['', '  ', 'last', 'last~2', '2026-11-01', '2026-11-01..2026-11-02', 'aaaa1111', 'x/y', 'a\nb'],
+)
+def test_labels_that_are_other_words_are_refused(label):
+    with pytest.raises(AssayError, match=r'^--label '):
+        assert_label(label)
+
+
+@pytest.mark.parametrize('label', ['before', 'ünï, 50% = {a}', 'decade', 'a=b,c=d'])
+def test_labels_are_stored_in_reframes_fields(label):
+    assert_label(label)
+    fields = {}
+    for option in session_extras.options(label, 'smoke'):
+        for one in option.removeprefix('--session-extras=').split(','):  # as ReFrame does
+            name, value = one.split('=', maxsplit=1)
+            fields[name] = value
+    assert (session_extras.label_of(fields), session_extras.mode_of(fields)) == (label, 'smoke')
+
+
+def test_reports_that_are_none(tmp_path):
+    path = tmp_path / 'report.json'
+    path.write_text('{"session_info": {}, "runs": []}')
+    with pytest.raises(AssayError, match=r'report\.json: not a report of ReFrame'):
+        of_report(path)
