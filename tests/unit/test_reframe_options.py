@@ -7,7 +7,7 @@ import reframe.frontend.argparse
 from reframe.frontend import cli
 
 from assay import AssayError, paths
-from assay.running.reframe_options import OPTIONS, read
+from assay.running.reframe_options import OPTIONS, read, repetitions
 
 TABLE = paths.ROOT / 'docs' / 'reframe-options.md'
 
@@ -103,3 +103,22 @@ def test_what_assay_does_itself():
     assert read(['-S', 'a=1', '-Sb.c=2', '--setvar=d=e']).variables == ['a=1', 'b.c=2', 'd=e']
     assert read(['-P', 'a=1,2']).parameters == ['a=1,2']
     assert read([]).environments == ['.*']
+
+
+def test_repetitions_are_of_the_whole_selection():
+    assert repetitions(['-n', 'Ring'], 1) == []
+    assert repetitions(['-n', 'Ring'], 5) == ['--reruns=4']
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'times', 'sentence'),
+    [
+        ([], 0, r'--repeat 0: a run needs at least one repetition'),
+        ([], -3, r'--repeat -3: a run needs'),
+        (['--reruns=2'], 2, r'--repeat and --reruns both repeat checks'),
+        (['--max-retries', '2'], 2, r'--repeat and --max-retries both'),
+    ],
+)
+def test_repetitions_that_make_no_sense(arguments, times, sentence):
+    with pytest.raises(AssayError, match=sentence):
+        repetitions(arguments, times)

@@ -14,7 +14,7 @@ from assay import AssayError
 
 def history(
     words: Annotated[
-        str, typer.Argument(metavar='RUNS', help='Which runs: see below.', show_default=False)
+        str, typer.Argument(metavar='RUNS', help='Which runs: see above.', show_default=False)
     ] = '',
     system: Annotated[
         str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
@@ -25,7 +25,7 @@ def history(
     ] = False,
     remove: Annotated[
         str | None,
-        typer.Option(metavar='RUNS', help='Remove these runs with their files; none comes back.'),
+        typer.Option(metavar='RUNS', help='Remove these runs from the database for good.'),
     ] = None,
 ) -> None:
     """List the stored runs, newest last.

@@ -57,7 +57,8 @@ def read(database: Path, uuids: Sequence[str]) -> Read:
         found = _load(path)  # another process may have brought it up to date meanwhile
         if found is None or found.summaries.keys() != set(uuids):
             found = _brought_up_to_date(found, database, uuids)
-            with suppress(OSError, pl.exceptions.PolarsError):  # of somebody else's checkout, or a full disk: it does without
+            # In somebody else's checkout, or on a full disk, it does without.
+            with suppress(OSError, pl.exceptions.PolarsError):
                 _write(path, found, is_alone)
     return found
 

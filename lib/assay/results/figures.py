@@ -1,7 +1,7 @@
 """The table of figures, of which all statistics are taken: one row a figure of a counted attempt.
 
 It is a Polars frame with the columns of :data:`SCHEMA`. A case that has no figure, because it
-failed, has one row without a value, so that nothing disappears unseen; a case that was skipped has none.
+failed, has one row without a value, so that nothing disappears unseen; a skipped case has none.
 
 Polars takes a while to load: only what needs the table imports this.
 """

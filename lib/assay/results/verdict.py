@@ -49,10 +49,6 @@ class Verdict:
     def exit_code(self) -> int:
         return {'PASSED': 0, 'FAILED': 1, 'DISTURBED': 3}[self.word]
 
-    @property
-    def word(self) -> str:
-        return 'PASSED' if self.passed else 'FAILED'
-
 
 def judge(
     report: Report | None,
