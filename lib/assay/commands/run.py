@@ -109,7 +109,7 @@ def run(
     runs.starts_jobs(own)
     asked = [*session_extras.options(label, mode), *again]
     last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
-    end = supervise([*reframe, '-r', *asked, *context.args, *last], environment, own, handles)
+    end = supervise([*reframe, *asked, '-r', *context.args, *last], environment, own, handles)
     if not end.code and not own.report.exists():
         selection.explain(site, environment, given)
     verdict = conclude(own, end, given, time.monotonic() - started)

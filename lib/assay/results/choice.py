@@ -141,9 +141,10 @@ def _there_is(runs: Sequence[StoredRun], words: str) -> str:
     days = [f'{run.begun.astimezone():%Y-%m-%d}' for run in (runs[0], runs[-1])]
     there = f'{_count(runs)} from {days[0]} to {days[1]}'
     if near := similar(words, labels):
-        return f'{did_you_mean(near)} There are {there}.'
+        return f'{did_you_mean(near)} Stored: {there}.'
     shown = ', '.join(map(repr, labels[:8])) + (', ...' if len(labels) > 8 else '')
-    return f'there are {there}, with {f"the labels {shown}" if labels else "no label"}.'
+    the_labels = f'the labels {shown}' if labels else 'no label'
+    return f'stored: {there}, with {the_labels}.'
 
 
 def _is_of(run: StoredRun, system: str | None) -> bool:
