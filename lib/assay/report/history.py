@@ -10,7 +10,7 @@ from assay.report.console import console
 from assay.report.table import say, table
 from assay.results.history import StoredRun
 
-_COLUMNS = '<run|<begun|<label|<mode|<system|<~commit|<verdict|passed|failed|skipped'
+_COLUMNS = '<run|<begun|<label|<mode|<system|~commit|<verdict|passed|failed|disturbed|skipped'
 
 
 def show(runs: Sequence[StoredRun], most: int) -> None:
@@ -21,7 +21,7 @@ def show(runs: Sequence[StoredRun], most: int) -> None:
         return
     shown = runs[-most:]
     title = f'{len(shown)} of {len(runs)} runs'
-    table(out, title, _COLUMNS.replace('<~', '~'), map(_cells, shown), all_rows=True)
+    table(out, title, _COLUMNS, map(_cells, shown), all_rows=True)
 
 
 def _cells(run: StoredRun) -> list[object]:
@@ -31,7 +31,8 @@ def _cells(run: StoredRun) -> list[object]:
     verdict = 'unreadable' if one.problem else run.verdict or '-'
     return [
         *(run.name, begun, one.label or '-', one.mode or '-', one.system or '-'),
-        *(f'{commit[:8]}{dash}{dirty}' or '-', verdict, one.passed, one.failed, one.skipped),
+        *(f'{commit[:8]}{dash}{dirty}' or '-', verdict),
+        *(one.passed, one.failed, one.disturbed, one.skipped),
     ]
 
 

@@ -20,6 +20,7 @@ class Summary:
     :param commit: of the suite, with ``-dirty`` where files were changed; empty if no case tells.
     :param passed: how many cases passed; fixtures are none.
     :param failed: how many failed.
+    :param disturbed: how many did neither, because others disturbed them.
     :param skipped: how many were skipped.
     :param problem: why nothing of it can be read; None if it can.
     """
@@ -30,6 +31,7 @@ class Summary:
     commit: str = ''
     passed: int = 0
     failed: int = 0
+    disturbed: int = 0
     skipped: int = 0
     problem: str | None = None
 
@@ -41,15 +43,12 @@ def summary(report: Report) -> Summary:
     """
     try:
         info, all_cases = report['session_info'], cases(report)
-        passed, failed, skipped = counts(report)
         return Summary(
             label=label_of(info),
             mode=mode_of(info),
             system=next((case['system'] for case in all_cases), ''),
             commit=next(filter(None, (case.get('suite_commit') for case in all_cases)), ''),
-            passed=passed,
-            failed=failed,
-            skipped=skipped,
+            **counts(report)._asdict(),
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
