@@ -1,0 +1,343 @@
+"""Is a figure worse than before: by how much, how sure, and what could have been found?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from assay import AssayError
+from assay.results.statistics.multiplicity import SUITE_RATE, holm
+from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.spread import (
+    FLOOR,
+    MANY,
+    Kind,
+    Variance,
+    history_variance,
+    inflation,
+    learn,
+    moderated,
+)
+
+Better = Literal['higher', 'lower', 'exact']
+Word = Literal['worse', 'better', 'same', 'cannot tell']
+
+#: A change within this is none, unless somebody asks for another margin.
+MARGIN = 0.05
+#: How often the smallest change that is stated would be found.
+POWER = 0.9
+#: How far sessions may be apart, in standard deviations within one, where no two sessions of
+#: anything alike were ever seen. Elsewhere 2.8% within and 14.8% between jobs were measured.
+UNSEEN = 5.0
+#: Nobody is told to run more often than this.
+MOST_RUNS = 1000
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure in runs before and after.
+
+    :param better: the direction in which the figure improves.
+    :param sizes: sessions before and after.
+    :param change: natural logarithm of after over before; NaN if there is no ratio.
+    :param error: its standard error.
+    :param freedom: degrees of freedom of the error.
+    :param tail: degrees of freedom of the tails of single locations.
+    :param p_value: two-sided, of no change, for this figure alone.
+    :param term: where the error comes from.
+    :param single: variance of the location of one session.
+    :param alike: by how much locations vary more than those of independent sessions.
+    :param reason: why it cannot be told whatever the numbers are; empty if it can.
+    """
+
+    better: Better
+    sizes: tuple[int, int]
+    change: float
+    error: float
+    freedom: float
+    tail: float
+    p_value: float
+    term: str
+    single: float = 0.0
+    alike: float = 1.0
+    reason: str = ''
+
+    @property
+    def ratio(self) -> float:
+        """After over before."""
+        return math.exp(self.change)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a spread between sessions was ever measured for it."""
+        return self.term != UNKNOWN
+
+    def quantile(self, probability: float) -> float:
+        """How many standard errors lie above this (small) probability.
+
+        The larger of two: Student's t for an error that is estimated, and the tails of the
+        locations themselves.
+        """
+        plain = -float(special.stdtrit(self.freedom, probability))
+        freedom, scale = _reference(self.freedom, self.tail)
+        return max(plain, -scale * float(special.stdtrit(freedom, probability)))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """After over before, from and to."""
+        reach = self.quantile((1 - confidence) / 2) * self.error
+        return math.exp(self.change - reach), math.exp(self.change + reach)
+
+    def smallest(self, rate: float, power: float = POWER) -> float:
+        """The smallest change, as a fraction, that this much data finds with this power.
+
+        :param rate: two-sided error rate of this figure alone.
+        """
+        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
+        return math.expm1(reach * self.error)
+
+    def more_runs(self, change: float, rate: float, power: float = POWER) -> int | None:
+        """How many more sessions, before and after, would find a change; None if too many.
+
+        :param change: as a fraction, such as 0.03.
+        :param rate: two-sided error rate of this figure alone.
+        """
+        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
+        wanted = (math.log1p(change) / reach) ** 2
+        variance = self.single * self.alike
+
+        def spread(more: int) -> float:
+            return variance * sum(1 / (n + more) for n in self.sizes)
+
+        if self.error**2 <= wanted:
+            return 0
+        if not variance or spread(MOST_RUNS) > wanted:
+            return None
+        low, high = 0, MOST_RUNS
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if spread(middle) <= wanted else (middle, high)
+        return high
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one figure, and what is behind it.
+
+    :param p_value: adjusted for all figures of the suite (Holm).
+    :param interval: 95%, of after over before, for this figure alone.
+    :param smallest: the smallest change, as a fraction, found with a power of 90% at the suite's
+        rate.
+    :param more_runs: sessions more, before and after, that would find ``margin``; None if no
+        number of them would.
+    :param reason: why it cannot be told, in words; empty otherwise.
+    """
+
+    word: Word
+    comparison: Comparison
+    p_value: float
+    interval: tuple[float, float]
+    smallest: float
+    more_runs: int | None
+    reason: str = ''
+
+
+UNKNOWN = 'the spread within sessions, taken five times: none between sessions was ever measured'
+
+
+def compare(
+    before: Series,
+    after: Series,
+    better: Better,
+    history: Series | None = None,
+    kind: Kind | None = None,
+) -> Comparison:
+    """The change of one figure, and its error: the spread between sessions, never within one.
+
+    :param history: other runs of the same figure, in which nothing changed.
+    :param kind: what histories of figures of its kind have in common.
+    :raises AssayError: if the direction is none.
+    """
+    if better not in ('higher', 'lower', 'exact'):
+        raise AssayError(f'a figure gets better higher, lower or exact, not {better!r}')
+    sizes = (before.size, after.size)
+    if better == 'exact':
+        return _exact(before, after)
+    if not (before.has_logarithms and after.has_logarithms):
+        reason = 'a value is 0, of which there is no ratio'
+        return Comparison(better, sizes, math.nan, math.nan, 1, 1, 1, 'none', reason=reason)
+    usable = history is not None and history.has_logarithms and history.size > 1
+    past = history if usable else None
+    kind = kind or learn([past] if past else [])
+    old, new = before.locations, after.locations
+    single, term = _single(before, after, past, kind)
+    tails = kind.windows(min(sizes))
+    own = past.locations if past else None
+    alike = [_alike(n, own, kind) for n in sizes]
+    parts = [
+        single.value * factor.value * _repeats(side, past, single) / n
+        for factor, side, n in zip(alike, (before, after), sizes, strict=True)
+    ]
+    change = float(location(new) - location(old))
+    # The relative variances of factors add up, and each is 2 over its degrees of freedom.
+    least = min(one.freedom for one in alike)
+    found = Comparison(
+        better,
+        sizes,
+        change,
+        math.sqrt(sum(parts)),
+        1 / (1 / single.freedom + 1 / least),
+        tails.tail if tails else MANY,
+        1.0,
+        term,
+        single.value,
+        max(one.value for one in alike),
+    )
+    return replace(found, p_value=_p_value(found))
+
+
+def judge(
+    comparisons: Iterable[Comparison], rate: float = SUITE_RATE, margin: float = MARGIN
+) -> list[Verdict]:
+    """A verdict on each figure of a suite; the rate is that of the suite as a whole.
+
+    Of a suite in which nothing changed, at most ``rate`` are called changed anywhere. *Same* is said
+    if the 95% interval lies inside the margin (two one-sided tests at 2.5%: Schuirmann, Journal of
+    Pharmacokinetics and Biopharmaceutics 15, 1987).
+
+    :param margin: as a fraction: 0.05 is from 1/1.05 to 1.05.
+    :raises AssayError: if rate or margin are not above 0, or the rate is not below 1.
+    """
+    if not 0 < rate < 1 or not margin > 0:
+        raise AssayError('a rate is between 0 and 1, and a margin is above 0')
+    found = list(comparisons)
+    adjusted = holm([one.p_value for one in found])
+    alone = rate / max(1, len(found))
+    return [
+        _verdict(one, float(p), rate, alone, margin) for one, p in zip(found, adjusted, strict=True)
+    ]
+
+
+def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float) -> Verdict:
+    if one.better == 'exact':
+        word: Word = 'worse' if one.p_value == 0 else 'same'
+        ends = (one.ratio, one.ratio)
+        return Verdict(word, one, p, ends, 0.0, 0)
+    if one.reason:
+        nothing = (math.nan, math.nan)
+        return Verdict('cannot tell', one, p, nothing, math.inf, None, one.reason)
+    ends = one.interval()
+    smallest = one.smallest(alone)
+    more = one.more_runs(margin, alone)
+    if p <= rate:
+        is_better = (one.change > 0) == (one.better == 'higher')
+        return Verdict('better' if is_better else 'worse', one, p, ends, smallest, more)
+    if one.is_seen and 1 / (1 + margin) < ends[0] and ends[1] < 1 + margin:
+        return Verdict('same', one, p, ends, smallest, more)
+    if more is None:
+        reason = f'no number of runs would tell {margin:.0%}: the spread is too wide'
+    elif not one.is_seen:
+        reason = 'the spread between sessions is unknown: measure on several occasions'
+    elif more:
+        reason = f'{more} more runs before and after would tell {margin:.0%}'
+    else:
+        reason = f'the interval reaches over the margin of {margin:.0%}'
+    return Verdict('cannot tell', one, p, ends, smallest, more, reason)
+
+
+def _exact(before: Series, after: Series) -> Comparison:
+    """A figure that must not change at all: each value of all runs is the same, or it is worse."""
+    values = np.unique(np.concatenate([before.values, after.values]))
+    sizes = (before.size, after.size)
+    if len(values) == 1:
+        return Comparison('exact', sizes, 0.0, 0.0, 1, 1, 1.0, 'none: it is exact')
+    old, new = float(np.median(before.values)), float(np.median(after.values))
+    change = math.log(new / old) if old > 0 and new > 0 else math.nan
+    return Comparison('exact', sizes, change, 0.0, 1, 1, 0.0, 'none: it is exact')
+
+
+def _single(before: Series, after: Series, past: Series | None, kind: Kind) -> tuple[Variance, str]:
+    """The variance of one session's location, and where it comes from."""
+    groups = [one.locations for one in (before, after)]
+    # What is compared tells its own spread, but sessions that follow each other tell too little.
+    own = [
+        Variance(float(np.var(logs, ddof=1)), (len(logs) - 1) / _alike(len(logs), None, kind).value)
+        for logs in groups
+        if len(logs) > 1
+    ]
+    term = 'these runs'
+    if past:
+        own.append(history_variance(past.locations, kind))
+        term = 'the history of the figure'
+    if not own:
+        if kind.variance and kind.variance.freedom:
+            return kind.variance, 'figures of its kind'
+        (one, n), (two, m) = before.within, after.within
+        if not n + m:
+            return Variance(1.0, 1.0), UNKNOWN
+        return Variance(max(UNSEEN**2 * (one * n + two * m) / (n + m), FLOOR**2), n + m), UNKNOWN
+    freedom = sum(one.freedom for one in own)
+    value = sum(one.value * one.freedom for one in own) / freedom
+    found = Variance(max(value, FLOOR**2), max(1.0, freedom))
+    if kind.variance and kind.variance.freedom and len(kind.logs) > 1:
+        return moderated(found, kind.variance), f'{term} and figures of its kind'
+    return found, term
+
+
+def _alike(n: int, own: Floats | None, kind: Kind) -> Variance:
+    """By how much the location of n successive sessions varies more than of independent ones.
+
+    The larger of what its kind shows and what the figure's own history shows, which leans on its
+    kind. Where histories are too short for n, what is known of fewer sessions is the least; where
+    nothing is known, all sessions of one side count as one.
+    """
+    if n == 1:
+        return Variance(1.0, MANY)
+    size = n
+    while not (windows := kind.windows(size)):
+        size //= 2
+        if size < 2:
+            return Variance(float(n), MANY)
+    mine = inflation(own, size) if own is not None else None
+    if mine is None:
+        return windows.inflation
+    both = moderated(mine, windows.inflation)
+    return Variance(max(windows.inflation.value, both.value), both.freedom)
+
+
+def _repeats(side: Series, past: Series | None, single: Variance) -> float:
+    """What another number of repeats a session does to the variance of a session's location.
+
+    Repeats make only that part smaller that lies within sessions. That part is taken to be as small
+    as it may be (90%) where there are more repeats than in the history.
+    """
+    if past is None:
+        return 1.0
+    fewer = past.repeats / side.repeats
+    within, freedom = side.within
+    if not freedom or math.isclose(fewer, 1):
+        return 1.0
+    share = within / past.repeats / single.value
+    if fewer < 1:
+        share /= float(special.fdtri(freedom, single.freedom, 0.9))
+    return 1 + min(1.0, share) * (fewer - 1)
+
+
+def _reference(freedom: float, tail: float) -> tuple[float, float]:
+    """Degrees of freedom and scale of Student's t for tails of locations over an estimated error."""
+    if tail >= MANY:
+        return freedom, 1.0
+    return 1 / (1 / freedom + 1 / tail), math.sqrt((tail - 2) / tail)
+
+
+def _p_value(one: Comparison) -> float:
+    if one.change == 0:
+        return 1.0
+    far = abs(one.change) / one.error
+    freedom, scale = _reference(one.freedom, one.tail)
+    plain = 2 * float(special.stdtr(one.freedom, -far))
+    return min(1.0, max(plain, 2 * float(special.stdtr(freedom, -far / scale))))

@@ -1,0 +1,133 @@
+"""The second stage: a suspect is measured again, in pairs, until it is decided or the budget is spent.
+
+Pairs are measured A B B A, so that both states meet the same spells of the machine and drift
+cancels. Looking after each pair would make more false alarms, so the rate is divided over a few
+looks, most of it left for the last one; the sum of the shares is the rate, however alike the looks
+are (Bonferroni's spending of alpha; Lan and DeMets, Biometrika 70, 1983, for the idea).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from assay import AssayError
+from assay.results.statistics.comparison import MARGIN, Better, Word
+from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.statistics.series import TRIM, Floats, location
+from assay.results.statistics.spread import FLOOR, Variance, moderated
+
+#: Pairs after which somebody looks, and the shares of the rate that are spent then.
+LOOKS = {4: 0.05, 6: 0.1, 8: 0.2, 12: 0.65}
+BUDGET = max(LOOKS)
+#: What a history says of the spread of pairs weighs no more than this many pairs of its own: pairs
+#: may be quieter or noisier than runs that follow each other.
+MOST_PRIOR = 20.0
+#: How sure "same" is, at any look.
+SAME_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What pairs say so far.
+
+    :param word: None while more pairs are to be measured.
+    :param more_pairs: how many until the next look; 0 if decided or if the budget is spent.
+    :param ratio: after over before.
+    :param interval: of the ratio, at the rate of this look.
+    :param pairs: how many were measured.
+    """
+
+    word: Word | None
+    more_pairs: int
+    ratio: float
+    interval: tuple[float, float]
+    pairs: int
+
+
+def decide(
+    before: ArrayLike,
+    after: ArrayLike,
+    better: Better,
+    suspects: int = 1,
+    rate: float = SUITE_RATE,
+    margin: float = MARGIN,
+    spread: Variance | None = None,
+) -> Decision:
+    """Whether a suspect is worse, better or the same, or how many more pairs to measure.
+
+    The pairs are new data, so their rate is shared by the suspects alone, not by all figures of the
+    suite. The location of log ratios is a trimmed mean, with the winsorised variance that belongs to
+    it (Tukey and McLaughlin, Sankhya A 25, 1963).
+
+    :param before: shape (n,); values of the old state, each beside its partner.
+    :param after: shape (n,).
+    :param suspects: how many figures of the suite are measured again.
+    :param rate: of the whole suite.
+    :param spread: variance of the logarithm of a ratio of two runs near in time, from the history
+        (``spread_of_pairs``).
+    :raises AssayError: if there is no pair, values are not above 0, or the direction is not one that
+        pairs can decide.
+    """
+    old, new = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if better not in ('higher', 'lower'):
+        raise AssayError(f'pairs decide about figures that get higher or lower, not {better!r}')
+    if old.ndim != 1 or old.shape != new.shape or not old.size:
+        raise AssayError(f'pairs need one value of each state: {old.size} before, {new.size} after')
+    if not (np.isfinite(old) & np.isfinite(new) & (old > 0) & (new > 0)).all():
+        raise AssayError('a value of a pair is no finite number above 0')
+    if suspects < 1 or not 0 < rate < 1 or not margin > 0:
+        raise AssayError('there is at least one suspect, a rate within 0 and 1, a margin above 0')
+    logs = np.log(new / old)
+    pairs = len(logs)
+    change = float(location(logs))
+    look = max((n for n in LOOKS if n <= pairs), default=None)
+    waiting = next((n - pairs for n in LOOKS if n > pairs), 0)
+    # Only what was there at a look counts: who looks in between spends nothing and learns nothing.
+    if look is None or (look != pairs and waiting):
+        return Decision(None, waiting, math.exp(change), (0.0, math.inf), pairs)
+    variance = _of_location(logs, spread)
+    error = math.sqrt(variance.value)
+    share = LOOKS[look] * rate / suspects
+    reach = -float(special.stdtrit(variance.freedom, share / 2)) * error
+    ends = (math.exp(change - reach), math.exp(change + reach))
+    if abs(change) > reach:
+        is_better = (change > 0) == (better == 'higher')
+        return Decision('better' if is_better else 'worse', 0, math.exp(change), ends, pairs)
+    near = -float(special.stdtrit(variance.freedom, SAME_RATE / len(LOOKS))) * error
+    # It may be the same within the margin and still be changed: that is what the last look is for.
+    if not waiting and abs(change) + near < math.log1p(margin):
+        return Decision('same', 0, math.exp(change), ends, pairs)
+    word: Word | None = None if waiting else 'cannot tell'
+    return Decision(word, waiting, math.exp(change), ends, pairs)
+
+
+def spread_of_pairs(logs: Floats) -> Variance | None:
+    """The variance of the difference of two runs near in time, from a history.
+
+    Twice that of single runs as their neighbours show it: the mean square successive difference
+    (von Neumann, Annals of Mathematical Statistics 12, 1941). None of fewer than 8 runs.
+
+    :param logs: shape (n,), locations of sessions in order of time.
+    """
+    if len(logs) < 8:
+        return None
+    squares = float(np.mean(np.diff(logs) ** 2))
+    return Variance(max(squares, 2 * FLOOR**2), min(MOST_PRIOR, (len(logs) - 1) * 2 / 3))
+
+
+def _of_location(logs: Floats, spread: Variance | None) -> Variance:
+    """The variance of the trimmed mean of log ratios, leaning on the history's."""
+    n = len(logs)
+    cut = max(int(TRIM * n), int(n > 2))
+    left = n - 2 * cut
+    ordered = np.sort(logs)
+    winsorised = np.clip(ordered, ordered[cut], ordered[n - cut - 1])
+    own = float(np.var(winsorised, ddof=1)) * (n - 1) * n / (left * (left - 1))
+    found = Variance(max(own, 2 * FLOOR**2), left - 1)
+    both = moderated(found, spread) if spread else found
+    return Variance(both.value / n, both.freedom)
