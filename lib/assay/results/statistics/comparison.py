@@ -12,16 +12,18 @@ from scipy import special
 
 from assay import AssayError
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.series import Series, location
 from assay.results.statistics.spread import (
     FLOOR,
-    MANY,
+    UNSEEN_TAIL,
     Kind,
     Variance,
+    alike,
+    beyond,
     history_variance,
-    inflation,
     learn,
     moderated,
+    quantile,
 )
 
 Better = Literal['higher', 'lower', 'exact']
@@ -78,14 +80,8 @@ class Comparison:
         return self.term != UNKNOWN
 
     def quantile(self, probability: float) -> float:
-        """How many standard errors lie above this (small) probability.
-
-        The larger of two: Student's t for an error that is estimated, and the tails of the
-        locations themselves.
-        """
-        plain = -float(special.stdtrit(self.freedom, probability))
-        freedom, scale = _reference(self.freedom, self.tail)
-        return max(plain, -scale * float(special.stdtrit(freedom, probability)))
+        """How many standard errors lie above this (small) probability."""
+        return quantile(probability, self.freedom, self.tail)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """After over before, from and to."""
@@ -174,28 +170,28 @@ def compare(
     past = history if usable else None
     kind = kind or learn([past] if past else [])
     old, new = before.locations, after.locations
-    single, term = _single(before, after, past, kind)
+    single, term = single_variance([before, after], past, kind)
     tails = kind.windows(min(sizes))
     own = past.locations if past else None
-    alike = [_alike(n, own, kind) for n in sizes]
+    factors = [alike(n, own, kind) for n in sizes]
     parts = [
         single.value * factor.value * _repeats(side, past, single) / n
-        for factor, side, n in zip(alike, (before, after), sizes, strict=True)
+        for factor, side, n in zip(factors, (before, after), sizes, strict=True)
     ]
     change = float(location(new) - location(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
-    least = min(one.freedom for one in alike)
+    least = min(one.freedom for one in factors)
     found = Comparison(
         better,
         sizes,
         change,
         math.sqrt(sum(parts)),
         1 / (1 / single.freedom + 1 / least),
-        tails.tail if tails else MANY,
+        tails.tail if tails else UNSEEN_TAIL,
         1.0,
         term,
         single.value,
-        max(one.value for one in alike),
+        max(one.value for one in factors),
     )
     return replace(found, p_value=_p_value(found))
 
@@ -205,9 +201,9 @@ def judge(
 ) -> list[Verdict]:
     """A verdict on each figure of a suite; the rate is that of the suite as a whole.
 
-    Of a suite in which nothing changed, at most ``rate`` are called changed anywhere. *Same* is said
-    if the 95% interval lies inside the margin (two one-sided tests at 2.5%: Schuirmann, Journal of
-    Pharmacokinetics and Biopharmaceutics 15, 1987).
+    Of suites in which nothing changed, at most ``rate`` have any figure that is called changed.
+    *Same* is said if the 95% interval lies inside the margin (two one-sided tests at 2.5%:
+    Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
 
     :param margin: as a fraction: 0.05 is from 1/1.05 to 1.05.
     :raises AssayError: if rate or margin are not above 0, or the rate is not below 1.
@@ -260,14 +256,22 @@ def _exact(before: Series, after: Series) -> Comparison:
     return Comparison('exact', sizes, change, 0.0, 1, 1, 0.0, 'none: it is exact')
 
 
-def _single(before: Series, after: Series, past: Series | None, kind: Kind) -> tuple[Variance, str]:
-    """The variance of one session's location, and where it comes from."""
-    groups = [one.locations for one in (before, after)]
+def single_variance(
+    samples: Iterable[Series], past: Series | None, kind: Kind
+) -> tuple[Variance, str]:
+    """The variance of one session's location, and where it comes from, in words.
+
+    :param samples: what is compared: each is taken to be unchanged in itself.
+    :param past: the history of the figure.
+    """
+    sides = list(samples)
     # What is compared tells its own spread, but sessions that follow each other tell too little.
     own = [
-        Variance(float(np.var(logs, ddof=1)), (len(logs) - 1) / _alike(len(logs), None, kind).value)
-        for logs in groups
-        if len(logs) > 1
+        Variance(
+            float(np.var(one.locations, ddof=1)), (one.size - 1) / alike(one.size, None, kind).value
+        )
+        for one in sides
+        if one.size > 1
     ]
     term = 'these runs'
     if past:
@@ -276,37 +280,19 @@ def _single(before: Series, after: Series, past: Series | None, kind: Kind) -> t
     if not own:
         if kind.variance and kind.variance.freedom:
             return kind.variance, 'figures of its kind'
-        (one, n), (two, m) = before.within, after.within
-        if not n + m:
+        squares = freedom = 0.0
+        for side in sides:
+            within, runs = side.within
+            squares, freedom = squares + within * runs, freedom + runs
+        if not freedom:
             return Variance(1.0, 1.0), UNKNOWN
-        return Variance(max(UNSEEN**2 * (one * n + two * m) / (n + m), FLOOR**2), n + m), UNKNOWN
+        return Variance(max(UNSEEN**2 * squares / freedom, FLOOR**2), freedom), UNKNOWN
     freedom = sum(one.freedom for one in own)
     value = sum(one.value * one.freedom for one in own) / freedom
     found = Variance(max(value, FLOOR**2), max(1.0, freedom))
     if kind.variance and kind.variance.freedom and len(kind.logs) > 1:
         return moderated(found, kind.variance), f'{term} and figures of its kind'
     return found, term
-
-
-def _alike(n: int, own: Floats | None, kind: Kind) -> Variance:
-    """By how much the location of n successive sessions varies more than of independent ones.
-
-    The larger of what its kind shows and what the figure's own history shows, which leans on its
-    kind. Where histories are too short for n, what is known of fewer sessions is the least; where
-    nothing is known, all sessions of one side count as one.
-    """
-    if n == 1:
-        return Variance(1.0, MANY)
-    size = n
-    while not (windows := kind.windows(size)):
-        size //= 2
-        if size < 2:
-            return Variance(float(n), MANY)
-    mine = inflation(own, size) if own is not None else None
-    if mine is None:
-        return windows.inflation
-    both = moderated(mine, windows.inflation)
-    return Variance(max(windows.inflation.value, both.value), both.freedom)
 
 
 def _repeats(side: Series, past: Series | None, single: Variance) -> float:
@@ -327,17 +313,7 @@ def _repeats(side: Series, past: Series | None, single: Variance) -> float:
     return 1 + min(1.0, share) * (fewer - 1)
 
 
-def _reference(freedom: float, tail: float) -> tuple[float, float]:
-    """Degrees of freedom and scale of Student's t for tails of locations over an estimated error."""
-    if tail >= MANY:
-        return freedom, 1.0
-    return 1 / (1 / freedom + 1 / tail), math.sqrt((tail - 2) / tail)
-
-
 def _p_value(one: Comparison) -> float:
     if one.change == 0:
         return 1.0
-    far = abs(one.change) / one.error
-    freedom, scale = _reference(one.freedom, one.tail)
-    plain = 2 * float(special.stdtr(one.freedom, -far))
-    return min(1.0, max(plain, 2 * float(special.stdtr(freedom, -far / scale))))
+    return min(1.0, 2 * beyond(abs(one.change) / one.error, one.freedom, one.tail))

@@ -1,4 +1,4 @@
-"""The second stage: a suspect is measured again, in pairs, until it is decided or the budget is spent.
+"""The second stage: a suspect is measured again, in pairs, until decided or the budget is spent.
 
 Pairs are measured A B B A, so that both states meet the same spells of the machine and drift
 cancels. Looking after each pair would make more false alarms, so the rate is divided over a few
@@ -61,17 +61,18 @@ def decide(
     """Whether a suspect is worse, better or the same, or how many more pairs to measure.
 
     The pairs are new data, so their rate is shared by the suspects alone, not by all figures of the
-    suite. The location of log ratios is a trimmed mean, with the winsorised variance that belongs to
-    it (Tukey and McLaughlin, Sankhya A 25, 1963).
+    suite. The location of log ratios is a trimmed mean, with the winsorised variance that belongs
+    to it (Tukey and McLaughlin, Sankhya A 25, 1963).
 
-    :param before: shape (n,); values of the old state, each beside its partner.
+    :param before: shape (n,); values of the old state, each beside its partner; those beyond the
+        budget of 12 pairs do not count.
     :param after: shape (n,).
     :param suspects: how many figures of the suite are measured again.
     :param rate: of the whole suite.
     :param spread: variance of the logarithm of a ratio of two runs near in time, from the history
         (``spread_of_pairs``).
-    :raises AssayError: if there is no pair, values are not above 0, or the direction is not one that
-        pairs can decide.
+    :raises AssayError: if there is no pair, values are not above 0, or the direction is not one
+        that pairs can decide.
     """
     old, new = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if better not in ('higher', 'lower'):
@@ -82,7 +83,7 @@ def decide(
         raise AssayError('a value of a pair is no finite number above 0')
     if suspects < 1 or not 0 < rate < 1 or not margin > 0:
         raise AssayError('there is at least one suspect, a rate within 0 and 1, a margin above 0')
-    logs = np.log(new / old)
+    logs = np.log(new / old)[:BUDGET]
     pairs = len(logs)
     change = float(location(logs))
     look = max((n for n in LOOKS if n <= pairs), default=None)

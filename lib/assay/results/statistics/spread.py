@@ -28,8 +28,10 @@ ENOUGH_HISTORY = 40
 ENOUGH_WINDOWS = 10
 #: More degrees of freedom than this are as good as all.
 MANY = 1000.0
+#: Degrees of freedom of tails where no history shows them: figures of programs have outliers.
+UNSEEN_TAIL = 5.0
 #: Degrees of freedom of tails that are tried.
-TAILS = (2.1, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 30.0, MANY)
+TAILS = (3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 30.0, MANY)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def moderated(own: Variance, before: Variance) -> Variance:
 
 
 def prior(variances: list[Variance]) -> Variance:
-    """The common variance s0^2 of figures, and how alike they are, d0: the same source, section 6.2.
+    """The common variance s0^2 of figures, and how alike they are, d0: Smyth, section 6.2.
 
     The moments of log s^2 are matched to those of a scaled F distribution. One figure alone is its
     own prior and weighs nothing.
@@ -160,6 +162,27 @@ def inflation(logs: Floats, n: int) -> Variance | None:
     return Variance(float(n * of_windows / np.var(logs, ddof=1)), 1.5 * (len(logs) / n - 1))
 
 
+def alike(n: int, own: Floats | None, kind: Kind) -> Variance:
+    """By how much the location of n successive sessions varies more than of independent ones.
+
+    The larger of what its kind shows and what the figure's own history shows, which leans on its
+    kind. Where histories are too short for n, what is known of fewer sessions is the least; where
+    nothing is known, all sessions of one side count as one.
+    """
+    if n == 1:
+        return Variance(1.0, MANY)
+    size = n
+    while not (windows := kind.windows(size)):
+        size //= 2
+        if size < 2:
+            return Variance(float(n), MANY)
+    mine = inflation(own, size) if own is not None else None
+    if mine is None:
+        return windows.inflation
+    both = moderated(mine, windows.inflation)
+    return Variance(max(windows.inflation.value, both.value), both.freedom)
+
+
 def _locations(logs: Floats, n: int) -> Floats:
     return location(sliding_window_view(logs, n))
 
@@ -171,25 +194,68 @@ def _windows(histories: tuple[Floats, ...], n: int) -> Windows | None:
         return None
     weights = [one.freedom for _, one in known]
     mean = float(np.average([one.value for _, one in known], weights=weights))
-    alike = prior([one for _, one in known]).freedom
+    common = Variance(mean, prior([one for _, one in known]).freedom)
     standard = []
-    for logs, _ in known:
+    for logs, own in known:
+        # As a comparison would standardise them.
+        factor = max(common.value, moderated(own, common).value)
         places = _locations(logs, n)
-        standard.append((places - np.median(places)) / max(places.std(), FLOOR))
-    return Windows(Variance(mean, alike), tail(np.concatenate(standard)))
+        z = (places - np.median(logs)) / math.sqrt(np.var(logs, ddof=1) * factor / n)
+        # By the spread of the others: an outlier is not to be made smaller by itself.
+        size = len(logs)
+        standard.append(z * np.sqrt((size - 2) / np.maximum(size - 1 - z**2, 0.5)))
+    return Windows(common, tail(np.concatenate(standard), n))
 
 
-def tail(standard: ArrayLike) -> float:
-    """Degrees of freedom of Student's t of variance 1 that standardised values are likeliest by.
+def tail(standard: ArrayLike, alike: int = 1) -> float:
+    """Degrees of freedom of Student's t of variance 1 whose tails reach as far as values do.
+
+    Held against the values that the outermost ten go beyond, and thrice as many, up to 3% of all:
+    the body says nothing of tails. The heaviest counts. Where figures of a suite differ, these are
+    the tails of their mixture, which is what a rate for the whole suite is about.
 
     :param standard: values of standard deviation 1 around 0.
+    :param alike: how many neighbours are worth one value.
     """
-    z = np.asarray(standard, dtype=np.float64)
-    squares = z * z
-    likelihoods = []
-    for freedom in TAILS:
-        half = (freedom + 1) / 2
-        constant = special.gammaln(half) - special.gammaln(freedom / 2)
-        constant -= 0.5 * math.log(math.pi * (freedom - 2))
-        likelihoods.append(constant - half * float(np.log1p(squares / (freedom - 2)).mean()))
-    return TAILS[int(np.argmax(likelihoods))]
+    sizes = np.sort(np.abs(np.asarray(standard, dtype=np.float64)))
+    heaviest = MANY
+    share = 10 * alike / len(sizes)
+    while share < 0.03:
+        reach = float(np.quantile(sizes, 1 - share))
+        enough = [
+            freedom
+            for freedom in TAILS
+            if -special.stdtrit(freedom, share / 2) * math.sqrt((freedom - 2) / freedom) >= reach
+        ]
+        heaviest = min(heaviest, max(enough, default=TAILS[0]))
+        share *= 3
+    return heaviest
+
+
+def beyond(far: float, freedom: float, tail: float) -> float:
+    """The probability of a location further off than this, to one side.
+
+    The larger of two: that of Student's t, for an error that is estimated, and that of the tails of
+    the locations themselves, with fewer degrees of freedom still for the same reason.
+
+    :param far: in standard errors, above 0.
+    :param freedom: degrees of freedom of the error.
+    :param tail: degrees of freedom of the locations, as ``Windows.tail``.
+    """
+    mixed, scale = _mixed(freedom, tail)
+    plain = float(special.stdtr(freedom, -far))
+    return max(plain, float(special.stdtr(mixed, -far / scale)))
+
+
+def quantile(probability: float, freedom: float, tail: float) -> float:
+    """How many standard errors off a location has this probability of being, to one side."""
+    mixed, scale = _mixed(freedom, tail)
+    plain = -float(special.stdtrit(freedom, probability))
+    return max(plain, -scale * float(special.stdtrit(mixed, probability)))
+
+
+def _mixed(freedom: float, tail: float) -> tuple[float, float]:
+    """Degrees of freedom and scale of Student's t for tails over an estimated error."""
+    if tail >= MANY:
+        return freedom, 1.0
+    return 1 / (1 / freedom + 1 / tail), math.sqrt((tail - 2) / tail)

@@ -1,0 +1,131 @@
+"""Bounds for one future run of a figure, from its history: what a baseline is made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay import AssayError
+from assay.results.statistics.changes import find_changes
+from assay.results.statistics.comparison import Better, single_variance
+from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.spread import FLOOR, UNSEEN_TAIL, Kind, alike, learn, quantile
+
+#: The fewest sessions that a baseline is made of.
+FEWEST = 10
+#: The fewest sessions in which modes are looked for.
+FEWEST_FOR_MODES = 20
+#: How seldom a history in which nothing changed may be refused for having changed.
+REFUSAL_RATE = 0.001
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a future run of one figure is expected to show.
+
+    :param value: location of the history, in the unit of the figure.
+    :param lower: bound that a run of an unchanged figure is below at half of its rate.
+    :param upper: likewise above.
+    :param sessions: how many sessions it comes from.
+    :param spread: standard deviation between sessions, as a fraction.
+    :param term: where that comes from, in words.
+    :param refused: why no bounds are to be had, in words; empty if they are.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    sessions: int
+    spread: float
+    term: str
+    refused: str = ''
+
+
+def bounds(
+    history: Series,
+    better: Better,
+    figures: int = 1,
+    kind: Kind | None = None,
+    rate: float = SUITE_RATE,
+    resolution: float = 0.0,
+) -> Bounds:
+    """Prediction bounds for one future session of a figure.
+
+    value * exp(+-t s sqrt(1 + 1/n)), with the same spread and tails that comparisons have (Hahn and
+    Meeker, Statistical Intervals, 1991, chapter 4, for the normal case). Of suites of ``figures``
+    figures in which nothing changed, at most ``rate`` have any beyond its bounds.
+
+    :param figures: how many figures the suite holds to bounds.
+    :param resolution: the smallest difference that the figure can show, in its unit; that of its
+        values is used where it is larger. A bound is never nearer to the value than twice that.
+    :raises AssayError: if there are no figures, the rate is none, or the resolution is negative.
+    """
+    if figures < 1 or not 0 < rate < 1 or not resolution >= 0:
+        raise AssayError('bounds need a figure, a rate within 0 and 1, a resolution of 0 or more')
+    middle = float(np.median(history.values))
+    n = history.size
+    if better == 'exact':
+        one = np.ptp(history.values) == 0
+        reason = '' if one else 'a figure that must be exact had several values'
+        return Bounds(middle, middle, middle, n, 0.0, 'none: it is exact', reason)
+    if not history.has_logarithms:
+        return _refused(middle, n, 'a value is 0, of which there is no ratio')
+    if n < FEWEST:
+        more = FEWEST - n
+        return _refused(middle, n, f'{n} sessions are too few: {more} more are needed')
+    logs = history.locations
+    if changes := find_changes([history], REFUSAL_RATE)[0]:
+        what = 'drifts' if changes[-1].form == 'drift' else 'has a step'
+        return _refused(middle, n, f'it {what}: {changes[-1].ratio - 1:+.1%} within the history')
+    if has_two_modes(logs):
+        return _refused(middle, n, 'it has two modes: find out what chooses between them')
+    kind = kind or learn([history])
+    single, term = single_variance([], history, kind)
+    tails = kind.windows(1)
+    centre = float(location(logs))
+    error = math.sqrt(single.value * (1 + alike(n, logs, kind).value / n))
+    reach = quantile(rate / figures / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
+    value = math.exp(centre)
+    step = 2 * max(resolution, _step(history.values), FLOOR * value)
+    lower = min(value * math.exp(-reach * error), value - step)
+    upper = max(value * math.exp(reach * error), value + step)
+    return Bounds(value, max(lower, 0.0), upper, n, math.sqrt(single.value), term)
+
+
+def _refused(value: float, sessions: int, reason: str) -> Bounds:
+    return Bounds(value, math.nan, math.nan, sessions, math.nan, 'none', reason)
+
+
+def _step(values: Floats) -> float:
+    """The smallest difference of values that are rounded; 0 if no two of them are equal."""
+    different = np.unique(values)
+    if len(different) == len(values) or len(different) < 2:
+        return 0.0
+    return float(np.diff(different).min())
+
+
+def has_two_modes(logs: Floats) -> bool:
+    """Whether values lie in two clusters, of which the smaller has at least a tenth.
+
+    The best split into two (Fisher, Journal of the American Statistical Association 53, 1958)
+    leaves 0.36 of the variance of many normal values within its parts, and little of two modes'.
+    Of n normal values or more heavily tailed ones less than 0.36 - 1.03 / sqrt(n) is left in one
+    history of 1000 (simulated, n from 20 to 100). Half of the histories of 60 with modes 5 standard
+    deviations apart are found, and 99% of those 8 apart.
+
+    :param logs: shape (n,).
+    """
+    ordered = np.sort(logs)
+    n = len(ordered)
+    least = max(2, math.ceil(n / 10))
+    if n < FEWEST_FOR_MODES or ordered[0] == ordered[-1]:
+        return False
+    centred = ordered - ordered.mean()
+    sums = centred.cumsum()
+    sizes = np.arange(least, n - least + 1)
+    between = sums[sizes - 1] ** 2 * n / (sizes * (n - sizes))
+    within = 1 - between.max() / (centred**2).sum()
+    return bool(within < 0.36 - 1.03 / math.sqrt(n))
