@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from assay import AssayError
-from assay.results.statistics.changes import find_changes
+from assay.results.statistics.changes import Change, find_changes
 from assay.results.statistics.comparison import Better, single_variance
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats, Series, location
@@ -45,49 +46,70 @@ class Bounds:
 
 
 def bounds(
-    history: Series,
-    better: Better,
-    figures: int = 1,
+    histories: Sequence[Series],
+    directions: Sequence[Better],
     kind: Kind | None = None,
+    figures: int | None = None,
     rate: float = SUITE_RATE,
     resolution: float = 0.0,
-) -> Bounds:
-    """Prediction bounds for one future session of a figure.
+) -> list[Bounds]:
+    """Prediction bounds for one future session of each figure of a kind.
 
     value * exp(+-t s sqrt(1 + 1/n)), with the same spread and tails that comparisons have (Hahn and
     Meeker, Statistical Intervals, 1991, chapter 4, for the normal case). Of suites of ``figures``
     figures in which nothing changed, at most ``rate`` have any beyond its bounds.
 
-    :param figures: how many figures the suite holds to bounds.
-    :param resolution: the smallest difference that the figure can show, in its unit; that of its
-        values is used where it is larger. A bound is never nearer to the value than twice that.
-    :raises AssayError: if there are no figures, the rate is none, or the resolution is negative.
+    :param histories: one for each figure, with no change in it.
+    :param directions: in which each gets better.
+    :param kind: what such histories have in common; learned from these if it is not given.
+    :param figures: how many figures the suite holds to bounds; these, if it is not given.
+    :param resolution: the smallest difference that the figures can show, in their unit; that of
+        rounded values is used where it is larger. A bound is never nearer to the value than twice
+        that.
+    :raises AssayError: if the lengths differ, the rate is none, or the resolution is negative.
     """
-    if figures < 1 or not 0 < rate < 1 or not resolution >= 0:
-        raise AssayError('bounds need a figure, a rate within 0 and 1, a resolution of 0 or more')
+    many = len(histories) if figures is None else figures
+    if len(histories) != len(directions) or not 0 < rate < 1 or not resolution >= 0:
+        raise AssayError('bounds need a direction each, a rate within 0 and 1, a resolution')
+    if many < len(histories):
+        raise AssayError(f'{len(histories)} figures are more than the {many} of the suite')
+    kind = kind or learn(histories)
+    changes = find_changes(histories, REFUSAL_RATE)
+    alone = rate / max(1, many)
+    return [
+        _bounds(history, better, found, kind, alone, resolution)
+        for history, better, found in zip(histories, directions, changes, strict=True)
+    ]
+
+
+def _bounds(
+    history: Series,
+    better: Better,
+    changes: Sequence[Change],
+    kind: Kind,
+    alone: float,
+    resolution: float,
+) -> Bounds:
     middle = float(np.median(history.values))
     n = history.size
     if better == 'exact':
-        one = np.ptp(history.values) == 0
-        reason = '' if one else 'a figure that must be exact had several values'
+        reason = '' if np.ptp(history.values) == 0 else 'it must be exact, and had several values'
         return Bounds(middle, middle, middle, n, 0.0, 'none: it is exact', reason)
     if not history.has_logarithms:
         return _refused(middle, n, 'a value is 0, of which there is no ratio')
     if n < FEWEST:
-        more = FEWEST - n
-        return _refused(middle, n, f'{n} sessions are too few: {more} more are needed')
-    logs = history.locations
-    if changes := find_changes([history], REFUSAL_RATE)[0]:
+        return _refused(middle, n, f'{n} sessions are too few: {FEWEST - n} more are needed')
+    if changes:
         what = 'drifts' if changes[-1].form == 'drift' else 'has a step'
         return _refused(middle, n, f'it {what}: {changes[-1].ratio - 1:+.1%} within the history')
+    logs = history.locations
     if has_two_modes(logs):
         return _refused(middle, n, 'it has two modes: find out what chooses between them')
-    kind = kind or learn([history])
     single, term = single_variance([], history, kind)
     tails = kind.windows(1)
     centre = float(location(logs))
     error = math.sqrt(single.value * (1 + alike(n, logs, kind).value / n))
-    reach = quantile(rate / figures / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
+    reach = quantile(alone / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
     value = math.exp(centre)
     step = 2 * max(resolution, _step(history.values), FLOOR * value)
     lower = min(value * math.exp(-reach * error), value - step)

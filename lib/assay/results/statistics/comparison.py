@@ -173,7 +173,8 @@ def compare(
     single, term = single_variance([before, after], past, kind)
     tails = kind.windows(min(sizes))
     own = past.locations if past else None
-    factors = [alike(n, own, kind) for n in sizes]
+    factor_of = {n: alike(n, own, kind) for n in set(sizes)}
+    factors = [factor_of[n] for n in sizes]
     parts = [
         single.value * factor.value * _repeats(side, past, single) / n
         for factor, side, n in zip(factors, (before, after), sizes, strict=True)

@@ -150,16 +150,32 @@ def inflation(logs: Floats, n: int) -> Variance | None:
 
     Windows overlap, which makes them worth half as many again as those that do not (Meketon and
     Schmeiser, Winter Simulation Conference 1984). None if fewer than four fit, or the history is
-    shorter than ``ENOUGH_HISTORY``.
+    shorter than ``ENOUGH_HISTORY``, or all values are equal.
 
     :param logs: shape (N,), locations of sessions in order of time.
     """
     if len(logs) < max(4 * n, ENOUGH_HISTORY) or np.ptp(logs) == 0:
         return None
-    found = _locations(logs, n)
-    # Windows are held against the location of all, of which each is a part: that hides n / N.
-    of_windows = np.mean((found - found.mean()) ** 2) / (1 - n / len(logs))
-    return Variance(float(n * of_windows / np.var(logs, ddof=1)), 1.5 * (len(logs) / n - 1))
+    value = float(_inflations(logs[None], _locations(logs[None], n))[0])
+    return Variance(max(value, 0.01), _freedom(len(logs), n))
+
+
+def _locations(logs: Floats, n: int) -> Floats:
+    """Of windows of n successive sessions, from shape (F, N) to (F, N - n + 1)."""
+    return logs if n == 1 else location(sliding_window_view(logs, n, axis=1))
+
+
+def _inflations(logs: Floats, places: Floats) -> Floats:
+    """``inflation`` of several series of one length."""
+    size = logs.shape[1]
+    n = size - places.shape[1] + 1
+    # Windows are held against the location of all, of which each is a part: that hides n / size.
+    found: Floats = places.var(axis=1) / (1 - n / size) / logs.var(axis=1, ddof=1) * n
+    return found
+
+
+def _freedom(size: int, n: int) -> float:
+    return 1.5 * (size / n - 1)
 
 
 def alike(n: int, own: Floats | None, kind: Kind) -> Variance:
@@ -183,27 +199,30 @@ def alike(n: int, own: Floats | None, kind: Kind) -> Variance:
     return Variance(max(windows.inflation.value, both.value), both.freedom)
 
 
-def _locations(logs: Floats, n: int) -> Floats:
-    return location(sliding_window_view(logs, n))
-
-
 def _windows(histories: tuple[Floats, ...], n: int) -> Windows | None:
-    found = [(logs, inflation(logs, n)) for logs in histories]
-    known = [(logs, one) for logs, one in found if one is not None and one.value > 0]
-    if sum(one.freedom for _, one in known) < ENOUGH_WINDOWS:
+    groups: dict[int, list[Floats]] = {}
+    for logs in histories:
+        if len(logs) >= max(4 * n, ENOUGH_HISTORY) and np.ptp(logs) > 0:
+            groups.setdefault(len(logs), []).append(logs)
+    if sum(_freedom(size, n) * len(group) for size, group in groups.items()) < ENOUGH_WINDOWS:
         return None
-    weights = [one.freedom for _, one in known]
-    mean = float(np.average([one.value for _, one in known], weights=weights))
-    common = Variance(mean, prior([one for _, one in known]).freedom)
+    stacks = [np.array(group) for group in groups.values()]
+    places = [_locations(stack, n) for stack in stacks]
+    own = [np.maximum(_inflations(*pair), 0.01) for pair in zip(stacks, places, strict=True)]
+    freedom = [np.full(len(stack), _freedom(stack.shape[1], n)) for stack in stacks]
+    values, weights = np.concatenate(own), np.concatenate(freedom)
+    mean = float(np.average(values, weights=weights))
+    alike = prior([Variance(*pair) for pair in zip(values.tolist(), weights.tolist(), strict=True)])
+    common = Variance(mean, alike.freedom)
     standard = []
-    for logs, own in known:
+    for stack, place, mine, weight in zip(stacks, places, own, freedom, strict=True):
         # As a comparison would standardise them.
-        factor = max(common.value, moderated(own, common).value)
-        places = _locations(logs, n)
-        z = (places - np.median(logs)) / math.sqrt(np.var(logs, ddof=1) * factor / n)
+        leaning = (mine * weight + mean * common.freedom) / (weight + common.freedom)
+        scale = np.sqrt(stack.var(axis=1, ddof=1) * np.maximum(mean, leaning) / n)
+        z = (place - np.median(stack, axis=1, keepdims=True)) / scale[:, None]
         # By the spread of the others: an outlier is not to be made smaller by itself.
-        size = len(logs)
-        standard.append(z * np.sqrt((size - 2) / np.maximum(size - 1 - z**2, 0.5)))
+        size = stack.shape[1]
+        standard.append((z * np.sqrt((size - 2) / np.maximum(size - 1 - z**2, 0.5))).ravel())
     return Windows(common, tail(np.concatenate(standard), n))
 
 
