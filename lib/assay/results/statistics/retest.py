@@ -9,6 +9,7 @@ are (Bonferroni's spending of alpha; Lan and DeMets, Biometrika 70, 1983, for th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from assay import AssayError
-from assay.results.statistics.comparison import MARGIN, Better, Word
+from assay.results.statistics.comparison import MARGIN, Better, Comparison, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import TRIM, Floats, location
 from assay.results.statistics.spread import FLOOR, Variance, moderated
@@ -27,6 +28,8 @@ BUDGET = max(LOOKS)
 #: What a history says of the spread of pairs weighs no more than this many pairs of its own: pairs
 #: may be quieter or noisier than runs that follow each other.
 MOST_PRIOR = 20.0
+#: The rate at which a figure by itself is called a suspect.
+SUSPICION = 0.01
 #: How sure "same" is, at any look.
 SAME_RATE = 0.05
 
@@ -47,6 +50,17 @@ class Decision:
     ratio: float
     interval: tuple[float, float]
     pairs: int
+
+
+def suspects(comparisons: Sequence[Comparison], rate: float = SUSPICION) -> list[int]:
+    """Which figures look changed, each for itself: those to measure again.
+
+    :param rate: of each figure alone: it costs time if it is too high, and power if it is too low,
+        but no false alarm, which the pairs alone decide about.
+    :returns: positions, the most suspect first.
+    """
+    found = [i for i, one in enumerate(comparisons) if one.p_value <= rate]
+    return sorted(found, key=lambda i: comparisons[i].p_value)
 
 
 def decide(

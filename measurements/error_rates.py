@@ -1,0 +1,498 @@
+"""False alarms and power of Assay's statistics, beside what others do, on the same data.
+
+    .venv/bin/python measurements/error_rates.py
+    .venv/bin/python measurements/error_rates.py --data measurements/data/null.parquet
+
+Simulated: figures that are autocorrelated, have spells, heavy tails, outliers and two modes, with
+spreads from 0.3% to 10% and a part that all figures of a run share. With ``--data``, histories are
+also resampled in moving blocks from a null campaign on this machine. Seeds are fixed; it takes a few
+minutes on two cores, and prints Markdown. The rules of others are written here from what they
+document; Apache Otava itself is used if it can be imported (it is no dependency).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from assay import paths
+from assay.results.statistics.bounds import bounds
+from assay.results.statistics.changes import find_changes
+from assay.results.statistics.comparison import compare, judge
+from assay.results.statistics.multiplicity import rate_of_a_look
+from assay.results.statistics.retest import LOOKS, decide, spread_of_pairs, suspects
+from assay.results.statistics.series import series
+from assay.results.statistics.spread import learn
+
+try:
+    from otava.analysis import compute_change_points
+except ImportError:
+    compute_change_points = None
+
+FIGURES = 100
+HISTORY = 60
+REPEATS = 5
+#: Runs of the second stage: both states of 12 pairs, A B B A.
+PAIRS = max(LOOKS)
+OLD = np.array([0, 3] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
+NEW = np.array([1, 2] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
+LENGTH = HISTORY + 2 * REPEATS + 2 * PAIRS
+SPREADS = (0.005, 0.01, 0.015, 0.03)
+SLOWER = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
+SHAPES = (
+    'independent',
+    'autocorrelated',
+    'spells',
+    't with 3 df',
+    'outliers',
+    'modes',
+    'long modes',
+)
+#: A run of the campaign is some minutes long, and spells are longer: blocks hold several runs.
+BLOCK = 12
+
+
+# ----- data -------------------------------------------------------------------------------------
+
+
+def switching(rng, figures, runs, stay, share):
+    """A state of 0 or 1 that is drawn anew now and then, and is 1 for a share of the time."""
+    drawn = rng.random((figures, runs)) < share
+    anew = rng.random((figures, runs)) >= stay
+    anew[:, 0] = True
+    last = np.maximum.accumulate(np.where(anew, np.arange(runs), 0), axis=1)
+    return np.take_along_axis(drawn, last, axis=1).astype(float)
+
+
+def autoregressive(rng, figures, runs, alike):
+    values = rng.standard_normal((figures, runs))
+    for i in range(1, runs):
+        values[:, i] = alike * values[:, i - 1] + np.sqrt(1 - alike**2) * values[:, i]
+    return values
+
+
+def raw(rng, shape, figures, runs):
+    """Noise of one shape; negative is worse, as of a bandwidth."""
+    normal = rng.standard_normal((figures, runs))
+    if shape == 'independent':
+        return normal
+    if shape == 'autocorrelated':
+        return autoregressive(rng, figures, runs, 0.5)
+    if shape == 'spells':  # six runs long on average
+        return 0.8 * normal - 1.5 * switching(rng, figures, runs, 5 / 6, 0.3)
+    if shape == 't with 3 df':
+        return rng.standard_t(3, (figures, runs))
+    if shape == 'outliers':
+        return normal - (rng.random((figures, runs)) < 0.03) * rng.uniform(0, 8, (figures, runs))
+    if shape == 'modes':
+        return 0.6 * normal - 2 * (rng.random((figures, runs)) < 0.25)
+    return 0.5 * normal - 2 * switching(rng, figures, runs, 0.85, 0.3)
+
+
+def simulated(rng, figures, runs, shapes=SHAPES):
+    """Logarithms of unit spread, shape (figures, runs), and a part that all figures share."""
+    parts = []
+    for i, shape in enumerate(shapes):
+        count = len(range(i, figures, len(shapes)))
+        noise = raw(rng, shape, count, runs)
+        parts.append((noise - MOMENTS[shape][0]) / MOMENTS[shape][1])
+    noise = np.concatenate(parts)
+    weight = rng.uniform(0, 0.5, (figures, 1)) * (len(shapes) > 1)
+    return np.sqrt(1 - weight**2) * noise + weight * autoregressive(rng, 1, runs, 0.5)
+
+
+def moments():
+    rng = np.random.default_rng(0)
+    found = {shape: raw(rng, shape, 1000, 400) for shape in SHAPES}
+    found = {shape: (noise.mean(), noise.std()) for shape, noise in found.items()}
+    found['t with 3 df'] = (0.0, np.sqrt(3))
+    return found
+
+
+MOMENTS = moments()
+
+
+def campaign(path):
+    """Logarithms of the campaign's figures, shape (figures, runs); those that vary, in all runs."""
+    import polars as pl
+
+    table = pl.read_parquet(path) if path.suffix == '.parquet' else pl.read_csv(path)
+    names = [
+        one
+        for one in table.columns
+        if one in ('environment', 'fabric', 'layout', 'check', 'figure')
+    ]
+    wide = table.sort('begun').pivot(
+        on='run', index=names, values='value', aggregate_function='first'
+    )
+    values = wide.drop(names).to_numpy().astype(float)
+    good = (np.isfinite(values) & (values > 0)).all(axis=1) & (np.ptp(values, axis=1) > 0)
+    return np.log(values[good])
+
+
+def resampled(rng, logs, figures, runs):
+    """Moving blocks of a campaign: the same runs of all figures (Kuensch, Annals of Statistics 17)."""
+    starts = rng.integers(0, logs.shape[1] - BLOCK + 1, runs // BLOCK + 1)
+    when = (starts[:, None] + np.arange(BLOCK)).ravel()[:runs]
+    which = rng.choice(len(logs), min(figures, len(logs)), replace=False)
+    return logs[which][:, when]
+
+
+# ----- the rules of others ----------------------------------------------------------------------
+# Each takes values of shape (figures, runs) and says which figures it calls worse or better.
+
+
+def reframe_bounds(history, after, bound):
+    """ReFrame's reference with thresholds: each run is held to it; it is the mean of the history."""
+    reference = history.mean(axis=1, keepdims=True)
+    return (np.abs(after / reference - 1) > bound).any(axis=1)
+
+
+def welch(before, after):
+    """A plain t-test of two samples with unequal variances, p < 0.05."""
+    return stats.ttest_ind(before, after, axis=1, equal_var=False).pvalue < 0.05
+
+
+def perfherder(before, after):
+    """Perfherder: t > 7 over 12 runs before and 12 after, and 2% (treeherder, perfalert; wiki)."""
+    error = (
+        before.var(axis=1, ddof=1) / before.shape[1] + after.var(axis=1, ddof=1) / after.shape[1]
+    )
+    change = after.mean(axis=1) - before.mean(axis=1)
+    return (np.abs(change) > 7 * np.sqrt(error)) & (np.abs(change) > 0.02 * before.mean(axis=1))
+
+
+def conbench(history, after):
+    """Conbench: any result 5 standard deviations from the mean of up to 100 before it (its manual)."""
+    past = history[:, -100:]
+    away = np.abs(after - past.mean(axis=1, keepdims=True))
+    return (away > 5 * past.std(axis=1, ddof=1, keepdims=True)).any(axis=1)
+
+
+def otava(values, since):
+    """Apache Otava with its defaults (window 50, p 0.001): a change point in the last runs."""
+    found = []
+    for one in values:
+        points, _ = compute_change_points(list(one), window_len=50, max_pvalue=0.001)
+        found.append(any(point.index >= since for point in points))
+    return np.array(found)
+
+
+def others(values, after, late=None):
+    """What each of the others calls changed; ``late`` are 12 runs after, for those that need them."""
+    history, before = values[:, :HISTORY], values[:, HISTORY : HISTORY + REPEATS]
+    past = values[:, : HISTORY + REPEATS]
+    found = {
+        'ReFrame, bounds of 5%': reframe_bounds(past, after, 0.05),
+        'ReFrame, bounds of 10%': reframe_bounds(past, after, 0.10),
+        'Welch t-test, p < 0.05': welch(before, after),
+        'Perfherder, t > 7 and 2%': perfherder(past[:, -12:], late),
+        'Conbench, z > 5': conbench(history, after),
+    }
+    if compute_change_points:
+        found['Apache Otava'] = otava(np.hstack([past, late]), len(past[0]) - 2)
+    return found
+
+
+# ----- ours -------------------------------------------------------------------------------------
+
+
+def compared(values, after, kind=None):
+    """Comparisons of 5 runs before and 5 after, with the history before them."""
+    past = [series(one[:HISTORY]) for one in values]
+    kind = kind or learn(past)
+    return [
+        compare(series(one[HISTORY : HISTORY + REPEATS]), series(new), 'higher', old, kind)
+        for one, new, old in zip(values, after, past, strict=True)
+    ]
+
+
+def measured_again(history, pairs, count, slower=0.0):
+    """The second stage of one figure; the word, and how many pairs it took."""
+    old, new = pairs[OLD], pairs[NEW] * (1 - slower)
+    spread = spread_of_pairs(np.log(history))
+    for n in LOOKS:
+        decision = decide(old[:n], new[:n], 'higher', count, spread=spread)
+        if decision.word:
+            break
+    return decision.word, n
+
+
+CHANGED = ('worse', 'better')
+
+
+def suite(job):
+    """One suite in which nothing changed: which figures each method calls changed."""
+    seed, logs = job
+    rng = np.random.default_rng(seed)
+    if logs is None:
+        spread = np.exp(rng.uniform(np.log(0.003), np.log(0.1), (FIGURES, 1)))
+        values = np.exp(spread * simulated(rng, FIGURES, LENGTH))
+    else:
+        values = np.exp(resampled(rng, logs, FIGURES, LENGTH))
+        spread = logs.std(axis=1, ddof=1).mean() * np.ones((len(values), 1))
+    start, end = HISTORY + REPEATS, HISTORY + 2 * REPEATS
+    after, late, pairs = values[:, start:end], values[:, start : start + 12], values[:, end:]
+    comparisons = compared(values, after)
+    words = [verdict.word for verdict in judge(comparisons)]
+    found = {'Assay, 5 runs and 5': np.array([word in CHANGED for word in words])}
+    looked = suspects(comparisons)
+    again = np.zeros(len(values), bool)
+    for i in looked:
+        word, _ = measured_again(values[i, :HISTORY], pairs[i], len(looked))
+        again[i] = word in CHANGED
+    found['Assay, suspects measured again'] = again
+    # A baseline of the history, and one run held to it.
+    past = [series(one[:start]) for one in values]
+    held = bounds(past, ['higher'] * len(past))
+    found['Assay, one run against a baseline'] = np.array(
+        [
+            not one.refused and not one.lower <= new <= one.upper
+            for one, new in zip(held, after[:, 0], strict=True)
+        ]
+    )
+    found['Assay, trend of 94 runs'] = np.array(
+        [bool(one) for one in find_changes(list(map(series, values)))]
+    )
+    found |= others(values, after, late)
+    quiet = spread[:, 0] <= 0.015
+    return {
+        name: (bool(which.any()), which.mean(), which[quiet].mean() if quiet.any() else np.nan)
+        for name, which in found.items()
+    }, len(looked)
+
+
+def year(seed):
+    """A year of nightly runs of 100 figures, looked at each day: nights with an alarm, by method."""
+    rng = np.random.default_rng(seed)
+    nights, first = 365, 100
+    spread = np.exp(rng.uniform(np.log(0.003), np.log(0.1), (FIGURES, 1)))
+    values = np.exp(spread * simulated(rng, FIGURES, first + nights))
+    rate = rate_of_a_look(nights)
+    alarms = dict.fromkeys(('Assay', *YEARLY), 0)
+    for night in range(first, first + nights):
+        past = [series(one[night - 99 : night - 19]) for one in values]
+        kind = learn(past)
+        comparisons = [
+            compare(
+                series(one[night - 19 : night - 4]),
+                series(one[night - 4 : night + 1]),
+                'higher',
+                old,
+                kind,
+            )
+            for one, old in zip(values, past, strict=True)
+        ]
+        alarms['Assay'] += any(verdict.word in CHANGED for verdict in judge(comparisons, rate))
+        reference, today = values[:, :first], values[:, night : night + 1]
+        alarms['ReFrame, bounds of 5%'] += reframe_bounds(reference, today, 0.05).any()
+        alarms['ReFrame, bounds of 10%'] += reframe_bounds(reference, today, 0.10).any()
+        alarms['Welch t-test, p < 0.05'] += welch(
+            values[:, night - 9 : night - 4], values[:, night - 4 : night + 1]
+        ).any()
+        alarms['Perfherder, t > 7 and 2%'] += perfherder(
+            values[:, night - 23 : night - 11], values[:, night - 11 : night + 1]
+        ).any()
+        alarms['Conbench, z > 5'] += conbench(values[:, :night], today).any()
+    if compute_change_points:
+        alarms['Apache Otava'] = len(
+            {
+                point.index
+                for one in values
+                for point in compute_change_points(list(one), window_len=50, max_pvalue=0.001)[0]
+            }
+        )
+    return alarms
+
+
+YEARLY = (
+    'ReFrame, bounds of 5%',
+    'ReFrame, bounds of 10%',
+    'Welch t-test, p < 0.05',
+    'Perfherder, t > 7 and 2%',
+    'Conbench, z > 5',
+)
+
+
+def power(job):
+    """How often each method finds one slow figure in a suite of 100."""
+    seed, spread, slower, shapes, many = job
+    rng = np.random.default_rng(seed)
+    wide = np.exp(rng.uniform(np.log(0.003), np.log(0.1), (FIGURES, 1)))
+    kind = learn([series(one) for one in np.exp(wide * simulated(rng, FIGURES, HISTORY, shapes))])
+    values = np.exp(spread * simulated(rng, many, LENGTH, shapes))
+    start, end = HISTORY + REPEATS, HISTORY + 2 * REPEATS
+    after = values[:, start:end] * (1 - slower)
+    late, pairs = values[:, start : start + 12] * (1 - slower), values[:, end:]
+    comparisons = compared(values, after, kind)
+    one_of = 0.01 / FIGURES
+    found = {
+        'Assay, 5 runs and 5': np.array(
+            [one.p_value <= one_of and one.change < 0 for one in comparisons]
+        )
+    }
+    again, taken = np.zeros(many, bool), []
+    for i, one in enumerate(comparisons):
+        if suspects([one]):
+            # One figure of the others is a suspect too, on average.
+            word, pairs_taken = measured_again(values[i, :HISTORY], pairs[i], 2, slower)
+            again[i] = word == 'worse'
+            taken.append(pairs_taken)
+    found['Assay, suspects measured again'] = again
+    direct = [
+        measured_again(one[:HISTORY], pair, 1, slower)
+        for one, pair in zip(values, pairs, strict=True)
+    ]
+    found['Assay, up to 12 pairs'] = np.array([word == 'worse' for word, _ in direct])
+    found |= others(values, after, late)
+    return (
+        (spread, slower),
+        {name: which.mean() for name, which in found.items()},
+        np.mean([n for _, n in direct]),
+    )
+
+
+def drift(job):
+    """How often 0.2% a week is found within 10 weeks of nightly runs, in a suite of 100 figures."""
+    seed, spread, repeats, many = job
+    rng = np.random.default_rng(seed)
+    nights = np.arange(70)
+    loss = (1 - 0.002) ** (nights / 7)
+    steady = [series(one) for one in np.exp(spread * simulated(rng, FIGURES, 70))]
+    sessions = np.repeat(nights, repeats)
+    found = {'Assay, trend': 0, 'Perfherder, t > 7 and 2%': 0, 'Conbench, z > 5': 0}
+    found |= {'ReFrame, bounds of 5%': 0} | ({'Apache Otava': 0} if compute_change_points else {})
+    for noise in simulated(rng, many, 70 * repeats):
+        values = np.exp(spread * noise) * np.repeat(loss, repeats)
+        changes = find_changes([*steady[1:], series(values, sessions * 86400.0, sessions)])[-1]
+        found['Assay, trend'] += any(one.ratio < 1 for one in changes)
+        nightly = values.reshape(70, repeats).mean(axis=1)[None]
+        found['Perfherder, t > 7 and 2%'] += bool(
+            any(
+                perfherder(nightly[:, i - 12 : i], nightly[:, i : i + 12])[0] for i in range(12, 59)
+            )
+        )
+        found['Conbench, z > 5'] += bool(
+            any(conbench(nightly[:, :i], nightly[:, i : i + 1])[0] for i in range(20, 70))
+        )
+        found['ReFrame, bounds of 5%'] += bool(
+            reframe_bounds(nightly[:, :10], nightly[:, 10:], 0.05)[0]
+        )
+        if compute_change_points:
+            found['Apache Otava'] += bool(otava(nightly, 0)[0])
+    return (spread, repeats), {name: count / many for name, count in found.items()}
+
+
+# ----- tables -----------------------------------------------------------------------------------
+
+
+def percent(share):
+    return f'{100 * share:.1f}%'
+
+
+def clean_table(results, title):
+    """How often each method called something changed where nothing was."""
+    print(f'\n### {title}\n')
+    print('| method | suites alarmed | figures alarmed | of those with a spread up to 1.5% |')
+    print('|---|---:|---:|---:|')
+    for name in results[0][0]:
+        rows = np.array([found[name] for found, _ in results], dtype=float)
+        quiet = np.nanmean(rows[:, 2]) if np.isfinite(rows[:, 2]).any() else np.nan
+        print(
+            f'| {name} | {percent(rows[:, 0].mean())} | {100 * rows[:, 1].mean():.3f}% | {100 * quiet:.3f}% |'
+        )
+    print(f'\nSuspects to measure again: {np.mean([n for _, n in results]):.2f} of a suite.')
+
+
+def power_table(results, title):
+    print(f'\n### {title}\n')
+    print('| spread | method | ' + ' | '.join(f'{slower:.0%}' for slower in SLOWER) + ' |')
+    print('|---:|---|' + '---:|' * len(SLOWER))
+    table = {key: found for key, found, _ in results}
+    taken = {key: pairs for key, _, pairs in results}
+    for spread in SPREADS:
+        for name in table[spread, SLOWER[0]]:
+            row = ' | '.join(f'{table[spread, slower][name]:.0%}' for slower in SLOWER)
+            print(f'| {spread:.1%} | {name} | {row} |')
+        row = ' | '.join(f'{taken[spread, slower]:.1f}' for slower in SLOWER)
+        print(f'| {spread:.1%} | *pairs that Assay took* | {row} |')
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--suites', type=int, default=1000, help='clean suites (default 1000)')
+    parser.add_argument('--years', type=int, default=2, help='simulated years (default 2)')
+    parser.add_argument(
+        '--figures', type=int, default=210, help='figures a cell of power (default 210)'
+    )
+    parser.add_argument('--data', type=Path, help="a null campaign's runs, Parquet or CSV")
+    args = parser.parse_args()
+    data = args.data or paths.ROOT / 'measurements' / 'data' / 'null.parquet'
+    began = time.monotonic()
+    if not compute_change_points:
+        print('Apache Otava is not installed, and left out.')
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        seeds = range(args.suites)
+        done = list(pool.map(suite, [(seed, None) for seed in seeds], chunksize=10))
+        clean_table(
+            done, f'{args.suites} simulated suites of {FIGURES} figures in which nothing changed'
+        )
+        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
+        if data.exists():
+            logs = campaign(data)
+            if logs.shape[1] > 2 * BLOCK:
+                jobs = [(seed, logs) for seed in seeds]
+                done = list(pool.map(suite, jobs, chunksize=10))
+                clean_table(
+                    done,
+                    f'{args.suites} suites of {min(FIGURES, len(logs))} figures, resampled from '
+                    f'{logs.shape[1]} runs of the null campaign',
+                )
+            else:
+                print(f'\n{data.name}: {logs.shape[1]} runs are too few to resample.')
+        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
+        years = list(pool.map(year, range(args.years)))
+        print(f'\n### {args.years} simulated years of nightly runs, looked at each day\n')
+        print('| method | nights with an alarm, a year |\n|---|---:|')
+        for name in years[0]:
+            print(f'| {name} | {np.mean([one[name] for one in years]):.1f} |')
+        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
+        for shapes, title in (
+            (SHAPES, 'Power, mixed noise'),
+            (('independent',), 'Power, independent normal noise'),
+        ):
+            jobs = [
+                (1000 + 10 * i + j, spread, slower, shapes, args.figures)
+                for i, spread in enumerate(SPREADS)
+                for j, slower in enumerate(SLOWER)
+            ]
+            power_table(
+                list(pool.map(power, jobs)), f'{title}: slow-downs found, of {args.figures}'
+            )
+        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
+        jobs = [
+            (2000, spread, repeats, args.figures // 3) for spread in SPREADS for repeats in (1, 5)
+        ]
+        drifts = list(pool.map(drift, jobs))
+    print('\n### Drift of 0.2% a week, found within 10 weeks of nightly runs\n')
+    names = list(drifts[0][1])
+    print('| spread | runs a night | ' + ' | '.join(names) + ' |')
+    print('|---:|---:|' + '---:|' * len(names))
+    for (spread, repeats), found in drifts:
+        print(
+            f'| {spread:.1%} | {repeats} | '
+            + ' | '.join(f'{found[name]:.0%}' for name in names)
+            + ' |'
+        )
+    print(f'\n{time.monotonic() - began:.0f} s', file=sys.stderr)
+
+
+if __name__ == '__main__':
+    main()
