@@ -27,7 +27,7 @@ from assay.results.statistics.bounds import bounds
 from assay.results.statistics.changes import find_changes
 from assay.results.statistics.comparison import compare, judge
 from assay.results.statistics.multiplicity import rate_of_a_look
-from assay.results.statistics.retest import LOOKS, decide, spread_of_pairs, suspects
+from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
 from assay.results.statistics.series import series
 from assay.results.statistics.spread import learn
 
@@ -55,6 +55,12 @@ SHAPES = (
     'modes',
     'long modes',
 )
+#: Suspects in a suite of 100 in which nothing changed (the first table says 3.3).
+OTHER_SUSPECTS = 4
+#: Otava takes long: it looks at each tenth of the clean suites only.
+OTAVA_EACH = 10
+#: Noise of nightly runs: a spell of hours or a mode of hours is over by the next night.
+NIGHTLY = ('independent', 'autocorrelated', 't with 3 df', 'outliers', 'modes')
 #: A run of the campaign is some minutes long, and spells are longer: blocks hold several runs.
 BLOCK = 12
 
@@ -185,7 +191,7 @@ def otava(values, since):
     return np.array(found)
 
 
-def others(values, after, late=None):
+def others(values, after, late, with_otava=True):
     """What each of the others calls changed; ``late`` are 12 runs after, for those that need them."""
     history, before = values[:, :HISTORY], values[:, HISTORY : HISTORY + REPEATS]
     past = values[:, : HISTORY + REPEATS]
@@ -193,11 +199,11 @@ def others(values, after, late=None):
         'ReFrame, bounds of 5%': reframe_bounds(past, after, 0.05),
         'ReFrame, bounds of 10%': reframe_bounds(past, after, 0.10),
         'Welch t-test, p < 0.05': welch(before, after),
-        'Perfherder, t > 7 and 2%': perfherder(past[:, -12:], late),
+        'Perfherder, 12 runs and 12': perfherder(past[:, -12:], late),
         'Conbench, z > 5': conbench(history, after),
     }
-    if compute_change_points:
-        found['Apache Otava'] = otava(np.hstack([past, late]), len(past[0]) - 2)
+    if compute_change_points and with_otava:
+        found['Apache Otava, 12 runs after'] = otava(np.hstack([past, late]), len(past[0]) - 2)
     return found
 
 
@@ -217,7 +223,7 @@ def compared(values, after, kind=None):
 def measured_again(history, pairs, count, slower=0.0):
     """The second stage of one figure; the word, and how many pairs it took."""
     old, new = pairs[OLD], pairs[NEW] * (1 - slower)
-    spread = spread_of_pairs(np.log(history))
+    spread = spread_of_foursomes(np.log(history))
     for n in LOOKS:
         decision = decide(old[:n], new[:n], 'higher', count, spread=spread)
         if decision.word:
@@ -258,10 +264,7 @@ def suite(job):
             for one, new in zip(held, after[:, 0], strict=True)
         ]
     )
-    found['Assay, trend of 94 runs'] = np.array(
-        [bool(one) for one in find_changes(list(map(series, values)))]
-    )
-    found |= others(values, after, late)
+    found |= others(values, after, late, seed % OTAVA_EACH == 0)
     quiet = spread[:, 0] <= 0.015
     return {
         name: (bool(which.any()), which.mean(), which[quiet].mean() if quiet.any() else np.nan)
@@ -338,13 +341,12 @@ def power(job):
             [one.p_value <= one_of and one.change < 0 for one in comparisons]
         )
     }
-    again, taken = np.zeros(many, bool), []
+    again = np.zeros(many, bool)
     for i, one in enumerate(comparisons):
         if suspects([one]):
-            # One figure of the others is a suspect too, on average.
-            word, pairs_taken = measured_again(values[i, :HISTORY], pairs[i], 2, slower)
+            # Of the other figures, so many are suspects too.
+            word, _ = measured_again(values[i, :HISTORY], pairs[i], 1 + OTHER_SUSPECTS, slower)
             again[i] = word == 'worse'
-            taken.append(pairs_taken)
     found['Assay, suspects measured again'] = again
     direct = [
         measured_again(one[:HISTORY], pair, 1, slower)
@@ -359,19 +361,33 @@ def power(job):
     )
 
 
+def steady(job):
+    """Suites of 94 nights in which nothing changed: whether the trend calls any figure changed."""
+    seed, shapes = job
+    rng = np.random.default_rng(seed)
+    values = np.exp(0.01 * simulated(rng, FIGURES, 94, shapes))
+    ours = np.array([bool(one) for one in find_changes([series(one) for one in values])])
+    found = {'Assay, trend': ours, 'Perfherder': np.zeros(FIGURES, bool)}
+    for i in range(12, 83):
+        found['Perfherder'] |= perfherder(values[:, i - 12 : i], values[:, i : i + 12])
+    if compute_change_points:
+        found['Apache Otava'] = otava(values, 0)
+    return {name: (which.any(), which.mean()) for name, which in found.items()}
+
+
 def drift(job):
     """How often 0.2% a week is found within 10 weeks of nightly runs, in a suite of 100 figures."""
     seed, spread, repeats, many = job
     rng = np.random.default_rng(seed)
     nights = np.arange(70)
     loss = (1 - 0.002) ** (nights / 7)
-    steady = [series(one) for one in np.exp(spread * simulated(rng, FIGURES, 70))]
+    unchanged = [series(one) for one in np.exp(spread * simulated(rng, FIGURES - 1, 70, NIGHTLY))]
     sessions = np.repeat(nights, repeats)
     found = {'Assay, trend': 0, 'Perfherder, t > 7 and 2%': 0, 'Conbench, z > 5': 0}
     found |= {'ReFrame, bounds of 5%': 0} | ({'Apache Otava': 0} if compute_change_points else {})
-    for noise in simulated(rng, many, 70 * repeats):
+    for noise in simulated(rng, many, 70 * repeats, NIGHTLY):
         values = np.exp(spread * noise) * np.repeat(loss, repeats)
-        changes = find_changes([*steady[1:], series(values, sessions * 86400.0, sessions)])[-1]
+        changes = find_changes([*unchanged, series(values, sessions * 86400.0, sessions)])[-1]
         found['Assay, trend'] += any(one.ratio < 1 for one in changes)
         nightly = values.reshape(70, repeats).mean(axis=1)[None]
         found['Perfherder, t > 7 and 2%'] += bool(
@@ -403,7 +419,7 @@ def clean_table(results, title):
     print('| method | suites alarmed | figures alarmed | of those with a spread up to 1.5% |')
     print('|---|---:|---:|---:|')
     for name in results[0][0]:
-        rows = np.array([found[name] for found, _ in results], dtype=float)
+        rows = np.array([found[name] for found, _ in results if name in found], dtype=float)
         quiet = np.nanmean(rows[:, 2]) if np.isfinite(rows[:, 2]).any() else np.nan
         print(
             f'| {name} | {percent(rows[:, 0].mean())} | {100 * rows[:, 1].mean():.3f}% | {100 * quiet:.3f}% |'
@@ -457,6 +473,15 @@ def main() -> None:
                 )
             else:
                 print(f'\n{data.name}: {logs.shape[1]} runs are too few to resample.')
+        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
+        print('\n### Trend: suites of 94 nights of 100 figures in which nothing changed\n')
+        print('| noise | method | suites alarmed | figures alarmed |\n|---|---|---:|---:|')
+        for shapes, what in ((NIGHTLY, 'mixed'), (('spells',),) * 2, (('long modes',),) * 2):
+            done = list(pool.map(steady, [(seed, shapes) for seed in range(args.suites // 10)]))
+            for name in done[0]:
+                rows = np.array([one[name] for one in done]).mean(axis=0)
+                title = what if isinstance(what, str) else what[0]
+                print(f'| {title} | {name} | {percent(rows[0])} | {100 * rows[1]:.3f}% |')
         print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
         years = list(pool.map(year, range(args.years)))
         print(f'\n### {args.years} simulated years of nightly runs, looked at each day\n')

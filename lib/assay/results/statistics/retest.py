@@ -1,9 +1,10 @@
 """The second stage: a suspect is measured again, in pairs, until decided or the budget is spent.
 
 Pairs are measured A B B A, so that both states meet the same spells of the machine and drift
-cancels. Looking after each pair would make more false alarms, so the rate is divided over a few
-looks, most of it left for the last one; the sum of the shares is the rate, however alike the looks
-are (Bonferroni's spending of alpha; Lan and DeMets, Biometrika 70, 1983, for the idea).
+cancels. Such a foursome is one observation: its two pairs share their neighbours, and of runs that
+are alike their differences are so too. Looking after each would make more false alarms, so the rate
+is divided over a few looks, most of it left for the last one; the sum of the shares holds however
+alike the looks are (spending of alpha, after Lan and DeMets, Biometrika 70, 1983, by Bonferroni).
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from scipy import special
 from assay import AssayError
 from assay.results.statistics.comparison import MARGIN, Better, Comparison, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.series import TRIM, Floats, location
+from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, moderated
 
-#: Pairs after which somebody looks, and the shares of the rate that are spent then.
-LOOKS = {4: 0.05, 6: 0.1, 8: 0.2, 12: 0.65}
+#: Pairs after which somebody looks, and the shares of the rate that are spent then. A fifth is kept
+#: back, for neighbouring foursomes are a little alike too.
+LOOKS = {4: 0.05, 6: 0.1, 8: 0.15, 12: 0.5}
 BUDGET = max(LOOKS)
-#: What a history says of the spread of pairs weighs no more than this many pairs of its own: pairs
-#: may be quieter or noisier than runs that follow each other.
-MOST_PRIOR = 20.0
+#: What a history says of the spread of foursomes has no more degrees of freedom than this: they may
+#: be quieter or noisier than runs that follow each other.
+MOST_PRIOR = 40.0
 #: The rate at which a figure by itself is called a suspect.
-SUSPICION = 0.01
+SUSPICION = 0.05
 #: How sure "same" is, at any look.
 SAME_RATE = 0.05
 
@@ -75,16 +77,15 @@ def decide(
     """Whether a suspect is worse, better or the same, or how many more pairs to measure.
 
     The pairs are new data, so their rate is shared by the suspects alone, not by all figures of the
-    suite. The location of log ratios is a trimmed mean, with the winsorised variance that belongs
-    to it (Tukey and McLaughlin, Sankhya A 25, 1963).
+    suite. The location of the log ratios of six foursomes is a trimmed mean, with the winsorised
+    variance that belongs to it (Tukey and McLaughlin, Sankhya A 25, 1963).
 
-    :param before: shape (n,); values of the old state, each beside its partner; those beyond the
-        budget of 12 pairs do not count.
+    :param before: shape (n,); values of the old state, in order of time, two successive pairs being
+        A B B A; those beyond the budget of 12 pairs do not count.
     :param after: shape (n,).
     :param suspects: how many figures of the suite are measured again.
     :param rate: of the whole suite.
-    :param spread: variance of the logarithm of a ratio of two runs near in time, from the history
-        (``spread_of_pairs``).
+    :param spread: what foursomes do in the history: ``spread_of_foursomes``.
     :raises AssayError: if there is no pair, values are not above 0, or the direction is not one
         that pairs can decide.
     """
@@ -99,13 +100,13 @@ def decide(
         raise AssayError('there is at least one suspect, a rate within 0 and 1, a margin above 0')
     logs = np.log(new / old)[:BUDGET]
     pairs = len(logs)
-    change = float(location(logs))
+    change = float(logs.mean())
     look = max((n for n in LOOKS if n <= pairs), default=None)
     waiting = next((n - pairs for n in LOOKS if n > pairs), 0)
     # Only what was there at a look counts: who looks in between spends nothing and learns nothing.
     if look is None or (look != pairs and waiting):
         return Decision(None, waiting, math.exp(change), (0.0, math.inf), pairs)
-    variance = _of_location(logs, spread)
+    change, variance = _location(logs.reshape(-1, 2).mean(axis=1), spread)
     error = math.sqrt(variance.value)
     share = LOOKS[look] * rate / suspects
     reach = -float(special.stdtrit(variance.freedom, share / 2)) * error
@@ -121,28 +122,29 @@ def decide(
     return Decision(word, waiting, math.exp(change), ends, pairs)
 
 
-def spread_of_pairs(logs: Floats) -> Variance | None:
-    """The variance of the difference of two runs near in time, from a history.
+def spread_of_foursomes(logs: Floats) -> Variance | None:
+    """The variance of log ratios of A B B A where A and B are the same, from a history.
 
-    Twice that of single runs as their neighbours show it: the mean square successive difference
-    (von Neumann, Annals of Mathematical Statistics 12, 1941). None of fewer than 8 runs.
+    Each four successive runs are one, as successive differences are elsewhere (von Neumann, Annals
+    of Mathematical Statistics 12, 1941). None of fewer than 12 runs.
 
     :param logs: shape (n,), locations of sessions in order of time.
     """
-    if len(logs) < 8:
+    if len(logs) < 12:
         return None
-    squares = float(np.mean(np.diff(logs) ** 2))
-    return Variance(max(squares, 2 * FLOOR**2), min(MOST_PRIOR, (len(logs) - 1) * 2 / 3))
+    ratios = (logs[1:-2] + logs[2:-1] - logs[:-3] - logs[3:]) / 2
+    value = max(float(np.mean(ratios**2)), FLOOR**2)
+    return Variance(value, min(MOST_PRIOR, len(ratios) / 2))
 
 
-def _of_location(logs: Floats, spread: Variance | None) -> Variance:
-    """The variance of the trimmed mean of log ratios, leaning on the history's."""
+def _location(logs: Floats, spread: Variance | None) -> tuple[float, Variance]:
+    """The trimmed mean of foursomes' log ratios, and its variance, leaning on the history's."""
     n = len(logs)
-    cut = max(int(TRIM * n), int(n > 2))
+    cut = n // 6
     left = n - 2 * cut
     ordered = np.sort(logs)
     winsorised = np.clip(ordered, ordered[cut], ordered[n - cut - 1])
     own = float(np.var(winsorised, ddof=1)) * (n - 1) * n / (left * (left - 1))
-    found = Variance(max(own, 2 * FLOOR**2), left - 1)
+    found = Variance(max(own, FLOOR**2), left - 1)
     both = moderated(found, spread) if spread else found
-    return Variance(both.value / n, both.freedom)
+    return float(ordered[cut : n - cut].mean()), Variance(both.value / n, both.freedom)
