@@ -220,18 +220,22 @@ def compared(values, after, kind=None):
     ]
 
 
-def measured_again(history, pairs, count, slower=0.0):
+def measured_again(history, pairs, count, slower=0.0, looked=None):
     """The second stage of one figure; the word, and how many pairs it took."""
     old, new = pairs[OLD], pairs[NEW] * (1 - slower)
     spread = spread_of_foursomes(np.log(history))
     for n in LOOKS:
-        decision = decide(old[:n], new[:n], 'higher', count, spread=spread)
+        decision = decide(old[:n], new[:n], 'higher', count, spread=spread, suspected=looked)
         if decision.word:
             break
     return decision.word, n
 
 
 CHANGED = ('worse', 'better')
+
+
+def direction(comparison):
+    return 'better' if comparison.change > 0 else 'worse'
 
 
 def suite(job):
@@ -252,7 +256,9 @@ def suite(job):
     looked = suspects(comparisons)
     again = np.zeros(len(values), bool)
     for i in looked:
-        word, _ = measured_again(values[i, :HISTORY], pairs[i], len(looked))
+        word, _ = measured_again(
+            values[i, :HISTORY], pairs[i], len(looked), looked=direction(comparisons[i])
+        )
         again[i] = word in CHANGED
     found['Assay, suspects measured again'] = again
     # A baseline of the history, and one run held to it.
@@ -345,7 +351,9 @@ def power(job):
     for i, one in enumerate(comparisons):
         if suspects([one]):
             # Of the other figures, so many are suspects too.
-            word, _ = measured_again(values[i, :HISTORY], pairs[i], 1 + OTHER_SUSPECTS, slower)
+            word, _ = measured_again(
+                values[i, :HISTORY], pairs[i], 1 + OTHER_SUSPECTS, slower, direction(one)
+            )
             again[i] = word == 'worse'
     found['Assay, suspects measured again'] = again
     direct = [

@@ -23,13 +23,13 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, moderated
 
-#: Pairs after which somebody looks, and the shares of the rate that are spent then. A fifth is kept
+#: Pairs after which somebody looks, and the shares of the rate that are spent then. A tenth is kept
 #: back, for neighbouring foursomes are a little alike too.
-LOOKS = {4: 0.05, 6: 0.1, 8: 0.15, 12: 0.5}
+LOOKS = {4: 0.05, 6: 0.1, 8: 0.2, 12: 0.55}
 BUDGET = max(LOOKS)
 #: What a history says of the spread of foursomes has no more degrees of freedom than this: they may
 #: be quieter or noisier than runs that follow each other.
-MOST_PRIOR = 40.0
+MOST_PRIOR = 20.0
 #: The rate at which a figure by itself is called a suspect.
 SUSPICION = 0.05
 #: How sure "same" is, at any look.
@@ -73,6 +73,7 @@ def decide(
     rate: float = SUITE_RATE,
     margin: float = MARGIN,
     spread: Variance | None = None,
+    suspected: Word | None = None,
 ) -> Decision:
     """Whether a suspect is worse, better or the same, or how many more pairs to measure.
 
@@ -85,6 +86,8 @@ def decide(
     :param after: shape (n,).
     :param suspects: how many figures of the suite are measured again.
     :param rate: of the whole suite.
+    :param suspected: worse or better, as the figure looked before. A suspect is not accused of the
+        opposite: pairs that say it leave the figure undecided.
     :param spread: what foursomes do in the history: ``spread_of_foursomes``.
     :raises AssayError: if there is no pair, values are not above 0, or the direction is not one
         that pairs can decide.
@@ -112,21 +115,23 @@ def decide(
     reach = -float(special.stdtrit(variance.freedom, share / 2)) * error
     ends = (math.exp(change - reach), math.exp(change + reach))
     if abs(change) > reach:
-        is_better = (change > 0) == (better == 'higher')
-        return Decision('better' if is_better else 'worse', 0, math.exp(change), ends, pairs)
+        word: Word = 'better' if (change > 0) == (better == 'higher') else 'worse'
+        if suspected not in (None, word):
+            word = 'cannot tell'
+        return Decision(word, 0, math.exp(change), ends, pairs)
     near = -float(special.stdtrit(variance.freedom, SAME_RATE / len(LOOKS))) * error
     # It may be the same within the margin and still be changed: that is what the last look is for.
     if not waiting and abs(change) + near < math.log1p(margin):
         return Decision('same', 0, math.exp(change), ends, pairs)
-    word: Word | None = None if waiting else 'cannot tell'
-    return Decision(word, waiting, math.exp(change), ends, pairs)
+    return Decision(None if waiting else 'cannot tell', waiting, math.exp(change), ends, pairs)
 
 
 def spread_of_foursomes(logs: Floats) -> Variance | None:
     """The variance of log ratios of A B B A where A and B are the same, from a history.
 
     Each four successive runs are one, as successive differences are elsewhere (von Neumann, Annals
-    of Mathematical Statistics 12, 1941). None of fewer than 12 runs.
+    of Mathematical Statistics 12, 1941). Heavy tails take degrees of freedom, as they do from any
+    variance: 2 / (kurtosis - 1) of them are left. None of fewer than 12 runs.
 
     :param logs: shape (n,), locations of sessions in order of time.
     """
@@ -134,7 +139,8 @@ def spread_of_foursomes(logs: Floats) -> Variance | None:
         return None
     ratios = (logs[1:-2] + logs[2:-1] - logs[:-3] - logs[3:]) / 2
     value = max(float(np.mean(ratios**2)), FLOOR**2)
-    return Variance(value, min(MOST_PRIOR, len(ratios) / 2))
+    kurtosis = max(float(np.mean(ratios**4)) / value**2, 3.0)
+    return Variance(value, min(MOST_PRIOR, len(ratios) / 2 * 2 / (kurtosis - 1)))
 
 
 def _location(logs: Floats, spread: Variance | None) -> tuple[float, Variance]:
