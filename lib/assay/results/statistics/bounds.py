@@ -103,7 +103,8 @@ def _bounds(
         what = 'drifts' if changes[-1].form == 'drift' else 'has a step'
         return _refused(middle, n, f'it {what}: {changes[-1].ratio - 1:+.1%} within the history')
     logs = history.locations
-    if has_two_modes(logs):
+    resolved = max(resolution, _step(history.values))
+    if has_two_modes(logs) and np.ptp(history.values) > 2 * resolved:
         return _refused(middle, n, 'it has two modes: find out what chooses between them')
     single, term = single_variance([], history, kind)
     tails = kind.windows(1)
@@ -111,7 +112,7 @@ def _bounds(
     error = math.sqrt(single.value * (1 + alike(n, logs, kind).value / n))
     reach = quantile(alone / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
     value = math.exp(centre)
-    step = 2 * max(resolution, _step(history.values), FLOOR * value)
+    step = 2 * max(resolved, FLOOR * value)
     lower = min(value * math.exp(-reach * error), value - step)
     upper = max(value * math.exp(reach * error), value + step)
     return Bounds(value, max(lower, 0.0), upper, n, math.sqrt(single.value), term)

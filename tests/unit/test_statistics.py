@@ -1,0 +1,608 @@
+"""Statistics of figures over runs: against values computed elsewhere, properties, edges."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from assay import AssayError
+from assay.results.statistics.bounds import bounds, has_two_modes
+from assay.results.statistics.changes import find_changes, since_last_change
+from assay.results.statistics.comparison import UNSEEN, compare, judge
+from assay.results.statistics.controls import cleared, moved
+from assay.results.statistics.multiplicity import holm, rate_of_a_look
+from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
+from assay.results.statistics.series import location, series
+from assay.results.statistics.spread import (
+    MANY,
+    Kind,
+    Variance,
+    beyond,
+    history_variance,
+    inflation,
+    learn,
+    moderated,
+    prior,
+    quantile,
+    tail,
+)
+
+
+def noise(seed, *shape, spread=0.01):
+    return np.exp(spread * np.random.default_rng(seed).standard_normal(shape))
+
+
+@pytest.fixture(scope='module')
+def histories():
+    """Twenty unchanged figures over 60 runs, all with a spread of 1%."""
+    return [series(100 * one) for one in noise(1, 20, 60)]
+
+
+@pytest.fixture(scope='module')
+def kind(histories):
+    return learn(histories)
+
+
+# ----- one figure over runs
+
+
+@pytest.mark.parametrize(
+    ('values', 'times', 'sessions', 'words'),
+    [
+        ([], None, None, 'without any value'),
+        ([1, math.nan], None, None, '1 of 2 values are not finite'),
+        ([1, math.inf], None, None, '1 of 2 values are not finite'),
+        ([1, -2], None, None, '1 of 2 values are negative'),
+        ([1, 'fast'], None, None, 'must be numbers'),
+        ([1, 2], [1], None, '2 values, 1 times'),
+        ([1, 2], None, ['a'], '2 values, 2 times, 1 sessions'),
+        ([[1, 2]], None, None, 'one time and one session'),
+        ([1, 2], [0, math.nan], None, '1 of 2 times are not finite'),
+    ],
+)
+def test_what_is_no_series(values, times, sessions, words):
+    with pytest.raises(AssayError, match=words):
+        series(values, times, sessions)
+
+
+def test_repeats_of_a_session_are_one_observation():
+    one = series([1, 2, 4, 8, 16], [5, 6, 7, 1, 2], ['b', 'b', 'b', 'a', 'a'])
+    assert one.size == 2
+    # In order of time: session a first; of three repeats the median, of two the mean.
+    assert np.exp(one.locations) == pytest.approx([math.sqrt(8 * 16), 2])
+    assert one.session_times.tolist() == [1, 5]
+    assert one.repeats == pytest.approx(2 / (1 / 2 + 1 / 3))
+    squares = np.var(np.log([1, 2, 4])) * 3 + np.var(np.log([8, 16])) * 2
+    assert one.within == (pytest.approx(squares / 3), 3)
+
+
+@pytest.mark.parametrize('n', [5, 6, 12, 30])
+def test_location_is_the_trimmed_mean(n):
+    values = noise(n, n)
+    assert location(values) == pytest.approx(stats.trim_mean(values, 0.2))
+
+
+def test_location_of_few():
+    assert location(np.array([3.0])) == 3
+    assert location(np.array([1.0, 2.0])) == 1.5
+    assert location(np.array([1.0, 2.0, 99.0])) == 2
+
+
+# ----- rates of families
+
+
+def test_holm_as_elsewhere():
+    # R: p.adjust(c(0.01, 0.02, 0.03, 0.04, 0.05), 'holm')
+    assert holm([0.05, 0.01, 0.04, 0.02, 0.03]) == pytest.approx([0.09, 0.05, 0.09, 0.08, 0.09])
+    assert holm([0.5, 0.9]).tolist() == [1, 1]
+    assert holm([]).size == 0
+
+
+@pytest.mark.parametrize('p', [-0.1, 1.1, math.nan])
+def test_holm_refuses_what_is_no_probability(p):
+    with pytest.raises(AssayError, match='within 0 and 1'):
+        holm([0.5, p])
+
+
+def test_a_year_of_looks():
+    rate = rate_of_a_look(365)
+    assert stats.poisson.sf(1, 365 * rate) < 0.05  # more than one false alarm
+    assert rate_of_a_look(1) == 0.01
+    with pytest.raises(AssayError, match='at least one look'):
+        rate_of_a_look(0)
+
+
+# ----- the spread between runs
+
+
+def test_moderated_variance():
+    # Smyth (2004): (4 * 0.5 + 8 * 2) / 12
+    assert moderated(Variance(2, 8), Variance(0.5, 4)) == Variance(1.5, 12)
+
+
+def test_prior_is_found_again():
+    """Variances drawn as the model says: s0^2 = 4, d0 = 10, each from 9 values."""
+    random = np.random.default_rng(3)
+    true = 4 * 10 / random.chisquare(10, 20000)
+    found = prior([Variance(one, 8) for one in true * random.chisquare(8, 20000) / 8])
+    assert found.value == pytest.approx(4, rel=0.03)
+    assert found.freedom == pytest.approx(10, rel=0.1)
+
+
+def test_prior_of_figures_that_are_all_alike_weighs_all():
+    random = np.random.default_rng(4)
+    found = prior([Variance(one, 8) for one in random.chisquare(8, 400) / 8 * 0.9])
+    assert found.value == pytest.approx(0.9, rel=0.1)
+    assert found.freedom > 30
+    assert prior([Variance(2, 8)]).freedom == 0
+
+
+def test_neighbours_that_are_alike_inflate_locations():
+    random = np.random.default_rng(5)
+    shocks = random.standard_normal(4000)
+    alike = shocks.copy()
+    for i in range(1, len(alike)):
+        alike[i] = 0.5 * alike[i - 1] + math.sqrt(0.75) * shocks[i]
+    # Means of five would be at 2.23, (5 + 2 sum_k (5 - k) 0.5^k) / 5, trimmed ones near it.
+    assert inflation(alike, 5).value == pytest.approx(2.23, rel=0.15)
+    assert inflation(shocks, 5).value == pytest.approx(1.13, rel=0.1)  # the price of trimming
+    assert inflation(shocks, 1).value == pytest.approx(1, rel=0.01)
+    assert inflation(shocks[:30], 5) is None
+    assert inflation(np.ones(100), 5) is None
+
+
+def test_fewer_sessions_count_where_neighbours_are_alike(histories):
+    alone = history_variance(histories[0].locations, Kind((), None))
+    assert alone.freedom == 59
+    stuck = [series(np.repeat(one, 6)) for one in noise(6, 20, 10)]
+    assert history_variance(stuck[0].locations, learn(stuck)).freedom < 20
+
+
+def test_tails():
+    random = np.random.default_rng(7)
+    assert tail(random.standard_normal(6000)) >= 15
+    assert tail(random.standard_t(3, 6000) / math.sqrt(3)) <= 5
+    assert beyond(4, 20, MANY) == pytest.approx(stats.t.sf(4, 20))
+    assert beyond(4, 20, 3.0) > 5 * beyond(4, 20, MANY)
+    for far, freedom, heavy in itertools.product((2.5, 6), (5, 50), (3.0, 10.0, MANY)):
+        assert quantile(beyond(far, freedom, heavy), freedom, heavy) == pytest.approx(far)
+
+
+# ----- comparisons
+
+
+def test_without_history_five_runs_count_as_one():
+    """By hand: nobody knows how alike runs that follow each other are."""
+    before, after = noise(8, 5), 0.9 * noise(9, 5)
+    found = compare(series(before), series(after), 'higher')
+    logs = [np.log(before), np.log(after)]
+    pooled = (np.var(logs[0], ddof=1) + np.var(logs[1], ddof=1)) / 2
+    assert found.change == pytest.approx(location(logs[1]) - location(logs[0]))
+    assert found.error == pytest.approx(math.sqrt(2 * pooled))
+    assert found.freedom < 2
+    assert found.term == 'these runs'
+
+
+def test_one_session_each_and_nothing_else():
+    """The spread within sessions is taken five times, and nothing is ever called the same."""
+    day = noise(10, 10)
+    both = [series(day[:5], sessions=[0] * 5), series(day[5:], sessions=[0] * 5)]
+    found = compare(*both, 'higher')
+    within = (both[0].within[0] + both[1].within[0]) / 2
+    assert found.error == pytest.approx(UNSEEN * math.sqrt(2 * within))
+    assert not found.is_seen
+    assert judge([found], margin=10)[0].word == 'cannot tell'
+    slow = compare(both[0], series(day[5:] / 20, sessions=[0] * 5), 'higher')
+    assert judge([slow])[0].word == 'worse'
+
+
+def test_one_run_each_and_nothing_else():
+    verdict = judge([compare(series([1.0]), series([1.0]), 'higher')], margin=0.5)[0]
+    assert verdict.word == 'cannot tell'
+    assert 'unknown' in verdict.reason or 'too wide' in verdict.reason
+
+
+def test_history_of_the_kind_alone_is_a_spread(kind):
+    found = compare(series([100.0]), series([80.0]), 'higher', kind=kind)
+    assert found.term == 'figures of its kind'
+    assert found.error == pytest.approx(0.01 * math.sqrt(2), rel=0.1)
+    assert judge([found])[0].word == 'worse'
+
+
+def test_equal_values_are_no_proof(histories):
+    """Five equal values say nothing of the spread between sessions: the floor and history do."""
+    same = series([100.0] * 5)
+    alone = judge([compare(same, same, 'higher')])[0]
+    assert alone.comparison.error >= 0.001
+    steady = judge([compare(same, same, 'higher', histories[0], learn(histories))])[0]
+    assert (steady.word, steady.p_value) == ('same', 1)
+
+
+@pytest.mark.parametrize('better', ['higher', 'lower'])
+def test_verdicts(histories, kind, better):
+    values = 100 * noise(11, 10)
+    words = [
+        judge([compare(series(values[:5]), series(by * values[5:]), better, histories[0], kind)])[0]
+        for by in (0.9, 1, 1.1)
+    ]
+    expected = ['worse', 'same', 'better'] if better == 'higher' else ['better', 'same', 'worse']
+    assert [one.word for one in words] == expected
+    low, high = words[0].interval
+    assert low < words[0].comparison.ratio < high < 0.95
+    assert words[0].comparison.term == 'the history of the figure and figures of its kind'
+
+
+def test_undecided_names_the_runs(histories, kind):
+    values = 100 * noise(12, 4, spread=0.04)
+    wide = [series(100 * one) for one in noise(13, 20, 60, spread=0.04)]
+    found = compare(series(values[:2]), series(values[2:]), 'higher', wide[0], learn(wide))
+    verdict = judge([found])[0]
+    assert verdict.word == 'cannot tell'
+    assert f'{verdict.more_runs} more runs' in verdict.reason
+    rate = 0.01
+    assert found.smallest(rate) > 0.05
+    more = replace(found, error=math.sqrt(found.single * found.alike * 2 / (2 + verdict.more_runs)))
+    assert more.smallest(rate) <= 0.05
+    fewer = math.sqrt(found.single * found.alike * 2 / (1 + verdict.more_runs))
+    assert replace(found, error=fewer).smallest(rate) > 0.05
+
+
+def test_smallest_change_is_found_as_often_as_said(histories, kind):
+    """By simulation: of changes of that size, 90% are found."""
+    rate, before = 1e-4, series(100 * noise(14, 5))
+    size = compare(before, before, 'higher', histories[0], kind).smallest(rate)
+    days = noise(15, 400, 10)
+    p = [
+        compare(series(a), series(b / (1 + size)), 'higher', histories[0], kind).p_value
+        for a, b in zip(days[:, :5], days[:, 5:], strict=True)
+    ]
+    assert 0.85 <= np.mean(np.array(p) <= rate) <= 0.97
+
+
+def test_comparison_is_symmetric_and_has_no_unit(histories, kind):
+    old, new = 100 * noise(16, 5), 97 * noise(17, 5)
+    there = compare(series(old), series(new), 'higher', histories[0], kind)
+    back = compare(series(new), series(old), 'higher', histories[0], kind)
+    scaled = compare(
+        series(1e6 * old), series(1e6 * new), 'higher', series(1e6 * histories[0].values), kind
+    )
+    assert (back.change, back.error) == pytest.approx((-there.change, there.error))
+    assert back.p_value == pytest.approx(there.p_value)
+    assert scaled.p_value == pytest.approx(there.p_value)
+
+
+def test_larger_changes_are_surer(histories, kind):
+    old, new = 100 * noise(18, 5), 100 * noise(19, 5)
+    p = [
+        compare(series(old), series(by * new), 'higher', histories[0], kind).p_value
+        for by in (0.98, 0.95, 0.9, 0.5)
+    ]
+    assert p == sorted(p, reverse=True)
+
+
+def test_a_history_in_which_neighbours_are_alike_makes_less_sure(histories, kind):
+    stuck = [series(100 * np.repeat(one, 6)) for one in noise(20, 20, 10)]
+    values = 100 * noise(21, 10)
+    both = series(values[:5]), series(0.95 * values[5:])
+    assert (
+        compare(*both, 'higher', stuck[0], learn(stuck)).error
+        > 1.5 * compare(*both, 'higher', histories[0], kind).error
+    )
+
+
+def test_more_repeats_make_only_the_part_within_sessions_smaller(histories, kind):
+    values = 100 * noise(22, 10)
+    once = compare(series(values[:1]), series(values[5:6]), 'higher', histories[0], kind)
+    many = compare(
+        series(values[:5], sessions=[0] * 5),
+        series(values[5:], sessions=[0] * 5),
+        'higher',
+        histories[0],
+        kind,
+    )
+    assert once.error / math.sqrt(5) < many.error < once.error
+
+
+def test_exact_figures():
+    assert judge([compare(series([4, 4]), series([4]), 'exact')])[0].word == 'same'
+    assert judge([compare(series([4, 4]), series([4, 5]), 'exact')])[0].word == 'worse'
+    assert judge([compare(series([0]), series([0]), 'exact')])[0].word == 'same'
+
+
+def test_zeros_have_no_ratio():
+    for pair in (([0.0], [0.0]), ([1.0, 0.0], [1.0, 1.0]), ([1.0], [0.0])):
+        verdict = judge([compare(series(pair[0]), series(pair[1]), 'lower')])[0]
+        assert (verdict.word, verdict.reason) == (
+            'cannot tell',
+            'a value is 0, of which there is no ratio',
+        )
+
+
+def test_history_with_zeros_teaches_nothing(kind):
+    found = compare(series([1.0] * 5), series([1.0] * 5), 'higher', series([0.0, 1.0]), kind)
+    assert 'history' not in found.term
+
+
+def test_wrong_questions():
+    with pytest.raises(AssayError, match="not 'faster'"):
+        compare(series([1]), series([1]), 'faster')
+    for rate, margin in ((0, 0.05), (1, 0.05), (0.01, 0), (math.nan, 0.05), (0.01, math.nan)):
+        with pytest.raises(AssayError, match='a rate is between'):
+            judge([], rate, margin)
+    assert judge([]) == []
+
+
+def test_unchanged_suites_are_silent():
+    """20 suites of 40 figures, autocorrelated and with tails: p-values are not too small."""
+    random = np.random.default_rng(23)
+    alarmed, small, count = 0, 0, 0
+    for _ in range(20):
+        values = random.standard_t(4, (40, 70))
+        for i in range(1, 70):
+            values[:, i] += 0.4 * values[:, i - 1]
+        values = np.exp(0.01 * values)
+        past = [series(one[:60]) for one in values]
+        kind = learn(past)
+        found = [
+            compare(series(one[60:65]), series(one[65:]), 'higher', old, kind)
+            for one, old in zip(values, past, strict=True)
+        ]
+        alarmed += any(one.word in ('worse', 'better') for one in judge(found))
+        small += sum(one.p_value < 0.01 for one in found)
+        count += len(found)
+    assert alarmed == 0
+    assert small / count < 0.01
+
+
+# ----- the second stage
+
+
+def test_suspects_most_suspect_first(histories, kind):
+    values = 100 * noise(24, 10)
+    found = [
+        compare(series(values[:5]), series(by * values[5:]), 'higher', histories[0], kind)
+        for by in (1, 0.97, 0.9)
+    ]
+    assert suspects(found) == [2, 1]
+
+
+def test_pairs_decide():
+    old = 100 * noise(25, 12)
+    new = 100 * noise(26, 12)
+    known = Variance(1e-4, 20)
+    assert decide(old[:4], 0.8 * new[:4], 'higher', spread=known).word == 'worse'
+    assert decide(old[:4], 0.8 * new[:4], 'lower', spread=known).word == 'better'
+    # Two foursomes alone say next to nothing of their spread; four do.
+    assert decide(old[:4], 0.8 * new[:4], 'higher').word is None
+    assert decide(old[:8], 0.8 * new[:8], 'higher').word == 'worse'
+    assert decide(old, new, 'higher').word == 'same'
+    undecided = decide(old, 0.8 * new * noise(27, 12, spread=0.5), 'higher')
+    assert (undecided.word, undecided.more_pairs) == ('cannot tell', 0)
+
+
+def test_no_decision_between_looks():
+    old = 100 * noise(28, 12)
+    known = Variance(1e-4, 20)
+    waits = [
+        decide(old[:n], 0.5 * old[:n], 'higher', spread=known).more_pairs for n in range(1, 13)
+    ]
+    assert waits == [3, 2, 1, 0, 1, 0, 1, 0, 3, 2, 1, 0]
+    beyond_budget = np.append(old, [1.0] * 5)
+    assert decide(beyond_budget, beyond_budget / 2, 'higher').pairs == 12
+
+
+def test_a_suspect_is_not_accused_of_the_opposite():
+    old = 100 * noise(29, 6)
+    assert decide(old, 1.2 * old, 'higher', suspected='worse').word == 'cannot tell'
+    assert decide(old, 1.2 * old, 'higher', suspected='better').word == 'better'
+
+
+def test_more_suspects_need_more_evidence():
+    old, new = 100 * noise(30, 12), 98 * noise(31, 12)
+    ends = [decide(old, new, 'higher', many).interval for many in (1, 10, 100)]
+    assert ends[0][1] < ends[1][1] < ends[2][1]
+
+
+def test_rate_of_all_looks_together():
+    """600 suspects in which nothing changed, each looked at until it is decided."""
+    values = noise(32, 600, 60 + 24)
+    wrong = 0
+    for one in values:
+        spread = spread_of_foursomes(np.log(one[:60]))
+        for n in LOOKS:
+            found = decide(one[60 : 60 + n], one[72 : 72 + n], 'higher', rate=0.05, spread=spread)
+            if found.word in ('worse', 'better'):
+                wrong += 1
+                break
+    assert wrong / 600 < 0.05
+    assert sum(LOOKS.values()) < 1
+
+
+def test_spread_of_foursomes():
+    logs = np.log(noise(33, 5000))
+    found = spread_of_foursomes(logs)
+    assert found.value == pytest.approx(1e-4, rel=0.1)  # (1 + 1 + 1 + 1) / 4 of a run's
+    drifting = spread_of_foursomes(logs + np.linspace(0, 50, 5000))
+    assert drifting.value == pytest.approx(found.value, rel=0.01)
+    assert spread_of_foursomes(logs[:11]) is None
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'better', 'words'),
+    [
+        ([], [], 'higher', 'one value of each'),
+        ([1, 2], [1], 'higher', '2 before, 1 after'),
+        ([1, 0], [1, 1], 'higher', 'no finite number above 0'),
+        ([1, math.nan], [1, 1], 'higher', 'no finite number above 0'),
+        ([1], [1], 'exact', "not 'exact'"),
+    ],
+)
+def test_what_pairs_cannot_be(before, after, better, words):
+    with pytest.raises(AssayError, match=words):
+        decide(before, after, better)
+
+
+# ----- negative controls
+
+
+def test_a_machine_that_moved_is_blamed(histories, kind):
+    def changed(by, seed):
+        values = 100 * noise(seed, 10)
+        return compare(series(values[:5]), series(by * values[5:]), 'higher', histories[0], kind)
+
+    clock, still = changed(0.9, 34), changed(1, 35)
+    found = judge([changed(0.9, 36), changed(0.6, 37), changed(1, 38)])
+    assert [one.word for one in found] == ['worse', 'worse', 'same']
+    assert moved([still, clock]) == [clock]
+    assert cleared(found, [still]) == found
+    after = cleared(found, [still, clock])
+    # What fell with the clock is not accused; what fell much further is.
+    assert [one.word for one in after] == ['cannot tell', 'worse', 'same']
+    assert 'the machine moved' in after[0].reason
+    zero = compare(series([0.0]), series([0.0]), 'higher')
+    assert moved([zero]) == []
+
+
+# ----- bounds
+
+
+def test_bounds_are_those_of_a_prediction(histories):
+    """With tails that are those of normal runs: t s sqrt(1 + 1/n) around the location."""
+    found = bounds(histories, ['higher'] * 20, figures=100)
+    assert not any(one.refused for one in found)
+    for one, history in zip(found, histories, strict=True):
+        normal = stats.norm.isf(0.01 / 100 / 2) * 0.01
+        assert one.lower < one.value < one.upper
+        assert 0.9 * normal < math.log(one.upper / one.value) < 2.5 * normal
+        assert one.sessions == 60
+        assert one.spread == pytest.approx(0.01, rel=0.2)
+        assert math.log(one.upper / one.value) == pytest.approx(math.log(one.value / one.lower))
+        assert one.lower < history.values.min()
+
+
+def test_bounds_widen_with_the_suite(histories):
+    one, many = (bounds(histories, ['higher'] * 20, figures=m)[0] for m in (20, 2000))
+    assert many.lower < one.lower
+    assert many.upper > one.upper
+
+
+def test_bounds_are_not_tighter_than_the_resolution():
+    rounded = series([100.0] * 15 + [101.0] * 5 + [100.0] * 20)
+    found = bounds([series([5.0] * 40), rounded], ['higher'] * 2, resolution=0.0)
+    assert found[0].upper == pytest.approx(5.0 * math.exp(math.log(found[0].upper / 5.0)))
+    assert found[0].upper >= 5.01
+    assert found[1].upper >= found[1].value + 2
+    wide = bounds([series([5.0] * 40)], ['higher'], resolution=3.0)[0]
+    assert (wide.lower, wide.upper) == (0, 11)
+
+
+@pytest.mark.parametrize(
+    ('values', 'better', 'words'),
+    [
+        (noise(40, 9), 'higher', '9 sessions are too few: 1 more'),
+        ([0.0] * 30, 'higher', 'a value is 0'),
+        ([1.0] * 29 + [2.0], 'exact', 'several values'),
+        (noise(41, 60) * np.where(np.arange(60) < 30, 1, 0.9), 'higher', 'has a step: -'),
+        (noise(42, 60) * np.exp(-0.002 * np.arange(60)), 'higher', 'drifts: -'),
+        (noise(43, 60) * np.where(np.arange(60) % 3, 1, 0.85), 'higher', 'two modes'),
+    ],
+)
+def test_bounds_refused(values, better, words):
+    found = bounds([series(values)], [better])[0]
+    assert words in found.refused
+    assert better == 'exact' or math.isnan(found.lower)
+
+
+def test_bounds_of_wrong_questions(histories):
+    for arguments in (
+        {'directions': ['higher']},
+        {'directions': ['higher'] * 20, 'figures': 5},
+        {'directions': ['higher'] * 20, 'rate': 0},
+        {'directions': ['higher'] * 20, 'resolution': -1},
+    ):
+        with pytest.raises(AssayError):
+            bounds(histories, **arguments)
+    assert bounds([], []) == []
+
+
+def test_modes():
+    random = np.random.default_rng(44)
+    assert not any(has_two_modes(one) for one in random.standard_normal((300, 60)))
+    assert has_two_modes(random.standard_normal(60) + 8 * (np.arange(60) % 4 == 0))
+    assert not has_two_modes(np.ones(60))
+    assert not has_two_modes(np.array([0.0, 1.0] * 5))  # too few
+
+
+# ----- changes
+
+
+@pytest.mark.parametrize('first', [10, 35, 60])
+def test_a_step_is_found_where_it_is(histories, first):
+    slow = noise(45, 70) * np.where(np.arange(70) < first, 1, 0.93)
+    (change,) = find_changes([series(slow), *histories])[0]
+    assert change.form == 'step'
+    assert abs(change.first - first) <= 1
+    assert change.earliest <= first <= change.latest
+    assert change.time == change.first * 86400
+    assert change.ratio == pytest.approx(0.93, rel=0.01)
+    assert change.p_value < 0.01
+
+
+def test_drift_is_found(histories):
+    slow = noise(46, 70, spread=0.005) * (1 - 0.002) ** (np.arange(70) / 7)
+    (change,) = find_changes([series(slow), *histories])[0]
+    assert change.form == 'drift'
+    assert change.per_week == pytest.approx(-0.002, rel=0.3)
+    assert change.ratio == pytest.approx(0.98, rel=0.01)
+
+
+def test_two_steps_and_what_came_after_the_last():
+    levels = np.repeat([1.0, 0.9, 1.1], 30)
+    slow = series(noise(47, 90) * levels)
+    found = find_changes([slow])[0]
+    assert [change.first for change in found] == pytest.approx([30, 60], abs=1)
+    after = since_last_change(slow, found)
+    assert after.size == 90 - found[-1].first
+    assert since_last_change(slow, ()) == slow
+
+
+def test_changes_do_not_hang_on_unit_or_order_of_series(histories):
+    slow = series(noise(48, 70) * np.where(np.arange(70) < 40, 1, 0.9))
+    scaled = series(1e9 * slow.values)
+    first, last = find_changes([slow, *histories])[0], find_changes([*histories, scaled])[-1]
+    assert first[0].first == last[0].first
+    assert first[0].p_value == pytest.approx(last[0].p_value)
+    assert find_changes(histories[::-1]) == [()] * 20
+
+
+def test_outliers_and_equal_values_are_no_steps():
+    spiky = noise(49, 60)
+    spiky[[20, 40]] = 0.1
+    assert find_changes([series(spiky)]) == [()]
+    assert find_changes([series([3.0] * 60)]) == [()]
+    assert find_changes([series([3.0] * 5), series([0.0] * 60)]) == [(), ()]
+    assert find_changes([]) == []
+    with pytest.raises(AssayError, match='a rate'):
+        find_changes([], 0)
+
+
+@pytest.mark.parametrize('alike', [0, 0.5])
+def test_unchanged_histories_show_no_change(alike):
+    """1,500 histories of 70 runs: the greatest of all splits is held against the greatest."""
+    values = np.random.default_rng(50).standard_normal((1500, 70))
+    for i in range(1, 70):
+        values[:, i] = alike * values[:, i - 1] + math.sqrt(1 - alike**2) * values[:, i]
+    found = find_changes([series(one) for one in np.exp(0.01 * values)])
+    assert sum(map(bool, found)) == 0
+
+
+def test_the_greatest_statistic_has_the_distribution_that_is_claimed():
+    from assay.results.statistics.changes import _scan
+
+    values = np.random.default_rng(51).standard_normal((6000, 50))
+    p = np.array([scan.p_value for scan in _scan(list(values))])
+    assert 0.02 < np.mean(p < 0.1) < 0.1
+    assert np.mean(p < 0.01) < 0.01
