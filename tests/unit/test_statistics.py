@@ -11,7 +11,7 @@ from scipy import stats
 from assay import AssayError
 from assay.results.statistics.bounds import bounds, has_two_modes
 from assay.results.statistics.changes import find_changes, since_last_change
-from assay.results.statistics.comparison import UNSEEN, compare, judge
+from assay.results.statistics.comparison import compare, judge
 from assay.results.statistics.controls import cleared, moved
 from assay.results.statistics.multiplicity import holm, rate_of_a_look
 from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
@@ -150,6 +150,9 @@ def test_neighbours_that_are_alike_inflate_locations():
     assert inflation(alike, 5).value == pytest.approx(2.23, rel=0.15)
     assert inflation(shocks, 5).value == pytest.approx(1.13, rel=0.1)  # the price of trimming
     assert inflation(shocks, 1).value == pytest.approx(1, rel=0.01)
+    # Of short histories too, though windows are large parts of them.
+    short = learn([series(one) for one in noise(52, 400, 40)])
+    assert short.windows(5).inflation.value == pytest.approx(1.13, rel=0.06)
     assert inflation(shocks[:30], 5) is None
     assert inflation(np.ones(100), 5) is None
 
@@ -192,7 +195,7 @@ def test_one_session_each_and_nothing_else():
     both = [series(day[:5], sessions=[0] * 5), series(day[5:], sessions=[0] * 5)]
     found = compare(*both, 'higher')
     within = (both[0].within[0] + both[1].within[0]) / 2
-    assert found.error == pytest.approx(UNSEEN * math.sqrt(2 * within))
+    assert found.error == pytest.approx(5 * math.sqrt(2 * within))
     assert not found.is_seen
     assert judge([found], margin=10)[0].word == 'cannot tell'
     slow = compare(both[0], series(day[5:] / 20, sessions=[0] * 5), 'higher')
