@@ -62,7 +62,7 @@ OTAVA_EACH = 10
 #: Noise of nightly runs: a spell of hours or a mode of hours is over by the next night.
 NIGHTLY = ('independent', 'autocorrelated', 't with 3 df', 'outliers', 'modes')
 #: A run of the campaign is some minutes long, and spells are longer: blocks hold several runs.
-BLOCK = 12
+BLOCK = 10
 
 
 # ----- data -------------------------------------------------------------------------------------
@@ -471,7 +471,7 @@ def main() -> None:
         print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
         if data.exists():
             logs = campaign(data)
-            if logs.shape[1] > 2 * BLOCK:
+            if logs.shape[1] >= 2 * BLOCK:
                 jobs = [(seed, logs) for seed in seeds]
                 done = list(pool.map(suite, jobs, chunksize=10))
                 clean_table(
