@@ -39,6 +39,8 @@ except ImportError:
 FIGURES = 100
 HISTORY = 60
 REPEATS = 5
+#: Runs before, where the state before was measured for weeks.
+MANY_BEFORE = 20
 #: Runs of the second stage: both states of 12 pairs, A B B A.
 PAIRS = max(LOOKS)
 OLD = np.array([0, 3] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
@@ -210,12 +212,13 @@ def others(values, after, late, with_otava=True):
 # ----- ours -------------------------------------------------------------------------------------
 
 
-def compared(values, after, kind=None):
-    """Comparisons of 5 runs before and 5 after, with the history before them."""
-    past = [series(one[:HISTORY]) for one in values]
+def compared(values, after, kind=None, before=REPEATS):
+    """Comparisons of the last runs before and 5 runs after, with the history before them."""
+    start = HISTORY + REPEATS
+    past = [series(one[: start - before]) for one in values]
     kind = kind or learn(past)
     return [
-        compare(series(one[HISTORY : HISTORY + REPEATS]), series(new), 'higher', old, kind)
+        compare(series(one[start - before : start]), series(new), 'higher', old, kind)
         for one, new, old in zip(values, after, past, strict=True)
     ]
 
@@ -252,6 +255,8 @@ def suite(job):
     comparisons = compared(values, after)
     words = [verdict.word for verdict in judge(comparisons)]
     found = {'Assay, 5 runs and 5': np.array([word in CHANGED for word in words])}
+    words = [verdict.word for verdict in judge(compared(values, after, before=MANY_BEFORE))]
+    found['Assay, 20 runs and 5'] = np.array([word in CHANGED for word in words])
     looked = suspects(comparisons)
     again = np.zeros(len(values), bool)
     for i in looked:
@@ -346,6 +351,12 @@ def power(job):
             [one.p_value <= one_of and one.change < 0 for one in comparisons]
         )
     }
+    found['Assay, 20 runs and 5'] = np.array(
+        [
+            one.p_value <= one_of and one.change < 0
+            for one in compared(values, after, kind, MANY_BEFORE)
+        ]
+    )
     again = np.zeros(many, bool)
     for i, one in enumerate(comparisons):
         if suspects([one]):
