@@ -17,7 +17,7 @@ TRIM = 0.2
 DAY = 86400.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
     """The values of one figure, one a run, in order of time.
 

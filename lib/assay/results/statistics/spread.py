@@ -55,7 +55,7 @@ class Windows:
     tail: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """Figures that are alike: their histories teach what one of them has too few runs to show.
 
@@ -66,7 +66,7 @@ class Kind:
 
     logs: tuple[Floats, ...]
     variance: Variance | None
-    _windows: dict[int, Windows | None] = field(default_factory=dict, repr=False, compare=False)
+    _windows: dict[int, Windows | None] = field(default_factory=dict, repr=False)
 
     def windows(self, n: int) -> Windows | None:
         """What locations of n successive sessions do; None if the histories are too short."""
