@@ -29,7 +29,7 @@ from assay.results.statistics.spread import (
 Better = Literal['higher', 'lower', 'exact']
 Word = Literal['worse', 'better', 'same', 'cannot tell']
 
-#: A change within this is none, unless somebody asks for another margin.
+#: What is within this, to either side, is called the same, unless another margin is asked for.
 MARGIN = 0.05
 #: How often the smallest change that is stated would be found.
 POWER = 0.9
@@ -142,6 +142,8 @@ class Verdict:
     reason: str = ''
 
 
+#: What is said of the error beside where it comes from.
+COUNTED_ONCE = '; the sessions of a side count as one: the history is too short to tell them apart'
 UNKNOWN = 'the spread within sessions, taken five times: none between sessions was ever measured'
 
 
@@ -179,6 +181,8 @@ def compare(
         single.value * factor.value * _repeats(side, past, single) / n
         for factor, side, n in zip(factors, (before, after), sizes, strict=True)
     ]
+    if max(sizes) > 1 and not kind.windows(2):
+        term += COUNTED_ONCE
     change = float(location(new) - location(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
     least = min(one.freedom for one in factors)
