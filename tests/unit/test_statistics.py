@@ -184,9 +184,12 @@ def test_without_history_five_runs_count_as_one():
     logs = [np.log(before), np.log(after)]
     pooled = (np.var(logs[0], ddof=1) + np.var(logs[1], ddof=1)) / 2
     assert found.change == pytest.approx(location(logs[1]) - location(logs[0]))
-    assert found.error == pytest.approx(math.sqrt(2 * pooled))
-    assert found.freedom < 2
-    assert found.term.startswith('these runs; the sessions of a side count as one')
+    assert found.error == pytest.approx(5 * math.sqrt(2 * pooled))
+    assert found.freedom == pytest.approx(8, rel=0.02)
+    assert found.term.startswith('these runs, their spread taken five times')
+    assert found.term.endswith('count as one: the history is too short for more')
+    broken = compare(series(before), series(after / 3), 'higher')
+    assert [one.word for one in judge([found, broken] * 50)] == ['cannot tell', 'worse'] * 50
 
 
 def test_one_session_each_and_nothing_else():

@@ -15,6 +15,7 @@ from assay.results.statistics.multiplicity import SUITE_RATE, holm
 from assay.results.statistics.series import Series, location
 from assay.results.statistics.spread import (
     FLOOR,
+    MANY,
     UNSEEN_TAIL,
     Kind,
     Variance,
@@ -33,8 +34,8 @@ Word = Literal['worse', 'better', 'same', 'cannot tell']
 MARGIN = 0.05
 #: How often the smallest change that is stated would be found.
 POWER = 0.9
-#: How far sessions may be apart, in standard deviations within one, where no two sessions of
-#: anything alike were ever seen. Elsewhere 2.8% within and 14.8% between jobs were measured.
+#: How far sessions may be apart, in standard deviations of runs that follow each other, where no
+#: history shows it. Elsewhere 2.8% within and 14.8% between jobs were measured.
 UNSEEN = 5.0
 #: Nobody is told to run more often than this.
 MOST_RUNS = 1000
@@ -77,7 +78,7 @@ class Comparison:
     @property
     def is_seen(self) -> bool:
         """Whether a spread between sessions was ever measured for it."""
-        return self.term != UNKNOWN
+        return not self.term.startswith(UNKNOWN)
 
     def quantile(self, probability: float) -> float:
         """How many standard errors lie above this (small) probability."""
@@ -143,8 +144,8 @@ class Verdict:
 
 
 #: What is said of the error beside where it comes from.
-COUNTED_ONCE = '; the sessions of a side count as one: the history is too short to tell them apart'
-UNKNOWN = 'the spread within sessions, taken five times: none between sessions was ever measured'
+COUNTED_ONCE = '; the sessions of a side count as one: the history is too short for more'
+UNKNOWN = 'these runs, their spread taken five times: no history says how far sessions are apart'
 
 
 def compare(
@@ -173,7 +174,9 @@ def compare(
     kind = kind or learn([past] if past else [])
     old, new = before.locations, after.locations
     single, term = single_variance([before, after], past, kind)
-    tails = kind.windows(min(sizes))
+    windows = kind.windows(min(sizes))
+    # Five times the spread is allowance enough.
+    tail = windows.tail if windows else MANY if term == UNKNOWN else UNSEEN_TAIL
     own = past.locations if past else None
     factor_of = {n: alike(n, own, kind) for n in set(sizes)}
     factors = [factor_of[n] for n in sizes]
@@ -192,7 +195,7 @@ def compare(
         change,
         math.sqrt(sum(parts)),
         1 / (1 / single.freedom + 1 / least),
-        tails.tail if tails else UNSEEN_TAIL,
+        tail,
         1.0,
         term,
         single.value,
@@ -270,6 +273,17 @@ def single_variance(
     :param past: the history of the figure.
     """
     sides = list(samples)
+    known = kind.variance if kind.variance and kind.variance.freedom else None
+    if not past and not known:
+        squares = freedom = 0.0
+        for side in sides:
+            value, more = side.within
+            if side.size > 1:
+                value, more = float(np.var(side.locations, ddof=1)), side.size - 1
+            squares, freedom = squares + value * more, freedom + more
+        if not freedom:
+            return Variance(1.0, 1.0), UNKNOWN
+        return Variance(max(UNSEEN**2 * squares / freedom, FLOOR**2), freedom), UNKNOWN
     # What is compared tells its own spread, but sessions that follow each other tell too little.
     own = [
         Variance(
@@ -282,21 +296,13 @@ def single_variance(
     if past:
         own.append(history_variance(past.locations, kind))
         term = 'the history of the figure'
-    if not own:
-        if kind.variance and kind.variance.freedom:
-            return kind.variance, 'figures of its kind'
-        squares = freedom = 0.0
-        for side in sides:
-            within, runs = side.within
-            squares, freedom = squares + within * runs, freedom + runs
-        if not freedom:
-            return Variance(1.0, 1.0), UNKNOWN
-        return Variance(max(UNSEEN**2 * squares / freedom, FLOOR**2), freedom), UNKNOWN
+    if not own and known:
+        return known, 'figures of its kind'
     freedom = sum(one.freedom for one in own)
     value = sum(one.value * one.freedom for one in own) / freedom
     found = Variance(max(value, FLOOR**2), max(1.0, freedom))
-    if kind.variance and kind.variance.freedom and len(kind.logs) > 1:
-        return moderated(found, kind.variance), f'{term} and figures of its kind'
+    if known and len(kind.logs) > 1:
+        return moderated(found, known), f'{term} and figures of its kind'
     return found, term
 
 
