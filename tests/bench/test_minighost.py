@@ -42,10 +42,10 @@ def upstream(stencil, method, ranks):
 @pytest.mark.parametrize(
     ('stencil', 'method', 'ranks', 'exchange', 'threads'),
     [
+        (21, 10, 2, 'sendrecv', 1),
         (22, 11, 1, 'waitany', 3),
         (24, 10, 1, 'waitany', 2),
         (21, 11, 4, 'datatype', 1),
-        (21, 10, 2, 'sendrecv', 1),
         (22, 11, 4, 'sendrecv', 1),
         (23, 10, 4, 'datatype', 1),
         (23, 10, 2, 'waitall', 2),

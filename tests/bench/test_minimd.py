@@ -59,10 +59,10 @@ def test_digits_of_upstream(launch, tmp_path, upstream):
 @pytest.mark.parametrize(
     ('arguments', 'ranks', 'threads'),
     [
+        (['-i', 'in', '--potential', 'powers.eam', '-s', '3', '-n', '25'], 2, 1),
         (['-s', '2', '-n', '25'], 4, 1),  # more ranks than planes of atoms along some axes
         (['-nx', '1', '-ny', '2', '-nz', '5', '-n', '45', '--half_neigh', '0'], 3, 1),
         (['-s', '3', '-n', '25', '-gn', '0', '--sort', '0', '-b', '1'], 1, 2),
-        (['-i', 'in', '--potential', 'powers.eam', '-s', '3', '-n', '25'], 2, 1),
     ],
 )
 def test_sanitized(launch, tmp_path, arguments, ranks, threads):

@@ -59,9 +59,9 @@ def test_a_killed_rank_leaves_no_report(run, fault, tmp_path):
     (tmp_path / 'report.json').write_text('an earlier report')
     done = run(
         'pt2pt',
-        *('--pattern', 'ping-pong', '--budget', '0.01'),
+        *('--pattern', 'ping-pong', '--budget', '1'),
         preload=fault('kill_rank'),
-        env={'KILL_SEND': '2000'},
+        env={'KILL_SEND': '300'},
         timeout=300,
     )
     assert done.code != 0

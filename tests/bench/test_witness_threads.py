@@ -96,6 +96,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('program', PROGRAMS)
 def test_all_calls_under_the_other_sanitizers(
     build: Callable[..., Path],

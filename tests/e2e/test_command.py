@@ -47,6 +47,7 @@ def test_a_run_ends_as_it_should(name, code, output, error):
     assert 'Traceback' not in ended.stderr
 
 
+@pytest.mark.slow
 def test_an_empty_selection_says_what_there_is():
     ended = assay('run', '-n', 'Rng%fabric=warp', '-p', '^mpi4py$', '-P', 'layout=packed')
     assert ended.returncode == 1

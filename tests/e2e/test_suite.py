@@ -111,6 +111,7 @@ def test_ranks_that_share_a_core(fault):
     assert said.startswith('ranks 0 and 1 share core 0 of node ')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
 def test_a_corrupted_payload(fault, mpi):
     library = fault('flip_byte', mpi)
@@ -119,6 +120,7 @@ def test_a_corrupted_payload(fault, mpi):
     assert re.search(r'halo ended with exit code \d+: halo: rank \d: ', said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
 def test_a_rank_killed_half_way(fault, mpi):
     library = fault('kill_rank', mpi)
@@ -142,6 +144,7 @@ def test_a_job_that_hangs(fault):
         assert re.search(r'^#\d+ .* in main ', Path(seen[1]).read_text(), re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('mpi', 'variable'), [('openmpi', 'OMPI_CC'), ('mpich', 'MPICH_CC')])
 def test_no_compiler(mpi, variable):
     said = sentence(run_one(mpi, 'Ring', **{variable: 'no-such-compiler'}))

@@ -1,5 +1,6 @@
 """What ReFrame goes on without, and what a job prints to look better, in whole runs."""
 
+import pytest
 from test_command import TOYS, run_toy
 
 CHECKS = '''
@@ -71,6 +72,7 @@ def test_what_reframe_goes_on_without_fails_a_run(tmp_path):
     assert 'FAILED: 4 passed, 2 failed' in ended.stdout
 
 
+@pytest.mark.slow
 def test_an_option_that_a_check_has_fails_nothing():
     """The check that builds the program lacks it."""
     ended = run_toy('Passed', '-S', 'printed=latency 42.1', '--repeat=2', '-v')

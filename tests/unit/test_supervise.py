@@ -64,6 +64,13 @@ def test_escape_sequences_are_not_passed_on(run, capfd):
     assert 'PASSED' in out and '\x1b' not in out
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """What a job that is left holds open is waited for first."""
+    monkeypatch.setattr(supervision, 'PATIENCE', 0.5)
+
+
+@pytest.mark.usefixtures('impatient')
 def test_a_job_that_is_left_is_stopped_and_said(run):
     end = ended(run, LEAVE_A_JOB.format(run.folder))
     assert not is_alive(int((run.folder / 'job').read_text()))
@@ -71,6 +78,7 @@ def test_a_job_that_is_left_is_stopped_and_said(run):
     assert stop_jobs(run) == ''
 
 
+@pytest.mark.usefixtures('impatient')
 def test_so_is_that_of_one_that_was_killed(run):
     script = LEAVE_A_JOB.format(run.folder) + 'os.kill(os.getpid(), 9)'
     end = ended(run, script)
