@@ -6,7 +6,7 @@ import pytest
 
 from assay.layout.layouts import LAYOUTS
 from assay.layout.placement import DoesNotFitError, Node, Placement
-from assay.witness.report import as_list
+from assay.witness.cpus import as_list
 from witnessed import cpus_of, host, process, report, thread
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from assay import witness
 from assay.mpis import FAMILIES
-from assay.witness.report import WitnessError
+from assay.witness.reading import WitnessError
 from witnessed import call, entries, halo, host, process, report, write
 
 ENDED = {

@@ -40,7 +40,7 @@ def witness(
     from assay.report import pictures, witness_difference, witness_job
     from assay.report.console import console
     from assay.report.table import say
-    from assay.witness.report import read
+    from assay.witness.reading import read
 
     first = read(report)
     second = read(diff) if diff else None

@@ -10,6 +10,7 @@ from assay.layout.binding import Binding
 from assay.layout.launchers import WORDS
 from assay.layout.order import Order
 from assay.layout.placement import Node, Placement
+from assay.witness.cpus import as_list
 from assay.witness.placement import (
     Host,
     cores_in_words,
@@ -20,7 +21,7 @@ from assay.witness.placement import (
     shared,
     strayed,
 )
-from assay.witness.report import Report, as_list
+from assay.witness.report import Report
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,10 @@
-"""The report of the witness: its fields, reading it, and which MPI it shows.
+"""The report of the witness: its fields.
 
 ``docs/witness.md`` explains the fields. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import (
@@ -15,11 +12,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
-from assay import AssayError
+from assay.witness.cpus import parse_cpus
 
 SCHEMA: Final = 2
 #: Its variables are OpenMP's alone, and a rank that differs has all of its own; its bytes of
@@ -29,36 +25,6 @@ OLD_SCHEMA: Final = 1
 OLD_VARIABLES = ('OMP_', 'GOMP_', 'KMP_')
 #: Values of a variable, where ranks differ, before the rest is only counted.
 MOST_VALUES = 4
-
-
-class WitnessError(AssayError):
-    """A report cannot be used; the message names the file and, where one is wrong, the field."""
-
-
-@lru_cache(maxsize=4096)
-def parse_cpus(text: str) -> frozenset[int]:
-    """The numbers of a Linux list such as ``0-3,8``.
-
-    :raises ValueError: if it is not one.
-    """
-    numbers: set[int] = set()
-    for part in text.split(',') if text else []:
-        if not (match := re.fullmatch(r'(\d+)(?:-(\d+))?', part)):
-            raise ValueError(f'not a list of numbers such as 0-3,8: {text!r}')
-        first, last = int(match[1]), int(match[2] or match[1])
-        numbers.update(range(first, last + 1))
-    return frozenset(numbers)
-
-
-def as_list(numbers: frozenset[int] | set[int] | list[int]) -> str:
-    """Numbers as a Linux list: ``0-3,8``."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], number]
-        else:
-            runs.append([number])
-    return ','.join('-'.join(map(str, run)) for run in runs)
 
 
 def _cpus(value: object) -> frozenset[int]:
@@ -350,107 +316,3 @@ class Report(_Record):
 def _joined(values: list[str]) -> str:
     more = f' / ... ({len(values)} values)' if len(values) > MOST_VALUES else ''
     return ' / '.join(values[:MOST_VALUES]) + more
-
-
-def read(path: Path) -> Report:
-    """Read and validate a report, and what ranks that ended early left beside it.
-
-    :raises WitnessError: if there is none, or it is not one.
-    """
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        raise WitnessError(
-            f'no witness report {path}: was the library preloaded into the program?'
-        ) from None
-    except OSError as error:
-        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
-    try:
-        report = Report.model_validate_json(text)
-    except ValidationError as error:
-        raise WitnessError(f'{path}: {_problems(error)}') from None
-    return report.model_copy(update={'ended': _read_ended(path.with_name(f'{path.name}.ranks'))})
-
-
-def _read_ended(path: Path) -> list[Ended]:
-    try:
-        lines = path.read_text(errors='replace').splitlines(keepends=True)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
-    # A line without an end is one that a rank was killed at.
-    whole = [line for line in lines if line.endswith('\n') and line.strip()]
-    ended = []
-    for number, line in enumerate(whole, 1):
-        try:
-            ended.append(Ended.model_validate_json(line))
-        except ValidationError as error:
-            raise WitnessError(f'{path}: line {number}: {_problems(error)}') from None
-    return sorted(ended, key=lambda one: one.rank)
-
-
-def _problems(error: ValidationError) -> str:
-    """What is wrong, with the names of the fields; the first few if it is much."""
-    problems = []
-    for one in error.errors(include_url=False):
-        if one['type'] == 'json_invalid':
-            return f'not JSON: {one["ctx"]["error"]}'
-        if one['loc'] == ('schema',) and one['type'] == 'literal_error':
-            return f'it has schema {one["input"]!r}, and this Assay reads schema {SCHEMA}'
-        where = '.'.join(map(str, one['loc']))
-        words = str(one['ctx']['error']) if one['type'] == 'value_error' else one['msg']
-        problems.append(f'{where}: {words}' if where else words)
-    more = f' (and {len(problems) - 3} more)' if len(problems) > 3 else ''
-    return 'not a report of the witness: ' + '; '.join(problems[:3]) + more
-
-
-def verify_mpi(report: Report, library: str, name: str) -> str | None:
-    """Hold the MPI libraries of all ranks against the one asked for.
-
-    :param library: expression that its MPI_Get_library_version matches.
-    :param name: what messages call it.
-    :returns: None, or one sentence that says what was used instead.
-    """
-    if not re.search(library, report.mpi.library, re.MULTILINE):
-        return (
-            f'{name} was asked for, but the program ran on {_first_line(report.mpi.library)!r} '
-            f'({report.mpi.path})'
-        )
-    # Ranks may ask for different thread levels.
-    same = report.mpi.model_dump(exclude={'thread_level'}).items()
-    unlike = [p for p in report.processes if not same <= {**dict(same), **p.differs.mpi}.items()]
-    if not unlike:
-        return None
-    first = unlike[0]
-    seen = {**dict(same), **first.differs.mpi}
-    more = f' (and {len(unlike) - 1} more)' if len(unlike) > 1 else ''
-    return (
-        f'rank {first.rank} on {first.host}{more} uses another MPI than rank 0: '
-        f'{_first_line(seen["library"])!r} ({seen["path"]}) instead of '
-        f'{_first_line(report.mpi.library)!r} ({report.mpi.path})'
-    )
-
-
-def verify_version(report: Report, claimed: str, environment: str) -> str | None:
-    """Hold the version of the MPI that ran against the one that the configuration claims.
-
-    :param claimed: such as 5.0.8; of 5.0 any 5.0.x is one.
-    :param environment: ReFrame's name of where that stands.
-    :returns: None, or one sentence that says what ran.
-    """
-    # Open MPI v5.0.9, package: ...; MPICH Version: 4.3.2; Intel(R) MPI Library 2021.16 for Linux
-    ran = re.search(r'\d+\.[\w.+-]*\w', report.mpi.library)
-    parts = claimed.split('.')
-    if ran and ran[0].split('.')[: len(parts)] == parts:
-        return None
-    ran_on, _, _ = _first_line(report.mpi.library).partition(',')
-    return (
-        f'environment {environment} says version {claimed} of its MPI, but the program ran on '
-        f'{ran_on!r} ({report.mpi.path}): correct extras.version in the configuration, or what the '
-        f'environment loads'
-    )
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition('\n')[0].strip()
