@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_named(config: pytest.Config) -> bool:
     """Whether somebody asked for certain tests, who wants to see them run."""
     option = config.option
-    if option.keyword or option.markexpr or option.lf:
+    if option.keyword or option.markexpr or config.getoption('lf', False):
         return True
     return any('.py' in name for name in config.args)
 

@@ -76,6 +76,7 @@ def test_smoke():
     assert_good(ended)
     passed, failed, cases = counts(ended)
     assert passed + failed == cases >= 25
+    assert passed
     for fabric in ('shm', 'tcp', 'ucx-shm', 'ucx-tcp', 'ofi-tcp'):
         assert re.search(rf'openmpi +{fabric} +packed.* {JUDGED}', ended.stdout)
         assert fabric == 'tcp' or re.search(rf'mpich +{fabric} +packed.* {JUDGED}', ended.stdout)

@@ -30,10 +30,14 @@ def heed_signals():
 
 
 def assert_good(ended):
-    """All that did not pass are references missed on disturbed nodes: that is no evidence."""
+    """All passed, but for references that were missed while others used the node: no evidence.
+
+    Of nodes that share the CPUs of this machine that is not told, and such a case has failed.
+    """
     missed = re.findall(r'^(?:failed|disturbed): .*$', ended.stdout, re.MULTILINE)
-    assert missed or ended.returncode == 0, ended.stdout[-4000:] + ended.stderr
-    assert all(' disturbed: ' in one for one in missed), ended.stdout[-4000:] + ended.stderr
+    said = ended.stdout[-4000:] + ended.stderr
+    assert ended.returncode in ((1, 3) if missed else (0,)), said
+    assert all(' disturbed: ' in one for one in missed), said
 
 
 def counts(ended):

@@ -43,5 +43,5 @@ def _used_by_others() -> float:
         int, Path('/proc/stat').read_text().split('\n', 1)[0].split()[1:]
     )
     busy = (user + nice + system + irq + softirq + steal) / os.sysconf('SC_CLK_TCK')
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return busy - children.ru_utime - children.ru_stime
+    ours = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return busy - sum(one.ru_utime + one.ru_stime for one in ours)

@@ -32,7 +32,8 @@ def disturbed(report, *numbers):
 
 def then(report, *later, only_failed):
     """A session that goes on with further runs: retries are of what failed only."""
-    report['session_info']['cmdline'] += ' --max-retries=9' if only_failed else ' --reruns=9'
+    option = '--max-retries=9' if only_failed else f'--reruns={len(later)}'
+    report['session_info']['cmdline'] += f' {option}'
     for number, one in enumerate(later, 1):
         (run,) = one['runs']
         run['testcases'] = [

@@ -3,7 +3,7 @@
 import pytest
 
 from assay import AssayError
-from assay.results.cases import cases, read_report
+from assay.results.cases import cases, counted, read_report
 from assay.results.failures import Retried, disturbed_cases, failures, retried
 from assay.results.rows import rows
 from assay.results.verdict import counts, judge
@@ -49,6 +49,7 @@ def test_a_repetition_without_time_to_end_is_none(golden_report):
         case['result'], case['perfvalues'] = 'abort', None
     assert judge(stopped, 0, LOG).problems == ('2 of 2 cases failed',)
     report = then(golden_report('Passed'), stopped, only_failed=False)
+    report['session_info']['cmdline'] += ' --duration=1m'
     assert judge(report, 0, LOG).passed
 
 
@@ -114,3 +115,11 @@ def test_a_repetition_of_what_all_failed_is_no_retry(golden_report):
     report = then(failed, passed, only_failed=False)
     assert judge(report, 0, LOG).problems == ('2 of 4 cases failed',)
     assert retried(report) == []
+
+
+def test_a_label_is_no_option(golden_report):
+    """One that holds the name of an option makes no repetition a retry that replaces a failure."""
+    report = golden_report('FailedReference')
+    report['session_info']['cmdline'] += " '--session-extras=label=x --max-retries y'"
+    report = then(report, passing(golden_report('FailedReference')), only_failed=False)
+    assert len(counted(report)) == len(cases(report))

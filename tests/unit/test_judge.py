@@ -8,7 +8,7 @@ from assay.results.cases import cases
 from assay.results.failures import failures, unheld
 from assay.results.rows import rows
 from assay.results.verdict import MOST_WARNINGS, judge, misaddressed
-from reports import LOG, disturbed
+from reports import LOG, disturbed, then
 
 
 @pytest.mark.parametrize(
@@ -163,3 +163,25 @@ def test_what_is_no_missed_reference_is_a_failure_whoever_disturbed(golden_repor
         case['no_evidence'] = 'x'
         case['fail_reason'] = (case['fail_reason'] or '').replace('error: ', 'error: disturbed: ')
     assert judge(report, 1, LOG).problems[0] == '2 of 2 cases failed'
+
+
+def aborted(report):
+    """A report of what was stopped before its end."""
+    for case in cases(report):
+        case |= {'result': 'abort', 'perfvalues': {}}
+    return report
+
+
+def test_a_disturbed_case_hides_no_repetition_that_was_stopped(golden_report):
+    """As by --maxfail, for which ReFrame counts a disturbed case."""
+    first = disturbed(golden_report('FailedReference'))
+    later = aborted(golden_report('FailedReference'))
+    verdict = judge(then(first, later, only_failed=False), 1, LOG)
+    assert verdict.problems == ('3 case(s) of a repetition were stopped before their end',)
+    assert verdict.word == 'FAILED'
+
+
+def test_a_disturbed_case_hides_no_repetition_that_never_began(golden_report):
+    report = disturbed(golden_report('FailedReference'))
+    report['session_info']['cmdline'] += ' --reruns 2 --maxfail=1'
+    assert judge(report, 1, LOG).problems == ('only 1 of 3 repetitions were run',)

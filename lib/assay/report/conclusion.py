@@ -7,7 +7,7 @@ import signal
 
 from assay import AssayError
 from assay.report import junit, terminal
-from assay.results.cases import read_report
+from assay.results.cases import Report, read_report
 from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
 from assay.running.reframe_options import Given
@@ -41,20 +41,26 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
             shutil.copyfile(own.report, given.report)
     except OSError as error:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
+    if report:
+        problems += _kept(report, Verdict(tuple(problems), judged.disturbed))
+    verdict = Verdict(tuple(problems), judged.disturbed)
     try:
         if given.junit:
-            verdict = Verdict(tuple(problems), judged.disturbed)
             junit.write(given.junit, report, verdict, log or [], seconds)
     except AssayError as error:
-        problems.append(str(error))
-    try:
+        verdict = Verdict((*problems, str(error)), judged.disturbed)
         if report:
-            verdict = Verdict(tuple(problems), judged.disturbed)
-            keep_verdict(report['session_info']['uuid'], verdict.word, problems)
-    except AssayError as error:
-        problems.append(str(error))
-    verdict = Verdict(tuple(problems), judged.disturbed)
+            _kept(report, verdict)
     if report:
         terminal.show(report, log or [], end.printed)
     terminal.conclude(report, verdict, seconds)
     return verdict
+
+
+def _kept(report: Report, verdict: Verdict) -> list[str]:
+    """Store a verdict in the history; why that could not be done."""
+    try:
+        keep_verdict(report['session_info']['uuid'], verdict.word, verdict.problems)
+    except AssayError as error:
+        return [str(error)]
+    return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def attempts(report: Report) -> list[list[Case]]:
     ``--max-retries`` runs what failed once more, which replaces it. ``--reruns`` and ``--duration``
     run all of it again, and each time counts: one that has no time left to end is no attempt.
     """
-    may_retry = '--max-retries' in report['session_info'].get('cmdline', '')
+    may_retry = was_given(report, '--max-retries') is not None
     found: list[list[Case]] = []
     failed: dict[str, list[Case]] = {}
     for number, run in enumerate(report['runs']):
@@ -87,6 +88,39 @@ def attempts(report: Report) -> list[list[Case]]:
                 again[case_name(case)] = tries
         failed = again
     return found
+
+
+def was_given(report: Report, option: str) -> str | None:
+    """The value of an option of ReFrame on its command line; None if it was not given.
+
+    What stands in the text of another option, such as a label, is none.
+    """
+    try:
+        words = shlex.split(report['session_info'].get('cmdline', ''))
+    except ValueError:  # not as ReFrame quotes: then no option excuses anything
+        return None
+    value = None
+    for number, word in enumerate(words):
+        name, equals, rest = word.partition('=')
+        if name == option:
+            value = rest if equals else ''.join(words[number + 1 : number + 2])
+    return value
+
+
+def not_repeated(report: Report) -> str | None:
+    """That not all was run as often as was asked for, as where ``--maxfail`` ends a session.
+
+    A ``--duration`` ends the last repetition by itself.
+    """
+    if was_given(report, '--duration') is not None:
+        return None
+    later = [case for run in report['runs'][1:] for case in run['testcases']]
+    if stopped := [case for case in later if case['result'] == 'abort']:
+        return f'{len(stopped)} case(s) of a repetition were stopped before their end'
+    asked = was_given(report, '--reruns') or ''
+    if asked.isdigit() and len(report['runs']) <= int(asked):
+        return f'only {len(report["runs"])} of {int(asked) + 1} repetitions were run'
+    return None
 
 
 def counted(report: Report) -> list[Case]:

@@ -14,6 +14,7 @@ from assay.results.cases import (
     class_name,
     counted,
     is_no_evidence,
+    not_repeated,
     title,
 )
 from assay.results.failures import failures, is_bad, is_good, lacking
@@ -108,6 +109,8 @@ def judge(
     for words, found in by_reason.items():
         others = f' and {len(found) - 1} more' if len(found) > 1 else ''
         problems.append(f'{title(found[0])}{others} {words}')
+    if words := not_repeated(report):
+        problems.append(words)
     if reframe_exit_code and not problems and not disturbed:
         problems.append(
             f'ReFrame ended with exit code {reframe_exit_code}: a case failed in an earlier run '
