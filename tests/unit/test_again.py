@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 import reframe as rfm
-from reframe.core.exceptions import PerformanceError, SanityError
+from reframe.core.exceptions import PerformanceError, SanityError, UnexpectedSuccessError
 from test_disturbance import disturbance
 
 from assay.checks import again
+from assay.config import references
 from assay.results.cases import NO_EVIDENCE, is_no_evidence
 from assay.running.others import Use
 from checks import check_on
@@ -252,6 +253,24 @@ def test_a_figure_that_is_to_be_exact_changes_for_no_others(measure):
     assert measure.checks[-1].started == 1
 
 
+@pytest.mark.parametrize(
+    ('excused', 'jobs'), [('bidirectional_over_one_way', 1), ('latency_over_limit', 2)]
+)
+def test_a_reference_that_is_met_unexpectedly_is_not_hidden(measure, monkeypatch, excused, jobs):
+    """Beside a figure that others made worse; what misses its reference as announced is fine."""
+    merge = references.merge
+
+    def with_excuse(*given):
+        held = merge(*given)
+        return held | {excused: replace(held[excused], excuse='as announced')}
+
+    monkeypatch.setattr(references, 'merge', with_excuse)
+    with pytest.raises((PerformanceError, UnexpectedSuccessError)):
+        measure(DISTURBED, GOOD)
+    (check,) = measure.checks
+    assert (check.started, check.no_evidence) == (jobs, '')
+
+
 def test_a_figure_in_its_bounds_is_evidence_whoever_disturbed(measure):
     check = measure(witnessed(BUSY))
     assert (check.started, check.no_evidence, check.replaced) == (1, '', [])
@@ -304,5 +323,6 @@ def test_a_check_and_the_verdict_mean_the_same(measure):
         ('fail_reason', None),
         ('no_evidence', ''),
         ('perfvalues', {'golden:node:latency': [math.nan, 1, None, 1, 'us', 'fail']}),
+        ('perfvalues', {'golden:node:latency': [1.0, 1, None, 1, 'us', 'xpass']}),
     ):
         assert not is_no_evidence(case | {name: value})

@@ -137,12 +137,13 @@ def what_counts(tries: list[Case]) -> Case:
 def is_no_evidence(case: Case) -> bool:
     """Whether figures of a case missed their references, and nothing else was wrong with it.
 
-    That others disturbed its job, and what they took, is for the check to say.
+    One that met a reference unexpectedly was: no others have made it better. That others disturbed its job, and what they took, is for the check to say.
     """
     said = (case['fail_reason'] or '').removeprefix('performance error: ')
-    values = [value for value, *_ in (case['perfvalues'] or {}).values()]
+    figures = (case['perfvalues'] or {}).values()
     return (
-        all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+        all(isinstance(value, int | float) and math.isfinite(value) for value, *_ in figures)
+        and all(result != 'xpass' for *_, result in figures)
         and case['result'] == 'fail'
         and case['fail_phase'] == 'performance'
         and bool(case.get('no_evidence'))
