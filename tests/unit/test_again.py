@@ -15,6 +15,7 @@ from test_disturbance import disturbance
 from assay.checks import again
 from assay.config import references
 from assay.results.cases import NO_EVIDENCE, is_no_evidence
+from assay.running import runs
 from assay.running.others import Use
 from checks import check_on
 
@@ -22,6 +23,7 @@ SUPPORT = Path(__file__).parents[1] / 'support'
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'jobs' / 'PointToPoint' / 'openmpi-shm'
 QUIET, BUSY = disturbance(), disturbance(foreign=0.5)
 FAILED = r'^\s*failed to meet reference'
+JOB = 4711
 WHO = 'python (process 12) for 2.0 s'
 
 
@@ -36,11 +38,14 @@ class Machine:
         self.at_work, self.stay = at_work, stay
         self.time = 0.0
 
-    def others(self):
+    def others(self, sessions):
         began = self.time
-        return SimpleNamespace(use=lambda: self.use(began))
+        self.sessions = sessions
+        return SimpleNamespace(use=lambda cpus=None: self.use(began, cpus))
 
-    def use(self, began):
+    def use(self, began, cpus):
+        if cpus is not None:
+            self.cpus = cpus
         cpu = 2.0 if self.at_work else 0.0
         return Use(max(self.time - began, 1e-3), cpu, (WHO,) if cpu else ())
 
@@ -94,6 +99,7 @@ def measure(tmp_path, monkeypatch):
                 exitcode=0,
                 state='COMPLETED',
                 nodelist=['n1'],
+                jobid=str(JOB),
             )
             left = list(jobs)
 
@@ -159,7 +165,7 @@ def test_a_disturbed_job_is_measured_again_when_others_have_gone(measure):
     assert why.endswith(f"other processes took 50% of the time of the job's CPUs, {WHO}")
     assert measure.said == [f'{check.display_name}: {why}; measured again when they have gone']
     assert all(values[-1] != 'fail' for values in check.perfvalues.values())
-    assert measure.spent == again._Spent(jobs=1, waiting=15.0)
+    assert measure.spent == again._Spent(jobs=1, waiting=15.0, sessions={JOB})
 
 
 def test_one_that_others_never_leave_alone_is_no_evidence(measure):
@@ -177,10 +183,10 @@ def test_one_that_is_disturbed_each_time_has_three_jobs(measure):
 
         looks = 0
 
-        def others(self):
+        def others(self, sessions):
             self.looks += 1
             cpu = 2.0 if self.looks % 2 else 0.0
-            return SimpleNamespace(use=lambda: Use(5.0, cpu, (WHO,)))
+            return SimpleNamespace(use=lambda cpus=None: Use(5.0, cpu, (WHO,)))
 
     with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
         measure(DISTURBED, machine=Returning())
@@ -233,9 +239,24 @@ def test_others_are_none_if_what_the_witness_saw_is_of_this_run(measure):
     """As processes that the job itself has left beside its ranks."""
     with pytest.raises(PerformanceError, match=FAILED):
         measure(DISTURBED, GOOD, machine=Machine(at_work=False))
+    # That is told by their sessions too, and those on other CPUs are not to blame.
+    machine = Machine()
+    measure(DISTURBED, GOOD, machine=machine)
+    assert (machine.sessions, machine.cpus) == ({JOB}, {0, 1})
     # What a hypervisor takes is never a process of this run.
     stolen = both(edit('result.json', slow), witnessed(disturbance(steal=0.5)))
     assert measure(stolen, GOOD, machine=Machine(at_work=False)).started == 2
+
+
+def test_a_job_is_of_this_run_whatever_a_user_sets(tmp_path, monkeypatch):
+    monkeypatch.setenv(runs.VARIABLE, '/of this/run')
+    where = (SUPPORT / 'system.py', 'golden:node', tmp_path, 'mpi/pt2pt', 'PointToPoint')
+    with check_on(*where, 'openmpi', fabric='shm', layout='packed') as (check, *node):
+        check.build = SimpleNamespace(product=str)
+        check.env_vars = {runs.VARIABLE: 'x'}
+        check.setup(*node)
+        check.preload_witness()
+        assert check.env_vars[runs.VARIABLE] == "'/of this/run'"
 
 
 def test_a_figure_that_is_to_be_exact_changes_for_no_others(measure):

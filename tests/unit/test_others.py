@@ -1,9 +1,12 @@
 """Who else uses this machine: real processes, that are of this run or not."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,28 +37,54 @@ open('/proc/self/comm', 'w').write(') \x1b[1A\\n (x')
 """
 
 
+# One with a child of this run, that it never asks for.
+KEEPER = f"""
+import os, subprocess, sys, time
+own = os.environ | {{{runs.VARIABLE!r}: os.environ['OWN']}}
+print(subprocess.Popen([sys.executable, '-c', {SPIN!r}], env=own).pid, flush=True)
+time.sleep(600)
+"""
+
+# In a session of its own, and no descendant of who starts it.
+APART = """
+import os, sys
+os.setsid()
+if pid := os.fork():
+    print(pid, flush=True)
+    os._exit(0)
+os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])
+"""
+
+
 @pytest.fixture
 def start(monkeypatch, tmp_path):
-    """A function that starts a process, of this run or not, that can be made to compute."""
-    monkeypatch.setenv(runs.VARIABLE, str(tmp_path))
-    started = []
+    """A function that starts a process that can be made to compute.
 
-    def begin(code=SPIN, **variables):
+    It is another's, or of the run that its variables name; ``below`` this one if it descends from
+    it.
+    """
+    monkeypatch.setenv(runs.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
+    monkeypatch.setattr(others, 'MOST', 1000)
+    ends = []
+
+    def begin(code=SPIN, below=False, **variables):
         surroundings = {name: value for name, value in os.environ.items() if name != runs.VARIABLE}
         process = subprocess.Popen(
-            [sys.executable, '-c', code],
+            [sys.executable, '-c', *([] if below else [APART]), code],
             env=surroundings | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        started.append(process)
-        return process
+        pid = process.pid if below else int(process.stdout.readline())
+        ends.append((process, pid))
+        return SimpleNamespace(pid=pid, stdin=process.stdin, stdout=process.stdout)
 
     yield begin
-    for process in started:
+    for process, pid in ends:
         with process:
-            process.kill()
+            os.kill(pid, signal.SIGKILL)
 
 
 def compute(process):
@@ -68,9 +97,7 @@ def named(use, process):
     return any(f'(process {process.pid})' in one for one in use.busiest)
 
 
-def test_others_are_named_and_what_is_of_this_run_is_not(start, tmp_path, monkeypatch):
-    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
-    monkeypatch.setattr(others, 'MOST', 1000)
+def test_others_are_named_and_what_is_of_this_run_is_not(start, tmp_path):
     other = start(**{runs.VARIABLE: f'{tmp_path}-another'})
     own = start(**{runs.VARIABLE: str(tmp_path)})
     look = Others()
@@ -83,9 +110,37 @@ def test_others_are_named_and_what_is_of_this_run_is_not(start, tmp_path, monkey
     assert not named(Others().use(), other)
 
 
-def test_of_a_process_that_has_ended_its_parent_has_what_it_used_since(start, monkeypatch):
-    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
-    monkeypatch.setattr(others, 'MOST', 1000)
+def test_what_a_job_starts_is_of_this_run_though_its_environment_is_cleared(start):
+    below, left = start(below=True), start()
+    look = Others()
+    of_jobs = Others({os.getsid(left.pid)})
+    compute(below), compute(left)
+    use = look.use()
+    assert not named(use, below)
+    assert named(use, left)  # but for its session
+    assert not named(of_jobs.use(), left)
+
+
+def test_others_on_other_cpus_do_not_count(start):
+    other = start()
+    look = Others()
+    compute(other)
+    own = os.sched_getaffinity(other.pid)
+    assert named(look.use(own), other)
+    none = look.use({max(own) + 1})
+    assert (none.cpu, none.busiest) == (0, ())
+
+
+def test_a_checkout_may_have_any_name(start, monkeypatch):
+    name = os.fsdecode(b'/caf\xe9')
+    monkeypatch.setenv(runs.VARIABLE, name)
+    own = start(**{runs.VARIABLE: name})
+    look = Others()
+    compute(own)
+    assert not named(look.use(), own)
+
+
+def test_of_a_process_that_has_ended_its_parent_has_what_it_used_since(start):
     parent = start(PARENT)
     compute(parent)  # the child, whose input it is
     look = Others()
@@ -96,17 +151,17 @@ def test_of_a_process_that_has_ended_its_parent_has_what_it_used_since(start, mo
     assert 0.1 <= float(words.split()[-2]) < 0.35
 
 
-def test_who_has_ended_does_not_say_whose_it_was(start, tmp_path, monkeypatch):
+def test_who_has_ended_does_not_say_whose_it_was(start, tmp_path):
     """As what a job leaves, where nobody asks for it."""
-    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
-    monkeypatch.setattr(others, 'MOST', 1000)
-    own = start(**{runs.VARIABLE: str(tmp_path)})
+    keeper = start(KEEPER, OWN=str(tmp_path))
+    own = int(keeper.stdout.readline())
     look = Others()
-    compute(own)
-    own.kill()
-    os.waitid(os.P_PID, own.pid, os.WEXITED | os.WNOWAIT)
-    assert state(own.pid) == 'Z'
-    assert not named(look.use(), own)
+    compute(keeper)  # the child, whose input it is
+    assert f'(process {own})' not in ''.join(look.use().busiest)
+    os.kill(own, signal.SIGKILL)
+    while state(own) != 'Z':
+        time.sleep(0.01)
+    assert f'(process {own})' not in ''.join(look.use().busiest)
     # What this process is given in the end is no others' either.
     assert os.getppid() in set(others._ancestors())
 
@@ -115,9 +170,7 @@ def state(pid):
     return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0]
 
 
-def test_what_others_call_themselves_obeys_no_terminal(start, monkeypatch):
-    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
-    monkeypatch.setattr(others, 'MOST', 1000)
+def test_what_others_call_themselves_obeys_no_terminal(start):
     process = start(HOSTILE)
     look = Others()
     compute(process)

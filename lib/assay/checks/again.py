@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,8 @@ class _Spent:
 
     jobs: int = 0
     waiting: float = 0.0
+    #: Of their local jobs, in which something may have stayed.
+    sessions: set[int] = field(default_factory=set)
 
 
 _spent = _Spent()
@@ -79,7 +81,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         self.no_evidence, self.replaced = '', []
         self._not_submitted = copy.copy(self.job)
         self._files = {*Path(self.stagedir).rglob('*')}
-        self._others = Others()
+        self._others = Others(_spent.sessions)
 
     def is_settled(self) -> bool:
         """Whether the job that has ended is the last of the case; called as long as it is not."""
@@ -94,7 +96,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             self._has_ended = True
         elif self._is_local:
             say(f'{self.display_name}: {self.no_evidence}; measured again when they have gone')
-            self._waits, self._waits_since = Others(), time.monotonic()
+            self._waits, self._waits_since = Others(_spent.sessions), time.monotonic()
         else:  # wherever the scheduler puts it
             say(f'{self.display_name}: {self.no_evidence}; measured again')
             self._measure_again()
@@ -121,7 +123,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             if use.busiest:
                 self.no_evidence += f', at last {", ".join(use.busiest)}'
         else:
-            self._waits = Others()
+            self._waits = Others(_spent.sessions)
         return self._has_ended
 
     def _measure_again(self) -> None:
@@ -135,14 +137,17 @@ class IsMeasuredAgain(RegressionTestPlugin):
         self.no_evidence = ''
         _spent.jobs += 1
         self._job = copy.copy(self._not_submitted)
-        self._others = Others()
+        self._others = Others(_spent.sessions)
         # Without the hooks, which have done their work.
         rfm.RunOnlyRegressionTest.run(self)
 
     def _why_not(self) -> str:
         """Why the job is no evidence; nothing if it is."""
-        use = self._others.use()
+        if self._is_local:  # ReFrame starts it in a session of its own
+            _spent.sessions.add(int(self.job.jobid))
         reports = [*witnessed_in(Path(self.stagedir))]
+        ranks = [rank for report in reports for rank in report.processes]
+        use = self._others.use({cpu for rank in ranks for cpu in rank.cpus})
         if not self._is_local and self.current_partition.extras.get('on_this_machine'):
             return ''  # its nodes share CPUs: others than its ranks are its own on other nodes
         foreign = True

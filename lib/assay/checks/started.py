@@ -24,6 +24,7 @@ from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
 from assay.layout.layouts import layout_of
 from assay.layout.placement import DoesNotFitError, Node, Placement
+from assay.running import runs
 
 _CATALOGUE = load_catalogue()
 
@@ -126,6 +127,9 @@ class IsStarted(RegressionTestPlugin):
         if self.time_limit:
             seconds = taken_after(self.time_limit)
             self.env_vars['ASSAY_WITNESS_DEADLINE'] = f"$(date -d '+{seconds} seconds' +%s)"
+        # Whatever a user set: by it a process that uses this machine is known for one of this run.
+        if self.current_partition.scheduler.is_local and (run := os.environ.get(runs.VARIABLE)):
+            self.env_vars[runs.VARIABLE] = shlex.quote(run)
         self.keep_files = [*self.keep_files, WITNESS, FILES]
 
     @run_before('run', always_last=True)

@@ -137,7 +137,8 @@ def what_counts(tries: list[Case]) -> Case:
 def is_no_evidence(case: Case) -> bool:
     """Whether figures of a case missed their references, and nothing else was wrong with it.
 
-    One that met a reference unexpectedly was: no others have made it better. That others disturbed its job, and what they took, is for the check to say.
+    One that met a reference unexpectedly was: no others have made it better. That others disturbed
+    its job, and what they took, is for the check to say.
     """
     said = (case['fail_reason'] or '').removeprefix('performance error: ')
     figures = (case['perfvalues'] or {}).values()

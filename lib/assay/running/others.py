@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ class _Process:
 
     name: str
     parent: int
+    session: int
     ran: float
     reaped: float
 
@@ -53,16 +54,30 @@ class Use:
 class Others:
     """Looks at the processes of this machine, and later at what they have used since.
 
-    A process is of this run if its environment says so, as each that a job starts inherits it. What
-    cannot be seen, as in another container, is nobody's: it is not said to be others'.
+    A process is of this run if its environment says so, as each that a job starts inherits it. Not
+    all keep it: so is what descends from this process, or is in a session of a job. What cannot be
+    seen, as in another container, is nobody's: it is not said to be others'.
+
+    :param sessions: of the jobs that this process has started; more may follow.
     """
 
-    def __init__(self) -> None:
-        self._began, self._before = time.monotonic(), dict(_processes())
+    def __init__(self, sessions: Collection[int] = ()) -> None:
+        self._sessions = sessions
+        self._began, self._before = time.monotonic(), self._look()
 
-    def use(self) -> Use:
-        """What others used since."""
-        now = dict(_processes())
+    def _look(self) -> dict[tuple[int, int], _Process]:
+        return {
+            key: process
+            for key, process in _processes().items()
+            if process.session not in self._sessions
+        }
+
+    def use(self, cpus: Collection[int] | None = None) -> Use:
+        """What others used since.
+
+        :param cpus: only by processes that may run on one of these; None for all.
+        """
+        now = self._look()
         used = {}
         for key, process in now.items():
             before = self._before.get(key)
@@ -74,7 +89,11 @@ class Others:
             ended = self._before[key]
             if (parent := parents.get(ended.parent)) is not None:
                 used[parent] -= ended.ran + ended.reaped
-        used = {key: max(seconds, 0.0) for key, seconds in used.items()}
+        used = {
+            key: seconds
+            for key, seconds in used.items()
+            if seconds > 0 and (cpus is None or not _may_run_on(key[0]).isdisjoint(cpus))
+        }
         cpu = sum(used.values())
         worth = max(WORTH_NAMING * cpu, _TICK)
         first = sorted(used, key=lambda key: -used[key])[:MOST]
@@ -86,10 +105,11 @@ class Others:
         return Use(time.monotonic() - self._began, cpu, busiest)
 
 
-def _processes() -> Iterator[tuple[tuple[int, int], _Process]]:
+def _processes() -> dict[tuple[int, int], _Process]:
     """Number and start of each process that is not of this run, and what it is."""
-    own = f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}'.encode()
+    own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
     above = {1, *_ancestors()}
+    found, parents, ours = {}, {}, {os.getpid()}
     for folder in Path('/proc').glob('[0-9]*'):
         pid = int(folder.name)
         try:
@@ -98,20 +118,42 @@ def _processes() -> Iterator[tuple[tuple[int, int], _Process]]:
             continue
         # From the third on, which is the state: proc_pid_stat(5).
         fields = rest.split()
-        parent, started = int(fields[1]), int(fields[19])
+        parent, session, started = int(fields[1]), int(fields[3]), int(fields[19])
+        parents[pid] = parent
         # One that has ended, and that nobody has asked for yet, does not say whose it was.
-        if pid == os.getpid() or _KTHREADD in (pid, parent) or fields[0] == 'Z':
+        if _KTHREADD in (pid, parent) or fields[0] == 'Z':
             continue
         with suppress(OSError):  # somebody else's
             if own in (folder / 'environ').read_bytes().split(b'\0'):
-                continue
+                ours.add(pid)
         user, system, of_children, in_children = (int(one) * _TICK for one in fields[11:15])
         # Those are given what our jobs leave when they end.
         reaped = 0.0 if pid in above else of_children + in_children
-        yield (
-            (pid, started),
-            _Process(name.partition('(')[2], parent, user + system, reaped),
+        found[pid, started] = _Process(
+            name.partition('(')[2], parent, session, user + system, reaped
         )
+    return {key: one for key, one in found.items() if not _descends(key[0], ours, parents)}
+
+
+def _descends(pid: int, ours: set[int], parents: dict[int, int]) -> bool:
+    """Whether a process or one above it is of this run."""
+    seen = set()  # numbers may be given anew while one looks
+    while pid in parents and pid not in seen:
+        if pid in ours:
+            return True
+        seen.add(pid)
+        pid = parents[pid]
+    return False
+
+
+def _may_run_on(pid: int) -> set[int]:
+    """The CPUs of a process's threads; none if it has ended."""
+    found: set[int] = set()
+    with suppress(OSError):
+        for folder in Path(f'/proc/{pid}/task').iterdir():
+            with suppress(OSError):  # this one has ended
+                found |= os.sched_getaffinity(int(folder.name))
+    return found
 
 
 def _ancestors() -> Iterator[int]:
