@@ -1,7 +1,9 @@
 """Which jobs are measured again: golden ones, slowed down and disturbed by hand."""
 
+import errno
 import json
 import math
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -323,6 +325,25 @@ def test_a_user_may_want_no_second_job(measure):
     with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
         measure(DISTURBED, GOOD, wait=0.0)
     assert measure.checks[-1].started == 1
+
+
+def test_what_cannot_be_removed_is_left_as_it_was(measure, monkeypatch):
+    """As a file on NFS that a process still has open."""
+    rename = Path.rename
+
+    def refuse(path, to):
+        if path.name == 'witness.json':
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, 'rename', refuse)
+    with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}.*; not measured again: .*busy'):
+        measure(DISTURBED, GOOD)
+    (check,) = measure.checks
+    assert (check.started, check.replaced) == (1, [])
+    stage = Path(check.stagedir)
+    assert {one.name for one in stage.iterdir()} > {'input', 'result.json', 'witness.json'}
+    assert [*stage.parent.glob(f'.{stage.name}.*')] == []
 
 
 def test_a_check_and_the_verdict_mean_the_same(measure):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import shutil
+import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,11 +130,12 @@ class IsMeasuredAgain(RegressionTestPlugin):
 
     def _measure_again(self) -> None:
         """Submit the job once more, in a folder as it was before."""
-        for path in sorted({*Path(self.stagedir).rglob('*')} - self._files):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)  # with its folder
+        try:
+            self._clear()
+        except OSError as error:
+            self._has_ended = True
+            self.no_evidence += f'; not measured again: {error}'
+            return
         self.replaced = [*self.replaced, self.no_evidence]
         self.no_evidence = ''
         _spent.jobs += 1
@@ -140,6 +143,25 @@ class IsMeasuredAgain(RegressionTestPlugin):
         self._others = Others(_spent.sessions)
         # Without the hooks, which have done their work.
         rfm.RunOnlyRegressionTest.run(self)
+
+    def _clear(self) -> None:
+        """Remove what the job left: all of it, or none.
+
+        :raises OSError: if something has to stay, as a file on NFS that a process has open.
+        """
+        stage = Path(self.stagedir)
+        aside = Path(tempfile.mkdtemp(prefix=f'.{stage.name}.', dir=stage.parent))
+        moved: list[tuple[Path, Path]] = []
+        try:
+            for path in sorted({*stage.rglob('*')} - self._files):
+                with suppress(FileNotFoundError):  # it went with its folder
+                    moved.append((path, path.rename(aside / str(len(moved)))))
+        except OSError:
+            for path, gone in moved:
+                gone.rename(path)
+            raise
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
 
     def _why_not(self) -> str:
         """Why the job is no evidence; nothing if it is."""
