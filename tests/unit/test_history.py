@@ -8,6 +8,8 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -281,7 +283,7 @@ def test_repetitions_and_attempts_are_numbered(made, golden_report):
 
 
 def cached(database):
-    return database.with_name('figures-cache.parquet')
+    return database.with_name('figures-cache')
 
 
 def test_the_cache_follows_the_database(database, made, monkeypatch):
@@ -312,6 +314,23 @@ def test_a_cache_that_is_none_is_made_again(database, made, content):
     assert load(database).figures(load(database).runs).equals(whole)
 
 
+def test_a_damaged_byte_of_a_cache_does_not_come_to_polars(database, made, monkeypatch):
+    """Which takes it for other values, or aborts the process."""
+    put(database, made(1))
+    whole = load(database).figures(load(database).runs)
+    good = cached(database).read_bytes()
+    for place in (0, 40, len(good) // 2, len(good) - 1):
+        bad = bytearray(good)
+        bad[place] ^= 1
+        cached(database).write_bytes(bad)
+        with monkeypatch.context() as patch:
+            for name in ('read_parquet_metadata', 'read_parquet'):
+                patch.setattr(pl, name, mock.Mock(side_effect=AssertionError))
+            history = load(database)
+        assert history.figures(history.runs).equals(whole)
+        assert cached(database).read_bytes() == good
+
+
 def test_a_cache_of_other_code_is_made_again(database, made, monkeypatch):
     put(database, made(1))
     load(database)
@@ -328,20 +347,18 @@ def test_a_folder_that_cannot_be_written_needs_no_cache(database, made, monkeypa
         raise PermissionError
 
     monkeypatch.setattr(cache.os, 'open', refuse)
-    monkeypatch.setattr(pl.DataFrame, 'write_parquet', refuse)
+    monkeypatch.setattr(Path, 'open', refuse)
     assert load(database).figures(load(database).runs).height == 2
 
 
 KILLED = """
 import sys, time
 from pathlib import Path
-import polars as pl
 from assay.results.history import load
-def write(frame, path, **_):
-    path.write_bytes(b'PAR1 half')
-    print('half', flush=True)
+def replace(draft, path):
+    print('written', flush=True)
     time.sleep(600)
-pl.DataFrame.write_parquet = write
+Path.replace = replace
 load(Path(sys.argv[1]))
 """
 
@@ -354,13 +371,13 @@ def test_a_killed_writer_leaves_the_old_cache(database, made):
     with subprocess.Popen(
         [sys.executable, '-c', KILLED, database], stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout.readline() == 'half\n'
+        assert process.stdout.readline() == 'written\n'
         process.send_signal(signal.SIGKILL)
     assert cached(database).read_bytes() == old
-    assert len([*database.parent.glob('.figures-cache.parquet.*')]) == 1
+    assert len([*database.parent.glob('.figures-cache.*')]) == 1
     history = load(database)
     assert history.figures(history.runs).height == 4
-    assert not [*database.parent.glob('.figures-cache.parquet.*')]
+    assert not [*database.parent.glob('.figures-cache.*')]
 
 
 # Words --------------------------------------------------------------------------------------------

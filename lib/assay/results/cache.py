@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,9 @@ from assay.results.summary import Summary, summary
 #: Rows that are held as plain values at a time.
 BATCH = 50_000
 
-_NAME = 'figures-cache.parquet'
+#: A SHA-256, and Parquet that it is of: Polars takes damaged Parquet for other values, or aborts.
+_NAME = 'figures-cache'
+_DIGEST = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,15 @@ def _form() -> str:
 def _load(path: Path) -> Read | None:
     """What is in a cache; None if it is not there, of other code, or broken."""
     try:
-        told = pl.read_parquet_metadata(path)
+        with path.open('rb') as file:
+            digest, content = file.read(_DIGEST), file.read()
+        if digest != hashlib.sha256(content).digest():
+            return None
+        told = pl.read_parquet_metadata(content)
         if told.get('form') != _form():
             return None
         summaries = {uuid: Summary(**one) for uuid, one in json.loads(told['sessions']).items()}
-        return Read(summaries, pl.read_parquet(path))
+        return Read(summaries, pl.read_parquet(content))
     except (OSError, pl.exceptions.PolarsError, ValueError, KeyError, TypeError):
         return None
 
@@ -119,8 +126,12 @@ def _write(path: Path, read: Read, is_alone: bool) -> None:
     draft = path.with_name(f'.{path.name}.{os.getpid()}')
     sessions = {uuid: vars(one) for uuid, one in read.summaries.items()}
     told = {'form': _form(), 'sessions': json.dumps(sessions)}
+    content = io.BytesIO()
+    read.figures.write_parquet(content, metadata=told, statistics=False)
     try:
-        read.figures.write_parquet(draft, metadata=told, statistics=False)
+        with draft.open('wb') as file:
+            file.write(hashlib.sha256(content.getbuffer()).digest())
+            file.write(content.getbuffer())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
