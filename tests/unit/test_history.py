@@ -18,12 +18,13 @@ from reframe.frontend.reporting import storage
 
 from assay import AssayError, paths
 from assay.results import cache, store
-from assay.results.cases import cases
+from assay.results.cases import cases, is_no_evidence
 from assay.results.choice import assert_label, choose, removable
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_report, remove_runs
+from assay.results.rows import rows
 from assay.running import session_extras
-from reports import passing, then
+from reports import disturbed, passing, then
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
@@ -266,8 +267,8 @@ def test_values_are_as_they_were_measured(made):
 
 
 def test_a_case_that_failed_is_a_row_without_a_value(golden_report):
-    rows = table(plain_rows(golden_report('FailedSanity'))).rows(named=True)
-    assert [(row['figure'], row['value'], row['verdict']) for row in rows] == [
+    found = table(plain_rows(golden_report('FailedSanity'))).rows(named=True)
+    assert [(row['figure'], row['value'], row['verdict']) for row in found] == [
         ('-', None, 'fail')
     ] * 2
 
@@ -277,6 +278,19 @@ def test_repetitions_and_attempts_are_numbered(made, golden_report):
     assert again['repeat'].to_list() == [1, 1, 2, 2, 3, 3]
     retried = table(plain_rows(then(golden_report('FailedSanity'), made(1), only_failed=True)))
     assert 1 in retried['attempt'].to_list()
+
+
+def test_the_figures_are_those_of_the_attempt_that_the_verdict_is_about(golden_report):
+    report = golden_report('FailedReference')
+    for case in cases(report):
+        case['replaced'] = ['one']
+    both = then(report, disturbed(golden_report('FailedReference')), only_failed=True)
+    for case in cases(both):
+        for values in (case['perfvalues'] or {}).values():
+            values[0] = 1.0 if is_no_evidence(case) else 2.0
+    found = table(plain_rows(both)).rows(named=True)
+    assert {(row['value'], row['verdict'], row['attempt']) for row in found} == {(2.0, 'fail', 3)}
+    assert {row.verdict for row in rows(both)} == {'fail'}
 
 
 # The cache ----------------------------------------------------------------------------------------

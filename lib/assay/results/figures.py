@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from assay import AssayError
-from assay.results.cases import Case, Report, attempts, case_name, class_name
+from assay.results.cases import Case, Report, attempts, case_name, class_name, what_counts
 from assay.results.provenance import facts, nodes_of
 from assay.results.rows import Row, rows_of
 from assay.running.session_extras import label_of, mode_of
@@ -61,7 +61,7 @@ SCHEMA: dict[str, Any] = {
     'verdict': _WORD,
     #: Of the case, in ReFrame's words.
     'result': _WORD,
-    #: How often the case ran before it counted: 1 at once, 2 after one retry.
+    #: How many jobs the case had: 1 at once; retries, and what was measured again, count too.
     'attempt': pl.UInt16,
     #: Which time it is that the case counts in this run, from 1 (``--repeat``).
     'repeat': pl.UInt16,
@@ -97,13 +97,14 @@ def plain_rows(report: Report) -> list[PlainRow]:
         asked = (label_of(info), mode_of(info))
         times: Counter[str] = Counter()
         for tries in attempts(report):
-            case = tries[-1]
+            case = what_counts(tries)
             if case['fixture']:
                 continue
             times[case_name(case)] += 1
             place = (case['system'], case['partition'], case['environ'])
             names = (class_name(case), re.sub(r' ~\S+', '', case['display_name']))
-            counts = (len(tries), times[case_name(case)])
+            jobs = len(tries) + sum(len(one.get('replaced') or ()) for one in tries)
+            counts = (jobs, times[case_name(case)])
             told = (*counts, *_told(case))
             ended = _milliseconds(case['job_completion_time_unix'])
             for row in rows_of(case):
