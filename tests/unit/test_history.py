@@ -17,6 +17,7 @@ import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
 
 from assay import AssayError, paths
+from assay.report.history import as_text
 from assay.results import cache, store
 from assay.results.cases import cases, is_no_evidence
 from assay.results.choice import assert_label, choose, removable
@@ -173,9 +174,50 @@ def test_one_damaged_session_is_named_among_good_ones(database, made, text):
     assert load(database).notices() == []
 
 
-def test_a_session_of_another_shape_counts_for_nothing(database, made):
+@pytest.mark.parametrize(
+    ('column', 'value'),
+    [
+        *(('session_start_unix', value) for value in (None, 'soon', 1e20, b'\xff', -1e12)),
+        ('session_end_unix', None),
+        *(('uuid', value) for value in (None, b'\xff\xfe', '', 'a\nb', 7)),
+        *(('problems', value) for value in ('no JSON', '3', '"a"', b'\xff', '[' * 100_000)),
+        ('verdict', b'\xff'),
+    ],
+)
+def test_one_damaged_row_is_named_among_good_ones(database, made, column, value):
+    put(database, made(1, days=2), made(2, days=1), made(3))
+    uuid = made(2)['session_info']['uuid']
+    store.keep_verdict(uuid, 'PASSED', [], database)
+    ours = column in ('problems', 'verdict')
+    where = (
+        'assay_verdicts SET {} = ? WHERE session_uuid' if ours else 'sessions SET {} = ? WHERE uuid'
+    )
+    with sqlite3.connect(database) as connection:
+        connection.execute(f'UPDATE {where.format(column)} = ?', [value, uuid])
+    history = load(database)
+    (notice,) = history.notices()
+    assert '`assay history --remove 00000002` drops it' in notice
+    assert '\n' not in notice
+    assert history.figures(history.runs)['run'].n_unique() == 2
+    assert json.loads(as_text(history.runs))
+    assert names(choose(history, 'last')) == ['00000003']
+    with pytest.raises(AssayError, match='means a run that cannot be read'):
+        choose(history, '00000002')
+    remove_runs(history, removable(history, '00000002'))
+    assert load(database).notices() == []
+    assert names(load(database).runs) == ['00000001', '00000003']
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        {'perfvalues': {'toy:node:latency': ['many', 1, 2, 3, 'us', 'pass']}},
+        {'job_completion_time_unix': 1e20},
+    ],
+)
+def test_a_session_of_another_shape_counts_for_nothing(database, made, change):
     odd = made(1)
-    cases(odd)[1]['perfvalues'] = {'toy:node:latency': ['many', 1, 2, 3, 'us', 'pass']}
+    cases(odd)[1] |= change
     put(database, odd, made(2))
     history = load(database)
     assert 'not as ReFrame writes it' in history.notices()[0]

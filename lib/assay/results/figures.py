@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 import polars as pl
@@ -110,7 +111,7 @@ def plain_rows(report: Report) -> list[PlainRow]:
             for row in rows_of(case):
                 who = (*of_run, ended, *asked, *place, *names, *_parameters(case))
                 rows.append((*who, *_held(case, row), case['result'], *told))
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
     return rows
 
@@ -134,4 +135,8 @@ def _told(case: Case) -> PlainRow:
 
 
 def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(1000 * seconds)
+    """:raises OSError, OverflowError, ValueError: if it is no time."""
+    if seconds is None:
+        return None
+    datetime.fromtimestamp(seconds, timezone.utc)
+    return round(1000 * seconds)

@@ -91,7 +91,7 @@ class History:
         from assay.results.figures import plain_rows, table
 
         runs = list(runs)
-        stored = [run.uuid for run in runs if run.file is None]
+        stored = [run.uuid for run in runs if run.file is None and not run.summary.problem]
         frames = [self._figures]
         if len(stored) < len(self.runs):
             frames = [self._figures.filter(pl.col('run').is_in(stored))]
@@ -107,13 +107,19 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
     from assay.results import cache
 
     sessions, verdicts = store.sessions(database), store.verdicts(database)
-    read = cache.read(database, [one.uuid for one in sessions])
+    read = cache.read(database, [one.uuid for one in sessions if not one.problem])
     runs = []
     for one in sessions:
-        if one.uuid in read.summaries:  # else it was removed meanwhile
-            judged = verdicts.get(one.uuid)
-            said = (judged.verdict, judged.problems) if judged else ()
-            runs.append(StoredRun(one.uuid, one.begun, one.ended, read.summaries[one.uuid], *said))
+        found = Summary(problem=one.problem) if one.problem else read.summaries.get(one.uuid)
+        if found is None:  # it was removed meanwhile
+            continue
+        said: tuple[str, tuple[str, ...]] | tuple[()] = ()
+        match verdicts.get(one.uuid):
+            case store.Judged(verdict, problems):
+                said = (verdict, problems)
+            case AssayError() as damage if not found.problem:
+                found = Summary(problem=str(damage))
+        runs.append(StoredRun(one.uuid, one.begun, one.ended, found, *said))
     return History(tuple(runs), database, read.figures)
 
 

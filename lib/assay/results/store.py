@@ -20,6 +20,8 @@ from urllib.parse import quote
 from assay import AssayError, paths
 from assay.results.cases import Report, as_report
 
+_BEGINNING = datetime.fromtimestamp(0, timezone.utc)
+
 #: What ReFrame calls the form of its tables.
 SCHEMA = '1.0'
 
@@ -28,6 +30,12 @@ PATIENCE = 60.0
 
 #: ReFrame's lock beside the database, by which its processes create it one at a time.
 LOCK = '.db.lock'
+
+# Of a session whose identifier is damaged, a text by which it can be named and removed.
+_NAME = """
+CASE WHEN typeof(uuid) = 'text' AND length(uuid) = 36 AND uuid NOT GLOB '*[^0-9a-f-]*'
+THEN uuid ELSE printf('%08x-damaged', rowid) END
+"""
 
 _OURS = """
 CREATE TABLE IF NOT EXISTS assay_verdicts(
@@ -42,13 +50,15 @@ class Session:
     """A row of ReFrame's table.
 
     :param uuid: of the session.
-    :param begun: when it began, UTC.
-    :param ended: when it ended, UTC.
+    :param begun: when it began, UTC; 1970 if that is damaged.
+    :param ended: when it ended, UTC; likewise.
+    :param problem: what is damaged in the row; None if nothing is.
     """
 
     uuid: str
     begun: datetime
     ended: datetime
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class Judged:
 
 
 def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
-    """All stored sessions, oldest first; none where nothing was stored yet.
+    """All stored sessions, oldest first, and damaged rows; none where nothing was stored yet.
 
     :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
     """
@@ -73,10 +83,10 @@ def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
     with _opened(database) as connection:
         # No column that is behind the JSON: SQLite would go through all of that to get there.
         found = connection.execute(
-            'SELECT uuid, session_start_unix, session_end_unix FROM sessions '
-            'ORDER BY session_start_unix, rowid'
+            f'SELECT {_NAME}, uuid IS {_NAME}, session_start_unix, session_end_unix '
+            'FROM sessions ORDER BY rowid'
         ).fetchall()
-    return [Session(uuid, _time(begun), _time(ended)) for uuid, begun, ended in found]
+    return sorted((_session(database, *row) for row in found), key=lambda one: one.begun)
 
 
 def reports(
@@ -97,8 +107,10 @@ def reports(
                     yield uuid, error
 
 
-def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, Judged]:
-    """What ``assay run`` made of sessions, by uuid; a plain ReFrame leaves nothing.
+def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, Judged | AssayError]:
+    """What ``assay run`` made of sessions, by uuid; of a damaged row, what is wrong with it.
+
+    A plain ReFrame leaves nothing.
 
     :raises AssayError: as :func:`sessions`.
     """
@@ -108,7 +120,7 @@ def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, Judged]:
         if 'assay_verdicts' not in _tables(connection):
             return {}
         rows = connection.execute('SELECT session_uuid, verdict, problems FROM assay_verdicts')
-        return {uuid: Judged(word, tuple(json.loads(text))) for uuid, word, text in rows}
+        return {uuid: _judged(database, uuid, word, text) for uuid, word, text in rows}
 
 
 def keep_verdict(
@@ -136,7 +148,8 @@ def remove(uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE) -> Non
     with _opened(database) as connection:
         with connection:
             connection.execute('PRAGMA foreign_keys = ON')
-            connection.executemany('DELETE FROM sessions WHERE uuid = ?', [[one] for one in uuids])
+            command = f'DELETE FROM sessions WHERE {_NAME} = ?'
+            connection.executemany(command, [[one] for one in uuids])
         connection.execute('VACUUM')
 
 
@@ -201,6 +214,8 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
             if 'sessions' not in _tables(connection):
                 raise sqlite3.DatabaseError('it has no tables of ReFrame')
             _assert_form(connection, database)
+            # Text that is not UTF-8 is the damage of one row, not of all.
+            connection.text_factory = lambda text: text.decode(errors='replace')
             yield connection
     except sqlite3.Error as error:
         raise _told(database, error) from None
@@ -267,5 +282,27 @@ def _is_there(database: Path) -> bool:
         raise AssayError(f'{database}: {error.strerror}') from None
 
 
+def _session(database: Path, uuid: str, is_whole: int, *seconds: float) -> Session:
+    if not is_whole:
+        return Session(uuid, _BEGINNING, _BEGINNING, f'{database}: a session has no identifier')
+    try:
+        begun, ended = map(_time, seconds)
+    except (OSError, OverflowError, TypeError, ValueError) as error:
+        problem = f'{database}: session {uuid}: the times {seconds!r} are damaged: {error}'
+        return Session(uuid, _BEGINNING, _BEGINNING, problem)
+    return Session(uuid, begun, ended)
+
+
+def _judged(database: Path, uuid: str, word: object, text: str) -> Judged | AssayError:
+    try:
+        problems = json.loads(text)
+    except (RecursionError, TypeError, ValueError):
+        problems = None
+    if isinstance(word, str) and isinstance(problems, list):
+        return Judged(word, tuple(map(str, problems)))
+    return AssayError(f'{database}: session {uuid}: what `assay run` made of it is damaged')
+
+
 def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
+    """:raises OSError, OverflowError, TypeError, ValueError: if it is none, here or in UTC."""
+    return datetime.fromtimestamp(seconds).astimezone(timezone.utc)
