@@ -15,8 +15,10 @@ import polars as pl
 import pytest
 import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
+from typer.testing import CliRunner
 
 from assay import AssayError, paths
+from assay.commands.main import app
 from assay.report.history import as_text
 from assay.results import cache, store
 from assay.results.cases import cases, is_no_evidence
@@ -502,8 +504,22 @@ def test_words_that_mean_nothing_are_told(history, words, sentence):
 def test_an_empty_history_and_an_unknown_system(history, tmp_path):
     with pytest.raises(AssayError, match=r'no run is stored in .*: `assay run` stores one'):
         choose(load(tmp_path / 'results.db'), 'last')
+    for use in (choose, removable):
+        with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
+            use(history, 'last', 'nowhere')
+
+
+def test_a_list_is_of_the_runs_that_words_would_choose_from(history, tmp_path, monkeypatch):
+    def listed(*options, stored=history):
+        monkeypatch.setattr('assay.results.history.load', lambda: stored)
+        return CliRunner().invoke(app, ['history', *options])
+
+    for system in ('other', 'other:node'):
+        assert '1 of 1 runs' in listed('--system', system).output
     with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
-        choose(history, 'last', 'nowhere')
+        raise listed('--system', 'nowhere').exception
+    nothing = listed('--system', 'nowhere', stored=load(tmp_path / 'results.db'))
+    assert (nothing.exit_code, nothing.output) == (0, 'no run is stored\n')
 
 
 def test_a_run_of_the_future_is_not_the_last(history, database, made):

@@ -44,7 +44,7 @@ def history(
     import sys
 
     from assay.report.history import as_text, show
-    from assay.results.choice import choose, removable
+    from assay.results.choice import choose, of_system, removable
     from assay.results.history import load, remove_runs
     from assay.text import plain
 
@@ -57,10 +57,7 @@ def history(
         return
     for notice in stored.notices():
         print(f'assay: {plain(notice)}', file=sys.stderr)
-    if words:
-        runs = choose(stored, words, system)
-    else:
-        runs = [run for run in stored.runs if system in (None, run.summary.system)]
+    runs = choose(stored, words, system) if words else of_system(stored, system)
     if as_json:
         print(as_text(runs[-last:]))
     else:

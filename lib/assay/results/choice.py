@@ -47,6 +47,21 @@ def assert_label(label: str) -> None:
             raise AssayError(f'--label {label!r}: that chooses runs by {kind}: take another word.')
 
 
+def of_system(history: History, system: str | None) -> list[StoredRun]:
+    """The runs of a system, oldest first; of all systems without one.
+
+    :param system: it may be ``name:partition``.
+    :raises AssayError: if runs are stored, but none of this system.
+    """
+    found = [run for run in history.runs if _is_of(run, system)]
+    if history.runs and not found:
+        raise AssayError(
+            f'no run of the system {system} is stored in {history.database}: '
+            '`assay run` stores one.'
+        )
+    return found
+
+
 def choose(history: History, words: str, system: str | None = None) -> list[StoredRun]:
     """The runs that words mean, oldest first; at least one.
 
@@ -54,15 +69,13 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
     :raises AssayError: if they mean none, or are not clear, or mean one that cannot be read.
     """
     if _is_file(words):
-        found = [of_report(Path(words))]
-        of_system = [run for run in found if _is_of(run, system)]
-        if not of_system:
-            raise AssayError(f'{words} is of the system {found[0].summary.system}, not {system}.')
-        return of_system
-    runs = [run for run in history.runs if _is_of(run, system)]
+        found = of_report(Path(words))
+        if not _is_of(found, system):
+            raise AssayError(f'{words} is of the system {found.summary.system}, not {system}.')
+        return [found]
+    runs = of_system(history, system)
     if not runs:
-        where = f' of the system {system}' if system and history.runs else ''
-        raise AssayError(f'no run{where} is stored in {history.database}: `assay run` stores one.')
+        raise AssayError(f'no run is stored in {history.database}: `assay run` stores one.')
     chosen = _chosen(runs, words)
     for run in chosen:
         if run.summary.problem:
@@ -80,7 +93,7 @@ def removable(history: History, words: str, system: str | None = None) -> list[S
     """
     if _is_file(words):
         raise AssayError(f'{words} is a file: remove it as such.')
-    return _chosen([run for run in history.runs if _is_of(run, system)], words)
+    return _chosen(of_system(history, system), words)
 
 
 def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
