@@ -532,14 +532,26 @@ def test_a_run_of_the_future_is_not_the_last(history, database, made):
 
 @pytest.mark.parametrize(
     'label',
-    ['', '  ', 'last', 'last~2', '2026-11-01', '2026-11-01..2026-11-02', 'aaaa1111', 'x/y', 'a\nb'],
+    [
+        '',
+        '  ',
+        'last',
+        'last~2',
+        '2026-11-01',
+        '2026-11-01..2026-11-02',
+        'aaaa1111',
+        'beef',
+        '2026',
+        'x/y',
+        'a\nb',
+    ],
 )
 def test_labels_that_are_other_words_are_refused(label):
     with pytest.raises(AssayError, match=r'^--label '):
         assert_label(label)
 
 
-@pytest.mark.parametrize('label', ['before', 'ünï, 50% = {a}', 'decade', 'a=b,c=d'])
+@pytest.mark.parametrize('label', ['before', 'ünï, 50% = {a}', 'abc', 'defaced beef', 'a=b,c=d'])
 def test_labels_are_stored_in_reframes_fields(label):
     assert_label(label)
     fields = {}

@@ -69,6 +69,8 @@ def test_refusals(option):
         (['--verbose=3'], 'ignored explicit argument'),
         (['-r', '--ci-generate='], '--ci-generate has an empty value'),
         (['-r', '--skip-sanity-check', '--detect-host-topology='], 'has an empty value'),
+        (['--session-extras=a=1,label=b'], '--session-extras label=b: give it as --label'),
+        (['--session-extras', 'mode=x'], '--session-extras mode=x: give it as --mode'),
         (['--report-junit', ''], '--report-junit has an empty value'),
     ],
 )
@@ -90,7 +92,15 @@ def test_what_is_no_run_may_have_what_a_run_may_not():
 
 @pytest.mark.parametrize(
     'arguments',
-    [['-n', '-'], ['--repeat=3'], ['--performance-report'], ['-vv'], ['-S', 'a=-l'], ['-n=-l']],
+    [
+        ['-n', '-'],
+        ['--session-extras=labels=a,b=mode'],
+        ['--repeat=3'],
+        ['--performance-report'],
+        ['-vv'],
+        ['-S', 'a=-l'],
+        ['-n=-l'],
+    ],
 )
 def test_what_is_a_run(arguments):
     assert read(arguments).action is None

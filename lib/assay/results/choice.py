@@ -40,7 +40,7 @@ def assert_label(label: str) -> None:
     for kind, is_one in (
         ('a place in the history', _LAST.fullmatch(label)),
         ('a date', _DAYS.fullmatch(label)),
-        ('an identifier', len(label) >= 8 and _IDENTIFIER.fullmatch(label)),
+        ('an identifier', _IDENTIFIER.fullmatch(label)),
         ('a file', _is_file(label)),
     ):
         if is_one:

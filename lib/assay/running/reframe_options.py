@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from assay import AssayError
+from assay.running import session_extras
 from assay.spelling import did_you_mean, similar
 
 Takes = Literal['nothing', 'value', 'maybe']
@@ -128,7 +129,9 @@ OPTIONS = [
     Option(('--repeat',), 'value', 'ours', 'the whole selection again, by --reruns'),
     # Reports and the rest
     Option(('--performance-report',), 'maybe', 'passed'),
-    Option(('--session-extras',), 'value', 'passed'),
+    Option(
+        ('--session-extras',), 'value', 'passed', '`label` and `mode` have options of their own'
+    ),
     Option(('-C', '--config-file'), 'value', 'judged', 'a run whose log it moves fails'),
     Option(('--failure-stats',), 'nothing', 'passed'),
     Option(('--nocolor',), 'nothing', 'passed', 'is the case anyway'),
@@ -212,6 +215,10 @@ def read(arguments: list[str]) -> Given:
             raise AssayError(f'{option.names[-1]} has an empty value.')
         if option.decision == 'refused' and action is None:
             raise AssayError(f'{option.names[-1]} is not for a run: {option.why}.')
+
+    if action is None:
+        for value in given.get('--session-extras', []):
+            session_extras.assert_ours_are_left(value)
 
     def path(name: str) -> Path | None:
         return Path(given[name][-1]) if name in given else None

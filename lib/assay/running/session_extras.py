@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
+from assay import AssayError
+
 # ReFrame divides fields at commas, and 4.10.4 searches its own JSON for the first closing brace.
 _SPECIAL = re.compile(r'[%,}]')
 
@@ -22,6 +24,18 @@ def options(label: str | None, mode: str) -> list[str]:
         for name, text in fields.items()
         if text is not None
     ]
+
+
+def assert_ours_are_left(value: str) -> None:
+    """Of a field that ReFrame is given twice the last counts, and so a user's would.
+
+    :param value: of ReFrame's option.
+    :raises AssayError: if it sets what :func:`options` do.
+    """
+    for field in value.split(','):
+        name = field.partition('=')[0]
+        if name in ('label', 'mode'):
+            raise AssayError(f'--session-extras {field}: give it as --{name}, which stores it.')
 
 
 def label_of(session_info: Mapping[str, object]) -> str | None:
