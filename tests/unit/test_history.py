@@ -294,9 +294,9 @@ def test_the_columns_of_a_figure(made, golden_report):
         'attempt': 1,
         'repeat': 1,
         'nodes': 'n[1-2]',
-        'disturbed': 'one; two',
+        'disturbances': 'one; two',
     }
-    assert (second['better'], second['disturbed'], second['scale']) == (None, None, '-')
+    assert (second['better'], second['disturbances'], second['scale']) == (None, None, '-')
 
 
 def test_values_are_as_they_were_measured(made):

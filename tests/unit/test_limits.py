@@ -4,6 +4,8 @@ import re
 
 import pytest
 import yaml
+from reframe.core.fields import make_convertible
+from reframe.utility import import_module_from_file
 
 from assay import paths
 from assay.config.fabrics import load_catalogue
@@ -129,6 +131,17 @@ def stored(check):
 def test_headlines_are_for_the_table(ended):
     assert ended.headlines == ['latency']
     assert 'headlines' in stored(ended)
+
+
+def test_what_a_user_sets_of_them_is_not_stored(tmp_path):
+    """Also of a case that ends before it has figures."""
+    file = import_module_from_file(str(paths.CHECKS / 'mpi' / 'pt2pt.py'))
+    for name, value in {'headlines': 'a', 'directions': 'a:exact', 'disturbances': 'a'}.items():
+        assert file.PointToPoint.setvar(name, make_convertible(value))  # as -S does
+    where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/pt2pt', 'PointToPoint', 'openmpi')
+    with check_on(*where) as (check, _, _):
+        assert isinstance(check, file.PointToPoint)
+        assert (check.headlines, check.directions, check.disturbances) == ([], {}, [])
 
 
 def test_directions_and_disturbances_are_for_the_history(ended):

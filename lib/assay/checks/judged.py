@@ -46,6 +46,11 @@ class IsJudged(RegressionTestPlugin):
     is_proved = False
     is_held = False
 
+    # A case that ends before it has figures stores these as they are then.
+    @run_after('init')
+    def forget_what_a_user_set(self) -> None:
+        self.headlines, self.directions, self.disturbances = [], {}, []
+
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.
     @run_after('setup')

@@ -38,7 +38,11 @@ def run(
     ] = None,
     repeat: Annotated[
         int,
-        typer.Option(metavar='N', help='Run the whole selection N times, one after the other.'),
+        typer.Option(
+            metavar='N',
+            help='Run the whole selection N times, one after the other. For a comparison, several '
+            'runs at different times tell more.',
+        ),
     ] = 1,
 ) -> None:
     """Run checks, and compare what they measure with the references.

@@ -68,8 +68,9 @@ SCHEMA: dict[str, Any] = {
     'repeat': pl.UInt16,
     #: Such as ``n[1-4]``; null where there was no job.
     'nodes': _WORD,
-    #: What disturbed the job, in words; null if nothing did, and in runs stored before it was.
-    'disturbed': _WORD,
+    #: What disturbed the job, in words, whatever its verdict is; null if nothing did, and in runs
+    #: stored before it was.
+    'disturbances': _WORD,
     #: What was measured: JSON of :func:`assay.results.provenance.facts`.
     'provenance': _WORD,
 }
@@ -130,8 +131,8 @@ def _held(case: Case, row: Row) -> PlainRow:
 
 def _told(case: Case) -> PlainRow:
     """The columns from ``nodes`` on."""
-    disturbed = '; '.join(case.get('disturbances') or ()) or None
-    return (nodes_of(case) or None, disturbed, json.dumps(dict(facts(case))))
+    disturbances = '; '.join(case.get('disturbances') or ()) or None
+    return (nodes_of(case) or None, disturbances, json.dumps(dict(facts(case))))
 
 
 def _milliseconds(seconds: float | None) -> int | None:
