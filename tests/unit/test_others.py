@@ -132,7 +132,7 @@ def test_others_on_other_cpus_do_not_count(start):
 
 
 def test_a_checkout_may_have_any_name(start, monkeypatch):
-    name = os.fsdecode(b'/caf\xe9')
+    name = os.fsdecode(b'/data/\xe9')
     monkeypatch.setenv(runs.VARIABLE, name)
     own = start(**{runs.VARIABLE: name})
     look = Others()
