@@ -160,6 +160,7 @@ def await_that(holds):
         time.sleep(0.01)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_up_that_was_stopped(before, nothing_left, number):
     """It clears up by itself, and a second signal does not keep it from that."""

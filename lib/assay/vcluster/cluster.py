@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType
 
 from assay import AssayError, paths
 from assay.vcluster import cgroup, namespaces, slurm
@@ -48,6 +49,8 @@ PLUGINS = 'slurm-wlm-basic-plugins'
 
 #: Seconds that the nodes may take to be idle.
 PATIENCE = 30
+
+_STOPS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def missing() -> list[str]:
@@ -117,7 +120,7 @@ class Cluster:
             then nothing is left of it.
         """
         self._refuse()
-        with _alone():
+        with _alone(), _stopped_once():
             if are_up(STATE):
                 raise AssayError('a virtual cluster is up. Take it down: ./assay cluster down')
             _clear()
@@ -261,6 +264,30 @@ def _alone() -> Iterator[None]:
         if not alone:
             raise AssayError('another command is starting or stopping the virtual cluster')
         yield
+
+
+@contextmanager
+def _stopped_once() -> Iterator[None]:
+    """Has only the first signal stop this process: another may follow before that is heeded."""
+    handlers = {number: signal.getsignal(number) for number in _STOPS}
+    told = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal told
+        handler = handlers[signal.Signals(number)]
+        if not told and callable(handler):
+            told = True
+            handler(number, frame)
+
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if callable(handler):
+                signal.signal(number, handler)
 
 
 @contextmanager
