@@ -91,7 +91,7 @@ def processes_of(session: int) -> list[int]:
     found = []
     for folder in Path('/proc').glob('[0-9]*'):
         with contextlib.suppress(OSError, IndexError):
-            fields = (folder / 'stat').read_text().rpartition(')')[2].split()
+            fields = (folder / 'stat').read_text(errors='replace').rpartition(')')[2].split()
             if int(fields[3]) == session and fields[0] != 'Z':
                 found.append(int(folder.name))
     return found
