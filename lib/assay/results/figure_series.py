@@ -1,0 +1,168 @@
+"""Each figure's values over runs, out of the table of figures: what statistics are taken of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from assay.results.statistics.series import Series, series
+from assay.results.statistics.spread import Kind, learn
+
+#: Sessions of a history to learn from: what is older says little of the machine today.
+NEWEST = 200
+#: The columns that make two values values of the same figure. A unit that changed is another one.
+IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
+
+
+@dataclass(frozen=True, order=True)
+class Figure:
+    """What is measured: one figure of one case in one place; the words of the table's columns."""
+
+    system: str
+    partition: str
+    environment: str
+    case: str
+    figure: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f'{self.figure} of {self.case} @{self.system}:{self.partition}+{self.environment}'
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A figure in some runs.
+
+    :param check: the class of its check.
+    :param better: the direction in which it gets better, as last stored; None if it never was.
+    :param values: shape (n,), in order of time, each a finite number not below 0.
+    :param times: shape (n,), when each was measured; seconds since 1970.
+    :param runs: shape (n,), identifier of the run that each is of.
+    :param nodes: shape (n,), where; None where that is not known.
+    :param provenance: shape (n,), what was measured: JSON, as in the table.
+    :param disturbed: how many values are left out because others used the nodes.
+    :param unusable: how many are left out because they are not finite, or negative.
+    """
+
+    figure: Figure
+    check: str
+    fabric: str
+    layout: str
+    scale: str
+    better: str | None
+    values: pl.Series
+    times: pl.Series
+    runs: pl.Series
+    nodes: pl.Series
+    provenance: pl.Series
+    disturbed: int
+    unusable: int
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Figures of which this is the same lend each other their spread: check, and figure."""
+        return self.check, self.figure.figure
+
+    @cached_property
+    def series(self) -> Series | None:
+        """The values, repeats of a run being one session; None if none is left."""
+        if self.values.is_empty():
+            return None
+        return series(self.values, self.times, self.runs.to_physical())
+
+
+def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
+    """The figures of a table (:data:`assay.results.figures.SCHEMA`), sorted.
+
+    A case that failed and has no figure is in none of them.
+    """
+    time = pl.coalesce('measured', 'begun').dt.epoch('ms') / 1000
+    number = pl.col('value').is_finite() & (pl.col('value') >= 0)
+    calm = pl.col('disturbances').is_null()
+    groups = (
+        table.lazy()
+        .filter(pl.col('figure') != '-')
+        .with_columns(time=time, usable=(number & calm).fill_null(False))
+        .sort('time', maintain_order=True)
+        .group_by(IDENTITY)
+        .agg(
+            pl.col('check', 'fabric', 'layout', 'scale').last(),
+            pl.col('better').drop_nulls().last(),
+            pl.col('value', 'run', 'nodes', 'provenance').filter('usable'),
+            times=pl.col('time').filter('usable'),
+            disturbed=(~calm).sum(),
+            unusable=(calm & ~number.fill_null(False)).sum(),
+        )
+        .collect()
+    )
+    found = (_measured(groups[row : row + 1]) for row in range(groups.height))
+    return {one.figure: one for one in sorted(found, key=lambda one: one.figure)}
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What histories teach of figures.
+
+    :param unchanged: of each figure the newest sessions, since the last step in them.
+    :param kinds: what figures of a kind (:attr:`Measured.kind`) have in common.
+    """
+
+    unchanged: dict[Figure, Series]
+    kinds: dict[tuple[str, str], Kind]
+
+
+def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
+    """What the histories of figures teach: runs in which nothing is to be judged.
+
+    :param most: how many sessions of each count, the newest.
+    """
+    from assay.results.statistics.changes import find_changes, since_last_change
+
+    found = [(one, _newest(one.series, most)) for one in histories if one.series is not None]
+    changes = find_changes([past for _, past in found])
+    unchanged = {
+        one.figure: since_last_change(past, steps)
+        for (one, past), steps in zip(found, changes, strict=True)
+    }
+    of_kind: dict[tuple[str, str], list[Series]] = {}
+    for one, _ in found:
+        of_kind.setdefault(one.kind, []).append(unchanged[one.figure])
+    return Past(unchanged, {kind: learn(alike) for kind, alike in of_kind.items()})
+
+
+def _newest(history: Series, most: int) -> Series:
+    if history.size <= most:
+        return history
+    kept = history.times >= history.session_times[-most]
+    return Series(history.values[kept], history.times[kept], history.sessions[kept])
+
+
+def _measured(group: pl.DataFrame) -> Measured:
+    """:param group: one row."""
+
+    def word(name: str) -> Any:
+        return group[name].cast(pl.String)[0]
+
+    def each(name: str) -> pl.Series:
+        found: pl.Series = group[name].explode(empty_as_null=False)
+        return found
+
+    return Measured(
+        figure=Figure(*(word(name) or '' for name in IDENTITY)),
+        check=word('check'),
+        fabric=word('fabric'),
+        layout=word('layout'),
+        scale=word('scale'),
+        better=word('better'),
+        values=each('value'),
+        times=each('times'),
+        runs=each('run'),
+        nodes=each('nodes'),
+        provenance=each('provenance'),
+        disturbed=group['disturbed'][0],
+        unusable=group['unusable'][0],
+    )
