@@ -34,7 +34,7 @@ def test_a_flipped_byte_is_found(run, fault):
 
 def test_a_late_first_message_does_not_shorten_the_batches(run, fault):
     """One operation to a batch would time the barrier before it as well."""
-    done = run('ring', '--max-words', '1', '--budget', '0.05', preload=fault('late_message'))
+    done = run('ring', '--max-words', '1', '--budget', '0.5', preload=fault('late_message'))
     assert done.code == 0, done.err
     entry = done.report['results'][0]
     assert entry['size'] == 0
