@@ -108,7 +108,7 @@ class IsStarted(RegressionTestPlugin):
         self.env_vars = {
             **self.placement.env,
             **{name: shlex.quote(value) for name, value in forced.items()},
-            **self.env_vars,
+            **getattr(self, 'env_vars', {}),
         }
 
     @run_before('run')
