@@ -117,6 +117,25 @@ def test_what_is_not_whole_is_built_anew(built, damage):
     assert subprocess.run([folder / 'program']).returncode == 3
 
 
+def test_what_lost_its_library_is_built_anew(built, tmp_path):
+    """As where an update of Assay brings another OpenBLAS, or the same in another folder."""
+    library = tmp_path / 'libsome_blas.so'
+
+    def make(answer):
+        source = f'int blas(void){{return {answer};}}'
+        command = ['cc', '-shared', '-x', 'c', '-', '-o', library]
+        subprocess.run(command, input=source, text=True, check=True)
+
+    make(3)
+    linked = f'-Wl,--no-as-needed,-rpath,{tmp_path} -L{tmp_path} -lsome_blas'
+    how = {'flags': linked, 'source': 'int blas(void); int main(void){return blas();}'}
+    folder, _ = built('first', **how)
+    assert built('second', **how) == (folder, False)
+    make(4)
+    assert built('third', **how) == (folder, True)
+    assert subprocess.run([folder / 'program']).returncode == 4
+
+
 def test_of_two_at_once_one_builds_and_the_other_waits(build, tmp_path):
     first = build('first', wait=f'until [[ -e {tmp_path}/go ]]; do sleep 0.05; done')
     while 'building in' not in first.stdout.readline():

@@ -34,12 +34,12 @@ assay_facts() {
     env | LC_ALL=C sort | grep -E '^(CMAKE_|(C|CXX|CPP|LD)FLAGS=|CPATH|C(PLUS)?_INCLUDE_PATH|LIBRARY_PATH|LD_(LIBRARY|RUN)_PATH|MKLROOT|\w+_ROOT=|.*BLAS)'
 }
 
-assay_seal() { # written last: what is not sealed is not whole
+assay_seal() { # written last: what is not sealed, or has lost its MPI or BLAS, is not whole
     local file
     for file in *; do
         [[ -f $file && ( -x $file || $file == *.so ) ]] || continue
         printf '%s\0' "$file"
-        ldd "$file" | sed -n 's/.*libmpi[^ ]* => \(\/[^ ]*\).*/\1/p' | tr '\n' '\0'
+        ldd "$file" | sed -nE 's/.*lib\S*(mpi|blas|blis|mkl)\S* => (\/\S*).*/\2/p' | tr '\n' '\0'
     done | LC_ALL=C sort -zu | xargs -0 sha256sum >.whole.new && mv .whole.new .whole
 }
 
