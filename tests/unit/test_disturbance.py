@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 
+from assay.job.launch import witnessed_in
 from assay.witness.disturbance import by_others, disturbance_figures, disturbed, foreign_seconds
 from witnessed import host, process, report, socket
 
@@ -80,6 +81,11 @@ def test_the_odd_host_comes_first():
 def test_many_hosts_are_counted():
     (said,) = disturbed([shared(**{f'n{number}': {'steal': 0.1} for number in range(1, 10)})])
     assert said.startswith('n1, n2, n3, n4 and 5 more were disturbed: ')
+
+
+def test_a_report_that_is_none_says_nothing(tmp_path):
+    (tmp_path / 'witness.json').write_text('{')
+    assert disturbed(witnessed_in(tmp_path)) == []
 
 
 def test_the_worst_run_of_a_job_counts():

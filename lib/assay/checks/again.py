@@ -24,7 +24,7 @@ from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE
 from assay.results.failures import missed
-from assay.results.rows import Row, bound, is_beyond, is_number
+from assay.results.rows import bound, is_beyond, is_number
 from assay.running.others import Others
 from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds
 
@@ -212,30 +212,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
             elif misses:
                 if figure.better == 'exact':
                     return []
-                found.append(missed(self._row(name, figure, reference.value, lower, upper)))
+                found.append(missed(name, figure.value, figure.unit, reference.value, lower, upper))
         return found
-
-    def _row(
-        self,
-        name: str,
-        figure: Figure,
-        reference: float,
-        lower: float | None,
-        upper: float | None,
-    ) -> Row:
-        return Row(
-            check=type(self).__name__,
-            environment=self.current_environ.name,
-            fabric=self.fabric,
-            layout=self.layout,
-            figure=name,
-            value=figure.value,
-            unit=figure.unit,
-            reference=reference,
-            lower=lower,
-            upper=upper,
-            verdict='fail',
-        )
 
     def told(self, error: PerformanceError) -> PerformanceError:
         """That figures missed their references, as what it is."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.job.ending import cut_short
-from assay.job.launch import witnessed_in
 from assay.results.cases import (
     GOOD,
     Case,
@@ -21,10 +20,9 @@ from assay.results.cases import (
     title,
     what_counts,
 )
-from assay.results.rows import Row, is_beyond, is_number, number, row_of
+from assay.results.rows import is_beyond, is_number, number, row_of
 from assay.running import reframe_log
 from assay.text import plain
-from assay.witness.disturbance import disturbed
 
 
 @dataclass(frozen=True)
@@ -99,22 +97,34 @@ def _all_missed(case: Case) -> str | None:
         row = row_of(case, name.rpartition(':')[2], values)
         no_number = row.value is not None and not is_number(row.value)
         if no_number or (row.verdict == 'fail' and is_beyond(row.value, row.lower, row.upper)):
-            found.append(missed(row))
-    return '; '.join([*found, *disturbed(witnessed_in(Path(case['stagedir'])))]) if found else None
+            bounds = (row.reference, row.lower, row.upper)
+            found.append(missed(row.figure, row.value, row.unit, *bounds))
+    return '; '.join([*found, *(case.get('disturbances') or ())]) if found else None
 
 
-def missed(row: Row) -> str:
-    """That a figure is beyond its bounds, or no number."""
-    if not is_number(row.value):
-        return f'{row.figure} is {row.value}: not a number'
+def missed(
+    name: str,
+    value: float | None,
+    unit: str,
+    reference: float | None,
+    lower: float | None,
+    upper: float | None,
+) -> str:
+    """That a figure is beyond its bounds, or no number.
+
+    :param lower: in its unit; None if it is open.
+    :param upper: likewise.
+    """
+    if not is_number(value):
+        return f'{name} is {value}: not a number'
     allowed = []
-    if row.lower is not None:
-        allowed.append(f'at least {number(row.lower)}')
-    if row.upper is not None:
-        allowed.append(f'at most {number(row.upper)}')
+    if lower is not None:
+        allowed.append(f'at least {number(lower)}')
+    if upper is not None:
+        allowed.append(f'at most {number(upper)}')
     return (
-        f'{row.figure} is {number(row.value)} {row.unit}, but {" and ".join(allowed)} {row.unit} '
-        f'is allowed (reference {number(row.reference)})'
+        f'{name} is {number(value)} {unit}, but {" and ".join(allowed)} {unit} is allowed '
+        f'(reference {number(reference)})'
     )
 
 
