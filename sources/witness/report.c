@@ -11,6 +11,7 @@
 #include "clocks.h"
 #include "disturbed.h"
 #include "json.h"
+#include "machine.h"
 #include "map.h"
 #include "placement.h"
 #include "traffic.h"
@@ -287,8 +288,10 @@ void report_collect(void)
     open_entries();
     traffic_write_sockets(process);
     disturbed_write(host);
-    if (host)
+    if (host) {
         traffic_write_devices(host);
+        machine_write(host);
+    }
 }
 
 /* What the rank did ------------------------------------------------------------------------------ */

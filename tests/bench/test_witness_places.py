@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -34,7 +35,7 @@ def program(tmp_path_factory):
     command += ['-DASSAY_SYSTEM_ROOT=getenv("TREE")']
     command += ['-Wl,--wrap=getsockopt,--wrap=getifaddrs']
     command += ['-iquote', SOURCES / 'common', '-iquote', WITNESS, PROGRAM]
-    command += [WITNESS / f'{name}.c' for name in ('placement', 'traffic')]
+    command += [WITNESS / f'{name}.c' for name in ('machine', 'placement', 'traffic')]
     command += [SOURCES / 'common' / f'{name}.c' for name in ('system', 'cgroup', 'json')]
     command += ['-lm', '-pthread', '-o', binary]
     subprocess.run(command, check=True)
@@ -254,6 +255,76 @@ def test_cpusets(places, tree, files, allowed):
     host = places('tree', tree({**TWO_SOCKETS, **files}))['host']
     assert host['allowed'] == allowed
     assert host['cpus'] == '0-7,64,1030'
+
+
+# What a machine is and how it is set
+
+
+def test_this_machine_shows_what_it_is(places):
+    machine = places()['host']['machine']
+    info = Path('/proc/cpuinfo').read_text()
+    told = dict(re.findall(r'^(model name|microcode)\t*: (.*)$', info, re.MULTILINE))
+    assert machine['kernel'] == os.uname().release
+    assert machine.get('microcode') == told.get('microcode')
+    if 'model name' in told:
+        assert machine['processor'] == told['model name'].strip()
+
+
+GOVERNOR = f'{CPU}/cpufreq/policy{{}}/scaling_governor'
+HUGE_PAGES = '/sys/kernel/mm/transparent_hugepage/enabled'
+
+
+@pytest.mark.parametrize(
+    ('files', 'told'),
+    [
+        ({}, {}),
+        (
+            {
+                '/proc/sys/kernel/osrelease': '6.1.0-13-amd64',
+                '/proc/sys/kernel/numa_balancing': '2',
+                '/proc/cpuinfo': 'processor\t: 0\nmodel name\t: Xeon: a  \nmicrocode\t: 0x2b\n\n'
+                'processor\t: 1\nmodel name\t: another\nmicrocode\t: 0x2c\n',
+                **{GOVERNOR.format(n): 'schedutil' for n in range(20)},
+                GOVERNOR.format(20): 'performance',
+                GOVERNOR.format(21): '',
+                f'{CPU}/intel_pstate/no_turbo': '0',
+                f'{CPU}/smt/active': '1',
+                HUGE_PAGES: 'always [madvise] never',
+            },
+            {
+                'kernel': '6.1.0-13-amd64',
+                'processor': 'Xeon: a',
+                'microcode': '0x2b',
+                'governor': 'performance / schedutil',
+                'boost': 'on',
+                'smt': 'on',
+                'huge_pages': 'madvise',
+                'numa_balancing': '2',
+            },
+        ),
+        (
+            {
+                '/proc/sys/kernel/numa_balancing': '1',
+                '/proc/cpuinfo': 'processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n',
+                f'{CPU}/cpufreq/boost': '0',
+                f'{CPU}/smt/active': '0',
+                HUGE_PAGES: 'always',
+            },
+            {'processor': '0x41 0xd4f', 'boost': 'off', 'smt': 'off', 'numa_balancing': 'on'},
+        ),
+        (
+            {'/proc/cpuinfo': 'processor\t: 0\ncpu\t\t: POWER9, altivec supported\n'},
+            {'processor': 'POWER9, altivec supported'},
+        ),
+        ({GOVERNOR.format(n): f'g{n:02}' for n in range(20)}, None),
+    ],
+)
+def test_what_a_machine_is_and_how_it_is_set(places, tree, files, told):
+    machine = places('tree', tree({'/proc/self/cgroup': '', **files}))['host']['machine']
+    if told is None:  # more than anybody sets, whichever come first
+        assert len(machine['governor'].split(' / ')) == 8
+    else:
+        assert machine == told
 
 
 def v1_cpu(*mounts):

@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #include "json.h"
+#include "machine.h"
 #include "placement.h"
 #include "traffic.h"
 
@@ -266,6 +267,7 @@ int main(int argc, char **argv)
     json_object(json, "host");
     placement_write_host(json);
     traffic_write_devices(json);
+    machine_write(json);
     json_end(json);
     char *text = json_text(json);
     puts(text);
