@@ -22,6 +22,7 @@ from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
+from assay.witness.report import Machine
 from checks import check_on
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
@@ -156,6 +157,23 @@ def test_the_mpi_that_ran_is_told_and_held(job, golden):
         job(Path(golden), version='5.9.9', look=seen.append)
     # What ran is told of a failure too.
     assert seen[1].ran_mpi == seen[0].ran_mpi
+
+
+def test_what_the_node_is_is_told(job):
+    def edit(report):
+        report['hosts'][0]['machine'] = {'kernel': '6.1.0', 'processor': 'a|b'}
+
+    seen = []
+    job(Path('Ring/mpich-shm'), edit_witness(edit), look=seen.append)
+    assert (seen[0].ran_on_kernel, seen[0].ran_on_processor) == ('6.1.0', r'a\x7cb')
+    assert seen[0].ran_on_governor == ''
+
+
+def test_every_fact_of_a_node_is_a_field_of_the_perflog():
+    logged = (paths.ROOT / 'config' / 'common.py').read_text()
+    for name in Machine.model_fields:
+        assert f'%(check_ran_on_{name})s' in logged
+        assert f'ran_on_{name}' in MpiCheck.var_space
 
 
 def test_variables_cannot_end_a_field_of_the_perflog(job):

@@ -142,6 +142,17 @@ def test_two_reports_show_the_difference_only(tmp_path, capsys):
     assert capsys.readouterr().out == '0 of 1 cases were built or ran otherwise\n'
 
 
+def test_what_nobody_knows_of_a_node_is_no_change(tmp_path, capsys):
+    then = a_report(tmp_path / 'then.json', ran_on_kernel='6.1.0', ran_on_smt='', ran_on_boost='on')
+    now = a_report(tmp_path / 'now.json', ran_on_kernel='6.5.0', ran_on_smt='on', ran_on_boost='')
+    provenance_command.provenance('Ring', now, then)
+    shown = capsys.readouterr().out
+    assert re.search(r'\n +ran_on_kernel +6\.1\.0 -> 6\.5\.0\n', shown)
+    assert 'smt' not in shown and 'boost' not in shown
+    provenance_command.provenance('Ring', now, None)
+    assert 'boost' not in capsys.readouterr().out
+
+
 def test_nothing_that_matches_is_an_error(tmp_path):
     with pytest.raises(AssayError, match='no case that ran matches'):
         provenance_command.provenance('Halo', a_report(tmp_path / 'now.json'), None)

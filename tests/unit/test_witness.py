@@ -7,6 +7,7 @@ import pytest
 
 from assay import witness
 from assay.mpis import FAMILIES
+from assay.witness.machine import machine_facts
 from assay.witness.reading import WitnessError
 from witnessed import call, entries, halo, host, process, report, write
 
@@ -258,3 +259,18 @@ def test_the_version_that_ran_is_the_one_that_is_claimed(library, claimed, right
     else:
         assert told.startswith(f'environment gcc-openmpi says version {claimed} of its MPI, but ')
         assert '(/x/libmpi.so.12)' in told
+
+
+def test_hosts_that_differ_are_named_in_one_order():
+    def told(*machines):
+        hosts = [host(name) | {'machine': machine} for name, machine in machines]
+        found = machine_facts(report([process(0, on=hosts[0]['name'])], hosts))
+        return {name: value for name, value in found.items() if value}
+
+    old, new = {'kernel': '6.1.0', 'smt': 'on'}, {'kernel': '6.5.0'}
+    assert told(('n1', {'processor': ' a   b ', 'smt': 'on'})) == {'processor': 'a b', 'smt': 'on'}
+    assert told(('n1', old), ('n2', old)) == old
+    mixed = {'kernel': '6.1.0 (n[1-2]), 6.5.0 (n3)', 'smt': 'on (n[1-2])'}
+    assert told(('n3', new), ('n2', old), ('n1', old)) == mixed
+    assert told(('n1', old), ('n2', old), ('n3', new)) == mixed
+    assert told(('n1', None)) == {}

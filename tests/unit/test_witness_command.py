@@ -238,6 +238,16 @@ def test_settings_of_any_rank_are_compared(tmp_path, assay):
     ]
 
 
+def test_hosts_are_compared_as_far_as_both_tell(tmp_path, assay):
+    before, after = halo(2), halo(2)
+    before['hosts'][0]['machine'] = {'kernel': '6.1.0', 'huge_pages': 'always', 'smt': 'on'}
+    after['hosts'][0]['machine'] = {'kernel': '6.1.0', 'huge_pages': 'never', 'boost': 'on'}
+    paths = write(tmp_path / 'a.json', before), write(tmp_path / 'b.json', after)
+    _, shown = assay(paths[0], '--diff', paths[1])
+    assert shown.splitlines()[0] == 'machine changed: huge pages: always -> never'
+    assert 'kernel' not in shown and 'smt' not in shown and 'boost' not in shown
+
+
 def test_a_report_of_schema_1_says_nothing_of_most_variables(tmp_path, assay):
     old, new = {**halo(2), 'schema': 1}, halo(2)
     new['environment'] = {'OMP_NUM_THREADS': '2', 'UCX_TLS': 'self,sm'}

@@ -15,6 +15,7 @@ from assay import witness
 from assay.checks.build import BuildSources
 from assay.job.launch import Launch
 from assay.machine.provenance import Provenance, suite
+from assay.witness.machine import machine_facts
 
 
 def _as_field(text: str) -> str:
@@ -25,8 +26,8 @@ def _as_field(text: str) -> str:
 class Attributed(RegressionTestPlugin):
     """A check whose every figure tells what was measured: fields of reports and of the perflog.
 
-    ``built_*`` is what the program was made from, ``ran_*`` what the job ran with, as the witness
-    saw it. The job's id and nodes are ReFrame's own.
+    ``built_*`` is what the program was made from, ``ran_*`` what the job ran with, and ``ran_on_*``
+    what its nodes are, as the witness saw it. The job's id and nodes are ReFrame's own.
     """
 
     # What the bases beside it give: for mypy only.
@@ -47,6 +48,14 @@ class Attributed(RegressionTestPlugin):
     ran_mpi: str = variable(str, value='', loggable=True)
     ran_modules: str = variable(str, value='', loggable=True)
     ran_variables: str = variable(str, value='', loggable=True)
+    ran_on_kernel: str = variable(str, value='', loggable=True)
+    ran_on_processor: str = variable(str, value='', loggable=True)
+    ran_on_microcode: str = variable(str, value='', loggable=True)
+    ran_on_governor: str = variable(str, value='', loggable=True)
+    ran_on_boost: str = variable(str, value='', loggable=True)
+    ran_on_smt: str = variable(str, value='', loggable=True)
+    ran_on_huge_pages: str = variable(str, value='', loggable=True)
+    ran_on_numa_balancing: str = variable(str, value='', loggable=True)
     suite_commit: str = variable(str, value='', loggable=True)
 
     @property
@@ -79,6 +88,8 @@ class Attributed(RegressionTestPlugin):
         settings = ' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())
         self.ran_mpi = _as_field(f'{" ".join(version.split())} ({report.mpi.path})')
         self.ran_modules, self.ran_variables = _as_field(modules), _as_field(settings)
+        for name, value in machine_facts(report).items():
+            setattr(self, f'ran_on_{name}', _as_field(value))
         claimed = str(environment.extras.get('version', ''))
         if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
             raise SanityError(fault)

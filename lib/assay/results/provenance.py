@@ -11,6 +11,9 @@ from assay.results.cases import Case, Report, last_cases, title
 #: Name and value of each.
 Facts = tuple[tuple[str, str], ...]
 
+# How the names of facts of nodes begin. A node that does not tell one has it all the same.
+_OF_NODES = 'ran_on_'
+
 
 def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
     """What each case that ran was built from; those only whose name the pattern is found in."""
@@ -39,11 +42,15 @@ def nodes_of(case: Case) -> str:
 
 
 def facts(case: Case) -> Facts:
-    """What a case was built from, and what it ran with; empty of one that never ran."""
+    """What a case was built from, and what it ran with and on; empty of one that never ran.
+
+    What is not known of the nodes is left out.
+    """
     found = {
         name.removeprefix('built_'): value
         for name, value in sorted(case.items())
         if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
+        if value or not name.startswith(_OF_NODES)
     }
     # A variable is a fact of its own.
     variables = _settings(found.pop('ran_variables', ''))
@@ -59,10 +66,11 @@ def _settings(variables: str) -> Facts:
 
 
 def differences(then: Facts, now: Facts) -> Facts:
-    """The facts that changed, as lines of text."""
+    """The facts that changed, as lines of text; what one side does not know is no change."""
     before, after = dict(then), dict(now)
     return tuple(
         (name, f'{before.get(name) or "-"} -> {after.get(name) or "-"}')
         for name in sorted(before | after)
         if before.get(name) != after.get(name)
+        if not name.startswith(_OF_NODES) or name in before.keys() & after.keys()
     )

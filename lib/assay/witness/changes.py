@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.witness.machine import machine_facts
 from assay.witness.profile import figures, summarise_calls
 from assay.witness.report import OLD_SCHEMA, OLD_VARIABLES, Report
 
@@ -39,7 +40,7 @@ def program_changes(one: Report, other: Report) -> list[str]:
 
 
 def setting_changes(one: Report, other: Report) -> list[str]:
-    """What the job was given and differs: MPI, its libraries, and variables, of any rank."""
+    """What the job was given and differs: hosts, MPI, its libraries, and variables, of any rank."""
     found = []
     for name in ('library', 'path', 'thread_level'):
         old, new = (of_all_ranks(report, name) for report in (one, other))
@@ -59,6 +60,11 @@ def setting_changes(one: Report, other: Report) -> list[str]:
         old, new = before.get(name, 'unset'), after.get(name, 'unset')
         if old != new:
             found.append(f'environment changed: {name}: {old} -> {new}')
+    machine = machine_facts(other)
+    for name, old in machine_facts(one).items():
+        # What could not be read is not known to be different.
+        if old and machine[name] and old != machine[name]:
+            found.append(f'machine changed: {name.replace("_", " ")}: {old} -> {machine[name]}')
     return found
 
 

@@ -92,6 +92,23 @@ class Disturbance(_Record):
     thermal_events: int = 0
 
 
+class Machine(_Record):
+    """What a host is and how it is set; empty where it could not be read.
+
+    ``kernel`` is its release, ``huge_pages`` the setting of transparent ones. Switches are ``on`` or
+    ``off``; ``governor`` has strokes between where CPUs differ.
+    """
+
+    kernel: str = ''
+    processor: str = ''
+    microcode: str = ''
+    governor: str = ''
+    boost: str = ''
+    smt: str = ''
+    huge_pages: str = ''
+    numa_balancing: str = ''
+
+
 class Host(_Record):
     """A host of the job. A core's number is the lowest CPU number of its hardware threads."""
 
@@ -103,6 +120,7 @@ class Host(_Record):
     devices: list[Device] = []
     clock: Clock | None = None
     disturbance: Disturbance | None = None
+    machine: Machine | None = None
 
 
 class Memory(_Record):
