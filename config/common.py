@@ -32,6 +32,8 @@ site_configuration = {
                     'type': 'filelog',
                     'prefix': '%(check_system)s/%(check_partition)s',
                     'level': 'info',
+                    # Or old lines could not be removed while others are written.
+                    'locking_enable': True,
                     'format': '|'.join(
                         [
                             '%(check_job_completion_time)s',

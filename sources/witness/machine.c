@@ -94,10 +94,7 @@ static void write_switch(struct json *json, const char *key, const char *path, c
 {
     char *text = system_text("%s", path);
     const char *value = text ? trimmed(text) : "";
-    write_known(json, key,
-                strcmp(value, "0") == 0   ? zero
-                : strcmp(value, "1") == 0 ? one
-                                          : value);
+    write_known(json, key, strcmp(value, "0") == 0 ? zero : strcmp(value, "1") == 0 ? one : value);
     free(text);
 }
 

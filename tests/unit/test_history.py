@@ -7,17 +7,18 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
 import polars as pl
 import pytest
-import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
 from typer.testing import CliRunner
 
-from assay import AssayError, paths
+import stored
+from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text
 from assay.results import cache, store
@@ -27,21 +28,8 @@ from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_report, remove_runs
 from assay.results.rows import rows
 from assay.running import session_extras
-from reports import disturbed, passing, then
-
-NOW = datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def reframes(database):
-    """ReFrame's own storage."""
-    options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
-    return rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options)
-
-
-def put(database, *reports):
-    with reframes(database):
-        for report in reports:
-            storage.StorageBackend.default().store(report, None)
+from reports import disturbed, then
+from stored import NOW, put, reframes
 
 
 @pytest.fixture
@@ -52,21 +40,7 @@ def database(tmp_path):
 @pytest.fixture
 def made(golden_report):
     """Makes a report of a run that passed, so many days ago."""
-
-    def make(number, days=0.0, label=None, system='toy', value=42.5):
-        report = passing(golden_report('Passed'), value)
-        for case in cases(report):
-            case['system'] = system
-        begun = (NOW - timedelta(days=days)).timestamp()
-        report['session_info'] |= {
-            'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
-            'time_start_unix': begun,
-            'time_end_unix': begun + 9,
-            'mode': 'smoke',
-        } | ({'label': label} if label else {})
-        return report
-
-    return make
+    return partial(stored.made, golden_report)
 
 
 # The database -------------------------------------------------------------------------------------

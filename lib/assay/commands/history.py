@@ -27,6 +27,17 @@ def history(
         str | None,
         typer.Option(metavar='RUNS', help='Remove these runs from the database for good.'),
     ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar='AGE',
+            help='Remove older runs, and older lines of perflogs, for good: 365d, or the first day '
+            'that is kept.',
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option('--dry-run', help='Only say what --remove or --keep would remove.')
+    ] = False,
 ) -> None:
     """List the stored runs, newest last.
 
@@ -40,21 +51,38 @@ def history(
       assay history 2026-11-01..2026-11-20 --system generic
       assay history before-upgrade --json
       assay history --remove 5d38a3d3
+      assay history --keep 365d --dry-run
     """
     import sys
 
-    from assay.report.history import as_text, show
+    from assay.report.history import as_text, show, show_removed
     from assay.results.choice import choose, of_system, removable
     from assay.results.history import load, remove_runs
+    from assay.results.retention import beginning, old_lines, old_runs, remove_lines
     from assay.text import plain
 
     stored = load()
+    if remove is not None and keep is not None:
+        raise AssayError('--remove and --keep are two ways to remove runs: take one.')
     if remove is not None:
         if words:
             raise AssayError(f'--remove {remove} has its own words: leave out {words!r}.')
-        for run in remove_runs(stored, removable(stored, remove, system)):
-            print(f'removed: {run.uuid}')
+        old = removable(stored, remove, system)
+        show_removed(old if dry_run else remove_runs(stored, old), {}, dry_run)
         return
+    if keep is not None:
+        if words or system:
+            raise AssayError(f'--keep {keep} is of all runs: leave out {words or "--system"!r}.')
+        since = beginning(keep)
+        old = old_runs(stored, since)
+        if dry_run:
+            show_removed(old, old_lines(stored, since), dry_run)
+        else:
+            lines = remove_lines(stored, since)
+            show_removed(remove_runs(stored, old), lines, dry_run)
+        return
+    if dry_run:
+        raise AssayError('--dry-run is for --remove and --keep.')
     for notice in stored.notices():
         print(f'assay: {plain(notice)}', file=sys.stderr)
     runs = choose(stored, words, system) if words else of_system(stored, system)

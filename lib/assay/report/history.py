@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from assay.report.console import console
 from assay.report.table import say, table
 from assay.results.history import StoredRun
+from assay.text import plain
 
 _COLUMNS = '<run|<begun|<label|<mode|<system|~commit|<verdict|passed|failed|disturbed|skipped'
 
@@ -22,6 +24,19 @@ def show(runs: Sequence[StoredRun], most: int) -> None:
     shown = runs[-most:]
     title = f'{len(shown)} of {len(runs)} runs'
     table(out, title, _COLUMNS, map(_cells, shown), all_rows=True)
+
+
+def show_removed(runs: Sequence[StoredRun], lines: Mapping[Path, int], dry_run: bool) -> None:
+    """What was removed, or what would be, and how much of it.
+
+    :param lines: how many of each perflog.
+    """
+    word = 'would remove' if dry_run else 'removed'
+    for run in runs:
+        print(f'{word}: {run.uuid} of {run.begun.astimezone():%Y-%m-%d %H:%M}')
+    for path, count in lines.items():
+        print(f'{word}: {count} lines of {plain(str(path))}')
+    print(f'{word} in all: runs: {len(runs)}, lines of perflogs: {sum(lines.values())}')
 
 
 def _cells(run: StoredRun) -> list[object]:

@@ -45,6 +45,11 @@ class StoredRun:
         return self.uuid[:8]
 
     @property
+    def is_dated(self) -> bool:
+        """Whether it is known when it began."""
+        return self.begun != store.BEGINNING
+
+    @property
     def is_of_the_future(self) -> bool:
         """Whether a clock was wrong: that of the run, or this one."""
         return self.begun > datetime.now(timezone.utc)
@@ -129,7 +134,8 @@ def remove_runs(history: History, runs: Iterable[StoredRun]) -> list[StoredRun]:
     :raises AssayError: if that cannot be done.
     """
     runs = list(runs)
-    store.remove([run.uuid for run in runs], history.database)
+    if runs:
+        store.remove([run.uuid for run in runs], history.database)
     return runs
 
 

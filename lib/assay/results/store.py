@@ -20,7 +20,8 @@ from urllib.parse import quote
 from assay import AssayError, paths
 from assay.results.cases import Report, as_report
 
-_BEGINNING = datetime.fromtimestamp(0, timezone.utc)
+#: Of a session whose times are damaged.
+BEGINNING = datetime.fromtimestamp(0, timezone.utc)
 
 #: What ReFrame calls the form of its tables.
 SCHEMA = '1.0'
@@ -284,12 +285,12 @@ def _is_there(database: Path) -> bool:
 
 def _session(database: Path, uuid: str, is_whole: int, *seconds: float) -> Session:
     if not is_whole:
-        return Session(uuid, _BEGINNING, _BEGINNING, f'{database}: a session has no identifier')
+        return Session(uuid, BEGINNING, BEGINNING, f'{database}: a session has no identifier')
     try:
         begun, ended = map(_time, seconds)
     except (OSError, OverflowError, TypeError, ValueError) as error:
         problem = f'{database}: session {uuid}: the times {seconds!r} are damaged: {error}'
-        return Session(uuid, _BEGINNING, _BEGINNING, problem)
+        return Session(uuid, BEGINNING, BEGINNING, problem)
     return Session(uuid, begun, ended)
 
 

@@ -1,0 +1,39 @@
+"""Runs in a database of ReFrame's, stored by ReFrame itself."""
+
+from datetime import datetime, timedelta, timezone
+
+import reframe.core.runtime as rt
+from reframe.frontend.reporting import storage
+
+from assay import paths
+from assay.results.cases import cases
+from reports import passing
+
+NOW = datetime.now(timezone.utc).replace(microsecond=0)
+
+
+def reframes(database):
+    """ReFrame's own storage."""
+    options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
+    return rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options)
+
+
+def put(database, *reports):
+    with reframes(database):
+        for report in reports:
+            storage.StorageBackend.default().store(report, None)
+
+
+def made(golden_report, number, days=0.0, label=None, system='toy', value=42.5):
+    """A report of a run that passed, so many days ago."""
+    report = passing(golden_report('Passed'), value)
+    for case in cases(report):
+        case['system'] = system
+    begun = (NOW - timedelta(days=days)).timestamp()
+    report['session_info'] |= {
+        'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
+        'time_start_unix': begun,
+        'time_end_unix': begun + 9,
+        'mode': 'smoke',
+    } | ({'label': label} if label else {})
+    return report

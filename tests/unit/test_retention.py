@@ -1,0 +1,322 @@
+"""What is removed from the history as too old, and that nothing else is lost by it."""
+
+import fcntl
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import stored
+from assay import AssayError, paths
+from assay.commands.main import app
+from assay.results import perflogs, store
+from assay.results.history import load
+from assay.results.retention import beginning, old_runs
+from stored import put
+
+HEADER = 'job_completion_time|system|perf_value'
+NOW = datetime.now().replace(microsecond=0)
+
+
+def line(days, value=1):
+    return f'{(NOW - timedelta(days=days)).isoformat()}|toy|{value}'
+
+
+def write(path, *lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(''.join(f'{one}\n' for one in lines).encode())
+    return path
+
+
+def ago(days):
+    return (NOW - timedelta(days=days)).astimezone()
+
+
+@pytest.fixture
+def made(golden_report):
+    return partial(stored.made, golden_report)
+
+
+# Lines of perflogs --------------------------------------------------------------------------------
+
+
+def test_lines_of_older_jobs_go_and_all_others_stay(tmp_path):
+    zoned = ago(3).astimezone(timezone(timedelta(hours=9))).isoformat()
+    kept = [HEADER, line(1), 'null|toy|2', 'cut', f'{zoned}|toy|3', '', HEADER, line(2)]
+    path = write(tmp_path / 'Ring.log', *kept[:3], line(9), line(4), *kept[3:], line(5))
+    path.chmod(0o640)
+    with path.open('ab') as file:
+        file.write(b'\xff\n' + line(8).encode() + b'\n2026-11-2')  # whoever wrote it was killed
+    assert perflogs.count_before(path, ago(4)) == 3
+    assert perflogs.remove_before(path, ago(4)) == 3
+    rest = ''.join(f'{one}\n' for one in (*kept[:3], line(4), *kept[3:])).encode()
+    assert path.read_bytes() == rest + b'\xff\n2026-11-2'
+    assert path.stat().st_mode & 0o777 == 0o640
+    before = path.stat().st_ino
+    assert perflogs.remove_before(path, ago(4)) == 0
+    assert path.stat().st_ino == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == ['.Ring.lock', 'Ring.log']
+
+
+def test_a_file_without_the_column_is_none_of_ours(tmp_path):
+    path = write(tmp_path / 'Ring.log', 'time|value', line(9))
+    assert perflogs.count_before(path, ago(1)) == 0
+
+
+def test_perflogs_are_found_with_those_that_reframe_renamed(tmp_path):
+    found = [write(tmp_path / 'toy' / 'node' / f'Ring.log{end}') for end in ('', '.h0', '.h12')]
+    for other in ('.Ring.log.draft', '.Ring.log.h0.draft', '.Ring.lock', 'Ring.log.gz'):
+        write(tmp_path / 'toy' / 'node' / other)
+    write(tmp_path / 'results.db')
+    assert perflogs.perflogs(tmp_path) == found
+
+
+KILLED = """
+import sys, time
+from datetime import datetime, timezone
+from pathlib import Path
+from assay.results import perflogs
+def replace(draft, path):
+    print('written', flush=True)
+    time.sleep(600)
+Path.replace = replace
+perflogs.remove_before(Path(sys.argv[1]), datetime.fromisoformat(sys.argv[2]))
+"""
+
+
+def kill_when_it_says(word, *command):
+    with subprocess.Popen(
+        [sys.executable, '-c', *map(str, command)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == f'{word}\n'
+        process.send_signal(signal.SIGKILL)
+
+
+def test_a_killed_writer_leaves_the_old_perflog_and_its_lock(tmp_path):
+    path = write(tmp_path / 'Ring.log', HEADER, line(9), line(1))
+    old = path.read_bytes()
+    kill_when_it_says('written', KILLED, path, ago(4).isoformat())
+    assert path.read_bytes() == old
+    assert perflogs.perflogs(tmp_path) == [path]
+    assert perflogs.remove_before(path, ago(4)) == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == ['.Ring.lock', 'Ring.log']
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def history(tmp_path, made, monkeypatch):
+    """Runs of 1, 3 and 9 days ago, with perflogs; ``assay history`` finds them."""
+    database = tmp_path / 'perflogs' / 'results.db'
+    put(database, made(1, days=9), made(2, days=3), made(3, days=1))
+    write(database.parent / 'toy' / 'node' / 'Ring.log', HEADER, line(9), line(3), line(1))
+    write(database.parent / 'toy' / 'node' / 'Ring.log.h0', HEADER, line(30), line(20))
+    monkeypatch.setattr('assay.results.history.load', lambda: load(database))
+    return database
+
+
+def assay(*options):
+    ended = CliRunner().invoke(app, ['history', *options])
+    if ended.exception:
+        raise ended.exception
+    return ended.output
+
+
+def contents(database):
+    found = {path: path.read_bytes() for path in perflogs.perflogs(database.parent)}
+    return found, [run.name for run in load(database).runs]
+
+
+def test_what_is_older_than_some_days_is_removed(history):
+    before = contents(history)
+    told = assay('--keep', '5d', '--dry-run')
+    assert contents(history) == before
+    folder = history.parent / 'toy' / 'node'
+    assert told.splitlines() == [
+        f'would remove: {load(history).runs[0].uuid} of {ago(9):%Y-%m-%d %H:%M}',
+        f'would remove: 1 lines of {folder / "Ring.log"}',
+        f'would remove: 2 lines of {folder / "Ring.log.h0"}',
+        'would remove in all: runs: 1, lines of perflogs: 3',
+    ]
+    assert assay('--keep', '5d') == told.replace('would remove', 'removed')
+    assert [run.name for run in load(history).runs] == ['00000002', '00000003']
+    assert (folder / 'Ring.log').read_text().splitlines() == [HEADER, line(3), line(1)]
+    assert (folder / 'Ring.log.h0').read_text() == f'{HEADER}\n'
+    assert assay('--keep', '5d') == 'removed in all: runs: 0, lines of perflogs: 0\n'
+    assay('--keep', f'{ago(1):%Y-%m-%d}')
+    assert [run.name for run in load(history).runs] == ['00000003']
+
+
+def test_a_removal_by_words_can_be_seen_before_too(history):
+    before = contents(history)
+    assert 'would remove: 00000003-' in assay('--remove', 'last', '--dry-run')
+    assert contents(history) == before
+    assert 'removed: 00000003-' in assay('--remove', 'last')
+    assert contents(history) == (before[0], ['00000001', '00000002'])
+
+
+def test_a_run_without_a_time_is_not_old(history):
+    with sqlite3.connect(history) as connection:
+        connection.execute("UPDATE sessions SET session_start_unix = 'x' WHERE uuid LIKE '%2'")
+    assert [run.name for run in old_runs(load(history), ago(2))] == ['00000001']
+
+
+@pytest.mark.parametrize(
+    ('options', 'sentence'),
+    [
+        (['--keep', '0d'], 'write a number of days, such as 365d'),
+        (['--keep', 'last'], 'write a number of days, such as 365d'),
+        (['--keep', '99999d', 'last'], "of all runs: leave out 'last'"),
+        (['--keep', '5d', '--system', 'toy'], "leave out '--system'"),
+        (['--keep', '5d', '--remove', 'last'], 'take one'),
+        (['--keep', '2999-01-01'], 'is in the future: nothing would be kept'),
+        (['--dry-run'], '--dry-run is for --remove and --keep'),
+    ],
+)
+def test_what_makes_no_sense_removes_nothing(history, options, sentence):
+    before = contents(history)
+    with pytest.raises(AssayError, match=sentence):
+        assay(*options)
+    assert contents(history) == before
+
+
+def test_a_file_that_cannot_be_written_is_told(history, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, 'No space left on device')
+
+    before = contents(history)
+    monkeypatch.setattr(Path, 'replace', refuse)
+    with pytest.raises(AssayError, match=r'Ring\.log stays as it is: No space left on device'):
+        assay('--keep', '5d')
+    monkeypatch.undo()
+    assert contents(history) == before
+
+
+def test_days_are_counted_back_from_now():
+    assert timedelta(0) < ago(364) - beginning('365d') < timedelta(days=1, minutes=1)
+    assert beginning('2026-01-01') == datetime(2026, 1, 1).astimezone()
+
+
+# While ReFrame writes, and where a process is killed ----------------------------------------------
+
+CONFIGURATION = """
+site_configuration = {
+    'systems': [{'name': 'toy', 'hostnames': ['.*'], 'partitions': [{
+        'name': 'node', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu']}]}],
+    'environments': [{'name': 'gnu'}],
+}
+"""
+
+CHECK = """
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import performance_function, sanity_function
+from assay.checks.attributed import Attributed
+
+@rfm.simple_test
+class Toy(rfm.RunOnlyRegressionTest):
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    executable = 'sleep 0.2'  # so that lines are removed between
+
+    @sanity_function
+    def validate(self):
+        return True
+
+    @performance_function('s')
+    def seconds(self):
+        return 1.5
+"""
+
+
+def reframe(folder, name):
+    """ReFrame, in a process of its own, in a configuration of ours: four runs of one check."""
+    own = folder / name
+    own.mkdir()
+    program = Path(sys.executable).with_name('reframe')
+    environment = {
+        'ASSAY_RUN': str(own),
+        'RFM_PREFIX': str(own),
+        'RFM_REPORT_FILE': str(own / 'report.json'),
+        'RFM_CONFIG_FILES': f'{paths.ROOT / "config" / "common.py"}:{folder / "system.py"}',
+        'RFM_PERFLOG_DIR': str(folder / 'perflogs'),
+        'RFM_ENABLE_RESULTS_STORAGE': 'yes',
+        'RFM_SQLITE_DB_FILE': str(folder / 'perflogs' / 'results.db'),
+    }
+    return subprocess.Popen(
+        [program, '-c', folder / 'toy.py', '-r', '--reruns=3'],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=own,
+    )
+
+
+def test_nothing_is_lost_while_two_reframes_write(tmp_path):
+    (tmp_path / 'system.py').write_text(CONFIGURATION)
+    (tmp_path / 'toy.py').write_text(CHECK)
+    path = tmp_path / 'perflogs' / 'toy' / 'node' / 'Toy.log'
+    with reframe(tmp_path, 'one') as one, reframe(tmp_path, 'other') as other:
+        while one.poll() is None or other.poll() is None:
+            if not path.exists() or b'\n' not in path.read_bytes():
+                continue
+            with path.with_name('.Toy.lock').open('a') as lock:
+                fcntl.lockf(lock, fcntl.LOCK_EX)
+                with path.open('a') as file:  # as ReFrame does, and so there is one to remove
+                    file.write(f'{line(9)}\n')
+            assert perflogs.remove_before(path, ago(4)) == 1
+            load(tmp_path / 'perflogs' / 'results.db')
+            time.sleep(0.02)
+        assert (one.returncode, other.returncode) == (0, 0), one.stdout.read()
+    lines = path.read_text().splitlines()
+    assert lines[0].startswith('job_completion_time|')
+    assert len([one for one in lines if '|seconds|1.5|' in one]) == 8
+    history = load(tmp_path / 'perflogs' / 'results.db')
+    assert len(history.runs) == 2
+    assert history.figures(history.runs).height == 8
+
+
+REMOVES = """
+import sys, time
+from pathlib import Path
+from assay.results import store
+place = sys.argv[2]
+connect = store._connect
+def slow(database):
+    connection = connect(database)
+    connection.execute('PRAGMA cache_size = 1')  # what is changed goes to the disk before the end
+    def stop():
+        print('there', flush=True)
+        time.sleep(600)
+    steps = iter(range(300, 0, -1))
+    def look(statement):
+        if statement == place == 'COMMIT':
+            stop()
+        elif statement == place == 'VACUUM':
+            connection.set_progress_handler(lambda: next(steps) == 1 and stop(), 1)
+    connection.set_trace_callback(look)
+    return connection
+store._connect = slow
+store.remove(sys.argv[3:], Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.parametrize(('place', 'left'), [('COMMIT', 40), ('VACUUM', 3)])
+def test_a_killed_removal_is_done_or_not(tmp_path, made, place, left):
+    database = tmp_path / 'perflogs' / 'results.db'
+    put(database, *(made(number) for number in range(40)))
+    uuids = [one.uuid for one in store.sessions(database)]
+    kill_when_it_says('there', REMOVES, database, place, *uuids[3:])
+    assert database.with_name('results.db-journal').exists() is (place == 'COMMIT')
+    assert [one.uuid for one in store.sessions(database)] == uuids[:left]
+    assert store.make_ready(database) is None
+    assert len(load(database).runs) == left
