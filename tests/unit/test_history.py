@@ -209,11 +209,32 @@ def stores(database, numbers, report):
         store.keep_verdict(report['session_info']['uuid'], 'PASSED', [], database)
 
 
-def test_two_processes_store_at_once(database, made):
+LOADS = """
+import sys
+from pathlib import Path
+from assay.results.history import load
+load(Path(sys.argv[1]))
+print('there', flush=True)
+while not Path(sys.argv[2]).exists():
+    history = load(Path(sys.argv[1]))
+    assert history.figures(history.runs).height == 2 * len(history.runs)
+"""
+
+
+def test_two_processes_store_at_once_while_others_read(database, made):
+    put(database, made(99))
+    store.remove([made(99)['session_info']['uuid']], database)
+    # Programs of their own: Polars hangs in a fork of a process that has used it.
+    end = database.with_name('end')
+    command = [sys.executable, '-c', LOADS, database, end]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [one.stdout.readline() for one in readers] == ['there\n'] * 2
     with ProcessPoolExecutor(2) as both:
-        ends = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
-        for end in ends:
-            end.result()
+        writers = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
+    end.touch()
+    for one in writers:
+        one.result()
+    assert [(one.communicate()[0], one.returncode) for one in readers] == [('', 0)] * 2
     history = load(database)
     assert [run.verdict for run in history.runs] == ['PASSED'] * 20
     assert history.figures(history.runs).height == 40

@@ -1,6 +1,7 @@
 """What is removed from the history as too old, and that nothing else is lost by it."""
 
 import fcntl
+import json
 import os
 import signal
 import sqlite3
@@ -92,10 +93,16 @@ perflogs.remove_before(Path(sys.argv[1]), datetime.fromisoformat(sys.argv[2]))
 """
 
 
-def kill_when_it_says(word, *command):
+def kill_when_it_says(word, *command, given=''):
     with subprocess.Popen(
-        [sys.executable, '-c', *map(str, command)], stdout=subprocess.PIPE, text=True
+        [sys.executable, '-c', *map(str, command)],
+        env={**os.environ, 'PYTHONPATH': str(Path(stored.__file__).parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
+        process.stdin.write(given)
+        process.stdin.close()
         assert process.stdout.readline() == f'{word}\n'
         process.send_signal(signal.SIGKILL)
 
@@ -285,18 +292,16 @@ def test_nothing_is_lost_while_two_reframes_write(tmp_path):
     assert history.figures(history.runs).height == 8
 
 
-REMOVES = """
-import sys, time
-from pathlib import Path
-from assay.results import store
-place = sys.argv[2]
-connect = store._connect
-def slow(database):
-    connection = connect(database)
+WRITES = """
+import json, sqlite3, sys, time
+database, place, what, *uuids = sys.argv[1:]
+connect = sqlite3.connect
+def stop():
+    print('there', flush=True)
+    time.sleep(600)
+def slow(*arguments, **options):
+    connection = connect(*arguments, **options)
     connection.execute('PRAGMA cache_size = 1')  # what is changed goes to the disk before the end
-    def stop():
-        print('there', flush=True)
-        time.sleep(600)
     steps = iter(range(300, 0, -1))
     def look(statement):
         if statement == place == 'COMMIT':
@@ -305,18 +310,41 @@ def slow(database):
             connection.set_progress_handler(lambda: next(steps) == 1 and stop(), 1)
     connection.set_trace_callback(look)
     return connection
-store._connect = slow
-store.remove(sys.argv[3:], Path(sys.argv[1]))
+from pathlib import Path
+from assay.results import store
+import stored
+sqlite3.connect = slow
+if what == 'reframe':
+    stored.put(database, json.loads(sys.stdin.read()))
+elif what == 'verdict':
+    store.keep_verdict(uuids[0], 'FAILED', ['a' * 10_000], Path(database))
+else:
+    store.remove(uuids, Path(database))
 """
 
 
-@pytest.mark.parametrize(('place', 'left'), [('COMMIT', 40), ('VACUUM', 3)])
-def test_a_killed_removal_is_done_or_not(tmp_path, made, place, left):
+@pytest.mark.parametrize(
+    ('what', 'place', 'left'),
+    [
+        ('reframe', 'COMMIT', 40),
+        ('verdict', 'COMMIT', 40),
+        ('remove', 'COMMIT', 40),
+        ('remove', 'VACUUM', 3),
+    ],
+)
+def test_a_killed_writer_of_the_database_has_written_all_or_nothing(
+    tmp_path, made, what, place, left
+):
     database = tmp_path / 'perflogs' / 'results.db'
     put(database, *(made(number) for number in range(40)))
     uuids = [one.uuid for one in store.sessions(database)]
-    kill_when_it_says('there', REMOVES, database, place, *uuids[3:])
+    store.keep_verdict(uuids[0], 'PASSED', [], database)
+    arguments = (WRITES, database, place, what, *uuids[3 * (what == 'remove') :])
+    kill_when_it_says('there', *arguments, given=json.dumps(made(99)))
     assert database.with_name('results.db-journal').exists() is (place == 'COMMIT')
     assert [one.uuid for one in store.sessions(database)] == uuids[:left]
     assert store.make_ready(database) is None
-    assert len(load(database).runs) == left
+    history = load(database)
+    assert (len(history.runs), history.runs[0].verdict) == (left, 'PASSED')
+    put(database, made(99))
+    assert len(load(database).runs) == left + 1

@@ -95,8 +95,8 @@ class Disturbance(_Record):
 class Machine(_Record):
     """What a host is and how it is set; empty where it could not be read.
 
-    ``kernel`` is its release, ``huge_pages`` the setting of transparent ones. Switches are ``on`` or
-    ``off``; ``governor`` has strokes between where CPUs differ.
+    ``kernel`` is its release, ``huge_pages`` the setting of transparent ones. Switches are ``on``
+    or ``off``; ``governor`` has strokes between where CPUs differ.
     """
 
     kernel: str = ''
