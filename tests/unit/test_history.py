@@ -25,7 +25,7 @@ from assay.results import cache, store
 from assay.results.cases import cases, is_no_evidence
 from assay.results.choice import assert_label, choose, removable
 from assay.results.figures import SCHEMA, plain_rows, table
-from assay.results.history import load, of_report, remove_runs
+from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
 from assay.running import session_extras
 from reports import disturbed, then
@@ -561,4 +561,4 @@ def test_reports_that_are_none(tmp_path):
     path = tmp_path / 'report.json'
     path.write_text('{"session_info": {}, "runs": []}')
     with pytest.raises(AssayError, match=r'report\.json: not a report of ReFrame'):
-        of_report(path)
+        of_file(path)

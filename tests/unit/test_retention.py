@@ -19,6 +19,7 @@ import stored
 from assay import AssayError, paths
 from assay.commands.main import app
 from assay.results import perflogs, store
+from assay.results.choice import choose
 from assay.results.history import load
 from assay.results.retention import beginning, old_runs
 from stored import put
@@ -289,7 +290,13 @@ def test_nothing_is_lost_while_two_reframes_write(tmp_path):
     assert len([one for one in lines if '|seconds|1.5|' in one]) == 8
     history = load(tmp_path / 'perflogs' / 'results.db')
     assert len(history.runs) == 2
-    assert history.figures(history.runs).height == 8
+    stored_figures = history.figures(history.runs)
+    assert stored_figures.height == 8
+    # What perflogs alone tell is the same, as far as they tell it.
+    told = history.figures(choose(history, f'{tmp_path}/perflogs/'))
+    same = ['system', 'partition', 'environment', 'case', 'figure', 'value', 'unit', 'verdict']
+    assert told.select(same).equals(stored_figures.select(same))
+    assert told['run'].n_unique() == 8  # of two runs at once each line begins a new one
 
 
 WRITES = """

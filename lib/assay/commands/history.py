@@ -42,7 +42,7 @@ def history(
     """List the stored runs, newest last.
 
     RUNS is `last` or `last~3`, a date or two (2026-11-01..2026-11-20), a label, the first
-    characters of an identifier, or a report of ReFrame's.
+    characters of an identifier, a report of ReFrame's, or a folder of perflogs (a path with a /).
 
     Examples:
 

@@ -6,6 +6,7 @@
 ``2026-11-01..2026-11-20``  those that began from one day to another, both included
 ``5d38a3d3``                the run whose identifier begins so, at least four characters
 ``path/to/report.json``     the run of a report of ReFrame's, which may be of another machine
+``path/to/perflogs/``       all runs of a folder of perflogs, as far as these tell
 anything else               a label: all runs that were given it
 ==========================  ======================================================================
 """
@@ -18,7 +19,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from assay import AssayError
-from assay.results.history import History, StoredRun, of_report
+from assay.results.history import History, StoredRun, of_file
 from assay.spelling import did_you_mean, similar
 from assay.text import plain
 
@@ -69,10 +70,10 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
     :raises AssayError: if they mean none, or are not clear, or mean one that cannot be read.
     """
     if _is_file(words):
-        found = of_report(Path(words))
-        if not _is_of(found, system):
-            raise AssayError(f'{words} is of the system {found.summary.system}, not {system}.')
-        return [found]
+        found = of_file(Path(words))
+        if not (those := [run for run in found if _is_of(run, system)]):
+            raise AssayError(f'{words} is of the system {found[0].summary.system}, not {system}.')
+        return those
     runs = of_system(history, system)
     if not runs:
         raise AssayError(f'no run is stored in {history.database}: `assay run` stores one.')

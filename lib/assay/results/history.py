@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.results import store
-from assay.results.cases import read_report
+from assay.results.cases import Report, read_report
+from assay.results.perflog_runs import reports_of
 from assay.results.summary import Summary, summary
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run that was stored, here or in a report from elsewhere.
+    """A run that was stored, here or in a report or perflogs from elsewhere.
 
     :param uuid: ReFrame's identifier of the session.
     :param begun: when it began, UTC.
@@ -28,7 +29,7 @@ class StoredRun:
     :param verdict: the word of the last line of ``assay run``; None where that did not run it, or
         did not come to its end.
     :param problems: why the verdict was no other.
-    :param file: the report that it is from; None of the database.
+    :param file: the report, or the folder of perflogs, that it is from; None of the database.
     """
 
     uuid: str
@@ -100,7 +101,10 @@ class History:
         frames = [self._figures]
         if len(stored) < len(self.runs):
             frames = [self._figures.filter(pl.col('run').is_in(stored))]
-        frames += [table(plain_rows(read_report(run.file))) for run in runs if run.file]
+        wanted = {run.uuid for run in runs if run.file}
+        for file in dict.fromkeys(run.file for run in runs if run.file):
+            found = [one for one in _reports(file) if one['session_info']['uuid'] in wanted]
+            frames += [table(plain_rows(report)) for report in found]
         return pl.concat(frames)
 
 
@@ -139,12 +143,21 @@ def remove_runs(history: History, runs: Iterable[StoredRun]) -> list[StoredRun]:
     return runs
 
 
-def of_report(file: Path) -> StoredRun:
-    """A run from ReFrame's report, which may be of another machine.
+def of_file(file: Path) -> list[StoredRun]:
+    """The run of a report of ReFrame's, or the runs of a folder of perflogs, oldest first.
 
-    :raises AssayError: if it is none.
+    They may be of another machine.
+
+    :raises AssayError: if it is neither.
     """
-    report = read_report(file)
+    return [_of_report(report, file) for report in _reports(file)]
+
+
+def _reports(file: Path) -> list[Report]:
+    return reports_of(file) if file.is_dir() else [read_report(file)]
+
+
+def _of_report(report: Report, file: Path) -> StoredRun:
     try:
         info = report['session_info']
         begun, ended = (
