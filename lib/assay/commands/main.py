@@ -1,5 +1,5 @@
 """The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``,
-``provenance``, ``history``, ``cluster``, ``spack``, ``bundle``.
+``provenance``, ``history``, ``baseline``, ``cluster``, ``spack``, ``bundle``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -19,6 +19,7 @@ from assay import AssayError, __version__, paths
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
+from assay.commands.baseline import baseline
 from assay.commands.doctor import doctor
 from assay.commands.history import history
 from assay.commands.options import SystemOption
@@ -99,6 +100,7 @@ app.command()(doctor)
 app.command()(witness)
 app.command()(provenance)
 app.command()(history)
+app.command()(baseline)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')

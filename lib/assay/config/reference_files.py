@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from assay import AssayError
 from assay.config.reference import Reference
 from assay.spelling import unknown
 
@@ -20,11 +21,11 @@ GENERIC = 'generic'
 _SPECIAL = re.compile(r'\$(system|partition|environ|processor\.\w+|dev\.\w+\.\w+)')
 
 
-class ReferencesError(Exception):
+class ReferencesError(AssayError):
     """Something is wrong in a file of references; the message says what and where."""
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """Refuses a key that stands twice, of which YAML keeps the last."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
@@ -55,7 +56,16 @@ def read(path: Path) -> dict[str, Any]:
 @lru_cache
 def _read(path: Path, changed: int) -> dict[str, Any]:
     try:
-        entries = yaml.load(path.read_text(encoding='utf-8'), _Loader)
+        text = path.read_text(encoding='utf-8')
+    except ValueError as error:
+        raise ReferencesError(f'{path}: not valid YAML: {error}') from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """As :func:`read`, of the text of a file."""
+    try:
+        entries = yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1
         raise ReferencesError(f'{path}: not valid YAML: line {line}: {error.problem}') from None
@@ -151,6 +161,20 @@ def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
         yield f'has {unit!r} in the place of a unit'
 
 
+def held_by(entry: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, list[Any]]:
+    """The references of a faultless entry for one variant, looked up as ReFrame does.
+
+    :param values: what the variant has for the keys of an index.
+    """
+    level: Any = entry
+    for key in entry['$index']:
+        rules = [rule for rule in level if is_for(rule, values.get(key))]
+        if not rules:
+            return {}
+        level = level[values[key] if values[key] in level else rules[0]]
+    return dict(level)
+
+
 def unused(
     entry: Mapping[str, Any], check: object, values: Mapping[str, Iterable[Any]]
 ) -> Iterator[str]:
@@ -171,7 +195,7 @@ def _unused_of_level(
 ) -> Iterator[str]:
     for key, value in level.items() if index else ():
         known = values.get(index[0])
-        own = [one for one in known or () if _is_for(key, one)]
+        own = [one for one in known or () if is_for(key, one)]
         if known and not own:
             yield f'{place}.{key}: {unknown(key, index[0], known)}'
         # Nothing is left to a last '.*' where each value has a rule of its own.
@@ -182,10 +206,10 @@ def _unused_of_level(
 
 
 def _rule_for(value: Any, level: Iterable[Any]) -> Any:
-    return next(key for key in level if _is_for(key, value))
+    return next(key for key in level if is_for(key, value))
 
 
-def _is_for(key: Any, value: Any) -> bool:
+def is_for(key: Any, value: Any) -> bool:
     """Whether ReFrame looks up the value under this key, if under no earlier one."""
     if isinstance(key, str) and isinstance(value, str):
         return bool(re.match(f'^{key}$', value))

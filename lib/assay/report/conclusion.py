@@ -7,6 +7,7 @@ import signal
 
 from assay import AssayError
 from assay.report import junit, terminal
+from assay.results.baseline import stale
 from assay.results.cases import Report, read_report
 from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
@@ -53,6 +54,7 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
             _kept(report, verdict)
     if report:
         terminal.show(report, log or [], end.printed)
+        terminal.warn(stale(report))
     terminal.conclude(report, verdict, seconds)
     return verdict
 

@@ -62,6 +62,12 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
                 say(f'    files: {plain(" ".join(one.files))}')
 
 
+def warn(sentences: Iterable[str]) -> None:
+    """Say what is no fault of the run, but somebody should know."""
+    for sentence in sentences:
+        print(f'assay: {plain(sentence)}', file=sys.stderr)
+
+
 def ordinal(number: int) -> str:
     """``2nd``, ``3rd``, ``4th``, ``11th``."""
     ending = {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')

@@ -1,0 +1,78 @@
+"""The command ``baseline``: the references of a system, from what its runs measured.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from assay import AssayError, paths
+
+
+def baseline(
+    words: Annotated[
+        str, typer.Argument(metavar='RUNS', help='Which runs: as in `assay history`.')
+    ],
+    system: Annotated[
+        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
+    ] = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            '--name',
+            '-n',
+            metavar='REGEX',
+            help='Only figures in whose name this is found, such as '
+            "'latency of Ring .*%fabric=shm .*mpich'.",
+        ),
+    ] = '',
+    worst: Annotated[
+        float,
+        typer.Option(metavar='PERCENT', help='Flag bounds that are further from the value.', min=0),
+    ] = 25,
+    dry_run: Annotated[
+        bool, typer.Option('--dry-run', help='Print the change of the file, and change nothing.')
+    ] = False,
+) -> None:
+    """Write the references of a system, from runs in which all was well.
+
+    RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
+    bounds that one run in a hundred misses by chance with any of all figures. References that
+    somebody wrote by hand, and all comments, stay as they are. A figure that has too few values, or
+    is not steady, is refused, and keeps the reference that it had.
+
+    Examples:
+
+    \b
+      assay baseline 2026-11-01..2026-11-20 --dry-run
+      assay baseline accepted --system example-slurm -n 'Ring .*%fabric=shm'
+    """
+    from assay.config.reference_writing import assert_right, known, read_text, written
+    from assay.files import write_whole
+    from assay.report.baseline import difference, show
+    from assay.results.baseline import propose, system_of
+    from assay.results.choice import choose
+    from assay.results.figure_series import measured
+    from assay.results.history import load
+
+    try:
+        wanted = re.compile(name)
+    except re.error as error:
+        raise AssayError(f'--name {name!r} is not a regular expression: {error}') from None
+    stored = load()
+    runs = choose(stored, words, system)
+    path = paths.REFERENCES / f'{system_of(runs)}.yaml'
+    text = read_text(path)
+    proposal = propose(measured(stored.figures(runs)), known(text, path), wanted, worst / 100)
+    result = written(text, path, proposal.learned, proposal.variants)
+    if result.added:
+        assert_right(result.text, path)
+        if dry_run:
+            print(difference(path, text, result.text), end='')
+        elif result.text != text:
+            write_whole(path, result.text)
+    show(proposal, result, path, worst / 100, dry_run)

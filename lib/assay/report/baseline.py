@@ -1,0 +1,57 @@
+"""What became of the references of a system, in words, and as a change of their file."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from assay import AssayError, paths
+from assay.config.reference_writing import Written
+from assay.results.baseline import Proposal
+from assay.text import plain
+
+
+def difference(path: Path, old: str, new: str) -> str:
+    """A unified diff, which `git apply` takes in the checkout; empty if nothing changes."""
+    name = path.relative_to(paths.ROOT) if path.is_relative_to(paths.ROOT) else path
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True),
+        new.splitlines(keepends=True),
+        f'a/{name}' if old else '/dev/null',
+        f'b/{name}',
+    )
+    ends = '\\ No newline at end of file\n'
+    return ''.join(line if line.endswith('\n') else f'{line}\n{ends}' for line in lines)
+
+
+def show(proposal: Proposal, written: Written, path: Path, worst: float, dry_run: bool) -> None:
+    """Say what was written and what was not; on standard error where the other shows a change.
+
+    :param worst: what is flagged as wide, as a fraction.
+    :raises AssayError: if nothing could be written.
+    """
+    out = sys.stderr if dry_run else sys.stdout
+    for line in _lines(proposal, written, worst):
+        print(plain(line), file=out)
+    if not written.added:
+        raise AssayError(f'nothing could be written to {path}.')
+    done = 'would be' if dry_run else 'are'
+    print(f'{_references(len(written.added))} {done} in {path}', file=out)
+
+
+def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
+    for one in written.added:
+        if wide := one.source.get('wide'):
+            yield f'wide: {one.name}: its bound is {wide} from its value, more than {worst:.0%}'
+    for one in written.kept:
+        yield f'written by hand, left alone: {one.name}: it would have been {one.words}'
+    for figure, reason in proposal.refused:
+        yield f'refused: {figure}: {reason}'
+    for one, reason in written.refused:
+        yield f'refused: {one.name}: {reason}'
+
+
+def _references(count: int) -> str:
+    return f'{count} reference{"s" * (count != 1)}'

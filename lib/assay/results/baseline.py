@@ -1,0 +1,323 @@
+"""What the references of a system are to be, from what its runs measured."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from assay import AssayError, paths
+from assay.config.reference import Reference
+from assay.config.reference_files import GENERIC, ReferencesError, faults, held_by, read
+from assay.config.reference_writing import Known, Learned, known, read_text
+from assay.config.settings import system_file
+from assay.results.cases import Case, Report, class_name, counted
+from assay.results.provenance import facts
+from assay.witness.disturbance import DISTURBANCES
+
+if TYPE_CHECKING:
+    from assay.results.figure_series import Figure, Measured
+    from assay.results.history import StoredRun
+    from assay.results.statistics.bounds import Bounds
+
+#: The share of its value that a bound may be away from it, if nothing else is said.
+WORST = 0.25
+#: Facts of which a baseline is: those of one value each, by the words of its comment.
+FACTS = {'compiler': 'compiler', 'mpi': 'MPI', 'cpu': 'processors'}
+
+_DIGITS, _DECIMALS = 4, 3
+_DAY = '%Y-%m-%d'
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """What the references of a system are to be.
+
+    :param refused: figures that no reference can be had for, and why.
+    :param variants: the values of all variants of each check that were measured.
+    """
+
+    learned: list[Learned]
+    refused: list[tuple[Figure, str]]
+    variants: dict[str, list[dict[str, str]]]
+
+
+def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
+    """What a case has for the keys of an index, in the order in which a new index has them."""
+    place = {'$partition': f'{system}:{partition}', '$environ': environment}
+    return place | dict(re.findall(r' %(\w+)=(\S+)', case))
+
+
+def system_of(runs: Sequence[StoredRun]) -> str:
+    """The system that runs are of, which can have references of its own.
+
+    :raises AssayError: if they are of several, or of one that cannot.
+    """
+    systems = sorted({run.summary.system for run in runs})
+    if len(systems) > 1:
+        raise AssayError(
+            f'the runs are of several systems, {", ".join(systems)}: choose one with --system.'
+        )
+    (system,) = systems
+    if system == GENERIC:
+        raise AssayError(
+            f'the runs are of the system {GENERIC}, which is any machine: its references are for '
+            'all of them. Give this machine a name, by a file of its own in config/systems '
+            '(docs/extending.md), and measure it under that.'
+        )
+    system_file(system)
+    return system
+
+
+def propose(
+    found: Mapping[Figure, Measured],
+    known: Known,
+    wanted: re.Pattern[str],
+    worst: float = WORST,
+    references: Path = paths.REFERENCES,
+) -> Proposal:
+    """The references that runs of one system give.
+
+    A figure is held on the side that it gets worse on, and to what holds on any machine as well.
+
+    :param known: what was learned before. The error rate is that of all that is held then.
+    :param wanted: what is found in the name of a figure that is to have a reference.
+    :param worst: a bound that is further from the value than this share of it is flagged.
+    :param references: the folder of the files.
+    """
+    from assay.results.figure_series import NEWEST, learn_past
+    from assay.results.statistics.bounds import FEWEST, bounds
+
+    variants: dict[str, list[dict[str, str]]] = {}
+    places: dict[tuple[object, ...], set[str]] = {}
+    for figure, one in found.items():
+        values = _values(figure)
+        if values not in (seen := variants.setdefault(one.check, [])):
+            seen.append(values)
+        places.setdefault(_place(figure), set()).add(figure.unit)
+    refused: list[tuple[Figure, str]] = []
+    candidates: list[Measured] = []
+    for figure, one in found.items():
+        if figure.figure in DISTURBANCES or not wanted.search(str(figure)):
+            continue
+        one = _newest(one, NEWEST)
+        if reason := _unfit(one, places[_place(figure)], FEWEST):
+            refused.append((figure, reason))
+        else:
+            candidates.append(one)
+    own = {known.place(one.check, _values(one.figure), one.figure.figure) for one in candidates}
+    held = len(candidates) + len(known.sources.keys() - own)
+    kinds = learn_past(candidates).kinds
+    learned: list[Learned] = []
+    by_kind: dict[tuple[str, str], list[Measured]] = {}
+    for one in candidates:
+        by_kind.setdefault(one.kind, []).append(one)
+    for kind, some in by_kind.items():
+        directions = [cast(Any, one.better) for one in some]
+        histories = [one.series for one in some if one.series is not None]
+        got = bounds(histories, directions, kinds[kind], held)
+        for one, found_bounds in zip(some, got, strict=True):
+            result = _learned(one, found_bounds, worst, references)
+            if isinstance(result, str):
+                refused.append((one.figure, result))
+            else:
+                learned.append(result)
+    learned.sort(key=lambda one: one.name)
+    return Proposal(learned, sorted(refused), variants)
+
+
+def _values(figure: Figure) -> dict[str, str]:
+    return values_of(figure.system, figure.partition, figure.environment, figure.case)
+
+
+def _place(figure: Figure) -> tuple[object, ...]:
+    return figure.partition, figure.environment, figure.case, figure.figure
+
+
+def _newest(one: Measured, most: int) -> Measured:
+    """Of a figure the newest sessions."""
+    runs = one.runs.unique(maintain_order=True)
+    if len(runs) <= most:
+        return one
+    kept = one.runs.is_in(runs.tail(most).implode())
+    columns = ('values', 'times', 'runs', 'nodes', 'provenance')
+    return replace(one, **{name: getattr(one, name).filter(kept) for name in columns})
+
+
+def _unfit(one: Measured, units: set[str], fewest: int) -> str | None:
+    """Why a figure cannot have a reference, whatever its values are."""
+    if len(units) > 1:
+        return f'it was measured in {" and in ".join(sorted(units))}: choose runs of one unit'
+    if one.better is None:
+        return 'nobody stored whether it gets better upwards or downwards: measure it anew'
+    if one.series is None or one.series.size < fewest:
+        sessions = one.series.size if one.series else 0
+        why = f'{sessions} sessions are too few: {fewest - sessions} more are needed'
+        left = {'disturbed by others': one.disturbed, 'no finite number': one.unusable}
+        told = [f'{count} left out as {what}' for what, count in left.items() if count]
+        return '; '.join([why, *told])
+    for name, told_by in FACTS.items():
+        words = {source[name] for source in _sources(one) if name in source}
+        if len(words) > 1:
+            return (
+                f'it was measured with several {told_by}: {", ".join(sorted(words))}: choose runs '
+                'of one'
+            )
+    return None
+
+
+def _learned(one: Measured, found: Bounds, worst: float, references: Path) -> Learned | str:
+    """A reference, or why there is none."""
+    if found.refused:
+        return found.refused
+    exact = one.better == 'exact'
+    value = found.value if exact else float(f'{found.value:.{_DIGITS}g}')
+    sides = {'lower': (None, found.upper), 'higher': (found.lower, None)}
+    lower, upper = sides.get(str(one.better), (found.lower, found.upper))
+    # What holds on any machine goes on holding: a fabric that is too fast was another one.
+    below = _below(one, references)
+    if below and below.unit == one.figure.unit:
+        least, most = (
+            None if side is None else below.value * (1 + side)
+            for side in (below.lower, below.upper)
+        )
+        if (least is not None and value < least) or (most is not None and value > most):
+            return f'its value, {value:.4g}, is beyond the bounds in {below.path.name}'
+        lower = max((side for side in (lower, least) if side is not None), default=None)
+        upper = min((side for side in (upper, most) if side is not None), default=None)
+    fractions = _fraction(lower, value, -1), _fraction(upper, value, 1)
+    if one.better == 'higher' and fractions[0] is None:
+        return 'it varies so much that no value would be below its bound'
+    worse = fractions[0] if one.better == 'higher' else fractions[1]
+    told = _told(one, found)
+    if abs(worse or 0) > worst:
+        told['wide'] = f'{abs(worse or 0):.0%}'
+    number = int(value) if exact and value.is_integer() else value
+    given = (number, *fractions, one.figure.unit)
+    return Learned(str(one.figure), one.check, _values(one.figure), one.figure.figure, given, told)
+
+
+def _fraction(bound: float | None, value: float, side: int) -> float | None:
+    """A bound as a fraction of a value, rounded away from it: ``side`` is -1 below, 1 above.
+
+    None where that is no bound: no figure is below 0.
+    """
+    if bound is None or (side < 0 and bound <= 0 < value):
+        return None
+    if bound == value:
+        return 0
+    for decimals in range(_DECIMALS, 16):
+        scale = 10.0**decimals
+        steps = math.ceil(abs(bound / value - 1) * scale)
+        # What the division rounded, and what ReFrame's own product does.
+        while side * value * (1 + side * steps / scale) < side * bound:
+            steps += 1
+        if side > 0 or steps < scale:
+            break
+    return side * steps / scale
+
+
+def _below(one: Measured, references: Path) -> Reference | None:
+    """The reference that a figure has without the file of its system."""
+    values, check, name = _values(one.figure), one.check, one.figure.figure
+    (*_, source) = _sources(one)
+    for stem in (source.get('cpu'), GENERIC):
+        path = references / f'{stem}.yaml'
+        entries = read(path)
+        if check not in entries:
+            continue
+        for fault in faults(entries[check], stem == GENERIC):
+            raise ReferencesError(f'{path}: {check}{fault}')
+        if given := held_by(entries[check], values).get(name):
+            return Reference.read(given, path)
+    return None
+
+
+def _told(one: Measured, found: Bounds) -> dict[str, str]:
+    """The words of the comment beside a reference."""
+    days = sorted({datetime.fromtimestamp(time).strftime(_DAY) for time in one.times})
+    (*_, source) = _sources(one)
+    told = {
+        'n': str(found.sessions),
+        'days': '..'.join(dict.fromkeys((days[0], days[-1]))),
+        'spread': f'{found.spread:.1%}',
+        **source,
+        'nodes': _nodes(one),
+    }
+    return {name: word for name, word in told.items() if word}
+
+
+def _nodes(one: Measured) -> str:
+    """All nodes, such as ``n[1-4]``."""
+    from reframe.utility import nodelist_abbrev, nodelist_expand
+
+    named = one.nodes.drop_nulls().unique().to_list()
+    nodes: str = nodelist_abbrev(sorted({node for some in named for node in nodelist_expand(some)}))
+    return nodes
+
+
+def _sources(one: Measured) -> list[dict[str, str]]:
+    """What was measured with, each once, the newest last."""
+    words = one.provenance.drop_nulls().reverse().unique(maintain_order=True).reverse()
+    return [source_of(json.loads(text)) for text in words] or [{}]
+
+
+def source_of(known: Mapping[str, str]) -> dict[str, str]:
+    """What of a case's provenance makes its figures others, by the words of the comment."""
+    found = {
+        'compiler': known.get('compiler', ''),
+        # The program may be of others, who did not say: then what the library said of itself.
+        'mpi': known.get('mpi') or known.get('ran_mpi', '').partition(' (')[0],
+        'build': known.get('hash', '')[:12],
+        'cpu': known.get('target', ''),
+    }
+    return {name: word for name, word in found.items() if word}
+
+
+def stale(report: Report, references: Path = paths.REFERENCES) -> list[str]:
+    """What changed since the references of a run were learned: a sentence for each cause."""
+    files: dict[str, Known] = {}
+    causes: Counter[tuple[str, str, str]] = Counter()
+    for case in counted(report):
+        system = case['system']
+        if system not in files:
+            files[system] = _known(references / f'{system}.yaml')
+        now = source_of(dict(facts(case)))
+        for then in _sources_of(case, files[system]):
+            changed = [
+                (what, then[name], now[name])
+                for name, what in FACTS.items()
+                if name in then and name in now and then[name] != now[name]
+            ]
+            # Another compiler or MPI is another build by itself.
+            if not changed and 'build' in then and then['build'] != now.get('build', ''):
+                changed = [('build', then['build'], now.get('build', 'another'))]
+            causes.update(changed)
+    return [
+        f'the references of {count} figure{"s" * (count != 1)} were measured with the {what} '
+        f'{then}, this run used {now}: `assay baseline` renews them'
+        for (what, then, now), count in causes.items()
+    ]
+
+
+def _known(path: Path) -> Known:
+    try:
+        return known(read_text(path), path)
+    except ReferencesError:  # of which the cases fail by themselves
+        return Known({}, {})
+
+
+def _sources_of(case: Case, known: Known) -> Iterator[Mapping[str, str]]:
+    """What the references of a case's figures were learned from."""
+    check, name = class_name(case), case['display_name']
+    values = values_of(case['system'], case['partition'], case['environ'], name)
+    for figure in case.get('perfvalues') or {}:
+        source = known.sources.get(known.place(check, values, figure.rpartition(':')[2]))
+        if source is not None:
+            yield source
