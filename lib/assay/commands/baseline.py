@@ -67,7 +67,8 @@ def baseline(
     runs = choose(stored, words, system)
     path = paths.REFERENCES / f'{system_of(runs)}.yaml'
     text = read_text(path)
-    proposal = propose(measured(stored.figures(runs)), known(text, path), wanted, worst / 100)
+    figures = measured(stored.figures(runs))
+    proposal = propose(figures, known(text, path), wanted, worst / 100, paths.REFERENCES)
     result = written(text, path, proposal.learned, proposal.variants)
     if result.added:
         assert_right(result.text, path)

@@ -213,6 +213,7 @@ class _Writer:
         self._text = text
         self._root = _composed(text)
         self._shared = _shared(self._root)
+        self._old = entries
         self.expected = copy.deepcopy(entries)
         self._replaced: dict[tuple[int, int], str] = {}
         # What is put behind the end of a mapping: by its node, a tree of keys and lines.
@@ -233,23 +234,24 @@ class _Writer:
             )
         keys = [one.check, *(one.values[key] for key in index)]
         node: yaml.MappingNode | None = self._root
+        data: Any = self._old
         for depth, key in enumerate(keys):
             found = self._below(node, key, '.'.join(keys[:depth])) if node else None
             if found is None:
                 self._put_behind(node, keys[depth:], one, index)
                 return True
-            node = found
+            node, data = found, data[key]
         for key_node, value in node.value if node else ():
             if key_node.value == one.figure:
                 return self._replace(key_node, value, keys, one)
+        if one.figure in data:  # merged from others
+            return False
         self._put_behind(node, [], one, index)
         return True
 
     def _below(self, node: yaml.MappingNode, key: str, place: str) -> yaml.MappingNode | None:
         """What a mapping has for a key; None if it has nothing."""
         where = place or 'the file'
-        if node.flow_style:
-            raise ReferencesError(f'{where} is written in braces: write its keys on lines')
         if any(one.tag == 'tag:yaml.org,2002:merge' for one, _ in node.value):
             raise ReferencesError(f'{where} is merged from others (<<): write its keys there')
         rules = [one.value for one, _ in node.value]
@@ -268,8 +270,8 @@ class _Writer:
                 f'{f"{place}.{key}".lstrip(".")} is shared with other keys by an anchor: write '
                 'it out'
             )
-        if not isinstance(value, yaml.MappingNode):
-            raise ReferencesError(f'{where}.{key} has no keys')
+        if not isinstance(value, yaml.MappingNode) or value.flow_style:
+            raise ReferencesError(f'{where}.{key} is written in braces: write its keys on lines')
         return value
 
     def _replace(self, key: yaml.Node, value: yaml.Node, keys: list[str], one: Learned) -> bool:
@@ -301,19 +303,20 @@ class _Writer:
         level[one.figure] = list(one.given)
 
     def text(self) -> str:
+        newline = '\r\n' if '\r\n' in self._text else '\n'
         edits = [(start, end, 0, line) for (start, end), line in self._replaced.items()]
         for node, tree in self._behind.values():
             column = node.start_mark.column if node else 0
-            lines = '\n'.join(_lines(tree, ' ' * column))
+            lines = newline.join(_lines(tree, ' ' * column))
             at = _end(self._text, node) if node else len(self._text.rstrip())
-            edits.append((at, at, column, f'\n{lines}'))
+            edits.append((at, at, column, f'{newline}{lines}'))
         text = self._text
         # From the end, so that places stay; what is deeper is nearer to what it belongs to.
         for start, end, _, new in sorted(edits, key=lambda edit: (edit[0], -edit[2]))[::-1]:
             text = text[:start] + new + text[end:]
         if not self._text.strip():
-            text = text.lstrip('\n')
-        return text if text.endswith('\n') else f'{text}\n'
+            text = text.lstrip()
+        return text if text.endswith('\n') else f'{text}{newline}'
 
 
 def _lines(tree: Mapping[str, Any], indent: str) -> Iterator[str]:

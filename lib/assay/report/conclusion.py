@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.report import junit, terminal
 from assay.results.baseline import stale
 from assay.results.cases import Report, read_report
@@ -54,7 +54,7 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
             _kept(report, verdict)
     if report:
         terminal.show(report, log or [], end.printed)
-        terminal.warn(stale(report))
+        terminal.warn(stale(report, paths.REFERENCES))
     terminal.conclude(report, verdict, seconds)
     return verdict
 

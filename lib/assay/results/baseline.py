@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from assay import AssayError, paths
+from assay import AssayError
 from assay.config.reference import Reference
 from assay.config.reference_files import GENERIC, ReferencesError, faults, held_by, read
 from assay.config.reference_writing import Known, Learned, known, read_text
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from assay.results.history import StoredRun
     from assay.results.statistics.bounds import Bounds
 
-#: The share of its value that a bound may be away from it, if nothing else is said.
-WORST = 0.25
 #: Facts of which a baseline is: those of one value each, by the words of its comment.
 FACTS = {'compiler': 'compiler', 'mpi': 'MPI', 'cpu': 'processors'}
 
@@ -79,8 +77,8 @@ def propose(
     found: Mapping[Figure, Measured],
     known: Known,
     wanted: re.Pattern[str],
-    worst: float = WORST,
-    references: Path = paths.REFERENCES,
+    worst: float,
+    references: Path,
 ) -> Proposal:
     """The references that runs of one system give.
 
@@ -280,8 +278,11 @@ def source_of(known: Mapping[str, str]) -> dict[str, str]:
     return {name: word for name, word in found.items() if word}
 
 
-def stale(report: Report, references: Path = paths.REFERENCES) -> list[str]:
-    """What changed since the references of a run were learned: a sentence for each cause."""
+def stale(report: Report, references: Path) -> list[str]:
+    """What changed since the references of a run were learned: a sentence for each cause.
+
+    :param references: the folder of the files.
+    """
     files: dict[str, Known] = {}
     causes: Counter[tuple[str, str, str]] = Counter()
     for case in counted(report):

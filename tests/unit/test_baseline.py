@@ -1,0 +1,496 @@
+"""References that are learned from runs, and how they come into the file of a system."""
+
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+import reframe.core.runtime as rt
+import yaml
+from reframe.core.pipeline import RegressionTestDict
+from reframe.frontend.reporting import storage
+from typer.testing import CliRunner
+
+from assay import AssayError, paths
+from assay.commands.main import app
+from assay.config.reference import Reference
+from assay.config.reference_files import held_by
+from assay.config.reference_writing import Learned, known, written
+from assay.results import history
+from assay.results.baseline import _fraction, stale
+from assay.results.cases import cases
+from reports import passing
+
+SYSTEM = 'example-slurm'
+FIRST = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+SESSIONS, MOST = 12, 30
+BUILD = {
+    'built_compiler': 'gcc@12.2.0',
+    'built_mpi': 'openmpi@5.0.9',
+    'built_hash': '0a5738e2f62e7755',
+    'built_target': 'zen3',
+}
+RING = 'Ring %fabric=shm %layout=packed %scale=1_node'
+HALO = 'Halo %fabric=shm %layout=packed %scale=1_node'
+PLACE = [f'{SYSTEM}:compute', 'mpich', 'shm', 'packed', '1_node']
+
+_numbers = itertools.count()
+_noise = np.random.default_rng(14)
+
+
+def noisy(value, spread=0.01, n=MOST):
+    return (value * np.exp(spread * _noise.standard_normal(n))).tolist()
+
+
+#: Case and partition; figure; unit, direction, values.
+GOOD = {
+    (RING, 'compute'): {
+        'hop_latency': ('us', 'lower', noisy(0.5)),
+        'hop_bandwidth': ('MB/s', 'higher', noisy(4000.0)),
+        'hop_latency_over_limit': ('1', 'lower', noisy(3.0)),
+        'messages': ('1', 'exact', [1012.0] * MOST),
+        'foreign_share': ('1', 'lower', noisy(0.01)),
+    },
+    (RING, 'small'): {'hop_latency': ('us', 'lower', noisy(0.9))},
+}
+BAD = {
+    'unknown_direction': (None, noisy(5.0)),
+    'zero': ('lower', [0.0] * MOST),
+    'step': ('lower', noisy(5.0, 0.005, 15) + noisy(9.0, 0.005, 15)),
+    'drift': ('lower', (noisy(5.0, 0.005) * np.linspace(1, 1.3, MOST)).tolist()),
+    'modes': ('lower', (noisy(5.0, 0.005) * _noise.choice([1, 1.5], MOST)).tolist()),
+    'several': ('exact', [3.0, 4.0] * (MOST // 2)),
+    'few': ('lower', [5.0] * 4 + [None] * (MOST - 4)),
+    'not_finite': ('lower', [math.nan] * MOST),
+    'too_fast': ('lower', noisy(0.05)),
+}
+
+
+def put(database, report, measured, days=range(SESSIONS), disturbed=(), changed=None, **info):
+    """Sessions in ReFrame's own database: those of days that are in ``measured``."""
+    options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
+    text = json.dumps(passing(report))
+    with rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options):
+        for day in days:
+            one = json.loads(text)
+            begun = (FIRST + timedelta(days=day)).timestamp()
+            one['session_info'] |= {
+                'uuid': f'{next(_numbers):08x}-0000-4000-8000-000000000000',
+                'time_start_unix': begun,
+                'time_end_unix': begun + 9,
+                'label': 'accepted',
+            } | info
+            own = next(case for case in cases(one) if not case['fixture'])
+            found = []
+            for (case, partition), figures in measured.items():
+                now = {
+                    name: (unit, *rest[:-1], rest[-1][day])
+                    for name, (unit, *rest) in figures.items()
+                }
+                found.append(
+                    own
+                    | BUILD
+                    | (changed or {})
+                    | {
+                        'display_name': case,
+                        'system': info.get('system', SYSTEM),
+                        'partition': partition,
+                        'environ': 'mpich',
+                        'job_completion_time_unix': begun + 5,
+                        'job_nodelist': [f'n{1 + day % 4}'],
+                        'directions': {name: way for name, (_, way, _) in now.items() if way},
+                        'disturbances': ['others took CPU 1'] if day in disturbed else [],
+                        'perfvalues': {
+                            f'{SYSTEM}:{partition}:{name}': [value, 0, None, None, unit, 'pass']
+                            for name, (unit, _, value) in now.items()
+                            if value is not None
+                        },
+                    }
+                )
+            one['runs'][0]['testcases'] = found
+            storage.StorageBackend.default().store(one, None)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder of references and an empty database."""
+    references = tmp_path / 'references'
+    references.mkdir()
+    shutil.copy(paths.REFERENCES / 'generic.yaml', references)
+    monkeypatch.setattr(paths, 'REFERENCES', references)
+    database = tmp_path / 'perflogs' / 'results.db'
+    load = history.load
+    monkeypatch.setattr(history, 'load', lambda: load(database))
+    return references / f'{SYSTEM}.yaml'
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / 'perflogs' / 'results.db'
+
+
+def baseline(*options, words='accepted'):
+    """What the command prints; its error is raised."""
+    result = CliRunner().invoke(app, ['baseline', words, *options])
+    if isinstance(result.exception, AssayError):
+        raise result.exception
+    assert result.exit_code == 0, result.exception
+    return result
+
+
+@pytest.fixture
+def accepted(place, database, golden_report):
+    """A database of sessions in which all was well."""
+    put(database, golden_report('Passed'), GOOD)
+    return place
+
+
+def entry(path, check='Ring'):
+    return yaml.safe_load(path.read_text())[check]
+
+
+def test_references_are_what_reframe_looks_up_and_hold_what_was_measured(accepted):
+    text = baseline().stdout
+    assert f'5 references are in {accepted}' in text
+    ring = entry(accepted)
+    assert ring['$index'] == ['$partition', '$environ', 'fabric', 'layout', 'scale']
+    RegressionTestDict(ring)
+    values = dict(zip(ring['$index'], PLACE, strict=True))
+    held = held_by(ring, values)
+    assert held['messages'] == [1012, 0, 0, '1']
+    assert [bound is None for bound in held['hop_latency'][1:3]] == [True, False]
+    assert [bound is None for bound in held['hop_bandwidth'][1:3]] == [False, True]
+    # What holds on any machine: not below a tenth of the limit.
+    value, lower, upper, _ = held['hop_latency_over_limit']
+    assert value * (1 + lower) == pytest.approx(0.1, rel=0.01)
+    assert 0.02 < upper < 0.2
+    assert 'foreign_share' not in held
+    other = held_by(ring, values | {'$partition': f'{SYSTEM}:small'})
+    assert (held['hop_latency'][0], other['hop_latency'][0]) == pytest.approx((0.5, 0.9), rel=0.02)
+
+
+def test_beside_each_value_stands_what_it_was_learned_from(accepted):
+    baseline()
+    text = accepted.read_text()
+    found = known(text, accepted).sources[('Ring', *PLACE, 'hop_latency')]
+    assert found | {'spread': ''} == {
+        'n': '12',
+        'days': '2026-01-01..2026-01-12',
+        'spread': '',
+        'compiler': 'gcc@12.2.0',
+        'mpi': 'openmpi@5.0.9',
+        'build': '0a5738e2f62e',
+        'cpu': 'zen3',
+        'nodes': 'n[1-4]',
+    }
+    assert all('  # baseline: n=12 ' in line for line in text.splitlines() if '[0.' in line)
+
+
+def test_a_second_time_and_a_dry_run_change_nothing(accepted):
+    change = baseline('--dry-run')
+    assert not accepted.exists()
+    assert change.stdout.startswith('--- /dev/null\n+++ b/')
+    assert '+            hop_latency: [' in change.stdout
+    assert '5 references would be in' in change.stderr
+    baseline()
+    first = accepted.read_bytes()
+    assert baseline('--dry-run').stdout == ''
+    baseline()
+    assert accepted.read_bytes() == first
+    assert [*accepted.parent.glob(f'{SYSTEM}*')] == [accepted]
+
+
+def test_a_name_selects_figures_and_the_rest_stays(accepted):
+    assert '1 reference are' in baseline('-n', 'hop_bandwidth').stdout.replace('is in', 'are in')
+    assert list(
+        held_by(entry(accepted), dict(zip(entry(accepted)['$index'], PLACE, strict=True)))
+    ) == ['hop_bandwidth']
+    with pytest.raises(AssayError, match=r"--name '\(' is not a regular expression"):
+        baseline('-n', '(')
+    with pytest.raises(AssayError, match='nothing could be written'):
+        baseline('-n', 'no such figure')
+
+
+def test_what_is_not_steady_is_refused_and_keeps_its_reference(place, database, golden_report):
+    bad = {name: ('us', *rest) for name, rest in BAD.items()}
+    bad['hop_latency_over_limit'] = ('1', *bad.pop('too_fast')[1:])
+    figures = {(RING, 'compute'): bad | GOOD[RING, 'small']}
+    put(database, golden_report('Passed'), figures, range(MOST))
+    old = 'Ring:\n  $index: [$partition, $environ, fabric, layout, scale]\n'
+    for depth, key in enumerate(PLACE, 1):
+        old += f'{"  " * depth}{key}:\n'
+    step = '            step: [5.0, null, 0.1, us]  # baseline: n=12 mpi=openmpi@5.0.9'
+    place.write_text(f'{old}{step}\n')
+    told = baseline().stdout
+    for name, reason in {
+        'unknown_direction': 'nobody stored whether it gets better upwards or downwards',
+        'zero': 'a value is 0',
+        'step': 'it has a step: \\+8',
+        'drift': 'it drifts',
+        'modes': 'it has two modes',
+        'not_finite': 'are too few: 10 more are needed; 30 left out as no finite number',
+        'several': 'it must be exact, and had several values',
+        'few': '4 sessions are too few: 6 more are needed',
+        'hop_latency_over_limit': 'is beyond the bounds in generic.yaml',
+    }.items():
+        assert re.search(f'refused: {name} of Ring .*: .*{reason}', told), (name, told)
+    assert step in place.read_text()
+    assert 'hop_latency: [0.' in place.read_text()
+
+
+def test_where_all_is_refused_nothing_is_written(place, database, golden_report):
+    put(database, golden_report('Passed'), GOOD, days=range(3))
+    with pytest.raises(AssayError, match=f'nothing could be written to {place}'):
+        baseline()
+    assert not place.exists()
+
+
+def test_disturbed_values_are_left_out_and_told(place, database, golden_report):
+    put(database, golden_report('Passed'), GOOD, disturbed={3, 4, 5})
+    result = CliRunner().invoke(app, ['baseline', 'accepted'])
+    assert '9 sessions are too few: 1 more are needed; 3 left out as disturbed by others' in (
+        result.stdout
+    )
+
+
+def test_wide_bounds_are_flagged(accepted):
+    told = baseline('--worst', '1').stdout
+    assert re.search(
+        r'wide: hop_latency of Ring .*: its bound is \d+% from its value, more than 1%', told
+    )
+    assert re.search(r'hop_latency: .* wide=\d+%$', accepted.read_text(), re.MULTILINE)
+    assert 'wide: messages' not in told
+    baseline()
+    assert 'wide' not in accepted.read_text()
+
+
+def test_several_mpis_units_and_systems_are_refused(place, database, golden_report):
+    report = golden_report('Passed')
+    put(database, report, GOOD, days=range(6))
+    put(database, report, GOOD, days=range(6, 12), changed={'built_mpi': 'openmpi@5.0.10'})
+    sentence = 'measured with several MPI: openmpi@5.0.10, openmpi@5.0.9: choose runs of one'
+    assert sentence in CliRunner().invoke(app, ['baseline', 'accepted']).stdout
+    other = {(RING, 'small'): {'hop_latency': ('ms', 'lower', noisy(0.9))}}
+    put(database, report, other)
+    sentence = 'it was measured in ms and in us: choose runs of one unit'
+    assert sentence in CliRunner().invoke(app, ['baseline', 'accepted']).stdout
+    put(
+        database,
+        report,
+        {(HALO, 'node'): {'efficiency': ('1', 'higher', [1.0])}},
+        [0],
+        system='generic',
+    )
+    with pytest.raises(AssayError, match='of several systems, example-slurm, generic: choose'):
+        baseline()
+    with pytest.raises(AssayError, match='the system generic, which is any machine'):
+        baseline('--system', 'generic')
+
+
+HAND = f"""\
+# A file of a site, with its own layout.  é
+
+Halo:   # ours
+  $index: [scale]
+  2_nodes: &pair
+    efficiency: [1.0, -0.6, null, '1']   # seen by hand
+  4_nodes: *pair
+
+Ring:
+  $index: [$partition, fabric]
+  '{SYSTEM}:small':
+    shm: {{hop_bandwidth: [1.0, -0.5, null, MB/s]}}
+  {SYSTEM}:compute:
+    # A comment before the first.
+    shm:
+      hop_latency: [0.3, null, 0.5, us]  # measured on a Sunday
+      # The last word.
+
+# The end.
+"""
+
+
+def test_what_was_written_by_hand_survives_byte_for_byte(accepted):
+    accepted.write_bytes(HAND.encode())
+    told = baseline().stdout
+    new = accepted.read_bytes().decode()
+    kept = [line for line in new.splitlines(keepends=True) if '# baseline: ' not in line]
+    assert ''.join(kept) == HAND
+    assert re.search(
+        r'by hand, left alone: hop_latency of .*:compute.*: it would have been \[0\.', told
+    )
+    assert re.search(r'refused: hop_latency of .*:small.*: .* is written in braces', told)
+    lines = new.splitlines()
+    place = next(n for n, line in enumerate(lines) if '# measured on a Sunday' in line)
+    assert lines[place + 1].startswith('      hop_bandwidth: [')
+    baseline()
+    assert accepted.read_bytes().decode() == new
+
+
+def test_what_an_index_cannot_hold_apart_is_refused(accepted):
+    by_hand = 'Ring:\n  $index: [scale]\n  1_node:\n    hop_latency: [1.0, null, 0.5, us]\n'
+    accepted.write_text(by_hand)
+    with pytest.raises(AssayError, match='nothing could be written'):
+        baseline()
+    told = CliRunner().invoke(app, ['baseline', 'accepted']).stdout
+    assert 'the $index of Ring is [scale], which holds' in told
+    assert 'write it with $partition as well, or remove the entry' in told
+    assert accepted.read_text() == by_hand
+
+
+LEARNED = Learned(
+    'a', 'Ring', {'fabric': 'shm', 'scale': '2_nodes'}, 'x', (1.0, None, 0.1, 'us'), {'n': '9'}
+)
+
+
+@pytest.mark.parametrize(
+    ('text', 'reason'),
+    [
+        (
+            "'2_nodes|4_nodes':\n      x: [1.0, null, 0.5, us]",
+            "has the rule '2_nodes|4_nodes' for 2_nodes",
+        ),
+        (
+            '1_node: &a\n      y: [1.0, null, 0.5, us]\n    2_nodes: *a',
+            'Ring.shm.2_nodes is shared with other',
+        ),
+        (
+            '2_nodes: &a\n      y: [1.0, null, 0.5, us]\n    1_node: *a',
+            'Ring.shm.2_nodes is shared with other',
+        ),
+        ('1_node: &a\n      y: [1.0, null, 0.5, us]\n    2_nodes:\n      <<: *a', None),
+    ],
+)
+def test_a_rule_for_several_is_left_alone(tmp_path, text, reason):
+    text = f'Ring:\n  $index: [fabric, scale]\n  shm:\n    {text}\n'
+    result = written(text, tmp_path / 'x.yaml', [LEARNED], {})
+    if reason:
+        ((_, told),) = result.refused
+        assert reason in told
+        assert result.text == text
+    else:
+        assert result.text == f'{text}      {LEARNED.line}\n'
+
+
+@pytest.mark.parametrize('end', ['', '\n', '\r\n', '\n\n# end', '\n# end\n'])
+def test_lines_ends_and_a_text_without_entries(tmp_path, end):
+    for start in (
+        '',
+        '# only a comment',
+        'Halo:\n  $index: [scale]\n  1_node:\n    y: [1.0, null, 0.5, us]',
+    ):
+        result = written(start + end, tmp_path / 'x.yaml', [LEARNED], {})
+        entries = yaml.safe_load(result.text)
+        assert entries['Ring']['shm']['2_nodes'] == {'x': [1.0, None, 0.1, 'us']}
+        assert all(line in result.text for line in (start + end).split('\n'))
+        again = written(result.text, tmp_path / 'x.yaml', [LEARNED], {})
+        assert again.text == result.text
+
+
+def test_a_line_whose_comment_is_gone_is_written_by_hand(accepted):
+    baseline()
+    own = re.sub(r'(hop_bandwidth: .*?)  # baseline: .*', r'\1', accepted.read_text())
+    accepted.write_text(own)
+    assert 'written by hand, left alone: hop_bandwidth of' in baseline().stdout
+    assert accepted.read_text() == own
+
+
+@pytest.mark.parametrize(
+    ('text', 'sentence'),
+    [
+        ('Ring: [', r'example-slurm\.yaml: not valid YAML: line 1: expected'),
+        ('Ring:\n  1_node: {}', r"example-slurm\.yaml: Ring has no '\$index'"),
+        ('- Ring', 'there are no entries by check class'),
+        (
+            'Rong:\n  $index: [scale]\n  1_node:\n    x: [1.0, null, 0.5, us]',
+            'Rong: no check class',
+        ),
+    ],
+)
+def test_a_file_with_faults_is_named_and_left_alone(accepted, text, sentence):
+    accepted.write_text(text)
+    with pytest.raises(AssayError, match=sentence):
+        baseline()
+    assert accepted.read_text() == text
+
+
+def test_a_file_that_is_no_text(accepted):
+    accepted.write_bytes(b'\xff\xfe')
+    with pytest.raises(AssayError, match=r'example-slurm\.yaml: not valid YAML'):
+        baseline()
+
+
+def test_rounding_never_tightens():
+    for value, ratio in zip(
+        np.exp(_noise.uniform(-12, 12, 2000)), _noise.uniform(0.02, 0.99, 2000), strict=True
+    ):
+        value = float(f'{value:.4g}')
+        for side, bound in ((-1, value * ratio), (1, value / ratio)):
+            fraction = _fraction(bound, value, side)
+            assert side * value * (1 + fraction) >= side * bound
+            assert abs(value * (1 + fraction) - bound) <= 0.0011 * value
+            assert fraction > -1
+    assert _fraction(0.0, 5.0, -1) is None
+    assert Reference(500.0, _fraction(0.1, 500.0, -1), None, 'us', None, paths.ROOT).excludes_below
+
+
+def test_a_killed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / 'x.yaml'
+    path.write_text('old')
+    program = (
+        'import os, signal, sys; from pathlib import Path; from assay.files import write_whole\n'
+        'Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n'
+        'write_whole(Path(sys.argv[1]), "new")'
+    )
+    environment = os.environ | {'PYTHONPATH': str(paths.ROOT / 'lib')}
+    killed = subprocess.run([sys.executable, '-c', program, path], env=environment)
+    assert killed.returncode == -signal.SIGKILL
+    assert path.read_text() == 'old'
+
+
+def run_of(golden_report, **changed):
+    report = passing(golden_report('Passed'))
+    own = next(case for case in cases(report) if not case['fixture'])
+    figures = {
+        f'{SYSTEM}:compute:{name}': [1.0, 0, None, None, 'us', 'pass']
+        for name in GOOD[RING, 'compute']
+    }
+    own |= (
+        BUILD
+        | changed
+        | {
+            'display_name': RING,
+            'system': SYSTEM,
+            'partition': 'compute',
+            'environ': 'mpich',
+            'perfvalues': figures,
+        }
+    )
+    report['runs'][0]['testcases'] = [own]
+    return report
+
+
+def test_a_run_says_which_references_went_stale_once_a_cause(accepted, golden_report):
+    folder = accepted.parent
+    assert stale(run_of(golden_report), folder) == []  # nothing was learned
+    baseline()
+    assert stale(run_of(golden_report), folder) == []
+    newer = {'built_mpi': 'openmpi@5.0.10', 'built_hash': 'f00'}
+    assert stale(run_of(golden_report, **newer), folder) == [
+        'the references of 4 figures were measured with the MPI openmpi@5.0.9, this run used '
+        'openmpi@5.0.10: `assay baseline` renews them'
+    ]
+    (build,) = stale(run_of(golden_report, built_hash='f00'), folder)
+    assert 'with the build 0a5738e2f62e, this run used f00' in build
+    both = stale(run_of(golden_report, built_target='zen4', built_compiler='gcc@13'), folder)
+    assert len(both) == 2
+    accepted.write_text('Ring: [')
+    assert stale(run_of(golden_report, **newer), folder) == []
