@@ -37,8 +37,10 @@ def show(proposal: Proposal, written: Written, path: Path, worst: float, dry_run
         print(plain(line), file=out)
     if not written.added:
         raise AssayError(f'nothing could be written to {path}.')
-    done = 'would be' if dry_run else 'are'
-    print(f'{_references(len(written.added))} {done} in {path}', file=out)
+    many = len(written.added)
+    count = f'{many} references' if many != 1 else '1 reference'
+    done = 'would be' if dry_run else 'was' if many == 1 else 'were'
+    print(f'{count} {done} written to {path}', file=out)
 
 
 def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
@@ -51,7 +53,3 @@ def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
         yield f'refused: {figure}: {reason}'
     for one, reason in written.refused:
         yield f'refused: {one.name}: {reason}'
-
-
-def _references(count: int) -> str:
-    return f'{count} reference{"s" * (count != 1)}'
