@@ -70,6 +70,8 @@ BAD = {
     'several': ('exact', [3.0, 4.0] * (MOST // 2)),
     'few': ('lower', [5.0] * 4 + [None] * (MOST - 4)),
     'not_finite': ('lower', [math.nan] * MOST),
+    'wild': ('lower', noisy(5.0, 0.3)),
+    'wild_rate': ('higher', noisy(5.0, 0.3)),
     'too_fast': ('lower', noisy(0.05)),
 }
 
@@ -237,6 +239,8 @@ def test_what_is_not_steady_is_refused_and_keeps_its_reference(place, database, 
         'drift': 'it drifts',
         'modes': 'it has two modes',
         'not_finite': 'are too few: 10 more are needed; 40 left out as no finite number',
+        'wild': 'with a spread of .*% between runs, one half as good would be within',
+        'wild_rate': 'with a spread of .*% between runs, one half as good would be within',
         'several': 'it must be exact, and had several values',
         'few': '4 sessions are too few: 6 more are needed',
         'hop_latency_over_limit': 'is beyond the bounds in generic.yaml',

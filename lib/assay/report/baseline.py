@@ -15,7 +15,7 @@ from assay.text import plain
 
 def difference(path: Path, old: str, new: str) -> str:
     """A unified diff, which `git apply` takes in the checkout; empty if nothing changes."""
-    name = path.relative_to(paths.ROOT) if path.is_relative_to(paths.ROOT) else path
+    name = _shown(path)
     lines = difflib.unified_diff(
         old.splitlines(keepends=True),
         new.splitlines(keepends=True),
@@ -36,11 +36,11 @@ def show(proposal: Proposal, written: Written, path: Path, worst: float, dry_run
     for line in _lines(proposal, written, worst):
         print(plain(line), file=out)
     if not written.added:
-        raise AssayError(f'nothing could be written to {path}.')
+        raise AssayError(f'nothing could be written to {_shown(path)}.')
     many = len(written.added)
     count = f'{many} references' if many != 1 else '1 reference'
     done = 'would be' if dry_run else 'was' if many == 1 else 'were'
-    print(f'{count} {done} written to {path}', file=out)
+    print(f'{count} {done} written to {_shown(path)}', file=out)
 
 
 def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
@@ -53,3 +53,8 @@ def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
         yield f'refused: {figure}: {reason}'
     for one, reason in written.refused:
         yield f'refused: {one.name}: {reason}'
+
+
+def _shown(path: Path) -> Path:
+    """From the top of the checkout, if it is in there."""
+    return path.relative_to(paths.ROOT) if path.is_relative_to(paths.ROOT) else path

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from assay.results.history import StoredRun
     from assay.results.statistics.bounds import Bounds
 
+#: A bound that lets a figure become half as good holds it to no more than those for any machine do
+#: (docs/references.md): as fractions of the value, downwards and upwards.
+UNSTEADY_LOSS, UNSTEADY_GAIN = 0.5, 1.0
 #: Facts of which a baseline is: those of one value each, by the words of its comment.
 FACTS = {'compiler': 'compiler', 'mpi': 'MPI', 'cpu': 'processors'}
 
@@ -190,12 +193,16 @@ def _learned(one: Measured, found: Bounds, worst: float, references: Path) -> Le
         lower = max((side for side in (lower, least) if side is not None), default=None)
         upper = min((side for side in (upper, most) if side is not None), default=None)
     fractions = _fraction(lower, value, -1), _fraction(upper, value, 1)
-    if one.better == 'higher' and fractions[0] is None:
-        return 'it varies so much that no value would be below its bound'
-    worse = fractions[0] if one.better == 'higher' else fractions[1]
+    # How far a figure may get worse: of one that must be exact, not at all.
+    worse = fractions[1] if one.better == 'lower' else fractions[0]
+    if worse is None or not -UNSTEADY_LOSS <= worse <= UNSTEADY_GAIN:
+        return (
+            f'it is not steady enough: with a spread of {found.spread:.0%} between runs, one half '
+            'as good would be within its bounds'
+        )
     told = _told(one, found)
-    if abs(worse or 0) > worst:
-        told['wide'] = f'{abs(worse or 0):.0%}'
+    if abs(worse) > worst:
+        told['wide'] = f'{abs(worse):.0%}'
     number = int(value) if exact and value.is_integer() else value
     given = (number, *fractions, one.figure.unit)
     return Learned(str(one.figure), one.check, _values(one.figure), one.figure.figure, given, told)
