@@ -370,18 +370,31 @@ LEARNED = Learned(
             '2_nodes: &a\n      y: [1.0, null, 0.5, us]\n    1_node: *a',
             'Ring.shm.2_nodes is shared with other',
         ),
-        ('1_node: &a\n      y: [1.0, null, 0.5, us]\n    2_nodes:\n      <<: *a', None),
     ],
 )
 def test_a_rule_for_several_is_left_alone(tmp_path, text, reason):
     text = f'Ring:\n  $index: [fabric, scale]\n  shm:\n    {text}\n'
     result = written(text, tmp_path / 'x.yaml', [LEARNED], {})
-    if reason:
-        ((_, told),) = result.refused
-        assert reason in told
-        assert result.text == text
-    else:
-        assert result.text == f'{text}      {LEARNED.line}\n'
+    ((_, told),) = result.refused
+    assert reason in told
+    assert result.text == text
+
+
+def test_what_is_merged_from_others_is_written_by_hand(tmp_path):
+    text = """\
+Ring:
+  $index: [fabric, scale]
+  shm:
+    1_node: &a
+      {figure}: [1.0, null, 0.5, us]
+    2_nodes:
+      <<: *a
+"""
+    for figure, line in (('x', ''), ('y', f'      {LEARNED.line}\n')):
+        old = text.format(figure=figure)
+        result = written(old, tmp_path / 'x.yaml', [LEARNED], {})
+        assert result.text == old + line
+        assert result.kept == [LEARNED][: not line]
 
 
 @pytest.mark.parametrize('end', ['', '\n', '\r\n', '\n\n# end', '\n# end\n'])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -219,8 +218,8 @@ def _fraction(bound: float | None, value: float, side: int) -> float | None:
         return 0
     for decimals in range(_DECIMALS, 16):
         scale = 10.0**decimals
-        steps = math.ceil(abs(bound / value - 1) * scale)
-        # What the division rounded, and what ReFrame's own product does.
+        steps = int(abs(bound / value - 1) * scale)
+        # With the product that ReFrame takes.
         while side * value * (1 + side * steps / scale) < side * bound:
             steps += 1
         if side > 0 or steps < scale:
