@@ -397,6 +397,50 @@ Ring:
         assert result.kept == [LEARNED][: not line]
 
 
+REFERENCE = 'y: [1.0, null, 0.5, us]'
+
+
+@pytest.mark.parametrize(
+    ('text', 'reason'),
+    [
+        (
+            f'Ring:\n  $index: [num_tasks]\n  4:\n    {REFERENCE}\n',
+            'the $index of Ring has num_tasks, which no stored run tells',
+        ),
+        (
+            f'Ring:\n  $index: [fabric, scale]\n  tcp: &a\n    1_node:\n      {REFERENCE}\n'
+            '  shm:\n    <<: *a\n',
+            'Ring.shm is merged from others',
+        ),
+    ],
+)
+def test_where_no_place_is_found_the_class_is_left_alone(tmp_path, text, reason):
+    result = written(text, tmp_path / 'x.yaml', [LEARNED], {})
+    assert [told.startswith(reason) for _, told in result.refused] == [True]
+    assert result.text == text
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        f'{{Halo: {{$index: [scale], 1_node: {{{REFERENCE}}}}}}}\n',
+        f'Halo:\n  $index: [scale]\n  1_node:\n    {REFERENCE}\n    ? z\n    : &a\n      - 1.0\n'
+        '      - null\n      - 0.5\n      - us\n...\n',
+    ],
+)
+def test_a_layout_that_nothing_can_be_put_into_is_told_or_takes_it(tmp_path, text):
+    try:
+        new = written(text, tmp_path / 'x.yaml', [LEARNED], {}).text
+    except AssayError as error:
+        assert 'laid out in a way into which nothing can be put' in str(error)
+    else:
+        expected = {
+            '$index': ['fabric', 'scale'],
+            'shm': {'2_nodes': {'x': [1.0, None, 0.1, 'us']}},
+        }
+        assert yaml.safe_load(new) == yaml.safe_load(text) | {'Ring': expected}
+
+
 @pytest.mark.parametrize('end', ['', '\n', '\r\n', '\n\n# end', '\n# end\n'])
 def test_lines_ends_and_a_text_without_entries(tmp_path, end):
     for start in (
