@@ -1,5 +1,6 @@
 """References that are learned from runs, and how they come into the file of a system."""
 
+import errno
 import itertools
 import json
 import math
@@ -487,6 +488,19 @@ def test_a_file_that_is_no_text(accepted):
     accepted.write_bytes(b'\xff\xfe')
     with pytest.raises(AssayError, match=r'example-slurm\.yaml: not valid YAML'):
         baseline()
+
+
+def test_a_file_that_cannot_be_written(accepted, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    baseline('-n', 'hop_latency of')
+    old = accepted.read_bytes()
+    monkeypatch.setattr('pathlib.Path.replace', full)
+    with pytest.raises(AssayError, match=r'example-slurm\.yaml: cannot be written: No space left'):
+        baseline()
+    assert [*accepted.parent.glob(f'{SYSTEM}*')] == [accepted]
+    assert accepted.read_bytes() == old
 
 
 def test_rounding_never_tightens():

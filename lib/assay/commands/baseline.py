@@ -51,8 +51,13 @@ def baseline(
       assay baseline 2026-11-01..2026-11-20 --dry-run
       assay baseline accepted --system example-slurm -n 'Ring .*%fabric=shm'
     """
-    from assay.config.reference_writing import assert_right, known, read_text, written
-    from assay.files import write_whole
+    from assay.config.reference_writing import (
+        assert_right,
+        known,
+        read_text,
+        replace_text,
+        written,
+    )
     from assay.report.baseline import difference, show
     from assay.results.baseline import propose, system_of
     from assay.results.choice import choose
@@ -75,5 +80,5 @@ def baseline(
         if dry_run:
             print(difference(path, text, result.text), end='')
         elif result.text != text:
-            write_whole(path, result.text)
+            replace_text(path, result.text)
     show(proposal, result, path, worst / 100, dry_run)

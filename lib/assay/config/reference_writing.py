@@ -26,6 +26,7 @@ import yaml
 from assay import paths
 from assay.config.lint import lint
 from assay.config.reference_files import GENERIC, Loader, ReferencesError, faults, is_for, parse
+from assay.files import write_whole
 
 _MARK = re.compile(r'[ \t]*# baseline: (.*)')
 _STEP = '  '
@@ -146,6 +147,17 @@ def assert_right(text: str, path: Path) -> None:
         if problems := lint(paths.CHECKS, draft.parent):
             told = '; '.join(problems).replace(str(draft), str(path))
             raise ReferencesError(f'nothing was written: {told}')
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put a text in the place of what a file has, whole or not at all.
+
+    :raises ReferencesError: if that cannot be done.
+    """
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise ReferencesError(f'{path}: cannot be written: {error.strerror}') from None
 
 
 def written(

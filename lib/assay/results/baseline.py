@@ -18,6 +18,7 @@ from assay.config.reference_writing import Known, Learned, known, read_text
 from assay.config.settings import system_file
 from assay.results.cases import Case, Report, class_name, counted
 from assay.results.provenance import facts
+from assay.text import plain
 from assay.witness.disturbance import DISTURBANCES
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def _below(one: Measured, references: Path) -> Reference | None:
     """The reference that a figure has without the file of its system."""
     values, check, name = _values(one.figure), one.check, one.figure.figure
     (*_, source) = _sources(one)
-    for stem in (source.get('cpu'), GENERIC):
+    for stem in (*([source['cpu']] if 'cpu' in source else []), GENERIC):
         path = references / f'{stem}.yaml'
         entries = read(path)
         if check not in entries:
@@ -281,7 +282,7 @@ def source_of(known: Mapping[str, str]) -> dict[str, str]:
         'build': known.get('hash', '')[:12],
         'cpu': known.get('target', ''),
     }
-    return {name: word for name, word in found.items() if word}
+    return {name: plain(word) for name, word in found.items() if word}
 
 
 def stale(report: Report, references: Path) -> list[str]:
