@@ -266,6 +266,15 @@ def test_disturbed_values_are_left_out_and_told(place, database, golden_report):
     )
 
 
+def test_a_check_that_is_called_otherwise_now_is_refused(place, database, golden_report):
+    gone = {('Rong %fabric=shm', 'compute'): GOOD[RING, 'small']}
+    put(database, golden_report('Passed'), GOOD | gone)
+    told = baseline().stdout
+    assert 'refused: hop_latency of Rong ' in told
+    assert 'no check class has this name; did you mean Ring?' in told
+    assert 'Rong' not in place.read_text()
+
+
 def test_wide_bounds_are_flagged(accepted):
     told = baseline('--worst', '1').stdout
     assert re.search(

@@ -73,7 +73,9 @@ def baseline(
     path = paths.REFERENCES / f'{system_of(runs)}.yaml'
     text = read_text(path)
     figures = measured(stored.figures(runs))
-    proposal = propose(figures, known(text, path), wanted, worst / 100, paths.REFERENCES)
+    proposal = propose(
+        figures, known(text, path), wanted, worst / 100, paths.REFERENCES, paths.CHECKS
+    )
     result = written(text, path, proposal.learned, proposal.variants)
     if result.added:
         assert_right(result.text, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,15 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
                 if name not in entries
             ]
     return problems
+
+
+def known_classes(checks: Path) -> set[str]:
+    """The names of the check classes in a folder, but for files that are not valid Python."""
+    names: set[str] = set()
+    for path in checks.rglob('*.py'):
+        with suppress(SyntaxError):
+            names |= {*check_classes(path)}
+    return names
 
 
 def check_classes(path: Path) -> Iterator[str]:

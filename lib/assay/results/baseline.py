@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay import AssayError
+from assay.config.lint import known_classes
 from assay.config.reference import Reference
 from assay.config.reference_files import GENERIC, ReferencesError, faults, held_by, read
 from assay.config.reference_writing import Known, Learned, known, read_text
 from assay.config.settings import system_file
 from assay.results.cases import Case, Report, class_name, counted
 from assay.results.provenance import facts
+from assay.spelling import unknown
 from assay.text import plain
 from assay.witness.disturbance import DISTURBANCES
 
@@ -82,6 +84,7 @@ def propose(
     wanted: re.Pattern[str],
     worst: float,
     references: Path,
+    checks: Path,
 ) -> Proposal:
     """The references that runs of one system give.
 
@@ -91,6 +94,7 @@ def propose(
     :param wanted: what is found in the name of a figure that is to have a reference.
     :param worst: a bound that is further from the value than this share of it is flagged.
     :param references: the folder of the files.
+    :param checks: the folder of the checks.
     """
     from assay.results.figure_series import NEWEST, learn_past
     from assay.results.statistics.bounds import FEWEST, bounds
@@ -102,13 +106,16 @@ def propose(
         if values not in (seen := variants.setdefault(one.check, [])):
             seen.append(values)
         places.setdefault(_place(figure), set()).add(figure.unit)
+    classes = known_classes(checks)
     refused: list[tuple[Figure, str]] = []
     candidates: list[Measured] = []
     for figure, one in found.items():
         if figure.figure in DISTURBANCES or not wanted.search(str(figure)):
             continue
         one = _newest(one, NEWEST)
-        if reason := _unfit(one, places[_place(figure)], FEWEST):
+        if one.check not in classes:
+            refused.append((figure, unknown(one.check, 'check class', classes)))
+        elif reason := _unfit(one, places[_place(figure)], FEWEST):
             refused.append((figure, reason))
         else:
             candidates.append(one)
