@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -260,16 +261,17 @@ def _told(one: Measured, found: Bounds) -> dict[str, str]:
         'days': '..'.join(dict.fromkeys((days[0], days[-1]))),
         'spread': f'{found.spread:.1%}',
         **source,
-        'nodes': _nodes(one),
+        'nodes': _nodes(tuple(one.nodes.drop_nulls().unique().cast(str).sort())),
     }
     return {name: word for name, word in told.items() if word}
 
 
-def _nodes(one: Measured) -> str:
-    """All nodes, such as ``n[1-4]``."""
+# Most figures have the nodes and the programs of others.
+@lru_cache
+def _nodes(named: tuple[str, ...]) -> str:
+    """All nodes of some names, each such as ``n[1-4]``."""
     from reframe.utility import nodelist_abbrev, nodelist_expand
 
-    named = one.nodes.drop_nulls().unique().to_list()
     nodes: str = nodelist_abbrev(sorted({node for some in named for node in nodelist_expand(some)}))
     return nodes
 
@@ -277,7 +279,12 @@ def _nodes(one: Measured) -> str:
 def _sources(one: Measured) -> list[dict[str, str]]:
     """What was measured with, each once, the newest last."""
     words = one.provenance.drop_nulls().reverse().unique(maintain_order=True).reverse()
-    return [source_of(json.loads(text)) for text in words] or [{}]
+    return [_source(text) for text in words] or [{}]
+
+
+@lru_cache
+def _source(provenance: str) -> dict[str, str]:
+    return source_of(json.loads(provenance))
 
 
 def source_of(known: Mapping[str, str]) -> dict[str, str]:
