@@ -25,6 +25,7 @@ from assay.commands.history import history
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
 from assay.commands.run import run
+from assay.commands.trend import trend
 from assay.commands.witness import witness
 from assay.config import settings
 from assay.report.console import write_visibly
@@ -101,6 +102,7 @@ app.command()(witness)
 app.command()(provenance)
 app.command()(history)
 app.command()(baseline)
+app.command()(trend)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')

@@ -122,7 +122,7 @@ def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
     """
     from assay.results.statistics.changes import find_changes, since_last_change
 
-    found = [(one, _newest(one.series, most)) for one in histories if one.series is not None]
+    found = [(one, newest(one.series, most)) for one in histories if one.series is not None]
     changes = find_changes([past for _, past in found])
     unchanged = {
         one.figure: since_last_change(past, steps)
@@ -134,7 +134,8 @@ def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
     return Past(unchanged, {kind: learn(alike) for kind, alike in of_kind.items()})
 
 
-def _newest(history: Series, most: int) -> Series:
+def newest(history: Series, most: int) -> Series:
+    """The newest sessions of a history."""
     if history.size <= most:
         return history
     kept = history.times >= history.session_times[-most]

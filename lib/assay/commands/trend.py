@@ -1,0 +1,59 @@
+"""The command ``trend``: what changed over the stored runs, since when, and what else changed.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def trend(
+    words: Annotated[
+        str,
+        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
+    ] = '',
+    system: Annotated[
+        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
+    ] = None,
+    name: Annotated[
+        str,
+        typer.Option('--name', '-n', metavar='REGEX', help='Only figures whose text this matches.'),
+    ] = '',
+    as_json: Annotated[bool, typer.Option('--json', help='Print JSON.')] = False,
+    show_all: Annotated[
+        bool, typer.Option('--all', help='Show every figure, unchanged ones too.')
+    ] = False,
+) -> None:
+    """Find steps and slow drifts in the stored figures, with the first bad run.
+
+    RUNS is chosen as in `assay history`. Exit code 1 says that a figure is worse than it was, and
+    that no later run repaired it.
+
+    Examples:
+
+    \b
+      assay trend
+      assay trend 2026-08-01..2026-11-20 --system generic
+      assay trend -n 'latency.*fabric=tcp' --all
+    """
+    import sys
+
+    from assay.report.trend import as_text, show
+    from assay.results.choice import choose, of_system
+    from assay.results.history import load
+    from assay.results.trend import trend
+    from assay.text import plain
+
+    stored = load()
+    for notice in stored.notices():
+        print(f'assay: {plain(notice)}', file=sys.stderr)
+    runs = choose(stored, words, system) if words else of_system(stored, system)
+    found = trend(stored, runs, name)
+    if as_json:
+        print(as_text(found))
+    else:
+        show(found, show_all)
+    raise typer.Exit(1 if found.is_bad else 0)

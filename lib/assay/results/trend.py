@@ -1,0 +1,343 @@
+"""What changed in a history, since which run, and what else changed there.
+
+:func:`assay.results.statistics.changes.find_changes` finds steps and drifts. Here they get their
+runs, their direction, what the jobs ran with before and after, and whether a later step repaired
+them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from assay import AssayError
+from assay.results.figure_series import Figure, Measured, measured, newest
+from assay.results.history import History, StoredRun
+from assay.results.provenance import Facts, differences
+from assay.results.statistics.changes import FEWEST, Change, find_changes
+from assay.results.statistics.multiplicity import rate_of_a_look
+from assay.results.statistics.series import Floats, Series, location
+
+#: Of a look at the trend by somebody who looks every day: 0.35 false alarms a year are expected.
+RATE = rate_of_a_look(365)
+#: Standard errors within which a state is again the one before a change.
+AS_BEFORE = 3.0
+#: Sessions of a part of a history in which changes are looked for by itself.
+FEWEST_OF_PART = 2 * FEWEST
+
+Direction = Literal['worse', 'better', 'changed']
+#: What became of a figure by its newest run.
+State = Literal['worse', 'better', 'changed', 'repaired', 'unchanged', 'too few', 'has zeros']
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A figure over runs.
+
+    :param sessions: shape (n,), of each session its place among the runs that were looked at.
+    :param values: shape (n,), the location of each session; none of a figure with zeros.
+    """
+
+    measured: Measured
+    sessions: tuple[int, ...]
+    values: Floats
+    state: State
+
+    @property
+    def figure(self) -> Figure:
+        return self.measured.figure
+
+
+@dataclass(frozen=True)
+class Found:
+    """A step or a drift of one figure.
+
+    :param ratio: of a step, the state after it over the state before; of a drift, end over begin.
+    :param per_week: of a drift, the change in a week as a fraction; 0 of a step.
+    :param p_value: as in :class:`Change`.
+    :param first: the first bad run, as most likely; of a drift, the run that it begins with.
+    :param earliest: the first run that is as plausible (95%).
+    :param latest: the last run that is as plausible; of a drift, the run that it ends with.
+    :param last_good: the figure's run before the first bad one; of a drift, where it begins.
+    :param bad: the figure's run after it; of a drift, where it ends.
+    :param facts: what differs between those two.
+    :param is_repaired: whether the newest state is the one before again, or a better one.
+    """
+
+    figure: Figure
+    form: Literal['step', 'drift']
+    direction: Direction
+    ratio: float
+    per_week: float
+    p_value: float
+    first: StoredRun
+    earliest: StoredRun
+    latest: StoredRun
+    last_good: StoredRun
+    bad: StoredRun
+    facts: Facts
+    is_repaired: bool
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the figure is worse today because of it."""
+        return self.direction == 'worse' and not self.is_repaired
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps of several figures that one run explains, as it is plausible for each of them.
+
+    :param run: the first bad run of most of them.
+    """
+
+    run: StoredRun
+    found: tuple[Found, ...]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What a history shows.
+
+    :param runs: that were looked at, oldest first.
+    :param of_the_future: how many were left out, because a clock was wrong.
+    :param lines: of each figure.
+    :param empty: figures without any value that could be used.
+    :param groups: steps, in order of time.
+    :param drifts: sorted by figure.
+    """
+
+    runs: tuple[StoredRun, ...]
+    of_the_future: int
+    lines: tuple[Line, ...]
+    empty: tuple[Figure, ...]
+    groups: tuple[Group, ...]
+    drifts: tuple[Found, ...]
+
+    @property
+    def found(self) -> tuple[Found, ...]:
+        return (*(one for group in self.groups for one in group.found), *self.drifts)
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the newest state of any figure is worse than one before it."""
+        return any(one.is_bad for one in self.found)
+
+    def states(self) -> Counter[State]:
+        return Counter(line.state for line in self.lines)
+
+
+def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Trend:
+    """What changed in some runs.
+
+    :param pattern: a regular expression that is found in the text of the figures to look at.
+    :raises AssayError: if the pattern is none, or no figure matches; if a report cannot be read.
+    """
+    try:
+        chosen = re.compile(pattern)
+    except re.error as error:
+        raise AssayError(f'-n {pattern!r} is no regular expression: {error}') from None
+    given = sorted(runs, key=lambda run: run.begun)
+    looked = [run for run in given if not run.is_of_the_future and not run.summary.problem]
+    all_figures = measured(history.figures(looked))
+    figures = [one for figure, one in all_figures.items() if chosen.search(str(figure))]
+    if pattern and not figures:
+        raise AssayError(f'-n {pattern!r} matches none of {len(all_figures)} figures.')
+    empty = [one.figure for one in figures if one.series is None]
+    figures = [one for one in figures if one.series is not None]
+    histories = [one.series for one in figures if one.series is not None]
+    changes = _changes(histories)
+    place = {run.uuid: number for number, run in enumerate(looked)}
+    lines, steps, drifts = [], list[_Step](), list[Found]()
+    for one, past, (start, of_figure) in zip(figures, histories, changes, strict=True):
+        sessions = [place[run] for run in one.runs.unique(maintain_order=True).cast(str)]
+        own = [_Step(one, sessions, *each) for each in _judged(past, start, of_figure, one.better)]
+        steps += [step for step in own if step.change.form == 'step']
+        drifts += [step.found(looked, None) for step in own if step.change.form == 'drift']
+        state = _state(own, past)
+        values = np.exp(past.locations) if past.has_logarithms else np.array([])
+        lines.append(Line(one, tuple(sessions), values, state))
+    groups = sorted(_grouped(steps, looked), key=lambda group: group.run.begun)
+    future = sum(run.is_of_the_future for run in given)
+    return Trend(tuple(looked), future, tuple(lines), tuple(empty), tuple(groups), tuple(drifts))
+
+
+def _changes(histories: Sequence[Series]) -> list[tuple[int, tuple[Change, ...]]]:
+    """The changes of each history, and at which session the part begins that they were found in.
+
+    A step and its repair look like no step at all, and hide those after them. So the newest half
+    of a history is searched by itself as well, and its newest half, all in one family of tests:
+    what is told is of the longest part in which anything was found.
+    """
+    longest = max((one.size for one in histories), default=0)
+    parts = [
+        (number, max(0, one.size - (longest >> halvings)))
+        for halvings in range(longest.bit_length())
+        for number, one in enumerate(histories)
+        if not halvings or one.size > longest >> halvings >= FEWEST_OF_PART
+    ]
+    searched = [
+        newest(histories[number], histories[number].size - start) for number, start in parts
+    ]
+    found: list[tuple[int, tuple[Change, ...]]] = [(0, ())] * len(histories)
+    for (number, start), changes in zip(parts, find_changes(searched, RATE), strict=True):
+        if changes and not found[number][1]:
+            moved = (
+                replace(
+                    one,
+                    first=one.first + start,
+                    earliest=one.earliest + start,
+                    latest=one.latest + start,
+                )
+                for one in changes
+            )
+            found[number] = start, tuple(moved)
+    return found
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A change of a figure, judged; ``sessions`` are places of runs."""
+
+    measured: Measured
+    sessions: list[int]
+    change: Change
+    direction: Direction
+    ratio: float
+    is_repaired: bool
+
+    @property
+    def plausible(self) -> tuple[int, int]:
+        """The places of the earliest and the latest run at which it may have come."""
+        return self.sessions[self.change.earliest], self.sessions[self.change.latest]
+
+    def found(self, runs: Sequence[StoredRun], at: int | None) -> Found:
+        """:param at: the place of the run that explains it; None of a drift."""
+        change, sessions = self.change, self.sessions
+        if at is None:
+            good, bad = change.first, change.latest
+        else:
+            bad = max(1, bisect_left(sessions, at))
+            good = bad - 1
+        last_good, first_bad = runs[sessions[good]], runs[sessions[bad]]
+        return Found(
+            figure=self.measured.figure,
+            form=change.form,
+            direction=self.direction,
+            ratio=self.ratio,
+            per_week=change.per_week,
+            p_value=change.p_value,
+            first=runs[sessions[change.first]],
+            earliest=runs[sessions[change.earliest]],
+            latest=runs[sessions[change.latest]],
+            last_good=last_good,
+            bad=first_bad,
+            facts=differences(
+                _facts(self.measured, last_good, -1), _facts(self.measured, first_bad, 0)
+            ),
+            is_repaired=self.is_repaired,
+        )
+
+
+def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[Group]:
+    """Steps of one cause together: the estimate of each is off by some runs.
+
+    The run that most steps are estimated at takes all for which it is plausible, and so on.
+    """
+    groups = []
+    while steps:
+        estimates = Counter(step.sessions[step.change.first] for step in steps)
+        at = max(estimates, key=lambda place: (estimates[place], -place))
+        here = [step for step in steps if step.plausible[0] <= at <= step.plausible[1]]
+        steps = [step for step in steps if not step.plausible[0] <= at <= step.plausible[1]]
+        groups.append(Group(runs[at], tuple(step.found(runs, at) for step in here)))
+    return groups
+
+
+def _facts(one: Measured, run: StoredRun, job: int) -> Facts:
+    """What one job of a run ran with, and its nodes; of repeats the first (0) or last (-1)."""
+    row = (one.runs == run.uuid).arg_true()[job]
+    known: dict[str, str] = json.loads(one.provenance[row] or '{}')
+    return (*known.items(), ('nodes', one.nodes[row] or ''))
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A state between two steps: the logarithms that it begins and ends with, and their error."""
+
+    begin: float
+    end: float
+    error: float
+
+
+def _judged(
+    history: Series, start: int, changes: Sequence[Change], better: str | None
+) -> list[tuple[Change, Direction, float, bool]]:
+    """Each change with its direction, its ratio, and whether it was repaired.
+
+    The ratio of a step is that of the states beside it: that of :class:`Change` is of all that was
+    before and after, in which there may be other steps.
+
+    :param start: the session from which on the history was searched.
+    """
+    if not changes:
+        return []
+    edges = [start, *(one.first for one in changes if one.form == 'step'), history.size]
+    drifts = {one.first: one for one in changes if one.form == 'drift'}
+    levels = {
+        begin: _level(history.locations[begin:end], drifts.get(begin))
+        for begin, end in pairwise(edges)
+    }
+    before = dict(zip(edges[1:], levels.values(), strict=True))
+    newest = levels[edges[-2]]
+    judged = []
+    for one in changes:
+        if one.form == 'step':
+            was = before[one.first]
+            change, left = levels[one.first].begin - was.end, newest.end - was.end
+        else:
+            was = levels[one.first]
+            change, left = was.end - was.begin, newest.end - was.begin
+        noise = AS_BEFORE * math.hypot(was.error, newest.error) + 1e-9
+        is_repaired = math.copysign(1, change) * left <= noise
+        judged.append((one, _direction(better, change), math.exp(change), is_repaired))
+    return judged
+
+
+def _level(logs: Floats, drift: Change | None) -> _Level:
+    """:param drift: over all of them, if there is one."""
+    whole = math.log(drift.ratio) if drift else 0.0
+    beside = logs - np.linspace(-whole / 2, whole / 2, len(logs))
+    middle = float(location(beside))
+    return _Level(
+        middle - whole / 2, middle + whole / 2, float(beside.std(ddof=1)) / math.sqrt(len(logs))
+    )
+
+
+def _direction(better: str | None, change: float) -> Direction:
+    if better is None:
+        return 'changed'
+    gain = {'higher': change, 'lower': -change}.get(better, -1.0)  # exact: no change is good
+    return 'better' if gain > 0 else 'worse'
+
+
+def _state(steps: Sequence[_Step], history: Series) -> State:
+    if not history.has_logarithms:
+        return 'has zeros'
+    if history.size < FEWEST:
+        return 'too few'
+    if any(one.direction == 'worse' and not one.is_repaired for one in steps):
+        return 'worse'
+    left = [one.direction for one in steps if not one.is_repaired]
+    if left:
+        return left[-1]
+    return 'repaired' if steps else 'unchanged'

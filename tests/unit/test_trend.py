@@ -1,0 +1,286 @@
+"""Steps and drifts of stored figures, since which run, and what else changed there."""
+
+import json
+import math
+from copy import deepcopy
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from test_history import put
+from typer.testing import CliRunner
+
+from assay import AssayError
+from assay.commands.main import app
+from assay.report.sparkline import sparkline
+from assay.results.cases import cases
+from assay.results.history import load
+from assay.results.trend import trend
+from reports import passing
+
+NOW = datetime.now(timezone.utc).replace(microsecond=0)
+OLD, NEW = 'openmpi@5.0.9', 'openmpi@5.0.10'
+RING = 'latency of Passed %fabric=shm %layout=packed @toy:node+gnu'
+
+
+@pytest.fixture
+def stored(tmp_path, golden_report, monkeypatch):
+    """Stores a run a night, the newest today, and loads them.
+
+    A case a list, a night an element: fields of the case; ``value`` and ``unit`` are those of its
+    figure, ``begun`` is how many days ago.
+    """
+    database = tmp_path / 'perflogs' / 'results.db'
+    golden = passing(golden_report('Passed'))
+
+    def store(*cases_of_nights):
+        reports = []
+        for number, nights in enumerate(zip(*cases_of_nights, strict=True)):
+            report = deepcopy(golden)
+            template = next(one for one in cases(report) if not one['fixture'])
+            days = nights[0].get('begun', len(cases_of_nights[0]) - number)
+            begun = (NOW - timedelta(days=days)).timestamp()
+            report['session_info'] |= {
+                'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
+                'time_start_unix': begun,
+                'time_end_unix': begun + 9,
+            }
+            own = {'job_completion_time_unix': begun + 5, 'job_nodelist': ['n1']}
+            own |= {'directions': {'latency': 'lower'}, 'built_mpi': OLD}
+            report['runs'][0]['testcases'] = made = []
+            for which, night in enumerate(nights):
+                held = [night['value'], 42, -0.1, 0.1, night.get('unit', 'us'), 'pass']
+                case = template | own | {'perfvalues': {f'toy:node{which}:latency': held}}
+                name = f'{case["display_name"]} %n={which}' if which else case['display_name']
+                made.append(case | {'display_name': name, 'name': name} | night)
+            reports.append(report)
+        put(database, *reports)
+        history = load(database)
+        monkeypatch.setattr('assay.results.history.load', lambda: history)
+        return history
+
+    return store
+
+
+def noise(count, spread=0.01, seed=1):
+    return 42 * np.exp(spread * np.random.default_rng(seed).standard_normal(count))
+
+
+def said(*options):
+    result = CliRunner().invoke(app, ['trend', *options], env={'COLUMNS': '200'})
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def look(history, pattern=''):
+    return trend(history, history.runs, pattern)
+
+
+def upgraded(count=60, at=40, factor=1.08, seed=1):
+    return [
+        {'value': float(value) * (factor if night >= at else 1)}
+        | ({'built_mpi': NEW} if night >= at else {})
+        for night, value in enumerate(noise(count, seed=seed))
+    ]
+
+
+def test_a_step_names_the_first_bad_run_and_the_mpi_that_changed(stored):
+    history = stored(upgraded())
+    found = look(history)
+    (group,) = found.groups
+    (one,) = group.found
+    assert (one.first.name, one.direction, one.is_bad) == ('00000028', 'worse', True)
+    assert one.earliest.begun <= one.first.begun <= one.latest.begun
+    assert one.last_good.name == '00000027'
+    assert one.ratio == pytest.approx(1.08, abs=0.01)
+    assert one.facts == (('mpi', f'{OLD} -> {NEW}'),)
+    code, text = said()
+    assert code == 1
+    day = f'{NOW - timedelta(days=20):%Y-%m-%d}'
+    assert f'at run 00000028, {day}: 1 figure worse by ' in text
+    assert f'    mpi: {OLD} -> {NEW}\n' in text
+    assert '▁' in text and '█' in text
+    assert 'of 1 figure in 60 runs from ' in text
+
+
+@pytest.mark.parametrize(
+    ('directions', 'direction', 'code'),
+    [
+        ({'latency': 'higher'}, 'better', 0),
+        ({'latency': 'exact'}, 'worse', 1),
+        ({}, 'changed', 0),
+    ],
+)
+def test_the_direction_decides(stored, directions, direction, code):
+    history = stored([one | {'directions': directions} for one in upgraded()])
+    assert [one.direction for one in look(history).found] == [direction]
+    assert said()[0] == code
+
+
+def humps(*lengths):
+    """Nights as before and 10% worse in turn."""
+    factors = np.resize([1, 1.1], len(lengths))
+    values = noise(sum(lengths), 0.005, seed=3) * np.repeat(factors, lengths)
+    return [{'value': float(one)} for one in values]
+
+
+def test_a_step_that_was_repaired_is_told_and_is_not_bad(stored):
+    history = stored(humps(50, 30, 10))
+    found = look(history)
+    assert [one.direction for one in found.found] == ['worse', 'better']
+    assert [round(one.ratio, 1) for one in found.found] == [1.1, 0.9]
+    assert [one.is_repaired for one in found.found] == [True, False]
+    code, text = said()
+    assert code == 0
+    assert 'worse, repaired' in text
+
+
+def test_a_step_is_found_after_another_was_repaired(stored):
+    """In the whole history there is no single step then."""
+    (one,) = look(stored(humps(30, 30, 30, 30))).found
+    assert (one.first.name, one.direction) == ('0000005a', 'worse')
+    assert one.ratio == pytest.approx(1.1, abs=0.01)
+
+
+def test_a_step_that_was_repaired_in_part_is_bad(stored):
+    values = noise(90) * np.repeat([1, 1.2, 1.1], 30)
+    history = stored([{'value': float(one)} for one in values])
+    assert [one.is_bad for one in look(history).found] == [True, False]
+    assert said()[0] == 1
+
+
+def test_a_drift_over_months_is_told_in_percent_a_week(stored):
+    weeks = np.arange(120) / 7
+    history = stored([{'value': float(one)} for one in noise(120) * 1.005**weeks])
+    (one,) = look(history).drifts
+    assert one.per_week == pytest.approx(0.005, abs=0.0005)
+    assert (one.first.name, one.latest.name) == ('00000000', '00000077')
+    code, text = said()
+    assert code == 1
+    assert 'drift: 1 figure worse by 0.5' in text
+    assert '% a week' in text
+    assert 'nothing changed of what is stored between the first run and the last' in text
+
+
+def test_without_a_change_there_is_one_sentence(stored):
+    stored([{'value': float(one)} for one in noise(60)])
+    code, text = said()
+    assert (code, len(text.splitlines())) == (0, 1)
+    assert text.startswith('nothing changed in 1 figure of 60 runs from ')
+    assert 'unchanged' in said('--all')[1]
+
+
+def test_figures_with_one_cause_are_one_group(stored):
+    """The estimates of small steps are off by a run or two."""
+    history = stored(
+        *(upgraded(factor=1.02 + 0.03 * n, seed=2 + n) for n in range(3)),
+        [{'value': float(one), 'built_mpi': OLD} for one in noise(60, seed=9)],
+    )
+    (group,) = look(history).groups
+    assert len(group.found) == 3
+    assert group.run.name == '00000028'
+    assert {one.facts for one in group.found} == {(('mpi', f'{OLD} -> {NEW}'),)}
+    assert 'at run 00000028' in said()[1]
+    assert '3 figures worse by 2' in said()[1]
+
+
+def test_json_has_every_change_and_every_figure(stored):
+    stored(upgraded())
+    code, text = said('--json')
+    found = json.loads(text)
+    (group,) = found['groups']
+    (change,) = group['changes']
+    assert code == 1
+    assert found['worse'] is True
+    assert change['figure'] == 'latency'
+    assert change['what_changed'] == {'mpi': f'{OLD} -> {NEW}'}
+    assert change['first_bad']['run'].startswith('00000028-')
+    assert [one['state'] for one in found['figures']] == ['worse']
+
+
+# What cannot be looked at -------------------------------------------------------------------------
+
+
+def test_an_empty_database(stored):
+    stored([])
+    assert said() == (0, 'no run was looked at\n')
+    with pytest.raises(AssayError, match='no run is stored in'):
+        said('last')
+
+
+@pytest.mark.parametrize('count', [1, 19])
+def test_too_few_runs_are_counted(stored, count):
+    stored([{'value': float(one)} for one in noise(count)])
+    code, text = said()
+    assert code == 0
+    assert text.splitlines()[-1] == '1 figure with too few runs (fewer than 20) to tell'
+
+
+def test_equal_values_show_no_change(stored):
+    stored([{'value': 42.0}] * 60)
+    assert said()[1].startswith('nothing changed in 1 figure of 60 runs')
+
+
+def test_what_is_no_value_is_counted(stored):
+    nights = upgraded()
+    for night, value in ((3, math.nan), (50, math.inf)):
+        nights[night]['value'] = value
+    nights[10]['disturbances'] = ['others']
+    history = stored(nights)
+    assert look(history).groups[0].run.name == '00000028'
+    text = said()[1]
+    assert '1 value left out: others used the nodes' in text
+    assert '2 values left out: no finite number' in text
+
+
+@pytest.mark.parametrize(
+    ('value', 'sentence'),
+    [(math.nan, '1 figure without any value to use'), (0.0, '1 figure with zeros')],
+)
+def test_figures_without_values_and_with_zeros_are_counted(stored, value, sentence):
+    stored([{'value': value}] * 30)
+    code, text = said()
+    assert code == 0
+    assert sentence in text
+
+
+def test_another_unit_is_another_figure(stored):
+    nights = upgraded()
+    stored([one | ({'unit': 'ms'} if n >= 40 else {}) for n, one in enumerate(nights)])
+    code, text = said()
+    assert code == 0
+    assert 'was stored in several units' in text
+
+
+def test_a_renamed_check_begins_anew(stored):
+    nights = upgraded()
+    for night in nights[40:]:
+        night['display_name'] = 'Renamed %fabric=shm'
+    history = stored(nights)
+    assert [line.state for line in look(history).lines] == ['unchanged', 'unchanged']
+    assert [line.state for line in look(history, 'Passed').lines] == ['unchanged']
+    with pytest.raises(AssayError, match="-n 'Nothing' matches none of 2 figures"):
+        look(history, 'Nothing')
+    with pytest.raises(AssayError, match=r'no regular expression'):
+        look(history, '(')
+
+
+def test_a_run_of_the_future_is_left_out(stored):
+    nights = [{'value': float(one)} for one in noise(60)]
+    nights[30]['begun'] = -400
+    history = stored(nights)
+    assert len(look(history).runs) == 59
+    assert '1 run of the future left out' in said()[1]
+
+
+# Sparklines ---------------------------------------------------------------------------------------
+
+
+def test_a_sparkline_has_a_median_a_bucket_and_gaps():
+    assert sparkline(range(8), range(8), 8, 8) == '▁▂▃▄▅▆▇█'
+    assert sparkline([0, 1, 2, 5], [1, 9, 1, 9], 6, 2) == '▁█'
+    assert sparkline([0, 3], [1, 2], 4, 10) == '▁··█'
+    assert sparkline([0, 1], [5, 5], 2, 10) == '▅▅'
+    assert sparkline([], [], 0, 10) == ''
+    assert sparkline([0, 3], [1, 2], 4, 10, 'ascii') == '_??#'
