@@ -4,7 +4,7 @@ ReFrame merges this file with one of ``config/systems``, which brings the system
 environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 """
 
-from assay.running import runs
+from assay.running import httpjson, runs
 
 # ReFrame reads these variables after this file.
 run = runs.this()
@@ -73,7 +73,9 @@ site_configuration = {
                             '%(check_suite_commit)s',
                         ]
                     ),
-                }
+                },
+                # RFM_HTTPJSON_URL (docs/export.md).
+                *httpjson.handlers(),
             ],
         }
     ],

@@ -1,5 +1,5 @@
 """The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``,
-``provenance``, ``history``, ``baseline``, ``cluster``, ``spack``, ``bundle``.
+``provenance``, ``history``, ``baseline``, ``trend``, ``export``, ``cluster``, ``spack``, ``bundle``.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -21,6 +21,7 @@ from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands.baseline import baseline
 from assay.commands.doctor import doctor
+from assay.commands.export import export
 from assay.commands.history import history
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
@@ -103,6 +104,7 @@ app.command()(provenance)
 app.command()(history)
 app.command()(baseline)
 app.command()(trend)
+app.command()(export)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')

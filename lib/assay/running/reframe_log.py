@@ -28,6 +28,9 @@ HARMLESS = (
     r'error while evaluating expression `.*` for test case `[^`]*`: name \'\w+\' is not defined',
     # With --restore-session: ours says where the checks are.
     r'Ignoring check search (path set in|recursive option from) the report file: .*',
+    # The history and the perflogs have what a server was not sent.
+    r'httpjson: .*',
+    r'could not initialize the httpjson handler; ignoring \.\.\.',
     # So ends what --duration asks for.
     r'run session stopped: maximum session duration exceeded',
 )

@@ -1,0 +1,86 @@
+"""Figures sent to an HTTP server as cases end, for Elastic and Grafana: ReFrame's ``httpjson``.
+
+ReFrame opens the handler, which is left out where the server cannot be reached. What it would send
+by itself it waits for without an end, and a server that went away in mid-run would make it say that
+figures were lost, which fails a run. So they are sent here: within bounds, and no more after the
+first that did not arrive.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from logging import LogRecord
+from typing import Any
+
+#: ReFrame's own variable: the URL that objects are posted to.
+VARIABLE = 'RFM_HTTPJSON_URL'
+#: Seconds to connect within, and to answer within.
+PATIENCE = 5.0
+
+#: What a figure is sent as, and ReFrame's names of it; it makes a record for each figure.
+_FIELDS = {
+    'measured': 'check_job_completion_time',
+    'system': 'check_system',
+    'partition': 'check_partition',
+    'environment': 'check_environ',
+    'case': 'check_display_name',
+    'fabric': 'check_fabric',
+    'layout': 'check_layout',
+    'scale': 'check_scale',
+    'figure': 'check_perf_var',
+    'value': 'check_perf_value',
+    'unit': 'check_perf_unit',
+    'reference': 'check_perf_ref',
+    # As fractions of the reference.
+    'lower_threshold': 'check_perf_lower_thres',
+    'upper_threshold': 'check_perf_upper_thres',
+    'verdict': 'check_perf_result',
+    'result': 'check_result',
+    'nodes': 'check_job_nodelist',
+    'mpi': 'check_built_mpi',
+    'suite_commit': 'check_suite_commit',
+}
+
+_gone = False
+
+
+def handlers() -> list[dict[str, Any]]:
+    """What ReFrame's configuration has of it: nothing as long as no URL is set."""
+    if url := os.environ.get(VARIABLE):
+        return [{'type': 'httpjson', 'url': url, 'level': 'info', 'json_formatter': send}]
+    return []
+
+
+def send(record: LogRecord, extras: object, ignore_keys: object) -> None:
+    """Post the figure of a record; ReFrame has nothing left to send then.
+
+    A value that is not finite is null: JSON has no other numbers.
+    """
+    global _gone
+    import requests
+    from reframe.core.logging import getlogger
+
+    told = vars(record)
+    if _gone or told.get('check_perf_var') is None:
+        return
+    figure = {name: _plain(told.get(theirs)) for name, theirs in _FIELDS.items()}
+    try:
+        with requests.post(
+            os.environ[VARIABLE],
+            data=json.dumps(figure, allow_nan=False),
+            headers={'Content-Type': 'application/json'},
+            timeout=PATIENCE,
+            stream=True,
+        ) as answer:
+            answer.raise_for_status()
+    except requests.exceptions.RequestException as error:
+        _gone = True
+        getlogger().warning(f'httpjson: no more figures are sent: {error}')
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | list) else str(value)
