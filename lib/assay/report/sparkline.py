@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 #: Levels from the least to the greatest value, and what stands where there is no value.
 BLOCKS, GAP = '▁▂▃▄▅▆▇█', '·'
@@ -12,7 +11,7 @@ ASCII_BLOCKS, ASCII_GAP = '_.-:=+*#', '?'
 
 
 def sparkline(
-    places: Sequence[int], values: Sequence[float], length: int, width: int, encoding: str = 'utf-8'
+    places: ArrayLike, values: ArrayLike, length: int, width: int, encoding: str = 'utf-8'
 ) -> str:
     """Values at some of ``length`` places, as a line of at most ``width`` characters.
 

@@ -55,7 +55,7 @@ def as_metrics(table: pl.DataFrame) -> bytes:
     newest = _newest(table)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collector(newest))
-    content: bytes = generate_latest(registry)
+    content: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return content
 
 

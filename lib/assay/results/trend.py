@@ -132,7 +132,8 @@ class Trend:
         """Whether the newest state of any figure is worse than one before it."""
         return any(one.is_bad for one in self.found)
 
-    def states(self) -> Counter[State]:
+    def states(self) -> Counter[str]:
+        """How many figures are in each state."""
         return Counter(line.state for line in self.lines)
 
 
