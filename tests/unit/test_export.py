@@ -63,8 +63,7 @@ def test_metrics_are_those_of_the_newest_run_and_both_formats(stored, tmp_path):
     assert found == samples(content, prometheus)
     assert found['assay_figure_value'] == {'shm': 43.5, 'tcp': 43.5}
     assert set(found['assay_figure_verdict'].values()) == {0}
-    (begun,) = set(found['assay_figure_measured_seconds'].values())
-    assert begun > 1.7e9
+    assert min(found['assay_figure_measured_seconds'].values()) > 1.7e9
     # The text file collector refuses a file in which a sample has a time.
     assert all(
         sample.timestamp is None for one in open_metrics(content.decode()) for sample in one.samples

@@ -12,7 +12,7 @@ import pytest
 
 from assay import paths
 from assay.running import httpjson
-from assay.running.reframe_log import complaints
+from assay.running.reframe_log import complaints, without_colours
 
 TOYS = Path(__file__).parents[1] / 'golden' / 'reports'
 
@@ -72,7 +72,7 @@ def reframe(folder, port):
         timeout=120,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    lines = (ended.stdout + ended.stderr).splitlines()
+    lines = without_colours((ended.stdout + ended.stderr).splitlines())
     assert complaints(lines, set(), set(), '') == []
     return ended.stdout + ended.stderr
 

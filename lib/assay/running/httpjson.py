@@ -66,6 +66,8 @@ def send(record: LogRecord, extras: object, ignore_keys: object) -> None:
     if _gone or told.get('check_perf_var') is None:
         return
     figure = {name: _plain(told.get(theirs)) for name, theirs in _FIELDS.items()}
+    if figure['lower_threshold'] is None and figure['upper_threshold'] is None:
+        figure['reference'] = figure['reference'] or None  # a missing one is 0 in ReFrame
     try:
         with requests.post(
             os.environ[VARIABLE],
