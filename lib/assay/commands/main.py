@@ -1,5 +1,4 @@
-"""The command: ``run``, ``env``, ``test``, ``doctor``, ``witness``,
-``provenance``, ``history``, ``baseline``, ``trend``, ``export``, ``cluster``, ``spack``, ``bundle``.
+"""The command and its options; a file beside this one for each of its commands.
 
 Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
 """
@@ -20,6 +19,7 @@ from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands.baseline import baseline
+from assay.commands.diff import diff
 from assay.commands.doctor import doctor
 from assay.commands.export import export
 from assay.commands.history import history
@@ -102,8 +102,9 @@ app.command()(doctor)
 app.command()(witness)
 app.command()(provenance)
 app.command()(history)
-app.command()(baseline)
+app.command()(diff)
 app.command()(trend)
+app.command()(baseline)
 app.command()(export)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')

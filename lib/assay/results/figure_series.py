@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from assay.results.statistics.series import Series, series
+from assay.results.statistics.series import Series, location, series
 from assay.results.statistics.spread import Kind, learn
 
 #: Sessions of a history to learn from: what is older says little of the machine today.
@@ -73,6 +75,29 @@ class Measured:
         if self.values.is_empty():
             return None
         return series(self.values, self.times, self.runs.to_physical())
+
+    @property
+    def middle(self) -> float | None:
+        """The location of its values, in its unit: of sessions alike; None if none is left."""
+        if self.series is None:
+            return None
+        if not self.series.has_logarithms:
+            return float(np.median(self.series.values))
+        return float(np.exp(location(self.series.locations)))
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """Name and value of what was measured, and ``nodes``; several values with strokes between.
+
+        Empty in runs that were stored before they told any.
+        """
+        found: dict[str, set[str]] = {}
+        for text in self.provenance.unique().to_list():
+            for name, value in json.loads(text or '{}').items():
+                found.setdefault(name, set()).add(value)
+        if nodes := {one for one in self.nodes.unique().to_list() if one}:
+            found['nodes'] = nodes
+        return {name: ' / '.join(sorted(values)) for name, values in found.items()}
 
 
 def measured(table: pl.DataFrame) -> dict[Figure, Measured]:

@@ -1,0 +1,59 @@
+"""The command ``diff``: what is worse in some runs than in others.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def diff(
+    before: Annotated[str, typer.Argument(metavar='BEFORE', help='Runs of the old state.')],
+    after: Annotated[str, typer.Argument(metavar='AFTER', help='Runs of the new state.')],
+    system: Annotated[
+        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(metavar='FRACTION', help='A change within this is called the same.')
+    ] = 0.05,
+    everything: Annotated[
+        bool, typer.Option('--all', help='Show all rows, and the figures that are the same.')
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option('--json', help='Print JSON, of all that is known.')
+    ] = False,
+) -> None:
+    """Say what is worse or better in some runs than in others, and what else changed.
+
+    BEFORE and AFTER are chosen as in `assay history`: `last`, `last~1`, a date or two, a label, an
+    identifier, or a report of ReFrame's. The exit code is 1 if a figure is worse or a case gives
+    none any more.
+
+    Examples:
+
+    \b
+      assay diff last~1 last
+      assay diff before-upgrade after-upgrade
+      assay diff 2026-11-01..2026-11-10 2026-11-12 --all
+    """
+    import sys
+
+    from assay.report.diff import as_text, show
+    from assay.results.choice import choose
+    from assay.results.diff import difference
+    from assay.results.history import load
+    from assay.text import plain
+
+    stored = load()
+    old, new = (choose(stored, words, system) for words in (before, after))
+    for notice in stored.notices():
+        print(f'assay: {plain(notice)}', file=sys.stderr)
+    found = difference(stored, old, new, margin)
+    if as_json:
+        print(as_text(found))
+    else:
+        show(found, everything)
+    raise typer.Exit(found.is_worse)

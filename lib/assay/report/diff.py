@@ -1,0 +1,323 @@
+"""What differs between runs: as text, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
+
+from rich.console import Console
+
+from assay.report.console import console
+from assay.report.table import percent, say, table
+from assay.results.diff import Cause, Compared, Difference, Fact
+from assay.results.figure_series import Measured
+from assay.results.grouping import Attribute
+from assay.results.history import StoredRun
+from assay.results.rows import number
+from assay.results.statistics.comparison import Word
+from assay.text import plain
+
+_COLUMNS = '<figure|<case|<environment|before|after|change|95%|~finds|~sessions'
+#: What figures share, in words.
+_SHARED = {
+    'node': 'on {}',
+    'nodes': 'on {}',
+    'partition': 'in the partition {}',
+    'environment': 'with {}',
+    'fabric': 'over {}',
+    'reach': '{}',
+    'scale': 'at the scale {}',
+    'layout': 'in the layout {}',
+    'check': 'of {}',
+    'figure': 'called {}',
+}
+#: Characters of a fact's value, and facts of a group, that are shown unless all is asked for.
+_MOST_OF_A_FACT, _MOST_FACTS = 60, 4
+
+
+def show(found: Difference, everything: bool = False) -> None:
+    """The difference as text: what is worse first, and the verdict in the last line.
+
+    :param everything: all rows of all tables, and a table of what is the same.
+    """
+    out = console()
+    _show_runs(found, out)
+    _show_machine(found, out)
+    if found.lost:
+        rows = ((one.case, _counted(one.results)) for one in found.lost)
+        title = f'lost: {_many(len(found.lost), "case")} gave figures before, and none after'
+        table(out, title, '<case|<result', rows, all_rows=True)
+    for cause in found.causes:
+        _show_cause(cause, out, everything)
+    unsure = [one for one in found.figures if one.word == 'cannot tell']
+    if unsure:
+        _show_unsure(unsure, out, everything)
+    same = [one for one in found.figures if one.word == 'same']
+    if everything and same:
+        table(out, 'same', _COLUMNS, map(_cells, same), all_rows=True)
+    _show_facts(found.facts, len(found.figures), out, everything)
+    out.print()
+    for line in _notes(found, everything):
+        say(out, line)
+    say(out, conclusion(found))
+
+
+def conclusion(found: Difference) -> str:
+    """The last line."""
+    counts = found.counts
+    words = [f'{counts[word]} {word}' for word in get_args(Word)]
+    lost = f', {_many(len(found.lost), "case")} lost' if found.lost else ''
+    word = 'WORSE' if found.is_worse else 'NOT WORSE'
+    return f'{word}: {", ".join(words)} of {_many(len(found.figures), "figure")}{lost}'
+
+
+def _show_runs(found: Difference, out: Console) -> None:
+    for name, runs in (('before', found.before), ('after', found.after)):
+        say(out, f'{name + ":":8}{_runs(runs)}')
+    past = _many(found.past_runs, 'earlier run') if found.past_runs else 'no earlier run'
+    say(out, f'system {found.after[0].summary.system}; the spread is learned from {past}')
+
+
+def _runs(runs: Sequence[StoredRun]) -> str:
+    when = [f'{run.begun.astimezone():%Y-%m-%d %H:%M}' for run in (runs[0], runs[-1])]
+    names = ', '.join(run.name for run in runs[:4]) + (', ...' if len(runs) > 4 else '')
+    labels = dict.fromkeys(run.summary.label for run in runs if run.summary.label)
+    told = f' {", ".join(map(plain, labels))}' if labels else ''
+    return f'{_many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
+
+
+def _show_machine(found: Difference, out: Console) -> None:
+    if not found.moved:
+        return
+    worst = found.moved[0]
+    say(
+        out,
+        f'\nthe machine moved: {worst.figure} by {_change(worst)}, which no software above the '
+        'kernel can have touched. Of other figures only what changed by more is blamed on anything '
+        'else.',
+    )
+    table(out, 'figures of the machine that moved', _COLUMNS, map(_cells, found.moved))
+
+
+def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
+    table(out, cause_title(cause), _COLUMNS, map(_cells, cause.figures), everything)
+    group = cause.group
+    if group and group.likewise:
+        say(out, f'  the same figures are those {_shared(group.likewise, " and ")}')
+    if group:
+        of_it = {*group.changed, *group.others}
+        shown = cause.facts if everything else cause.facts[:_MOST_FACTS]
+        for fact in shown:
+            others = len(fact.figures - of_it)
+            where = f'here and for {_many(others, "other figure")}' if others else 'only here'
+            say(out, f'  changed {where}: {_fact(fact, everything)}')
+
+
+def cause_title(cause: Cause) -> str:
+    """Such as ``worse: 12 of 12 figures over ofi-tcp, by 8.0% to 40.0%``."""
+    changed = len(cause.figures)
+    if cause.group is None:
+        which = f'{_many(changed, "figure")} that {"share" if changed > 1 else "shares"} nothing'
+    else:
+        total = changed + len(cause.group.others)
+        where = _shared(cause.group.shared, ' ') or 'of all'
+        which = f'{changed} of {_many(total, "figure")} {where}'
+    sizes = [abs(math.expm1(one.change)) for one in cause.figures if one.change]
+    if not sizes:
+        return f'{cause.word}: {which}'
+    ends = dict.fromkeys(percent(size) for size in (min(sizes), max(sizes)))
+    return f'{cause.word}: {which}, by {" to ".join(ends)}'
+
+
+def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> None:
+    rows = [(*_cells(one), one.reason) for one in sorted(unsure, key=lambda one: -abs(one.change))]
+    title = f'cannot tell: {_many(len(unsure), "figure")}, that which moved most first'
+    table(out, title, f'{_COLUMNS}|<why', rows, everything)
+
+
+def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: bool) -> None:
+    if not facts:
+        return
+    rows = (
+        (fact.name, *_values(fact, everything), f'{len(fact.figures)} of {total}') for fact in facts
+    )
+    table(out, 'what else changed', '<fact|<before|<after|figures', rows, everything)
+
+
+def _notes(found: Difference, everything: bool) -> Iterable[str]:
+    """What is left out, what is not in both, and where the errors come from; a line each."""
+    for word, figures in (('before', found.only_before), ('after', found.only_after)):
+        if figures:
+            cases = dict.fromkeys(figure.case for figure in figures)
+            yield (
+                f'only {word}: {_many(len(figures), "figure")} of {_many(len(cases), "case")} '
+                f'({_listed([*cases], everything)}): not run, or named otherwise, on the other side'
+            )
+    unusable = [one for one in found.figures if one.before.unusable or one.after.unusable]
+    if unusable:
+        count = sum(one.before.unusable + one.after.unusable for one in unusable)
+        names = _listed([str(one.figure) for one in unusable], everything)
+        yield f'left out: {_many(count, "value")} that are no number above 0, of {names}'
+    if count := sum(one.before.disturbed + one.after.disturbed for one in found.figures):
+        why = _listed([sentence for sentence, _ in found.disturbances], everything, '; ')
+        yield f'left out: {_many(count, "value")} of disturbed jobs: {why}'
+    if found.conditions:
+        yield (
+            f'not judged: {_many(found.conditions, "figure")} that only tell how quiet the nodes '
+            'were'
+        )
+    for term, count in _terms(found).most_common():
+        yield f'error of {_many(count, "figure")}: {term}'
+
+
+def _terms(found: Difference) -> Counter[str]:
+    """Where the errors of figures come from."""
+    verdicts = (one.verdict for one in found.figures if one.verdict and not one.is_exact)
+    return Counter(verdict.comparison.term for verdict in verdicts)
+
+
+def _cells(one: Compared) -> tuple[object, ...]:
+    figure = one.figure
+    row = (figure.figure, figure.case, f'{figure.partition}+{figure.environment}')
+    values = (_value(one.before), _value(one.after))
+    verdict = one.verdict
+    if verdict is None or math.isnan(verdict.comparison.change):
+        return (*row, *values, '-', '-', '-', _sizes(one))
+    low, high = (f'{end - 1:+.1%}' for end in verdict.interval)
+    interval = 'exact' if one.is_exact else f'{low} to {high}'
+    finds = '-' if not math.isfinite(verdict.smallest) else percent(verdict.smallest)
+    return (*row, *values, _change(one), interval, finds, _sizes(one))
+
+
+def _sizes(one: Compared) -> str:
+    sizes = [side.series.size if side.series else 0 for side in (one.before, one.after)]
+    return f'{sizes[0]}+{sizes[1]}'
+
+
+def _value(one: Measured) -> str:
+    if one.middle is None:
+        return '-'
+    unit = '' if one.figure.unit == '1' else f' {one.figure.unit}'
+    return f'{number(one.middle)}{unit}'
+
+
+def _change(one: Compared) -> str:
+    return f'{math.expm1(one.change):+.1%}'
+
+
+def _shared(attributes: Iterable[Attribute], between: str) -> str:
+    # As people say it: what, with what, over what, where.
+    order = [*_SHARED]
+    ordered = sorted(attributes, key=lambda one: -order.index(one[0]))
+    return between.join(_SHARED[kind].format(value) for kind, value in ordered)
+
+
+def _values(fact: Fact, everything: bool) -> tuple[str, str]:
+    most = 10_000 if everything else _MOST_OF_A_FACT
+    return plain(fact.before, most), plain(fact.after, most)
+
+
+def _fact(fact: Fact, everything: bool) -> str:
+    before, after = _values(fact, everything)
+    return f'{fact.name}: {before} -> {after}'
+
+
+def _counted(results: Iterable[tuple[str, int]]) -> str:
+    return ', '.join(f'{result} {count} times' for result, count in results)
+
+
+def _many(count: int, what: str) -> str:
+    return f'{count} {what}{"s" * (count != 1)}'
+
+
+def _listed(names: Sequence[str], everything: bool, between: str = ', ') -> str:
+    most = len(names) if everything else 3
+    more = [f'{len(names) - most} more'] if len(names) > most else []
+    return between.join([*names[:most], *more])
+
+
+def as_text(found: Difference) -> str:
+    """JSON: all that is known; fractions and ratios as numbers, what there is none of as null."""
+    keys = {id(one): number for number, one in enumerate(found.figures)}
+    told = {
+        'verdict': 'worse' if found.is_worse else 'not worse',
+        'system': found.after[0].summary.system,
+        'margin': found.margin,
+        'before': [run.uuid for run in found.before],
+        'after': [run.uuid for run in found.after],
+        'past_runs': found.past_runs,
+        'counts': {word.replace(' ', '_'): found.counts[word] for word in get_args(Word)}
+        | {'lost': len(found.lost)},
+        'groups': [_cause_as_json(cause, keys) for cause in found.causes],
+        'lost': [{'case': one.case, 'results': dict(one.results)} for one in found.lost],
+        'machine_moved': [keys[id(one)] for one in found.moved],
+        'figures': [_as_json(one) for one in found.figures],
+        'only_before': [vars(one) for one in found.only_before],
+        'only_after': [vars(one) for one in found.only_after],
+        'not_judged': found.conditions,
+        'facts': [_fact_as_json(fact) for fact in found.facts],
+        'disturbances': dict(found.disturbances),
+    }
+    return json.dumps(told, indent=2, allow_nan=False)
+
+
+def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
+    group = cause.group
+    return {
+        'word': cause.word,
+        'title': cause_title(cause),
+        'shared': dict(group.shared) if group else None,
+        'likewise': dict(group.likewise) if group else {},
+        'figures': [keys[id(one)] for one in cause.figures],
+        'others': list(group.others) if group else [],
+        'facts': [_fact_as_json(fact) for fact in cause.facts],
+    }
+
+
+def _fact_as_json(fact: Fact) -> dict[str, Any]:
+    return {
+        'name': fact.name,
+        'before': fact.before,
+        'after': fact.after,
+        'figures': sorted(fact.figures),
+    }
+
+
+def _as_json(one: Compared) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        **vars(one.figure),
+        'check': one.after.check,
+        'fabric': one.after.fabric,
+        'layout': one.after.layout,
+        'scale': one.after.scale,
+        'better': one.after.better or one.before.better,
+        'unit_before': one.before.figure.unit,
+        'of_the_machine': one.is_of or None,
+        'word': one.word,
+        'reason': one.reason,
+    }
+    for name, side in (('before', one.before), ('after', one.after)):
+        told[name] = {
+            'value': side.middle,
+            'sessions': side.series.size if side.series else 0,
+            'values': len(side.values),
+            'disturbed': side.disturbed,
+            'unusable': side.unusable,
+        }
+    verdict = one.verdict
+    comparison = verdict.comparison if verdict else None
+    return told | {
+        'ratio': _finite(comparison.ratio) if comparison else None,
+        'interval': [_finite(end) for end in verdict.interval] if verdict else None,
+        'smallest': _finite(verdict.smallest) if verdict else None,
+        'more_runs': verdict.more_runs if verdict else None,
+        'p_value': _finite(verdict.p_value) if verdict else None,
+        'error_term': comparison.term if comparison else None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,444 @@
+"""What is worse, better or the same in some runs than in others, what it shares, what else changed.
+
+The figures of both are compared by :mod:`assay.results.statistics`, all of them at once, against
+the spread that the runs before them show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import cast
+
+import polars as pl
+
+from assay import AssayError
+from assay.config.scales import SCALES
+from assay.results.figure_series import Figure, Measured, Past, learn_past, measured
+from assay.results.grouping import Attribute, Group, Member, grouped
+from assay.results.history import History, StoredRun
+from assay.results.machine_figures import CONDITIONS, is_of_the_network, is_of_the_node
+from assay.results.statistics.comparison import MARGIN, Better, Verdict, Word, compare, judge
+from assay.results.statistics.controls import cleared, moved
+
+#: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
+FEW_NODES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A figure before and after.
+
+    :param before: its values then.
+    :param after: its values since; in another unit if the unit changed.
+    :param verdict: what is said of it; None where it cannot be compared.
+    :param why_not: why it cannot be compared, in words; empty if it can.
+    :param is_of: ``network`` or ``node`` of a figure of the machine itself, which no software above
+        the kernel touches; empty of others.
+    """
+
+    before: Measured
+    after: Measured
+    verdict: Verdict | None
+    why_not: str = ''
+    is_of: str = ''
+
+    @property
+    def figure(self) -> Figure:
+        return self.after.figure
+
+    @property
+    def word(self) -> Word:
+        return self.verdict.word if self.verdict else 'cannot tell'
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be told; empty if it can."""
+        return self.verdict.reason if self.verdict else self.why_not
+
+    @property
+    def change(self) -> float:
+        """Of after over before the natural logarithm; 0 where there is no ratio."""
+        change = self.verdict.comparison.change if self.verdict else 0.0
+        return change if math.isfinite(change) else 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        return self.verdict is not None and self.verdict.comparison.better == 'exact'
+
+    @cached_property
+    def reach(self) -> str:
+        """Whether its messages leave the node: ``between nodes``, ``within a node`` or unknown."""
+        nodes = SCALES.get(self.after.scale)
+        return '' if nodes is None else 'within a node' if nodes == 1 else 'between nodes'
+
+    @cached_property
+    def attributes(self) -> frozenset[Attribute]:
+        """What it may share with others."""
+        one = self.after
+        found = {
+            *(('partition', self.figure.partition), ('environment', self.figure.environment)),
+            *(('fabric', one.fabric), ('layout', one.layout), ('scale', one.scale)),
+            *(('reach', self.reach), ('check', one.check), ('figure', self.figure.figure)),
+        }
+        for nodes in {nodes for nodes in one.nodes.unique().to_list() if nodes}:
+            names = _names(nodes)
+            if len(names) <= FEW_NODES:
+                found |= {('node', name) for name in names}
+            if len(names) > 1:
+                found.add(('nodes', nodes))
+        return frozenset((kind, value) for kind, value in found if value not in ('', '-'))
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A case that gave figures before, and none after although it was run.
+
+    :param case: its name, partition and environment.
+    :param results: ReFrame's words of how it ended, each with how often.
+    """
+
+    case: str
+    results: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """Something that differs between before and after, beside the figures.
+
+    :param figures: positions of the figures that were measured with it.
+    """
+
+    name: str
+    before: str
+    after: str
+    figures: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """Figures that changed in one direction, and share something that the others do not.
+
+    :param figures: that changed, the one that changed most first.
+    :param group: what they share; None of one that stands alone.
+    :param facts: what changed for all of them, with the fewest other figures first.
+    """
+
+    word: Word
+    figures: tuple[Compared, ...]
+    group: Group | None
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """All that is said of runs before and after.
+
+    :param past_runs: how many runs before them the spread was learned from.
+    :param figures: of both, as they are sorted.
+    :param lost: cases that failed after.
+    :param only_before: figures of cases that were not run after, or do not give them any more.
+    :param only_after: likewise.
+    :param conditions: how many figures tell of a job's conditions alone, and are not judged.
+    :param moved: figures of the machine itself that changed, the one that changed most first.
+    :param causes: those of what is worse first.
+    :param facts: what else differs, that of most figures first.
+    :param disturbances: what disturbed jobs whose values do not count, each with how many values.
+    """
+
+    before: tuple[StoredRun, ...]
+    after: tuple[StoredRun, ...]
+    past_runs: int
+    margin: float
+    figures: tuple[Compared, ...]
+    lost: tuple[Lost, ...]
+    only_before: tuple[Figure, ...]
+    only_after: tuple[Figure, ...]
+    conditions: int
+    moved: tuple[Compared, ...]
+    causes: tuple[Cause, ...]
+    facts: tuple[Fact, ...]
+    disturbances: tuple[tuple[str, int], ...]
+
+    @property
+    def is_worse(self) -> bool:
+        return bool(self.lost) or any(one.word == 'worse' for one in self.figures)
+
+    @property
+    def counts(self) -> Counter[Word]:
+        return Counter(one.word for one in self.figures)
+
+
+def difference(
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    margin: float = MARGIN,
+) -> Difference:
+    """What differs between runs.
+
+    :param before: one or more, oldest first.
+    :param after: likewise.
+    :param margin: what is within it is called the same: 0.05 is 5%.
+    :raises AssayError: if they share a run, are of several systems, have no case in common, or the
+        margin is none.
+    """
+    if not 0 < margin < 1:
+        raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
+    _assert_comparable(before, after)
+    tables = history.figures(before), history.figures(after)
+    old, new = (_without_conditions(measured(table)) for table in tables)
+    given = _cases(tables[0]), _cases(tables[1])
+    if not given[0].keys() & given[1].keys():
+        raise AssayError(
+            f'nothing was run both before ({_some([*given[0]])}) and after ({_some([*given[1]])}): '
+            'choose runs of the same selection; `assay history` lists them.'
+        )
+    past_runs = _past(history, before, after)
+    pairs, only_before, only_after = _paired(old, new)
+    compared = _compared(pairs, _learned(history, past_runs, pairs), margin)
+    lost = tuple(
+        Lost(case, tuple(sorted(Counter(given[1][case].results).items())))
+        for case, was in sorted(given[0].items())
+        if was.has_figures and case in given[1] and not given[1][case].has_figures
+    )
+    gone = {one.case for one in lost}
+    facts = _facts(compared)
+    causes = [*_causes('worse', compared, facts), *_causes('better', compared, facts)]
+    return Difference(
+        before=tuple(before),
+        after=tuple(after),
+        past_runs=len(past_runs),
+        margin=margin,
+        figures=tuple(compared),
+        lost=lost,
+        only_before=tuple(one for one in only_before if _case_of(one) not in gone),
+        only_after=only_after,
+        conditions=sum(one.figure in CONDITIONS for one in measured(tables[1])),
+        moved=_moved(compared),
+        causes=tuple(causes),
+        facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
+        disturbances=_disturbances(pl.concat(tables)),
+    )
+
+
+def _assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) -> None:
+    if shared := {run.uuid for run in before} & {run.uuid for run in after}:
+        names = _some(sorted(uuid[:8] for uuid in shared))
+        raise AssayError(f'BEFORE and AFTER share {names}: a run is compared with others only.')
+    systems = sorted({run.summary.system for run in (*before, *after)})
+    if len(systems) > 1:
+        raise AssayError(
+            f'the runs are of several systems, {_some(systems)}, which are never compared: '
+            '--system chooses the runs of one.'
+        )
+
+
+def _past(
+    history: History, before: Sequence[StoredRun], after: Sequence[StoredRun]
+) -> list[StoredRun]:
+    """The runs that show what this system does when nothing is compared."""
+    chosen = {run.uuid for run in (*before, *after)}
+    return [
+        run
+        for run in history.runs
+        if run.summary.system == before[0].summary.system
+        and run.begun < before[-1].begun
+        and run.uuid not in chosen
+        and not run.summary.problem
+    ]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a case gave in some runs."""
+
+    has_figures: bool
+    results: tuple[str, ...]
+
+
+def _cases(table: pl.DataFrame) -> dict[str, _Given]:
+    """What each case that was run gave, by its name, partition and environment."""
+    rows = (
+        table.group_by('case', 'system', 'partition', 'environment', 'run', 'repeat')
+        .agg((pl.col('figure') != '-').any(), pl.col('result').first())
+        .cast({'case': pl.String, 'result': pl.String})
+        .rows(named=True)
+    )
+    found: dict[str, _Given] = {}
+    for row in rows:
+        name = '{case} @{system}:{partition}+{environment}'.format(**row)
+        one = found.get(name, _Given(False, ()))
+        found[name] = _Given(one.has_figures or row['figure'], (*one.results, row['result']))
+    return found
+
+
+def _case_of(figure: Figure) -> str:
+    return f'{figure.case} @{figure.system}:{figure.partition}+{figure.environment}'
+
+
+def _without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
+    return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
+
+
+_Pair = tuple[Measured, Measured]
+
+
+def _paired(
+    old: Mapping[Figure, Measured], new: Mapping[Figure, Measured]
+) -> tuple[list[_Pair], tuple[Figure, ...], tuple[Figure, ...]]:
+    """The figures of both, whatever their units; then those of only one of them."""
+    rest = {replace(figure, unit=''): figure for figure in old if figure not in new}
+    pairs, only_after = [], []
+    for figure, one in new.items():
+        was = figure if figure in old else rest.pop(replace(figure, unit=''), None)
+        if was is None:
+            only_after.append(figure)
+        else:
+            pairs.append((old[was], one))
+    return pairs, tuple(sorted(rest.values())), tuple(only_after)
+
+
+def _learned(history: History, past_runs: Sequence[StoredRun], pairs: Iterable[_Pair]) -> Past:
+    """What the past teaches of the figures, and of others of their kinds."""
+    kinds = {after.kind for _, after in pairs}
+    past = measured(history.figures(past_runs)) if past_runs else {}
+    return learn_past(one for one in past.values() if one.kind in kinds)
+
+
+def _compared(pairs: Sequence[_Pair], past: Past, margin: float) -> list[Compared]:
+    """Every figure with its verdict: all of them are one suite, whose error rate is promised."""
+    found = [Compared(*pair, None, _why_not(*pair), _is_of(*pair)) for pair in pairs]
+    told = [number for number, one in enumerate(found) if not one.why_not]
+    comparisons = []
+    for number in told:
+        before, after = found[number].before, found[number].after
+        assert before.series and after.series
+        unchanged, kind = past.unchanged.get(after.figure), past.kinds.get(after.kind)
+        better = cast(Better, after.better or before.better)
+        comparisons.append(compare(before.series, after.series, better, unchanged, kind))
+    for number, verdict in zip(told, judge(comparisons, margin=margin), strict=True):
+        found[number] = replace(found[number], verdict=verdict)
+    return _not_blamed_on_software(found)
+
+
+def _why_not(before: Measured, after: Measured) -> str:
+    """Why two sides of a figure cannot be compared; empty if they can."""
+    old, new = before.figure.unit or 'none', after.figure.unit or 'none'
+    if old != new:
+        return f'its unit was {old} and is {new}'
+    better = after.better or before.better
+    if better is None:
+        return 'the direction in which it gets better was not stored yet'
+    if better not in ('higher', 'lower', 'exact'):
+        return f'the direction in which it gets better is stored as {better!r}'
+    for side, when in ((before, 'before'), (after, 'after')):
+        if side.series is None:
+            return f'no value {when} is left: {_left_out(side)}'
+    return ''
+
+
+def _left_out(one: Measured) -> str:
+    counts = {'disturbed by others': one.disturbed, 'not a number above 0': one.unusable}
+    return ', '.join(f'{count} {what}' for what, count in counts.items() if count)
+
+
+def _is_of(before: Measured, after: Measured) -> str:
+    if is_of_the_network(after):
+        return 'network'
+    return 'node' if is_of_the_node(before, after) else ''
+
+
+def _not_blamed_on_software(found: Sequence[Compared]) -> list[Compared]:
+    """Without verdicts on software that may only have followed the machine.
+
+    What stays within a node cannot have followed the network.
+    """
+    controls = _moved(found)
+    kept = list(found)
+    for within in (True, False):
+        bearing = [
+            one.verdict.comparison
+            for one in controls
+            if one.verdict and not (within and one.is_of == 'network')
+        ]
+        software = [
+            (number, one.verdict)
+            for number, one in enumerate(found)
+            if one.verdict and not one.is_of and (one.reach == 'within a node') is within
+        ]
+        verdicts = cleared([verdict for _, verdict in software], bearing)
+        for (number, _), verdict in zip(software, verdicts, strict=True):
+            kept[number] = replace(kept[number], verdict=verdict)
+    return kept
+
+
+def _moved(found: Iterable[Compared]) -> tuple[Compared, ...]:
+    """The figures of the machine itself that changed, the one that changed most first."""
+    controls = {id(one.verdict.comparison): one for one in found if one.is_of and one.verdict}
+    comparisons = [one.verdict.comparison for one in controls.values() if one.verdict]
+    return tuple(controls[id(one)] for one in moved(comparisons))
+
+
+def _causes(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -> Iterable[Cause]:
+    """What got worse, or better: in groups, and then what stands alone."""
+    members = [
+        Member(number, one.attributes, one.word == word, one.word != 'cannot tell')
+        for number, one in enumerate(compared)
+        # What cannot change for the same cause says nothing against it.
+        if one.word == word or not (one.why_not or one.is_exact or one.is_of)
+    ]
+    groups, alone = grouped(members)
+    for group in groups:
+        of_it = {*group.changed, *group.others}
+        changed = [fact for fact in facts if fact.figures >= {*group.changed}]
+        changed.sort(key=lambda fact: (len(fact.figures - of_it), fact.name))
+        yield Cause(word, _worst_first(compared, group.changed), group, tuple(changed))
+    if alone:
+        yield Cause(word, _worst_first(compared, alone), None, ())
+
+
+def _worst_first(compared: Sequence[Compared], keys: Iterable[int]) -> tuple[Compared, ...]:
+    return tuple(sorted((compared[key] for key in keys), key=lambda one: -abs(one.change)))
+
+
+def _facts(compared: Sequence[Compared]) -> list[Fact]:
+    """What figures were measured with that differs; not where one side told nothing."""
+    found: dict[tuple[str, str, str], set[int]] = {}
+    for number, one in enumerate(compared):
+        old, new = one.before.facts, one.after.facts
+        both_told = len(old.keys() - {'nodes'}) and len(new.keys() - {'nodes'})
+        names = old.keys() | new.keys() if both_told else {'nodes'} & old.keys() & new.keys()
+        for name in names:
+            then, now = old.get(name) or '-', new.get(name) or '-'
+            if then != now:
+                found.setdefault((name, then, now), set()).add(number)
+    return [Fact(*change, frozenset(figures)) for change, figures in found.items()]
+
+
+def _disturbances(table: pl.DataFrame) -> tuple[tuple[str, int], ...]:
+    said = table.filter(
+        pl.col('disturbances').is_not_null()
+        & (pl.col('figure') != '-')
+        & ~pl.col('figure').cast(pl.String).is_in([*CONDITIONS])
+    )
+    return tuple(Counter(said['disturbances'].cast(pl.String).to_list()).most_common())
+
+
+@lru_cache(maxsize=1024)
+def _names(nodes: str) -> list[str]:
+    """The nodes of a list such as ``n[1-4]``; the text itself where it is none."""
+    from reframe.utility import nodelist_expand
+
+    try:
+        return list(nodelist_expand(nodes))
+    except ValueError:
+        return [nodes]
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    """The first few of some names."""
+    return ', '.join([*names[:most], *(['...'] if len(names) > most else [])]) or 'nothing'
