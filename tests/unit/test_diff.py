@@ -71,17 +71,11 @@ class Site:
                 values = {name: 100 * math.exp(self.random.normal(0, 0.004)) for name in FIGURES}
                 if change:
                     change(case, values)
+                units = {name: unit for name, (unit, _) in FIGURES.items()} | case.pop('units', {})
                 case['perfvalues'] = {
-                    f'toy:node:{name}': [
-                        value,
-                        None,
-                        None,
-                        None,
-                        FIGURES.get(name, ('1', ''))[0],
-                        'pass',
-                    ]
+                    f'toy:node:{name}': [value, None, None, None, units[name], 'pass']
                     for name, value in values.items()
-                } | case.pop('also', {})
+                }
                 run['testcases'].append(case)
         return report
 
@@ -104,7 +98,7 @@ def told(site, monkeypatch):
         monkeypatch.setattr('assay.results.history.load', lambda: stored)
         monkeypatch.setenv('COLUMNS', '200')
         result = CliRunner().invoke(app, ['diff', *options])
-        if isinstance(result.exception, AssayError):
+        if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result.exit_code, result.output
 
@@ -137,5 +131,300 @@ def test_an_upgrade_that_makes_a_fabric_worse_is_one_group(site, told):
     site.runs(10)
     site.runs(1, upgraded)
     code, text = told('last~1', 'last')
-    print(text)
     assert code == 1
+    assert 'worse: 4 of 4 figures over ofi-tcp, by 1' in text
+    assert 'changed here and for 8 other figures: mpi: mpich@4.3.2 -> mpich@5.0.1' in text
+    assert 'error of 12 figures: the history of the figure and figures of its kind' in text
+    assert text.endswith('WORSE: 4 worse, 0 better, 8 same, 0 cannot tell of 12 figures\n')
+    code, text = told('last', 'last~1')  # and the way back
+    assert code == 0
+    assert 'better: 4 of 4 figures over ofi-tcp' in text
+
+
+def test_an_upgrade_that_changes_nothing_is_silent(site, told):
+    site.runs(11)
+    site.runs(1, lambda case, _: case.update(built_mpi='mpich@5.0.1'))
+    code, text = told('last~1', 'last')
+    assert code == 0
+    assert 'worse:' not in text
+    assert 'better:' not in text
+    assert 'mpich@5.0.1  12 of 12' in text
+    assert text.endswith('NOT WORSE: 0 worse, 0 better, 12 same, 0 cannot tell of 12 figures\n')
+
+
+def test_a_node_that_is_slow_is_named_with_what_changed_there_alone(site, told):
+    def slow_node(case, values):
+        if case['display_name'].startswith('Ring'):
+            case |= {'job_nodelist': ['n3'], 'ran_governor': 'powersave'}
+            slower(1.3)(case, values)
+
+    site.runs(10, lambda case, _: case.update(ran_governor='performance'))
+    site.runs(
+        1, lambda case, values: (case.update(ran_governor='performance'), slow_node(case, values))
+    )
+    _, text = told('last~1', 'last')
+    assert 'worse: 6 of 6 figures on n3' in text
+    assert 'the same figures are those of Ring' in text
+    assert 'changed only here: ran_governor: performance -> powersave' in text
+
+
+def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
+    def with_a_socket(factor):
+        def change(case, values):
+            if case['scale'] == '2_nodes':
+                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * factor
+                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
+                case['units'] = {'socket_latency': 'us'}
+                slower(factor)(case, values)
+            elif factor > 1:
+                values['latency'] *= 1.1  # which stays within a node
+
+        return change
+
+    site.runs(10, with_a_socket(1))
+    site.runs(1, with_a_socket(1.3))
+    code, text = told('last~1', 'last')
+    assert code == 1
+    assert 'the machine moved: socket_latency of ' in text
+    assert 'the machine moved: a figure that the change cannot touch moved by 3' in text
+    found = site.difference()
+    worse = {(one.figure.figure, one.after.fabric) for one in found.figures if one.word == 'worse'}
+    assert worse == {('socket_latency', 'tcp'), ('socket_latency', 'ofi-tcp'), ('latency', 'shm')}
+
+
+# What cannot be told, and what is left out --------------------------------------------------------
+
+
+def test_nothing_or_too_little_is_stored(site, told):
+    with pytest.raises(AssayError, match='no run is stored'):
+        told('last~1', 'last')
+    site.runs(1)
+    with pytest.raises(AssayError, match='only 1 run are stored'):
+        told('last~1', 'last')
+    with pytest.raises(AssayError, match='share 00000001'):
+        told('last', 'last')
+
+
+def test_two_runs_without_a_history_tell_nothing_and_say_why(site, told):
+    site.runs(2)
+    code, text = told('last~1', 'last')
+    assert code == 0
+    assert 'the spread is learned from no earlier run' in text
+    assert 'the spread between sessions is unknown: measure on several occasions' in text
+    assert '12 cannot tell of 12 figures' in text
+
+
+def test_equal_values_have_a_spread_all_the_same(site):
+    def equal(case, values):
+        values |= dict.fromkeys(values, 100.0)
+
+    site.runs(11, equal)
+    assert site.difference().counts == {'same': 12}
+    site.runs(1, lambda case, values: (equal(case, values), slower(1.2)(case, values)))
+    assert site.difference().counts == {'worse': 12}
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf, -3.0])
+def test_what_is_no_value_is_counted_and_named(site, told, value):
+    site.runs(10)
+    site.runs(
+        1, lambda case, values: values.update({'latency': value} if case['fabric'] == 'tcp' else {})
+    )
+    code, text = told('last~1', 'last', '--all')
+    assert code == 0
+    assert 'no value after is left: 1 not a number, or negative' in text
+    assert 'left out: 2 values that are not a number, or negative, of latency of P' in text
+
+
+def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told):
+    def busy(case, _):
+        case['disturbances'] = ['the node was disturbed: other processes took 40%']
+
+    site.runs(10)
+    site.runs(1, busy)
+    code, text = told('last~1', 'last')
+    assert code == 0
+    assert 'no value after is left: 1 disturbed by others' in text
+    assert 'left out: 12 values of disturbed jobs: the node was disturbed: other proc' in text
+
+
+def test_a_unit_that_changed_is_told(site, told):
+    site.runs(10)
+    site.runs(1, lambda case, _: case.update(units={'latency': 'ms'}))
+    code, text = told('last~1', 'last')
+    assert code == 0
+    assert 'its unit was us and is ms' in text
+    assert '0 worse, 0 better, 6 same, 6 cannot tell of 12' in text
+
+
+def test_a_direction_is_never_guessed(site, told):
+    site.runs(11, lambda case, _: case.update(directions={}))
+    site.runs(1, lambda case, values: (case.update(directions={}), slower(2)(case, values)))
+    code, text = told('last~1', 'last')
+    assert code == 0
+    assert 'the direction in which it gets better was not stored yet' in text
+
+
+def test_a_case_that_fails_after_is_lost_and_that_is_worse(site, told):
+    def failed(case, values):
+        if case['fabric'] == 'tcp':
+            values.clear()
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'a reason'}
+
+    site.runs(10)
+    site.runs(1, failed)
+    code, text = told('last~1', 'last')
+    assert code == 1
+    assert 'lost: 2 cases gave figures before, and none after' in text
+    assert 'only before' not in text
+    assert text.endswith('of 8 figures, 2 cases lost\n')
+    told('last', 'last~1')  # what failed before is new after
+
+
+def test_renamed_checks_are_only_before_and_only_after(site, told):
+    def renamed(case, _):
+        case['display_name'] = case['display_name'].replace('Ring', 'Circle')
+
+    site.runs(10)
+    site.runs(1, renamed)
+    code, text = told('last~1', 'last')
+    assert code == 0
+    assert 'only before: 6 figures of 3 cases (Ring %fabric=' in text
+    assert 'only after: 6 figures of 3 cases (Circle %fabric=' in text
+    site.runs(1, lambda case, _: case.update(display_name='Other'))
+    with pytest.raises(AssayError, match='nothing was run both before .*: choose runs of the same'):
+        told('last~1', 'last')
+
+
+def test_systems_are_never_compared(site, told):
+    site.runs(1)
+    site.runs(1, lambda case, _: case.update(system='other'))
+    with pytest.raises(AssayError, match='are of several systems, other, toy'):
+        told('last~1', 'last')
+
+
+def test_a_run_of_the_future_teaches_nothing(site, told):
+    site.runs(10)
+    site.number += 500
+    site.runs(1, slower(3))
+    site.number -= 500
+    assert site.difference().past_runs == 8
+    code, text = told('last', f'{site.number + 500:08x}')
+    assert code == 1
+    assert 'which is in the future: a clock was wrong' in text
+
+
+def test_a_run_may_be_a_report_of_another_place(site, told, tmp_path):
+    site.runs(11)
+    path = tmp_path / 'report.json'
+    site.number += 1
+    path.write_text(json.dumps(site.run(slower(1.2))))
+    code, text = told('last', str(path))
+    assert code == 1
+    assert 'worse: 12 of 12 figures of all' in text
+
+
+@pytest.mark.parametrize('margin', ['0', '-1', 'nan', '5'])
+def test_a_margin_is_a_fraction(site, told, margin):
+    site.runs(2)
+    with pytest.raises(AssayError, match='a margin is a fraction between 0 and 1'):
+        told('last~1', 'last', '--margin', margin)
+
+
+def test_what_tells_of_a_jobs_conditions_is_not_judged(site, told):
+    def lost(case, values):
+        values['foreign_share'] = 0.0
+        case['units'] = {'foreign_share': '1'}
+
+    site.runs(11, lost)
+    _, text = told('last~1', 'last')
+    assert 'not judged: 6 figures that only tell how quiet the nodes were' in text
+    assert CONDITIONS > {*DISTURBANCES}
+
+
+def test_json_has_everything(site, told):
+    site.runs(10)
+    site.runs(1, upgraded)
+    code, text = told('last~1', 'last', '--json')
+    found = json.loads(text)
+    assert (code, found['verdict'], found['past_runs']) == (1, 'worse', 9)
+    assert found['counts'] == {'worse': 4, 'better': 0, 'same': 8, 'cannot_tell': 0, 'lost': 0}
+    (group,) = found['groups']
+    assert group['shared'] == {'fabric': 'ofi-tcp'}
+    figures = [found['figures'][number] for number in group['figures']]
+    assert {one['fabric'] for one in figures} == {'ofi-tcp'}
+    assert all(one['interval'][0] < one['ratio'] < one['interval'][1] for one in figures)
+    (fact,) = group['facts']
+    assert (fact['name'], fact['before'], len(fact['figures'])) == ('mpi', 'mpich@4.3.2', 12)
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+def members(*rows):
+    """Members from what they share, such as ``('fabric=tcp check=Ring', 'worse')``."""
+    return [
+        Member(
+            number,
+            frozenset(tuple(one.split('=')) for one in text.split()),
+            word == 'worse',
+            word != 'cannot tell',
+        )
+        for number, (text, word) in enumerate(rows)
+    ]
+
+
+def shared(rows):
+    groups, alone = grouped(members(*rows))
+    return [
+        (' '.join('='.join(one) for one in group.shared), group.changed) for group in groups
+    ], alone
+
+
+def test_a_group_is_what_changed_figures_share_and_others_do_not():
+    rows = [(f'fabric={fabric} check={check}', 'worse' if fabric == 'tcp' else 'same')
+            for fabric in ('tcp', 'shm') for check in 'ABCDE']  # fmt: skip
+    assert shared(rows) == ([('fabric=tcp', (0, 1, 2, 3, 4))], [])
+
+
+def test_a_group_may_take_two_attributes():
+    rows = [
+        (f'environment={mpi} fabric={fabric} check={check}', 'worse' if mpi + fabric == 'xtcp' else 'same')
+        for mpi in 'xy' for fabric in ('tcp', 'shm') for check in 'AB'
+    ]  # fmt: skip
+    assert shared(rows) == ([('environment=x fabric=tcp', (0, 1))], [])
+
+
+def test_what_is_left_of_a_group_may_be_another_and_the_rest_stands_alone():
+    rows = [
+        *[(f'fabric=tcp check={check}', 'worse') for check in 'ABC'],
+        *[(f'fabric=shm check={check}', 'worse' if check in 'DE' else 'same') for check in 'ABCDDE'],
+    ]  # fmt: skip
+    assert shared(rows) == ([('fabric=tcp', (0, 1, 2)), ('check=D', (6, 7))], [8])
+
+
+def test_all_figures_may_have_changed():
+    assert shared([(f'check={check}', 'worse') for check in 'ABC']) == ([('', (0, 1, 2))], [])
+
+
+def test_a_few_exceptions_are_no_other_group_and_what_cannot_be_told_does_not_count():
+    rows = [
+        *[('fabric=tcp', 'worse')] * 8,
+        *[('fabric=tcp', 'same')] * 2,
+        *[('fabric=tcp', 'cannot tell')] * 5,
+        *[('fabric=shm', 'same')] * 20,
+    ]
+    assert shared(rows) == ([('fabric=tcp', tuple(range(8)))], [])
+    rows += [('fabric=tcp', 'cannot tell')] * 2  # then it is less than half
+    assert shared(rows) == ([], list(range(8)))
+
+
+def test_what_explains_just_the_same_is_named_as_well():
+    rows = [('fabric=tcp nodes=n[1-2]', 'worse')] * 3 + [('fabric=shm', 'same')] * 3
+    (group,), _ = grouped(members(*rows))
+    assert (group.shared, group.likewise) == ((('nodes', 'n[1-2]'),), (('fabric', 'tcp'),))
+
+
+def test_nothing_changed():
+    assert grouped([]) == ([], [])
+    assert shared([('check=A', 'same'), ('check=B', 'worse')]) == ([], [1])

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from rich.console import Console
 
 from assay.report.console import console
-from assay.report.table import percent, say, table
+from assay.report.table import MOST_ROWS, percent, say, table
 from assay.results.diff import Cause, Compared, Difference, Fact
 from assay.results.figure_series import Measured
 from assay.results.grouping import Attribute
@@ -133,9 +133,16 @@ def cause_title(cause: Cause) -> str:
 
 
 def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> None:
-    rows = [(*_cells(one), one.reason) for one in sorted(unsure, key=lambda one: -abs(one.change))]
-    title = f'cannot tell: {_many(len(unsure), "figure")}, that which moved most first'
-    table(out, title, f'{_COLUMNS}|<why', rows, everything)
+    told = sorted((one for one in unsure if one.verdict), key=lambda one: -abs(one.change))
+    title = f'cannot tell: {_many(len(unsure), "figure")}'
+    if told:
+        rows = ((*_cells(one), _more_runs(one)) for one in told)
+        table(out, title, f'{_COLUMNS}|more runs', rows, everything)
+    else:
+        say(out, f'\n{title}:')
+    reasons = Counter(one.reason for one in unsure).most_common()
+    for reason, count in reasons if everything else reasons[:MOST_ROWS]:
+        say(out, f'  {_many(count, "figure")}: {reason}')
 
 
 def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: bool) -> None:
@@ -160,7 +167,7 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
     if unusable:
         count = sum(one.before.unusable + one.after.unusable for one in unusable)
         names = _listed([str(one.figure) for one in unusable], everything)
-        yield f'left out: {_many(count, "value")} that are no number above 0, of {names}'
+        yield f'left out: {_many(count, "value")} that are not a number, or negative, of {names}'
     if count := sum(one.before.disturbed + one.after.disturbed for one in found.figures):
         why = _listed([sentence for sentence, _ in found.disturbances], everything, '; ')
         yield f'left out: {_many(count, "value")} of disturbed jobs: {why}'
@@ -190,6 +197,11 @@ def _cells(one: Compared) -> tuple[object, ...]:
     interval = 'exact' if one.is_exact else f'{low} to {high}'
     finds = '-' if not math.isfinite(verdict.smallest) else percent(verdict.smallest)
     return (*row, *values, _change(one), interval, finds, _sizes(one))
+
+
+def _more_runs(one: Compared) -> object:
+    more = one.verdict.more_runs if one.verdict else None
+    return '-' if more is None else more
 
 
 def _sizes(one: Compared) -> str:

@@ -342,7 +342,7 @@ def _why_not(before: Measured, after: Measured) -> str:
 
 
 def _left_out(one: Measured) -> str:
-    counts = {'disturbed by others': one.disturbed, 'not a number above 0': one.unusable}
+    counts = {'disturbed by others': one.disturbed, 'not a number, or negative': one.unusable}
     return ', '.join(f'{count} {what}' for what, count in counts.items() if count)
 
 

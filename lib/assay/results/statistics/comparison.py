@@ -92,10 +92,15 @@ class Comparison:
     def smallest(self, rate: float, power: float = POWER) -> float:
         """The smallest change, as a fraction, that this much data finds with this power.
 
+        Infinite where it is beyond all numbers: of two runs that no history stands beside.
+
         :param rate: two-sided error rate of this figure alone.
         """
         reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
-        return math.expm1(reach * self.error)
+        try:
+            return math.expm1(reach * self.error)
+        except OverflowError:
+            return math.inf
 
     def more_runs(self, change: float, rate: float, power: float = POWER) -> int | None:
         """How many more sessions, before and after, would find a change; None if too many.
@@ -242,10 +247,10 @@ def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float
         return Verdict('better' if is_better else 'worse', one, p, ends, smallest, more)
     if one.is_seen and 1 / (1 + margin) < ends[0] and ends[1] < 1 + margin:
         return Verdict('same', one, p, ends, smallest, more)
-    if more is None:
-        reason = f'no number of runs would tell {margin:.0%}: the spread is too wide'
-    elif not one.is_seen:
+    if not one.is_seen:
         reason = 'the spread between sessions is unknown: measure on several occasions'
+    elif more is None:
+        reason = f'no number of runs would tell {margin:.0%}: the spread is too wide'
     elif more:
         reason = f'{more} more runs before and after would tell {margin:.0%}'
     else:
