@@ -385,6 +385,8 @@ def _moved(found: Iterable[Compared]) -> tuple[Compared, ...]:
 
 def _causes(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -> Iterable[Cause]:
     """What got worse, or better: in groups, and then what stands alone."""
+    if not any(one.word == word for one in compared):
+        return
     members = [
         Member(number, one.attributes, one.word == word, one.word != 'cannot tell')
         for number, one in enumerate(compared)

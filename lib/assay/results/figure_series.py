@@ -147,7 +147,7 @@ def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
     """
     from assay.results.statistics.changes import find_changes, since_last_change
 
-    found = [(one, newest(one.series, most)) for one in histories if one.series is not None]
+    found = [(one, past) for one in histories if (past := _newest(one, most))]
     changes = find_changes([past for _, past in found])
     unchanged = {
         one.figure: since_last_change(past, steps)
@@ -165,6 +165,16 @@ def newest(history: Series, most: int) -> Series:
         return history
     kept = history.times >= history.session_times[-most]
     return Series(history.values[kept], history.times[kept], history.sessions[kept])
+
+
+def _newest(one: Measured, most: int) -> Series | None:
+    """The series of its newest sessions; None if it has none."""
+    if one.values.is_empty():
+        return None
+    # Before it is a series: of 10,000 sessions that takes longer than all that is learned.
+    runs = one.runs.to_physical()
+    kept = runs.is_in(runs.reverse().unique(maintain_order=True).head(most).implode())
+    return series(one.values.filter(kept), one.times.filter(kept), runs.filter(kept))
 
 
 def _measured(group: pl.DataFrame) -> Measured:
