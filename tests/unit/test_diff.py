@@ -277,8 +277,31 @@ def test_a_case_that_fails_after_is_lost_and_that_is_worse(site, told):
     assert code == 1
     assert 'lost: 2 cases gave figures before, and none after' in text
     assert 'only before' not in text
+    assert 'fail in 1 of 1' in text
     assert text.endswith('of 8 figures, 2 cases lost\n')
-    told('last', 'last~1')  # what failed before is new after
+    code, text = told('last', 'last~1')
+    assert code == 0
+    assert 'only after: 4 figures of 2 cases' in text
+
+
+def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_told(site, told):
+    def failed(case, values):
+        values.clear()
+        case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'a reason'}
+
+    site.runs(10)
+    site.runs(1, failed, label='new')
+    code, text = told('last~1', 'last')
+    assert code == 1
+    assert text.endswith('of 0 figures, 6 cases lost\n')
+    with pytest.raises(AssayError, match=r'no figure is of runs before .* both: choose runs'):
+        site.runs(1, failed)
+        told('last~1', 'last')
+    site.runs(3, label='new')
+    code, text = told('last~5', 'new')
+    assert code == 0
+    assert 'failed at times after, and never before: PointToPoint' in text
+    assert '(fail in 1 of 4)' in text
 
 
 def test_renamed_checks_are_only_before_and_only_after(site, told):
@@ -292,7 +315,7 @@ def test_renamed_checks_are_only_before_and_only_after(site, told):
     assert 'only before: 6 figures of 3 cases (Ring %fabric=' in text
     assert 'only after: 6 figures of 3 cases (Circle %fabric=' in text
     site.runs(1, lambda case, _: case.update(display_name='Other'))
-    with pytest.raises(AssayError, match=r'nothing was run both before .*: choose runs'):
+    with pytest.raises(AssayError, match=r'no figure is of runs before .* both: choose runs'):
         told('last~1', 'last')
 
 
@@ -350,7 +373,7 @@ def test_json_has_everything(site, told):
     assert (code, found['verdict'], found['past_runs']) == (1, 'worse', 9)
     assert found['counts'] == {'worse': 4, 'better': 0, 'same': 8, 'cannot_tell': 0, 'lost': 0}
     (group,) = found['groups']
-    assert group['shared'] == {'fabric': 'ofi-tcp'}
+    assert group['shared'] == [{'kind': 'fabric', 'value': 'ofi-tcp'}]
     figures = [found['figures'][number] for number in group['figures']]
     assert {one['fabric'] for one in figures} == {'ofi-tcp'}
     assert all(one['interval'][0] < one['ratio'] < one['interval'][1] for one in figures)
@@ -428,7 +451,7 @@ def test_a_few_exceptions_are_no_other_group_and_what_cannot_be_told_does_not_co
 def test_what_explains_just_the_same_is_named_as_well():
     rows = [('fabric=tcp nodes=n[1-2]', 'worse')] * 3 + [('fabric=shm', 'same')] * 3
     (group,), _ = grouped(members(*rows))
-    assert (group.shared, group.likewise) == ((('nodes', 'n[1-2]'),), (('fabric', 'tcp'),))
+    assert (group.shared, group.likewise) == ((('fabric', 'tcp'),), (('nodes', 'n[1-2]'),))
 
 
 def test_nothing_changed():

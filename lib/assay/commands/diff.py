@@ -56,4 +56,4 @@ def diff(
         print(as_text(found))
     else:
         show(found, everything)
-    raise typer.Exit(found.is_worse)
+    raise typer.Exit(int(found.is_worse))

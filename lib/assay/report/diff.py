@@ -12,7 +12,7 @@ from rich.console import Console
 
 from assay.report.console import console
 from assay.report.table import MOST_ROWS, percent, say, table
-from assay.results.diff import Cause, Compared, Difference, Fact
+from assay.results.diff import Cause, Compared, Difference, Fact, Failed
 from assay.results.figure_series import Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
@@ -47,7 +47,7 @@ def show(found: Difference, everything: bool = False) -> None:
     _show_runs(found, out)
     _show_machine(found, out)
     if found.lost:
-        rows = ((one.case, _counted(one.results)) for one in found.lost)
+        rows = ((one.case, _ends(one)) for one in found.lost)
         title = f'lost: {_many(len(found.lost), "case")} gave figures before, and none after'
         table(out, title, '<case|<result', rows, all_rows=True)
     for cause in found.causes:
@@ -105,9 +105,12 @@ def _show_machine(found: Difference, out: Console) -> None:
 def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
     table(out, cause_title(cause), _COLUMNS, map(_cells, cause.figures), everything)
     group = cause.group
-    if group and group.likewise:
-        say(out, f'  the same figures are those {_shared(group.likewise, " and ")}')
     if group:
+        kinds = {kind for kind, _ in group.likewise}
+        # Of a list of nodes each is common to the figures as well.
+        likewise = [one for one in group.likewise if not (one[0] == 'node' and 'nodes' in kinds)]
+        if likewise:
+            say(out, f'  the same figures are those {_shared(likewise, " and ")}')
         of_it = {*group.changed, *group.others}
         shown = cause.facts if everything else cause.facts[:_MOST_FACTS]
         for fact in shown:
@@ -156,13 +159,15 @@ def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: boo
 
 def _notes(found: Difference, everything: bool) -> Iterable[str]:
     """What is left out, what is not in both, and where the errors come from; a line each."""
+    if found.at_times:
+        names = _listed([f'{one.case} ({_ends(one)})' for one in found.at_times], everything)
+        yield f'failed at times after, and never before: {names}'
     for word, figures in (('before', found.only_before), ('after', found.only_after)):
         if figures:
             cases = dict.fromkeys(figure.case for figure in figures)
-            yield (
-                f'only {word}: {_many(len(figures), "figure")} of {_many(len(cases), "case")} '
-                f'({_listed([*cases], everything)}): not run, or named otherwise, on the other side'
-            )
+            which = f'{_many(len(figures), "figure")} of {_many(len(cases), "case")}'
+            names = _listed([*cases], everything)
+            yield f'only {word}: {which} ({names}): not there, or failed, on the other side'
     unusable = [one for one in found.figures if one.before.unusable or one.after.unusable]
     if unusable:
         count = sum(one.before.unusable + one.after.unusable for one in unusable)
@@ -237,8 +242,10 @@ def _fact(fact: Fact, everything: bool) -> str:
     return f'{fact.name}: {before} -> {after}'
 
 
-def _counted(results: Iterable[tuple[str, int]]) -> str:
-    return ', '.join(f'{result} {count} times' for result, count in results)
+def _ends(one: Failed) -> str:
+    failed = sorted((word, count) for word, count in one.ends.items() if word)
+    words = ', '.join(f'{word} in {count}' for word, count in failed)
+    return f'{words} of {one.ends.total()}'
 
 
 def _many(count: int, what: str) -> str:
@@ -264,7 +271,8 @@ def as_text(found: Difference) -> str:
         'counts': {word.replace(' ', '_'): found.counts[word] for word in get_args(Word)}
         | {'lost': len(found.lost)},
         'groups': [_cause_as_json(cause, keys) for cause in found.causes],
-        'lost': [{'case': one.case, 'results': dict(one.results)} for one in found.lost],
+        'lost': [_failed_as_json(one) for one in found.lost],
+        'failed_at_times': [_failed_as_json(one) for one in found.at_times],
         'machine_moved': [keys[id(one)] for one in found.moved],
         'figures': [_as_json(one) for one in found.figures],
         'only_before': [vars(one) for one in found.only_before],
@@ -281,12 +289,21 @@ def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
     return {
         'word': cause.word,
         'title': cause_title(cause),
-        'shared': dict(group.shared) if group else None,
-        'likewise': dict(group.likewise) if group else {},
+        'shared': _as_objects(group.shared) if group else None,
+        'likewise': _as_objects(group.likewise) if group else [],
         'figures': [keys[id(one)] for one in cause.figures],
         'others': list(group.others) if group else [],
         'facts': [_fact_as_json(fact) for fact in cause.facts],
     }
+
+
+def _failed_as_json(one: Failed) -> dict[str, Any]:
+    ends = {word: count for word, count in one.ends.items() if word}
+    return {'case': one.case, 'ends': ends, 'runs': one.ends.total()}
+
+
+def _as_objects(attributes: Iterable[Attribute]) -> list[dict[str, str]]:
+    return [{'kind': kind, 'value': value} for kind, value in attributes]
 
 
 def _fact_as_json(fact: Fact) -> dict[str, Any]:

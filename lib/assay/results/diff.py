@@ -94,15 +94,16 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Lost:
-    """A case that gave figures before, and none after although it was run.
+class Failed:
+    """A case that gave figures before, and did not always after although it was run.
 
     :param case: its name, partition and environment.
-    :param results: ReFrame's words of how it ended, each with how often.
+    :param ends: how it ended after, each with how often: ReFrame's word, or None where it gave
+        figures.
     """
 
     case: str
-    results: tuple[tuple[str, int], ...]
+    ends: Counter[str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,8 @@ class Difference:
 
     :param past_runs: how many runs before them the spread was learned from.
     :param figures: of both, as they are sorted.
-    :param lost: cases that failed after.
+    :param lost: cases that gave figures before, and only failed after.
+    :param at_times: cases that never failed before, and after in some runs.
     :param only_before: figures of cases that were not run after, or do not give them any more.
     :param only_after: likewise.
     :param conditions: how many figures tell of a job's conditions alone, and are not judged.
@@ -154,7 +156,8 @@ class Difference:
     past_runs: int
     margin: float
     figures: tuple[Compared, ...]
-    lost: tuple[Lost, ...]
+    lost: tuple[Failed, ...]
+    at_times: tuple[Failed, ...]
     only_before: tuple[Figure, ...]
     only_after: tuple[Figure, ...]
     conditions: int
@@ -190,21 +193,22 @@ def difference(
         raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
     _assert_comparable(before, after)
     tables = history.figures(before), history.figures(after)
-    old, new = (_without_conditions(measured(table)) for table in tables)
-    given = _cases(tables[0]), _cases(tables[1])
-    if not given[0].keys() & given[1].keys():
+    old, new = (measured(table) for table in tables)
+    conditions = {figure for figure in new if figure.figure in CONDITIONS}
+    pairs, only_before, only_after = _paired(*map(_without_conditions, (old, new)))
+    then, now = (_ends(table) for table in tables)
+    both = sorted(then.keys() & now.keys())
+    lost = [
+        Failed(case, now[case]) for case in both if None in then[case] and None not in now[case]
+    ]
+    at_times = [Failed(case, now[case]) for case in both if {*then[case]} == {None} < {*now[case]}]
+    if not pairs and not lost:
         raise AssayError(
-            f'nothing was run both before ({_some([*given[0]])}) and after ({_some([*given[1]])}): '
+            f'no figure is of runs before ({_some([*then])}) and after ({_some([*now])}) both: '
             'choose runs of the same selection; `assay history` lists them.'
         )
     past_runs = _past(history, before, after)
-    pairs, only_before, only_after = _paired(old, new)
     compared = _compared(pairs, _learned(history, past_runs, pairs), margin)
-    lost = tuple(
-        Lost(case, tuple(sorted(Counter(given[1][case].results).items())))
-        for case, was in sorted(given[0].items())
-        if was.has_figures and case in given[1] and not given[1][case].has_figures
-    )
     gone = {one.case for one in lost}
     facts = _facts(compared)
     causes = [*_causes('worse', compared, facts), *_causes('better', compared, facts)]
@@ -214,10 +218,11 @@ def difference(
         past_runs=len(past_runs),
         margin=margin,
         figures=tuple(compared),
-        lost=lost,
+        lost=tuple(lost),
+        at_times=tuple(at_times),
         only_before=tuple(one for one in only_before if _case_of(one) not in gone),
         only_after=only_after,
-        conditions=sum(one.figure in CONDITIONS for one in measured(tables[1])),
+        conditions=len(conditions),
         moved=_moved(compared),
         causes=tuple(causes),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
@@ -252,27 +257,17 @@ def _past(
     ]
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What a case gave in some runs."""
-
-    has_figures: bool
-    results: tuple[str, ...]
-
-
-def _cases(table: pl.DataFrame) -> dict[str, _Given]:
-    """What each case that was run gave, by its name, partition and environment."""
+def _ends(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
+    """How each case ended that was run, by its name, partition and environment: as ``Failed``."""
     rows = (
         table.group_by('case', 'system', 'partition', 'environment', 'run', 'repeat')
-        .agg((pl.col('figure') != '-').any(), pl.col('result').first())
-        .cast({'case': pl.String, 'result': pl.String})
+        .agg(pl.when((pl.col('figure') == '-').all()).then(pl.col('result').first()))
         .rows(named=True)
     )
-    found: dict[str, _Given] = {}
+    found: dict[str, Counter[str | None]] = {}
     for row in rows:
         name = '{case} @{system}:{partition}+{environment}'.format(**row)
-        one = found.get(name, _Given(False, ()))
-        found[name] = _Given(one.has_figures or row['figure'], (*one.results, row['result']))
+        found.setdefault(name, Counter())[row['result']] += 1
     return found
 
 

@@ -10,9 +10,10 @@ from itertools import combinations
 #: What figures can have in common, as kind and value, such as ``('fabric', 'ofi-tcp')``.
 Attribute = tuple[str, str]
 
-#: Of two kinds that explain the same figures equally well, the first is named.
+#: Of two kinds that explain the same figures equally well, the first is named: what an upgrade
+#: changes, then where it ran, then how, then what was measured.
 KINDS = (
-    *('node', 'nodes', 'partition', 'environment', 'fabric', 'reach', 'scale', 'layout'),
+    *('environment', 'fabric', 'partition', 'nodes', 'node', 'reach', 'scale', 'layout'),
     *('check', 'figure'),
 )
 #: Of the figures that could be told, so many have changed where something is the cause of it: of
