@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from test_history import put
 from typer.testing import CliRunner
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.commands.main import app
 from assay.results.cases import cases
 from assay.results.choice import choose
@@ -21,6 +22,7 @@ from assay.witness.disturbance import DISTURBANCES
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 FABRICS = {'shm': '1_node', 'ofi-tcp': '2_nodes', 'tcp': '2_nodes'}
+JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
 CHECKS = ('Ring', 'PointToPoint')
 FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
 
@@ -190,6 +192,35 @@ def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
     found = site.difference()
     worse = {(one.figure.figure, one.after.fabric) for one in found.figures if one.word == 'worse'}
     assert worse == {('socket_latency', 'tcp'), ('socket_latency', 'ofi-tcp'), ('latency', 'shm')}
+
+
+def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tmp_path):
+    def of_job(job, change=None):
+        def left(case, values):
+            if case['display_name'].startswith('Ring'):
+                case['outputdir'] = str(JOBS / 'Halo' / job)
+            if change:
+                change(case, values)
+
+        return left
+
+    site.runs(10, of_job('openmpi-shm'))
+    site.runs(1, of_job('mpich-ucx-shm', upgraded))
+    _, text = told('last~1', 'last')
+    assert re.search(
+        r'\n  where the time of Ring %fabric=ofi-tcp %scale=2_nodes .* @toy:node\+mpich went: '
+        r'computation \d+\.\d% -> \d+\.\d%, transfer .* -> .*, waiting .* -> .*; MPI_\w+ ',
+        text,
+    )
+    (group,) = json.loads(told('last~1', 'last', '--json')[1])['groups']
+    assert sum(group['time']['before'].values()) == pytest.approx(1)
+    damaged = tmp_path / 'job'
+    damaged.mkdir()
+    (damaged / 'witness.json').write_text('{')
+    site.runs(1, lambda case, values: (upgraded(case, values), case.update(outputdir=str(damaged))))
+    code, text = told('last~2', 'last')
+    assert code == 1
+    assert 'where the time' not in text
 
 
 # What cannot be told, and what is left out --------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any, get_args
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.comparison import Word
+from assay.results.time_spent import TimeSpent
 from assay.text import plain
 
 _COLUMNS = '<figure|<case|<environment|before|after|change|95%|~finds|~sessions'
@@ -117,6 +119,17 @@ def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
             others = len(fact.figures - of_it)
             where = f'here and for {_many(others, "other figure")}' if others else 'only here'
             say(out, f'  changed {where}: {_fact(fact, everything)}')
+    if cause.time:
+        say(out, f'  {_time(cause.time)}')
+
+
+def _time(spent: TimeSpent) -> str:
+    """Such as ``the time of ... went to computation 70.0% -> 60.0%, ...; MPI_Send 1 -> 2 s``."""
+    before, after = asdict(spent.before), asdict(spent.after)
+    parts = [f'{part} {percent(share)} -> {percent(after[part])}' for part, share in before.items()]
+    times = ' -> '.join(f'{time:.3g}' for time in spent.seconds)
+    call = f'; {spent.call} {times} s over all ranks' if spent.call else ''
+    return f'where the time of {spent.case} went: {", ".join(parts)}{call}'
 
 
 def cause_title(cause: Cause) -> str:
@@ -294,6 +307,7 @@ def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
         'figures': [keys[id(one)] for one in cause.figures],
         'others': list(group.others) if group else [],
         'facts': [_fact_as_json(fact) for fact in cause.facts],
+        'time': asdict(cause.time) if cause.time else None,
     }
 
 

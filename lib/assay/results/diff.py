@@ -23,6 +23,7 @@ from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS, is_of_the_network, is_of_the_node
 from assay.results.statistics.comparison import MARGIN, Better, Verdict, Word, compare, judge
 from assay.results.statistics.controls import cleared, moved
+from assay.results.time_spent import TimeSpent, folders, time_spent
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
 FEW_NODES = 8
@@ -126,12 +127,14 @@ class Cause:
     :param figures: that changed, the one that changed most first.
     :param group: what they share; None of one that stands alone.
     :param facts: what changed for all of them, with the fewest other figures first.
+    :param time: where the time went of the case that changed most, of those that still tell.
     """
 
     word: Word
     figures: tuple[Compared, ...]
     group: Group | None
     facts: tuple[Fact, ...]
+    time: TimeSpent | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +215,9 @@ def difference(
     gone = {one.case for one in lost}
     facts = _facts(compared)
     causes = [*_causes('worse', compared, facts), *_causes('better', compared, facts)]
+    if causes:
+        kept = folders(history, before[-1]), folders(history, after[-1])
+        causes = [replace(one, time=time_spent(*kept, _cases_of(one))) for one in causes]
     return Difference(
         before=tuple(before),
         after=tuple(after),
@@ -273,6 +279,10 @@ def _ends(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
 
 def _case_of(figure: Figure) -> str:
     return f'{figure.case} @{figure.system}:{figure.partition}+{figure.environment}'
+
+
+def _cases_of(cause: Cause) -> list[str]:
+    return list(dict.fromkeys(_case_of(one.figure) for one in cause.figures))
 
 
 def _without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
