@@ -223,6 +223,26 @@ def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tm
     assert 'where the time' not in text
 
 
+@pytest.mark.parametrize(
+    ('flags', 'is_of'), [(('-O2', '-O2'), 'node'), (('-O2', '-O1'), ''), ((None, None), '')]
+)
+def test_what_a_compiler_can_change_is_of_the_machine_only_if_built_alike(site, flags, is_of):
+    def stream(flag):
+        def change(case, values):
+            case['display_name'] = case['display_name'].replace('Ring', 'Stream')
+            case |= dict.fromkeys(('built_compiler', 'built_target'), 'one')
+            case |= {'built_flags': flag} if flag else {}
+            values['triad'], case['units'] = 10.0, {'triad': 'GB/s'}
+            case['directions'] = case['directions'] | {'triad': 'higher'}
+
+        return change
+
+    for flag in flags:
+        site.runs(1, stream(flag))
+    found = {one.is_of for one in site.difference().figures if one.after.check == 'Stream'}
+    assert found == {is_of, ''}
+
+
 # What cannot be told, and what is left out --------------------------------------------------------
 
 

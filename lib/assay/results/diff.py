@@ -189,7 +189,7 @@ def difference(
     :param before: one or more, oldest first.
     :param after: likewise.
     :param margin: what is within it is called the same: 0.05 is 5%.
-    :raises AssayError: if they share a run, are of several systems, have no case in common, or the
+    :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the
         margin is none.
     """
     if not 0 < margin < 1:
@@ -197,7 +197,6 @@ def difference(
     _assert_comparable(before, after)
     tables = history.figures(before), history.figures(after)
     old, new = (measured(table) for table in tables)
-    conditions = {figure for figure in new if figure.figure in CONDITIONS}
     pairs, only_before, only_after = _paired(*map(_without_conditions, (old, new)))
     then, now = (_ends(table) for table in tables)
     both = sorted(then.keys() & now.keys())
@@ -228,7 +227,7 @@ def difference(
         at_times=tuple(at_times),
         only_before=tuple(one for one in only_before if _case_of(one) not in gone),
         only_after=only_after,
-        conditions=len(conditions),
+        conditions=sum(figure.figure in CONDITIONS for figure in new),
         moved=_moved(compared),
         causes=tuple(causes),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
@@ -296,15 +295,17 @@ def _paired(
     old: Mapping[Figure, Measured], new: Mapping[Figure, Measured]
 ) -> tuple[list[_Pair], tuple[Figure, ...], tuple[Figure, ...]]:
     """The figures of both, whatever their units; then those of only one of them."""
-    rest = {replace(figure, unit=''): figure for figure in old if figure not in new}
+    rest = {figure: replace(figure, unit='') for figure in old if figure not in new}
     pairs, only_after = [], []
     for figure, one in new.items():
-        was = figure if figure in old else rest.pop(replace(figure, unit=''), None)
+        alike = (was for was, name in rest.items() if name == replace(figure, unit=''))
+        was = figure if figure in old else next(alike, None)
         if was is None:
             only_after.append(figure)
         else:
             pairs.append((old[was], one))
-    return pairs, tuple(sorted(rest.values())), tuple(only_after)
+            rest.pop(was, None)
+    return pairs, tuple(rest), tuple(only_after)
 
 
 def _learned(history: History, past_runs: Sequence[StoredRun], pairs: Iterable[_Pair]) -> Past:

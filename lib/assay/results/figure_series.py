@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +17,8 @@ from assay.results.statistics.spread import Kind, learn
 NEWEST = 200
 #: The columns that make two values values of the same figure. A unit that changed is another one.
 IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
+
+_WORDS = ('check', 'fabric', 'layout', 'scale')
 
 
 @dataclass(frozen=True, order=True)
@@ -115,7 +116,7 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
         .sort('time', maintain_order=True)
         .group_by(IDENTITY)
         .agg(
-            pl.col('check', 'fabric', 'layout', 'scale').last(),
+            pl.col(_WORDS).last(),
             pl.col('better').drop_nulls().last(),
             pl.col('value', 'run', 'nodes', 'provenance').filter('usable'),
             times=pl.col('time').filter('usable'),
@@ -124,7 +125,8 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
         )
         .collect()
     )
-    found = (_measured(groups[row : row + 1]) for row in range(groups.height))
+    words = groups.select(pl.col(*IDENTITY, *_WORDS, 'better').cast(pl.String)).rows(named=True)
+    found = (_measured(of_row, groups, row) for row, of_row in enumerate(words))
     return {one.figure: one for one in sorted(found, key=lambda one: one.figure)}
 
 
@@ -177,28 +179,20 @@ def _newest(one: Measured, most: int) -> Series | None:
     return series(one.values.filter(kept), one.times.filter(kept), runs.filter(kept))
 
 
-def _measured(group: pl.DataFrame) -> Measured:
-    """:param group: one row."""
+def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -> Measured:
+    """The figure of a row.
 
-    def word(name: str) -> Any:
-        return group[name].cast(pl.String)[0]
-
-    def each(name: str) -> pl.Series:
-        found: pl.Series = group[name].explode(empty_as_null=False)
-        return found
-
+    :param words: of its columns of words.
+    """
     return Measured(
-        figure=Figure(*(word(name) or '' for name in IDENTITY)),
-        check=word('check'),
-        fabric=word('fabric'),
-        layout=word('layout'),
-        scale=word('scale'),
-        better=word('better'),
-        values=each('value'),
-        times=each('times'),
-        runs=each('run'),
-        nodes=each('nodes'),
-        provenance=each('provenance'),
-        disturbed=group['disturbed'][0],
-        unusable=group['unusable'][0],
+        figure=Figure(*(words[name] or '' for name in IDENTITY)),
+        **{name: words[name] or '' for name in _WORDS},
+        better=words['better'],
+        values=groups['value'][row],
+        times=groups['times'][row],
+        runs=groups['run'][row],
+        nodes=groups['nodes'][row],
+        provenance=groups['provenance'][row],
+        disturbed=groups['disturbed'][row],
+        unusable=groups['unusable'][row],
     )

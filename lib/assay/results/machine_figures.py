@@ -18,7 +18,7 @@ OF_THE_NODE = {
     ),
     'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
 }
-#: What a compiler can change of those: with other facts of the build they are no controls.
+#: What a compiler can change of those: they are controls only where these facts are the same.
 _OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
 
 #: Shares of a job's time that went to others. They excuse a value, and are none themselves.
@@ -34,4 +34,5 @@ def is_of_the_node(before: Measured, after: Measured) -> bool:
     """Whether no change between the two can have touched it but one of the nodes themselves."""
     if after.figure.figure not in OF_THE_NODE.get(after.check, ()):
         return False
-    return all(before.facts.get(name) == after.facts.get(name) for name in _OF_THE_BUILD)
+    old, new = ([side.facts.get(name) for name in _OF_THE_BUILD] for side in (before, after))
+    return old == new and None not in new
