@@ -316,6 +316,31 @@ def test_a_direction_is_never_guessed(site, told):
     assert 'the direction in which it gets better was not stored yet' in text
 
 
+@pytest.mark.parametrize(
+    ('earlier', 'word', 'reason'),
+    [
+        ([7] * 5, 'worse', ''),
+        ([7] * 4, 'cannot tell', 'it is said to be exact, which takes 5 equal runs'),
+        ([7, 7, 8, 7, 7, 7], 'cannot tell', 'it is said to be exact, and varied before as well'),
+    ],
+)
+def test_a_count_is_exact_if_it_was_before(site, told, earlier, word, reason):
+    def sent(count):
+        def change(case, values):
+            values['messages'], case['units'] = count, {'messages': '1'}
+            case['directions'] = case['directions'] | {'messages': 'exact'}
+
+        return change
+
+    for count in [*earlier, 9]:
+        site.runs(1, sent(count))
+    code, text = told('last~1', 'last')
+    assert code == (word == 'worse')
+    assert reason in text
+    words = {one.word for one in site.difference().figures if one.figure.figure == 'messages'}
+    assert words == {word}
+
+
 def test_a_case_that_fails_after_is_lost_and_that_is_worse(site, told):
     def failed(case, values):
         if case['fabric'] == 'tcp':

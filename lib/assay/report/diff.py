@@ -12,7 +12,7 @@ from typing import Any, get_args
 from rich.console import Console
 
 from assay.report.console import console
-from assay.report.table import MOST_ROWS, percent, say, table
+from assay.report.table import percent, say, table
 from assay.results.diff import Cause, Compared, Difference, Fact, Failed
 from assay.results.figure_series import Measured
 from assay.results.grouping import Attribute
@@ -156,9 +156,13 @@ def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> 
         table(out, title, f'{_COLUMNS}|more runs', rows, everything)
     else:
         say(out, f'\n{title}:')
-    reasons = Counter(one.reason for one in unsure).most_common()
-    for reason, count in reasons if everything else reasons[:MOST_ROWS]:
-        say(out, f'  {_many(count, "figure")}: {reason}')
+    reasons: dict[str, list[Compared]] = {}
+    for one in unsure:
+        # How many more runs is told in the table.
+        reasons.setdefault(one.reason.lstrip('0123456789 '), []).append(one)
+    for reason, alike in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        names = _listed([str(one.figure) for one in alike if not one.verdict], everything)
+        say(out, f'  {_many(len(alike), "figure")}: {reason}{names and f": {names}"}')
 
 
 def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: bool) -> None:
@@ -200,8 +204,8 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
 
 def _terms(found: Difference) -> Counter[str]:
     """Where the errors of figures come from."""
-    verdicts = (one.verdict for one in found.figures if one.verdict and not one.is_exact)
-    return Counter(verdict.comparison.term for verdict in verdicts)
+    comparisons = (one.verdict.comparison for one in found.figures if one.verdict)
+    return Counter(one.term for one in comparisons if one.better != 'exact' and not one.reason)
 
 
 def _cells(one: Compared) -> tuple[object, ...]:
@@ -213,7 +217,7 @@ def _cells(one: Compared) -> tuple[object, ...]:
         return (*row, *values, '-', '-', '-', _sizes(one))
     low, high = (f'{end - 1:+.1%}' for end in verdict.interval)
     interval = 'exact' if one.is_exact else f'{low} to {high}'
-    finds = '-' if not math.isfinite(verdict.smallest) else percent(verdict.smallest)
+    finds = percent(verdict.smallest) if verdict.smallest < 10 else '>1000%'
     return (*row, *values, _change(one), interval, finds, _sizes(one))
 
 

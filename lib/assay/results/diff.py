@@ -27,6 +27,9 @@ from assay.results.time_spent import TimeSpent, folders, time_spent
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
 FEW_NODES = 8
+#: Sessions that a figure was the same in before it counts as exact: of counts that are said to be,
+#: some vary with the time that a job has, and with how its messages meet.
+EXACT_SINCE = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +320,7 @@ def _learned(history: History, past_runs: Sequence[StoredRun], pairs: Iterable[_
 
 def _compared(pairs: Sequence[_Pair], past: Past, margin: float) -> list[Compared]:
     """Every figure with its verdict: all of them are one suite, whose error rate is promised."""
-    found = [Compared(*pair, None, _why_not(*pair), _is_of(*pair)) for pair in pairs]
+    found = [Compared(*pair, None, _why_not(*pair, past), _is_of(*pair)) for pair in pairs]
     told = [number for number, one in enumerate(found) if not one.why_not]
     comparisons = []
     for number in told:
@@ -331,7 +334,7 @@ def _compared(pairs: Sequence[_Pair], past: Past, margin: float) -> list[Compare
     return _not_blamed_on_software(found)
 
 
-def _why_not(before: Measured, after: Measured) -> str:
+def _why_not(before: Measured, after: Measured, past: Past) -> str:
     """Why two sides of a figure cannot be compared; empty if they can."""
     old, new = before.figure.unit or 'none', after.figure.unit or 'none'
     if old != new:
@@ -344,6 +347,21 @@ def _why_not(before: Measured, after: Measured) -> str:
     for side, when in ((before, 'before'), (after, 'after')):
         if side.series is None:
             return f'no value {when} is left: {_left_out(side)}'
+    return _why_not_exact(before, after, past) if better == 'exact' else ''
+
+
+def _why_not_exact(before: Measured, after: Measured, past: Past) -> str:
+    """Why a count that changed may be no exact one; empty if it is, or did not change."""
+    assert before.series
+    earlier, sessions = {*before.values}, before.series.size
+    if not {*after.values} - earlier and len(earlier) == 1:
+        return ''
+    if known := past.unchanged.get(after.figure):
+        earlier, sessions = earlier | {*known.values.tolist()}, sessions + known.size
+    if len(earlier) > 1:
+        return 'it is said to be exact, and varied before as well'
+    if sessions < EXACT_SINCE:
+        return f'it is said to be exact, which takes {EXACT_SINCE} equal runs before to show'
     return ''
 
 
