@@ -20,7 +20,7 @@ from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.comparison import Word
 from assay.results.time_spent import TimeSpent
-from assay.text import plain
+from assay.text import plain, visible
 
 _COLUMNS = '<figure|<case|<environment|before|after|change|95%|~finds|~sessions'
 #: What figures share, in words.
@@ -63,7 +63,7 @@ def show(found: Difference, everything: bool = False) -> None:
     _show_facts(found.facts, len(found.figures), out, everything)
     out.print()
     for line in _notes(found, everything):
-        say(out, line)
+        say(out, visible(line))
     say(out, conclusion(found))
 
 
@@ -95,36 +95,37 @@ def _show_machine(found: Difference, out: Console) -> None:
     if not found.moved:
         return
     worst = found.moved[0]
+    out.print()
     say(
         out,
-        f'\nthe machine moved: {worst.figure} by {_change(worst)}, which no software above the '
-        'kernel can have touched. Of other figures only what changed by more is blamed on anything '
-        'else.',
+        f'the machine moved: {visible(str(worst.figure))} by {_change(worst)}, which no software '
+        'above the kernel can have touched. Of other figures only what changed by more is blamed '
+        'on anything else.',
     )
     table(out, 'figures of the machine that moved', _COLUMNS, map(_cells, found.moved))
 
 
 def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
-    table(out, cause_title(cause), _COLUMNS, map(_cells, cause.figures), everything)
+    table(out, visible(cause_title(cause)), _COLUMNS, map(_cells, cause.figures), everything)
     group = cause.group
     if group:
         kinds = {kind for kind, _ in group.likewise}
         # Of a list of nodes each is common to the figures as well.
         likewise = [one for one in group.likewise if not (one[0] == 'node' and 'nodes' in kinds)]
         if likewise:
-            say(out, f'  the same figures are those {_shared(likewise, " and ")}')
+            say(out, visible(f'  the same figures are those {_shared(likewise, " and ")}'))
         of_it = {*group.changed, *group.others}
         shown = cause.facts if everything else cause.facts[:_MOST_FACTS]
         for fact in shown:
             others = len(fact.figures - of_it)
             where = f'here and for {_many(others, "other figure")}' if others else 'only here'
-            say(out, f'  changed {where}: {_fact(fact, everything)}')
+            say(out, visible(f'  changed {where}: {_fact(fact, everything)}'))
     if cause.time:
-        say(out, f'  {_time(cause.time)}')
+        say(out, visible(f'  {_time(cause.time)}'))
 
 
 def _time(spent: TimeSpent) -> str:
-    """Such as ``the time of ... went to computation 70.0% -> 60.0%, ...; MPI_Send 1 -> 2 s``."""
+    """Such as ``where the time of ... went: computation 70.0% -> 60.0%; MPI_Send 1 -> 2 s``."""
     before, after = asdict(spent.before), asdict(spent.after)
     parts = [f'{part} {percent(share)} -> {percent(after[part])}' for part, share in before.items()]
     times = ' -> '.join(f'{time:.3g}' for time in spent.seconds)
@@ -136,7 +137,7 @@ def cause_title(cause: Cause) -> str:
     """Such as ``worse: 12 of 12 figures over ofi-tcp, by 8.0% to 40.0%``."""
     changed = len(cause.figures)
     if cause.group is None:
-        which = f'{_many(changed, "figure")} that {"share" if changed > 1 else "shares"} nothing'
+        which = f'{_many(changed, "figure")} with nothing in common'
     else:
         total = changed + len(cause.group.others)
         where = _shared(cause.group.shared, ' ') or 'of all'
@@ -162,7 +163,7 @@ def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> 
         reasons.setdefault(one.reason.lstrip('0123456789 '), []).append(one)
     for reason, alike in sorted(reasons.items(), key=lambda one: -len(one[1])):
         names = _listed([str(one.figure) for one in alike if not one.verdict], everything)
-        say(out, f'  {_many(len(alike), "figure")}: {reason}{names and f": {names}"}')
+        say(out, visible(f'  {_many(len(alike), "figure")}: {reason}{names and f": {names}"}'))
 
 
 def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: bool) -> None:
