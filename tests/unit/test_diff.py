@@ -438,6 +438,7 @@ def test_what_tells_of_a_jobs_conditions_is_not_judged(site, told):
     site.runs(11, lost)
     _, text = told('last~1', 'last')
     assert 'not judged: 6 figures that only tell how quiet the nodes were' in text
+    assert text.endswith(' of 12 figures\n')
     assert {*DISTURBANCES} < CONDITIONS
 
 
