@@ -72,8 +72,8 @@ def conclusion(found: Difference) -> str:
     counts = found.counts
     words = [f'{counts[word]} {word}' for word in get_args(Word)]
     lost = f', {_many(len(found.lost), "case")} lost' if found.lost else ''
-    word = 'WORSE' if found.is_worse else 'NOT WORSE'
-    return f'{word}: {", ".join(words)} of {_many(len(found.figures), "figure")}{lost}'
+    told = f'{", ".join(words)} of {_many(len(found.figures), "figure")}{lost}'
+    return f'{found.verdict.upper()}: {told}'
 
 
 def _show_runs(found: Difference, out: Console) -> None:
@@ -87,7 +87,7 @@ def _runs(runs: Sequence[StoredRun]) -> str:
     when = [f'{run.begun.astimezone():%Y-%m-%d %H:%M}' for run in (runs[0], runs[-1])]
     names = ', '.join(run.name for run in runs[:4]) + (', ...' if len(runs) > 4 else '')
     labels = dict.fromkeys(run.summary.label for run in runs if run.summary.label)
-    told = f' {", ".join(map(plain, labels))}' if labels else ''
+    told = f' with the label {", ".join(map(plain, labels))}' if labels else ''
     return f'{_many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
 
 
@@ -280,7 +280,7 @@ def as_text(found: Difference) -> str:
     """JSON: all that is known; fractions and ratios as numbers, what there is none of as null."""
     keys = {id(one): number for number, one in enumerate(found.figures)}
     told = {
-        'verdict': 'worse' if found.is_worse else 'not worse',
+        'verdict': found.verdict,
         'system': found.after[0].summary.system,
         'margin': found.margin,
         'before': [run.uuid for run in found.before],

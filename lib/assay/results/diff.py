@@ -177,6 +177,13 @@ class Difference:
         return bool(self.lost) or any(one.word == 'worse' for one in self.figures)
 
     @property
+    def verdict(self) -> str:
+        """``worse``, ``not worse``, or ``cannot tell`` where that is so of every figure."""
+        if self.is_worse:
+            return 'worse'
+        return 'not worse' if self.counts.keys() - {'cannot tell'} else 'cannot tell'
+
+    @property
     def counts(self) -> Counter[Word]:
         return Counter(one.word for one in self.figures)
 
