@@ -155,19 +155,37 @@ def test_an_upgrade_that_changes_nothing_is_silent(site, told):
 
 
 def test_a_node_that_is_slow_is_named_with_what_changed_there_alone(site, told):
+    def quiet(case, _):
+        case['ran_governor'] = 'performance'
+
     def slow_node(case, values):
+        case |= {'ran_governor': 'performance', 'built_mpi': 'mpich@5.0.1'}
         if case['display_name'].startswith('Ring'):
             case |= {'job_nodelist': ['n3'], 'ran_governor': 'powersave'}
             slower(1.3)(case, values)
 
-    site.runs(10, lambda case, _: case.update(ran_governor='performance'))
-    site.runs(
-        1, lambda case, values: (case.update(ran_governor='performance'), slow_node(case, values))
-    )
+    site.runs(10, quiet)
+    site.runs(1, slow_node)
     _, text = told('last~1', 'last')
     assert 'worse: 6 of 6 figures on n3' in text
     assert 'the same figures are those of Ring' in text
-    assert 'changed only here: ran_governor: performance -> powersave' in text
+    alone = text.index('changed only here: ran_governor: performance -> powersave')
+    assert alone < text.index('changed here and for 6 other figures: mpi')
+
+
+def test_counts_that_cannot_change_are_no_exceptions_of_a_group(site, told):
+    def counted(change=None):
+        def both(case, values):
+            if change:
+                change(case, values)
+            values['messages'], case['units'] = 7, {'messages': '1'}
+            case['directions'] = case['directions'] | {'messages': 'exact'}
+
+        return both
+
+    site.runs(10, counted())
+    site.runs(1, counted(upgraded))
+    assert 'worse: 4 of 4 figures over ofi-tcp' in told('last~1', 'last')[1]
 
 
 def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
