@@ -543,6 +543,15 @@ def test_a_few_exceptions_are_no_other_group_and_what_cannot_be_told_does_not_co
     assert shared(rows) == ([], list(range(8)))
 
 
+def test_a_group_is_not_made_wider_than_what_it_explains():
+    rows = [
+        *[('fabric=tcp', 'worse')] * 20,
+        *[('fabric=shm', 'worse')] * 2,
+        *[('fabric=shm', 'same')] * 5,
+    ]
+    assert shared(rows) == ([('fabric=tcp', tuple(range(20)))], [20, 21])
+
+
 def test_what_explains_just_the_same_is_named_as_well():
     rows = [('fabric=tcp nodes=n[1-2]', 'worse')] * 3 + [('fabric=shm', 'same')] * 3
     (group,), _ = grouped(members(*rows))
