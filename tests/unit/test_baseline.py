@@ -110,7 +110,7 @@ def put(database, report, measured, days=range(SESSIONS), disturbed=(), changed=
                         'job_completion_time_unix': begun + 5,
                         'job_nodelist': [f'n{1 + day % 4}'],
                         'directions': {name: way for name, (_, way, _) in now.items() if way},
-                        'disturbances': ['others took CPU 1'] if day in disturbed else [],
+                        'taken_by_others': ['others took CPU 1'] if day in disturbed else [],
                         'perfvalues': {
                             f'{SYSTEM}:{partition}:{name}': [value, 0, None, None, unit, 'pass']
                             for name, (unit, _, value) in now.items()

@@ -307,7 +307,7 @@ def test_what_is_no_value_is_counted_and_named(site, told, value):
 
 def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told):
     def busy(case, _):
-        case['disturbances'] = ['the node was disturbed: other processes took 40%']
+        case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
 
     site.runs(10)
     site.runs(1, busy)
@@ -337,8 +337,8 @@ def test_a_direction_is_never_guessed(site, told):
 @pytest.mark.parametrize(
     ('earlier', 'word', 'reason'),
     [
-        ([7] * 5, 'worse', ''),
-        ([7] * 4, 'cannot tell', 'it is said to be exact, which takes 5 equal runs'),
+        ([7] * 20, 'worse', ''),
+        ([7] * 19, 'cannot tell', 'it is said to be exact, which takes 20 equal runs'),
         ([7, 7, 8, 7, 7, 7], 'cannot tell', 'it is said to be exact, and varied before as well'),
     ],
 )

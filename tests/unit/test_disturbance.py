@@ -5,7 +5,13 @@ from itertools import combinations
 import pytest
 
 from assay.job.launch import witnessed_in
-from assay.witness.disturbance import by_others, disturbance_figures, disturbed, foreign_seconds
+from assay.witness.disturbance import (
+    by_others,
+    disturbance_figures,
+    disturbed,
+    foreign_seconds,
+    taken_by_others,
+)
 from witnessed import host, process, report, socket
 
 
@@ -197,6 +203,8 @@ def test_a_bad_network_is_nothing_that_others_did():
     hosts = {name: {'foreign': 0.3} for name in ('n1', 'n2')}
     lossy = connected({(1, 2): LOSSY}, on=('n1', 'n2'))
     assert by_others([shared(**hosts)]) and by_others([shared(**hosts), lossy]) == []
+    assert taken_by_others([lossy]) == [] and disturbed([lossy])
+    assert taken_by_others([shared(**hosts), lossy]) == disturbed([shared(**hosts)])
 
 
 def test_a_single_host_has_no_network():

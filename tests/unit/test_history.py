@@ -250,7 +250,7 @@ def test_the_columns_of_a_figure(made, golden_report):
         'job_completion_time_unix': NOW.timestamp(),
         'job_nodelist': ['n1', 'n2'],
         'directions': {'latency': 'lower'},
-        'disturbances': ['one', 'two'],
+        'taken_by_others': ['one', 'two'],
         'scale': '2_nodes',
         'built_mpi': 'openmpi@5',
         'ran_variables': "A=1 B='x y'",

@@ -136,12 +136,14 @@ def test_headlines_are_for_the_table(ended):
 def test_what_a_user_sets_of_them_is_not_stored(tmp_path):
     """Also of a case that ends before it has figures."""
     file = import_module_from_file(str(paths.CHECKS / 'mpi' / 'pt2pt.py'))
-    for name, value in {'headlines': 'a', 'directions': 'a:exact', 'disturbances': 'a'}.items():
+    names = {'headlines': 'a', 'directions': 'a:exact', 'disturbances': 'a', 'taken_by_others': 'a'}
+    for name, value in names.items():
         assert file.PointToPoint.setvar(name, make_convertible(value))  # as -S does
     where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/pt2pt', 'PointToPoint', 'openmpi')
     with check_on(*where) as (check, _, _):
         assert isinstance(check, file.PointToPoint)
-        assert (check.headlines, check.directions, check.disturbances) == ([], {}, [])
+        assert (check.headlines, check.directions) == ([], {})
+        assert (check.disturbances, check.taken_by_others) == ([], [])
 
 
 def test_directions_and_disturbances_are_for_the_history(ended):
@@ -149,4 +151,5 @@ def test_directions_and_disturbances_are_for_the_history(ended):
     assert ended.disturbances == [
         "the node was disturbed: other processes took 48% of the time of the job's CPUs"
     ]
-    assert {'directions', 'disturbances'} <= stored(ended)
+    assert ended.taken_by_others == ended.disturbances
+    assert {'directions', 'disturbances', 'taken_by_others'} <= stored(ended)

@@ -225,7 +225,7 @@ def test_what_is_no_value_is_counted(stored):
     nights = upgraded()
     for night, value in ((3, math.nan), (50, math.inf)):
         nights[night]['value'] = value
-    nights[10]['disturbances'] = ['others']
+    nights[10]['taken_by_others'] = ['others']
     history = stored(nights)
     assert look(history).groups[0].run.name == '00000028'
     text = said()[1]

@@ -17,7 +17,7 @@ from assay.config.reference_files import ReferencesError
 from assay.job.ending import cut_short
 from assay.job.launch import Launch, LaunchError, witnessed_in
 from assay.programs.figure import Figure
-from assay.witness.disturbance import disturbed
+from assay.witness.disturbance import disturbed, taken_by_others
 
 
 class IsJudged(RegressionTestPlugin):
@@ -41,6 +41,8 @@ class IsJudged(RegressionTestPlugin):
 
     #: What disturbed the job while figures were taken, a sentence for each kind of it.
     disturbances: list[str] = variable(typ.List[str], value=[], loggable=True)
+    #: Of these what others took: such figures are no evidence in the history.
+    taken_by_others: list[str] = variable(typ.List[str], value=[], loggable=True)
 
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False
@@ -49,7 +51,8 @@ class IsJudged(RegressionTestPlugin):
     # A case that ends before it has figures stores these as they are then.
     @run_after('init')
     def forget_what_a_user_set(self) -> None:
-        self.headlines, self.directions, self.disturbances = [], {}, []
+        self.headlines, self.directions = [], {}
+        self.disturbances, self.taken_by_others = [], []
 
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.
@@ -111,7 +114,8 @@ class IsJudged(RegressionTestPlugin):
             ) from None
         self.headlines = [name for name, figure in self.measured.items() if figure.headline]
         self.directions = {name: figure.better for name, figure in self.measured.items()}
-        self.disturbances = disturbed(witnessed_in(Path(self.stagedir)))
+        reports = [*witnessed_in(Path(self.stagedir))]
+        self.disturbances, self.taken_by_others = disturbed(reports), taken_by_others(reports)
         for name, figure in self.measured.items():
             if not math.isfinite(figure.value):
                 raise SanityError(f'figure {name} is {figure.value}: not a finite number')

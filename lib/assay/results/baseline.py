@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -113,7 +113,7 @@ def propose(
     for figure, one in found.items():
         if figure.figure in DISTURBANCES or not wanted.search(str(figure)):
             continue
-        one = _newest(one, NEWEST)
+        one = one.newest(NEWEST)
         if one.check not in classes:
             refused.append((figure, unknown(one.check, 'check class', classes)))
         elif reason := _unfit(one, places[_place(figure)], FEWEST):
@@ -147,16 +147,6 @@ def _values(figure: Figure) -> dict[str, str]:
 
 def _place(figure: Figure) -> tuple[object, ...]:
     return figure.partition, figure.environment, figure.case, figure.figure
-
-
-def _newest(one: Measured, most: int) -> Measured:
-    """Of a figure the newest sessions."""
-    runs = one.runs.unique(maintain_order=True)
-    if len(runs) <= most:
-        return one
-    kept = one.runs.is_in(runs.tail(most).implode())
-    columns = ('values', 'times', 'runs', 'nodes', 'provenance')
-    return replace(one, **{name: getattr(one, name).filter(kept) for name in columns})
 
 
 def _unfit(one: Measured, units: set[str], fewest: int) -> str | None:

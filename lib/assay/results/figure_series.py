@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -100,6 +100,15 @@ class Measured:
             found['nodes'] = nodes
         return {name: ' / '.join(sorted(values)) for name, values in found.items()}
 
+    def newest(self, most: int) -> Measured:
+        """The same in its newest runs: before it is a series, which takes longer to be made."""
+        runs = self.runs.unique(maintain_order=True)
+        if len(runs) <= most:
+            return self
+        kept = self.runs.is_in(runs.tail(most).implode())
+        columns = ('values', 'times', 'runs', 'nodes', 'provenance')
+        return replace(self, **{name: getattr(self, name).filter(kept) for name in columns})
+
 
 def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
     """The figures of a table (:data:`assay.results.figures.SCHEMA`), sorted.
@@ -149,7 +158,7 @@ def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
     """
     from assay.results.statistics.changes import find_changes, since_last_change
 
-    found = [(one, past) for one in histories if (past := _newest(one, most))]
+    found = [(one, past) for one in histories if (past := one.newest(most).series)]
     changes = find_changes([past for _, past in found])
     unchanged = {
         one.figure: since_last_change(past, steps)
@@ -159,24 +168,6 @@ def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
     for one, _ in found:
         of_kind.setdefault(one.kind, []).append(unchanged[one.figure])
     return Past(unchanged, {kind: learn(alike) for kind, alike in of_kind.items()})
-
-
-def newest(history: Series, most: int) -> Series:
-    """The newest sessions of a history."""
-    if history.size <= most:
-        return history
-    kept = history.times >= history.session_times[-most]
-    return Series(history.values[kept], history.times[kept], history.sessions[kept])
-
-
-def _newest(one: Measured, most: int) -> Series | None:
-    """The series of its newest sessions; None if it has none."""
-    if one.values.is_empty():
-        return None
-    # Before it is a series: of 10,000 sessions that takes longer than all that is learned.
-    runs = one.runs.to_physical()
-    kept = runs.is_in(runs.reverse().unique(maintain_order=True).head(most).implode())
-    return series(one.values.filter(kept), one.times.filter(kept), runs.filter(kept))
 
 
 def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -> Measured:

@@ -68,8 +68,8 @@ SCHEMA: dict[str, Any] = {
     'repeat': pl.UInt16,
     #: Such as ``n[1-4]``; null where there was no job.
     'nodes': _WORD,
-    #: What disturbed the job, in words, whatever its verdict is; null if nothing did, and in runs
-    #: stored before it was.
+    #: What others took of the job's nodes, in words, whatever its verdict is; null if nothing, and
+    #: in runs stored before it was. A quota or a bad network belongs to what is measured.
     'disturbances': _WORD,
     #: What was measured: JSON of :func:`assay.results.provenance.facts`.
     'provenance': _WORD,
@@ -131,7 +131,7 @@ def _held(case: Case, row: Row) -> PlainRow:
 
 def _told(case: Case) -> PlainRow:
     """The columns from ``nodes`` on."""
-    disturbances = '; '.join(case.get('disturbances') or ()) or None
+    disturbances = '; '.join(case.get('taken_by_others') or ()) or None
     return (nodes_of(case) or None, disturbances, json.dumps(dict(facts(case))))
 
 

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from assay import AssayError
-from assay.results.figure_series import Figure, Measured, measured, newest
+from assay.results.figure_series import Figure, Measured, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import Facts, differences
 from assay.results.statistics.changes import FEWEST, Change, find_changes
@@ -186,9 +186,7 @@ def _changes(histories: Sequence[Series]) -> list[tuple[int, tuple[Change, ...]]
         for number, one in enumerate(histories)
         if not halvings or one.size > longest >> halvings >= FEWEST_OF_PART
     ]
-    searched = [
-        newest(histories[number], histories[number].size - start) for number, start in parts
-    ]
+    searched = [histories[number].newest(histories[number].size - start) for number, start in parts]
     found: list[tuple[int, tuple[Change, ...]]] = [(0, ())] * len(histories)
     for (number, start), changes in zip(parts, find_changes(searched, RATE), strict=True):
         if changes and not found[number][1]:

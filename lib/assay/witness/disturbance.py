@@ -69,6 +69,14 @@ def disturbed(reports: Iterable[Report]) -> list[str]:
     return [*_nodes(reports), *_network(reports)]
 
 
+def taken_by_others(reports: Iterable[Report]) -> list[str]:
+    """What others took of the nodes of a job, a sentence for each kind of it.
+
+    A quota or a bad network is none: it belongs to the machine as it is.
+    """
+    return [*_nodes([*reports], _OTHERS)]
+
+
 def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
     """What others took of the nodes of a job, where nothing else can have been the cause.
 

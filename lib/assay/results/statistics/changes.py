@@ -278,6 +278,4 @@ def since_last_change(history: Series, changes: Sequence[Change]) -> Series:
     steps = [one.first for one in changes if one.form == 'step']
     if not steps:
         return history
-    begun = history.session_times[max(steps)]
-    kept = history.times >= begun
-    return Series(history.values[kept], history.times[kept], history.sessions[kept])
+    return history.newest(history.size - max(steps))

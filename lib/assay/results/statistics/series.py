@@ -70,6 +70,13 @@ class Series:
         groups = [np.log(self.values[runs]) for runs in self._groups]
         return sum(float(((one - one.mean()) ** 2).sum()) for one in groups) / freedom, freedom
 
+    def newest(self, sessions: int) -> Series:
+        """Its newest sessions."""
+        if self.size <= sessions:
+            return self
+        kept = self.times >= self.session_times[-sessions]
+        return Series(self.values[kept], self.times[kept], self.sessions[kept])
+
     @cached_property
     def _groups(self) -> list[list[int]]:
         """The runs of each session; sessions by when they began."""
