@@ -1,8 +1,13 @@
-"""Names that somebody wrote and nothing has, and which were meant."""
+"""Words of messages: how many of something, and names that nothing has, with what was meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+
+def many(count: int, what: str) -> str:
+    """``1 core``, ``2 cores``."""
+    return f'{count} {what}{"s" * (count != 1)}'
 
 
 def similar(name: str, known: Iterable[str], most: int = 3) -> list[str]:

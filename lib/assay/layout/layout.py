@@ -10,13 +10,13 @@ from assay.layout.binding import Binding
 from assay.layout.launchers import WORDS
 from assay.layout.order import Order
 from assay.layout.placement import Node, Placement
+from assay.spelling import many
 from assay.witness.cpus import as_list
 from assay.witness.placement import (
     Host,
     cores_in_words,
     crowded,
     hosts_of,
-    many,
     ranks_in_words,
     shared,
     strayed,

@@ -10,6 +10,7 @@ from pathlib import Path
 from assay import AssayError, paths
 from assay.config.reference_writing import Written
 from assay.results.baseline import Proposal
+from assay.spelling import many
 from assay.text import plain
 
 
@@ -37,10 +38,9 @@ def show(proposal: Proposal, written: Written, path: Path, worst: float, dry_run
         print(plain(line), file=out)
     if not written.added:
         raise AssayError(f'nothing could be written to {_shown(path)}.')
-    many = len(written.added)
-    count = f'{many} references' if many != 1 else '1 reference'
-    done = 'would be' if dry_run else 'was' if many == 1 else 'were'
-    print(f'{count} {done} written to {_shown(path)}', file=out)
+    count = len(written.added)
+    done = 'would be' if dry_run else 'was' if count == 1 else 'were'
+    print(f'{many(count, "reference")} {done} written to {_shown(path)}', file=out)
 
 
 def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:

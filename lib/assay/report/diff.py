@@ -20,6 +20,7 @@ from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.comparison import Word
 from assay.results.time_spent import TimeSpent
+from assay.spelling import many
 from assay.text import plain, visible
 
 _COLUMNS = '<figure|<case|<environment|before|after|change|95%|~finds|~sessions'
@@ -50,7 +51,7 @@ def show(found: Difference, everything: bool = False) -> None:
     _show_machine(found, out)
     if found.lost:
         rows = ((one.case, _ends(one)) for one in found.lost)
-        title = f'lost: {_many(len(found.lost), "case")} gave figures before, and none after'
+        title = f'lost: {many(len(found.lost), "case")} gave figures before, and none after'
         table(out, title, '<case|<result', rows, all_rows=True)
     for cause in found.causes:
         _show_cause(cause, out, everything)
@@ -71,15 +72,15 @@ def conclusion(found: Difference) -> str:
     """The last line."""
     counts = found.counts
     words = [f'{counts[word]} {word}' for word in get_args(Word)]
-    lost = f', {_many(len(found.lost), "case")} lost' if found.lost else ''
-    told = f'{", ".join(words)} of {_many(len(found.figures), "figure")}{lost}'
+    lost = f', {many(len(found.lost), "case")} lost' if found.lost else ''
+    told = f'{", ".join(words)} of {many(len(found.figures), "figure")}{lost}'
     return f'{found.verdict.upper()}: {told}'
 
 
 def _show_runs(found: Difference, out: Console) -> None:
     for name, runs in (('before', found.before), ('after', found.after)):
         say(out, f'{name + ":":8}{_runs(runs)}')
-    past = _many(found.past_runs, 'earlier run') if found.past_runs else 'no earlier run'
+    past = many(found.past_runs, 'earlier run') if found.past_runs else 'no earlier run'
     say(out, f'system {found.after[0].summary.system}; the spread is learned from {past}')
 
 
@@ -88,7 +89,7 @@ def _runs(runs: Sequence[StoredRun]) -> str:
     names = ', '.join(run.name for run in runs[:4]) + (', ...' if len(runs) > 4 else '')
     labels = dict.fromkeys(run.summary.label for run in runs if run.summary.label)
     told = f' with the label {", ".join(map(plain, labels))}' if labels else ''
-    return f'{_many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
+    return f'{many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
 
 
 def _show_machine(found: Difference, out: Console) -> None:
@@ -118,7 +119,7 @@ def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
         shown = cause.facts if everything else cause.facts[:_MOST_FACTS]
         for fact in shown:
             others = len(fact.figures - of_it)
-            where = f'here and for {_many(others, "other figure")}' if others else 'only here'
+            where = f'here and for {many(others, "other figure")}' if others else 'only here'
             say(out, visible(f'  changed {where}: {_fact(fact, everything)}'))
     if cause.time:
         say(out, visible(f'  {_time(cause.time)}'))
@@ -137,11 +138,11 @@ def cause_title(cause: Cause) -> str:
     """Such as ``worse: 12 of 12 figures over ofi-tcp, by 8.0% to 40.0%``."""
     changed = len(cause.figures)
     if cause.group is None:
-        which = f'{_many(changed, "figure")} with nothing in common'
+        which = f'{many(changed, "figure")} with nothing in common'
     else:
         total = changed + len(cause.group.others)
         where = _shared(cause.group.shared, ' ') or 'of all'
-        which = f'{changed} of {_many(total, "figure")} {where}'
+        which = f'{changed} of {many(total, "figure")} {where}'
     sizes = [abs(math.expm1(one.change)) for one in cause.figures if one.change]
     if not sizes:
         return f'{cause.word}: {which}'
@@ -151,7 +152,7 @@ def cause_title(cause: Cause) -> str:
 
 def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> None:
     told = sorted((one for one in unsure if one.verdict), key=lambda one: -abs(one.change))
-    title = f'cannot tell: {_many(len(unsure), "figure")}'
+    title = f'cannot tell: {many(len(unsure), "figure")}'
     if told:
         rows = ((*_cells(one), _more_runs(one)) for one in told)
         table(out, title, f'{_COLUMNS}|more runs', rows, everything)
@@ -163,7 +164,7 @@ def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> 
         reasons.setdefault(one.reason.lstrip('0123456789 '), []).append(one)
     for reason, alike in sorted(reasons.items(), key=lambda one: -len(one[1])):
         names = _listed([str(one.figure) for one in alike if not one.verdict], everything)
-        say(out, visible(f'  {_many(len(alike), "figure")}: {reason}{names and f": {names}"}'))
+        say(out, visible(f'  {many(len(alike), "figure")}: {reason}{names and f": {names}"}'))
 
 
 def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: bool) -> None:
@@ -183,24 +184,24 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
     for word, figures in (('before', found.only_before), ('after', found.only_after)):
         if figures:
             cases = dict.fromkeys(figure.case for figure in figures)
-            which = f'{_many(len(figures), "figure")} of {_many(len(cases), "case")}'
+            which = f'{many(len(figures), "figure")} of {many(len(cases), "case")}'
             names = _listed([*cases], everything)
             yield f'only {word}: {which} ({names}): not there, or failed, on the other side'
     unusable = [one for one in found.figures if one.before.unusable or one.after.unusable]
     if unusable:
         count = sum(one.before.unusable + one.after.unusable for one in unusable)
         names = _listed([str(one.figure) for one in unusable], everything)
-        yield f'left out: {_many(count, "value")} that are not a number, or negative, of {names}'
+        yield f'left out: {many(count, "value")} that are not a number, or negative, of {names}'
     if count := sum(one.before.disturbed + one.after.disturbed for one in found.figures):
         why = _listed([sentence for sentence, _ in found.disturbances], everything, '; ')
-        yield f'left out: {_many(count, "value")} of disturbed jobs: {why}'
+        yield f'left out: {many(count, "value")} of disturbed jobs: {why}'
     if found.conditions:
         yield (
-            f'not judged: {_many(found.conditions, "figure")} that only tell how quiet the nodes '
+            f'not judged: {many(found.conditions, "figure")} that only tell how quiet the nodes '
             'were'
         )
     for term, count in _terms(found).most_common():
-        yield f'error of {_many(count, "figure")}: {term}'
+        yield f'error of {many(count, "figure")}: {term}'
 
 
 def _terms(found: Difference) -> Counter[str]:
@@ -264,10 +265,6 @@ def _ends(one: Failed) -> str:
     failed = sorted((word, count) for word, count in one.ends.items() if word)
     words = ', '.join(f'{word} in {count}' for word, count in failed)
     return f'{words} of {one.ends.total()}'
-
-
-def _many(count: int, what: str) -> str:
-    return f'{count} {what}{"s" * (count != 1)}'
 
 
 def _listed(names: Sequence[str], everything: bool, between: str = ', ') -> str:

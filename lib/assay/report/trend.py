@@ -13,6 +13,7 @@ from assay.report.table import say, table
 from assay.results.rows import number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, Found, Line, Trend
+from assay.spelling import many
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -72,29 +73,29 @@ def sentences(found: Trend) -> list[str]:
             )
             if states[word]
         ]
-        of = f'{_count(len(runs), "run")} from {days}'
+        of = f'{many(len(runs), "run")} from {days}'
         if words:
-            told = [f'of {_count(looked, "figure")} in {of}: {", ".join(words)}']
+            told = [f'of {many(looked, "figure")} in {of}: {", ".join(words)}']
         else:
-            told = [f'nothing changed in {_count(looked, "figure")} of {of}']
+            told = [f'nothing changed in {many(looked, "figure")} of {of}']
     if few := states['too few']:
-        told.append(f'{_count(few, "figure")} with too few runs (fewer than {FEWEST}) to tell')
+        told.append(f'{many(few, "figure")} with too few runs (fewer than {FEWEST}) to tell')
     if zeros := states['has zeros']:
-        told.append(f'{_count(zeros, "figure")} with zeros, of which no ratio can be taken')
+        told.append(f'{many(zeros, "figure")} with zeros, of which no ratio can be taken')
     if found.empty:
-        told.append(f'{_count(len(found.empty), "figure")} without any value to use')
+        told.append(f'{many(len(found.empty), "figure")} without any value to use')
     disturbed = sum(line.measured.disturbed for line in found.lines)
     unusable = sum(line.measured.unusable for line in found.lines)
-    for many, why in ((disturbed, 'others used the nodes'), (unusable, 'no finite number')):
-        if many:
-            told.append(f'{_count(many, "value")} left out: {why}')
+    for count, why in ((disturbed, 'others used the nodes'), (unusable, 'no finite number')):
+        if count:
+            told.append(f'{many(count, "value")} left out: {why}')
     if several := _of_several_units(found.lines):
         told.append(
             f'{several[0]} was stored in several units, each of which is a figure of its own'
             + (f' (and {len(several) - 1} more)' if several[1:] else '')
         )
     if found.of_the_future:
-        told.append(f'{_count(found.of_the_future, "run")} of the future left out')
+        told.append(f'{many(found.of_the_future, "run")} of the future left out')
     return told
 
 
@@ -172,7 +173,7 @@ def _how_many(some: Sequence[Found]) -> str:
         least, most = _size(sizes[0]), _size(sizes[-1])
         week = ' a week' if some[0].form == 'drift' else ''
         by = least if least == most else f'{least} to {most}'
-        told.append(f'{_count(len(sizes), "figure")} {direction} by {by}{week}')
+        told.append(f'{many(len(sizes), "figure")} {direction} by {by}{week}')
     return ', '.join(told)
 
 
@@ -187,17 +188,13 @@ def _facts(some: Sequence[Found], between: str) -> list[str]:
         return [f'  nothing changed of what is stored {between}']
     return [f'  changed {between}:'] + [
         f'    {plain(name)}: {plain(change)}'
-        + ('' if many == len(some) else f' (of {many} of these figures)')
-        for (name, change), many in facts.most_common()
+        + ('' if count == len(some) else f' (of {count} of these figures)')
+        for (name, change), count in facts.most_common()
     ]
 
 
 def _run(run: StoredRun) -> str:
     return f'{run.name}, {run.begun.astimezone():%Y-%m-%d}'
-
-
-def _count(many: int, what: str) -> str:
-    return f'{many} {what}{"s" * (many != 1)}'
 
 
 def as_text(found: Trend) -> str:

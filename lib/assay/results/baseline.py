@@ -20,7 +20,7 @@ from assay.config.reference_writing import Known, Learned, known, read_text
 from assay.config.settings import system_file
 from assay.results.cases import Case, Report, class_name, counted
 from assay.results.provenance import facts
-from assay.spelling import unknown
+from assay.spelling import many, unknown
 from assay.text import plain
 from assay.witness.disturbance import DISTURBANCES
 
@@ -312,7 +312,7 @@ def stale(report: Report, references: Path) -> list[str]:
                 changed = [('build', then['build'], now.get('build', 'another'))]
             causes.update(changed)
     return [
-        f'the references of {count} figure{"s" * (count != 1)} were measured with the {what} '
+        f'the references of {many(count, "figure")} were measured with the {what} '
         f'{then}, this run used {now}: `assay baseline` renews them'
         for (what, then, now), count in causes.items()
     ]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from assay import AssayError
 from assay.results.history import History, StoredRun, of_file
-from assay.spelling import did_you_mean, similar
+from assay.spelling import did_you_mean, many, similar
 from assay.text import plain
 
 _LAST = re.compile(r'last(?:~(\d{1,9}))?')
@@ -110,7 +110,7 @@ def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
         named = []
     if labelled and named:
         raise AssayError(
-            f'{words!r} is a label of {_count(labelled)} and begins the identifier '
+            f'{words!r} is a label of {many(len(labelled), "run")} and begins the identifier '
             f'{named[0].uuid}: write more of the identifier, or choose by date.'
         )
     if len(named) > 1:
@@ -127,7 +127,7 @@ def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
 def _last(runs: list[StoredRun], before: int, words: str) -> StoredRun:
     begun = [run for run in runs if not run.is_of_the_future]
     if before >= len(begun):
-        raise AssayError(f'{words!r}: only {_count(begun)} are stored.')
+        raise AssayError(f'{words!r}: only {many(len(begun), "run")} are stored.')
     return begun[-1 - before]
 
 
@@ -153,7 +153,7 @@ def _there_is(runs: Sequence[StoredRun], words: str) -> str:
     """What could have been meant."""
     labels = list(dict.fromkeys(run.summary.label for run in reversed(runs) if run.summary.label))
     days = [f'{run.begun.astimezone():%Y-%m-%d}' for run in (runs[0], runs[-1])]
-    there = f'{_count(runs)} from {days[0]} to {days[1]}'
+    there = f'{many(len(runs), "run")} from {days[0]} to {days[1]}'
     if near := similar(words, labels):
         return f'{did_you_mean(near)} Stored: {there}.'
     shown = ', '.join(map(repr, labels[:8])) + (', ...' if len(labels) > 8 else '')
@@ -167,7 +167,3 @@ def _is_of(run: StoredRun, system: str | None) -> bool:
 
 def _is_file(words: str) -> bool:
     return '/' in words or words.endswith('.json')
-
-
-def _count(runs: Sequence[StoredRun]) -> str:
-    return f'{len(runs)} run{"s" * (len(runs) != 1)}'

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from assay.spelling import many
 from assay.witness.cpus import as_list
 from assay.witness.report import Process, Report, Thread
 
@@ -209,8 +210,3 @@ def _numbered(what: str, numbers: Iterable[int]) -> str:
     parts = as_list(numbers).split(',')
     cut = f',... ({len(numbers)} in all)' if len(parts) > 8 else ''
     return f'{what}s {",".join(parts[:8])}{cut}'
-
-
-def many(count: int, what: str) -> str:
-    """``1 core``, ``2 cores``."""
-    return f'{count} {what}{"s" * (count != 1)}'
