@@ -97,12 +97,12 @@ def _greatest(members: Sequence[Member]) -> Group | None:
 
     best = min(fits, key=merit)
     inside = [one for one in members if best <= one.attributes]
-    group = Group(
+    return Group(
         tuple(attribute for *_, attribute in _in_order(best)),
         tuple(one.key for one in inside if one.has_changed),
         tuple(one.key for one in inside if not one.has_changed),
+        _likewise(best, inside, size),
     )
-    return Group(group.shared, group.changed, group.others, _likewise(best, inside, size))
 
 
 def _conjunctions(attributes: Collection[Attribute]) -> Iterator[frozenset[Attribute]]:
