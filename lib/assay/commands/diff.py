@@ -39,18 +39,15 @@ def diff(
       assay diff before-upgrade after-upgrade
       assay diff 2026-11-01..2026-11-10 2026-11-12 --all
     """
-    import sys
-
     from assay.report.diff import as_text, show
+    from assay.report.terminal import warn
     from assay.results.choice import choose
     from assay.results.diff import difference
     from assay.results.history import load
-    from assay.text import plain
 
     stored = load()
     old, new = (choose(stored, words, system) for words in (before, after))
-    for notice in stored.notices():
-        print(f'assay: {plain(notice)}', file=sys.stderr)
+    warn(stored.notices())
     found = difference(stored, old, new, margin)
     if as_json:
         print(as_text(found))

@@ -44,15 +44,14 @@ def export(
     from pathlib import Path
 
     from assay.files import write_whole
+    from assay.report.terminal import warn
     from assay.results.choice import choose, of_system
     from assay.results.export import form
     from assay.results.history import load
-    from assay.text import plain
 
     make = form(to)
     stored = load()
-    for notice in stored.notices():
-        print(f'assay: {plain(notice)}', file=sys.stderr)
+    warn(stored.notices())
     runs = choose(stored, words, system) if words else of_system(stored, system)
     if not runs:
         raise AssayError(f'no run is stored in {stored.database}: `assay run` stores one.')

@@ -53,13 +53,11 @@ def history(
       assay history --remove 5d38a3d3
       assay history --keep 365d --dry-run
     """
-    import sys
-
     from assay.report.history import as_text, show, show_removed
+    from assay.report.terminal import warn
     from assay.results.choice import choose, of_system, removable
     from assay.results.history import load, remove_runs
     from assay.results.retention import beginning, old_lines, old_runs, remove_lines
-    from assay.text import plain
 
     stored = load()
     if remove is not None and keep is not None:
@@ -83,8 +81,7 @@ def history(
         return
     if dry_run:
         raise AssayError('--dry-run is for --remove and --keep.')
-    for notice in stored.notices():
-        print(f'assay: {plain(notice)}', file=sys.stderr)
+    warn(stored.notices())
     runs = choose(stored, words, system) if words else of_system(stored, system)
     if as_json:
         print(as_text(runs[-last:]))

@@ -39,17 +39,14 @@ def trend(
       assay trend 2026-08-01..2026-11-20 --system generic
       assay trend -n 'latency.*fabric=tcp' --all
     """
-    import sys
-
+    from assay.report.terminal import warn
     from assay.report.trend import as_text, show
     from assay.results.choice import choose, of_system
     from assay.results.history import load
     from assay.results.trend import trend
-    from assay.text import plain
 
     stored = load()
-    for notice in stored.notices():
-        print(f'assay: {plain(notice)}', file=sys.stderr)
+    warn(stored.notices())
     runs = choose(stored, words, system) if words else of_system(stored, system)
     found = trend(stored, runs, name)
     if as_json:

@@ -63,7 +63,7 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Say what is no fault of the run, but somebody should know."""
+    """Say what is no fault of what was run or asked for, but somebody should know."""
     for sentence in sentences:
         print(f'assay: {plain(sentence)}', file=sys.stderr)
 
