@@ -236,7 +236,7 @@ def difference(
         figures=tuple(compared),
         lost=tuple(lost),
         at_times=tuple(at_times),
-        only_before=tuple(one for one in only_before if _case_of(one) not in gone),
+        only_before=tuple(one for one in only_before if one.test_case not in gone),
         only_after=only_after,
         conditions=sum(figure.figure in CONDITIONS for figure in new),
         moved=_moved(compared),
@@ -287,12 +287,8 @@ def _ends(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
     return found
 
 
-def _case_of(figure: Figure) -> str:
-    return f'{figure.case} @{figure.system}:{figure.partition}+{figure.environment}'
-
-
 def _cases_of(cause: Cause) -> list[str]:
-    return list(dict.fromkeys(_case_of(one.figure) for one in cause.figures))
+    return list(dict.fromkeys(one.figure.test_case for one in cause.figures))
 
 
 def _without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:

@@ -32,8 +32,13 @@ class Figure:
     figure: str
     unit: str
 
+    @property
+    def test_case(self) -> str:
+        """Name, partition and environment of the case, as ReFrame prints it."""
+        return f'{self.case} @{self.system}:{self.partition}+{self.environment}'
+
     def __str__(self) -> str:
-        return f'{self.figure} of {self.case} @{self.system}:{self.partition}+{self.environment}'
+        return f'{self.figure} of {self.test_case}'
 
 
 @dataclass(frozen=True, eq=False)
