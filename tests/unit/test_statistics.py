@@ -583,6 +583,14 @@ def test_two_steps_and_what_came_after_the_last():
     assert since_last_change(slow, ()) == slow
 
 
+def test_the_newest_sessions_are_so_many_also_where_their_repeats_meet():
+    sessions = np.repeat(np.arange(20), 3)
+    times = sessions + np.tile([0, 2, 4], 20)
+    part = series(100 + sessions, times, sessions).newest(5)
+    assert part.size == 5
+    assert {*part.values} == {115, 116, 117, 118, 119}
+
+
 def test_changes_do_not_hang_on_unit_or_order_of_series(histories):
     slow = series(noise(48, 70) * np.where(np.arange(70) < 40, 1, 0.9))
     scaled = series(1e9 * slow.values)

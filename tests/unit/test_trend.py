@@ -104,6 +104,16 @@ def test_a_step_names_the_first_bad_run_and_the_mpi_that_changed(stored):
     assert 'of 1 figure in 60 runs from ' in text
 
 
+def test_runs_that_overlap_stay_in_the_order_in_which_they_began(stored):
+    nights = upgraded()
+    late = (NOW - timedelta(days=18)).timestamp()
+    nights[40]['job_completion_time_unix'] = late  # after that of the night after it
+    (group,) = look(stored(nights)).groups
+    (one,) = group.found
+    assert (one.last_good.name, one.first.name) == ('00000027', '00000028')
+    assert one.bad == one.first
+
+
 @pytest.mark.parametrize(
     ('directions', 'direction', 'code'),
     [

@@ -48,7 +48,7 @@ class Measured:
     :param check: the class of its check.
     :param better: the direction in which it gets better, as last stored; None if it never was.
     :param values: shape (n,), in order of time, each a finite number not below 0.
-    :param times: shape (n,), when each was measured; seconds since 1970.
+    :param times: shape (n,), when the run of each began; seconds since 1970.
     :param runs: shape (n,), identifier of the run that each is of.
     :param nodes: shape (n,), where; None where that is not known.
     :param provenance: shape (n,), what was measured: JSON, as in the table.
@@ -120,14 +120,15 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
 
     A case that failed and has no figure is in none of them.
     """
-    time = pl.coalesce('measured', 'begun').dt.epoch('ms') / 1000
+    # Not when each job ended: runs that overlap would be mixed.
+    time = pl.col('begun').dt.epoch('ms') / 1000
     number = pl.col('value').is_finite() & (pl.col('value') >= 0)
     calm = pl.col('disturbances').is_null()
     groups = (
         table.lazy()
         .filter(pl.col('figure') != '-')
         .with_columns(time=time, usable=(number & calm).fill_null(False))
-        .sort('time', maintain_order=True)
+        .sort('begun', 'run', 'measured', maintain_order=True)
         .group_by(IDENTITY)
         .agg(
             pl.col(_WORDS).last(),

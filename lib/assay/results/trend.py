@@ -147,7 +147,7 @@ def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Tre
         chosen = re.compile(pattern)
     except re.error as error:
         raise AssayError(f'-n {pattern!r} is no regular expression: {error}') from None
-    given = sorted(runs, key=lambda run: run.begun)
+    given = sorted(runs, key=lambda run: (run.begun, run.uuid))
     looked = [run for run in given if not run.is_of_the_future and not run.summary.problem]
     all_figures = measured(history.figures(looked))
     figures = [one for figure, one in all_figures.items() if chosen.search(str(figure))]
@@ -217,7 +217,9 @@ class _Step:
     @property
     def plausible(self) -> tuple[int, int]:
         """The places of the earliest and the latest run at which it may have come."""
-        return self.sessions[self.change.earliest], self.sessions[self.change.latest]
+        change = self.change
+        places = [self.sessions[one] for one in (change.earliest, change.first, change.latest)]
+        return min(places), max(places)
 
     def found(self, runs: Sequence[StoredRun], at: int | None) -> Found:
         """:param at: the place of the run that explains it; None of a drift."""

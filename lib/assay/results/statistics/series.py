@@ -74,7 +74,8 @@ class Series:
         """Its newest sessions."""
         if self.size <= sessions:
             return self
-        kept = self.times >= self.session_times[-sessions]
+        # Not by time: repeats of sessions that overlap stand among each other.
+        kept = np.isin(self.sessions, [self.sessions[runs[0]] for runs in self._groups[-sessions:]])
         return Series(self.values[kept], self.times[kept], self.sessions[kept])
 
     @cached_property
