@@ -300,7 +300,7 @@ def test_what_is_no_value_is_counted_and_named(site, told, value):
         1, lambda case, values: values.update({'latency': value} if case['fabric'] == 'tcp' else {})
     )
     code, text = told('last~1', 'last', '--all')
-    assert code == 0
+    assert code == 1
     assert 'no value after is left: 1 not a number, or negative' in text
     assert 'left out: 2 values that are not a number, or negative, of latency of P' in text
 
@@ -378,7 +378,7 @@ def test_a_case_that_fails_after_is_lost_and_that_is_worse(site, told):
     assert 'only after: 4 figures of 2 cases' in text
 
 
-def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_told(site, told):
+def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_worse(site, told):
     def failed(case, values):
         values.clear()
         case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'a reason'}
@@ -393,7 +393,8 @@ def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_told(site, told
         told('last~1', 'last')
     site.runs(3, label='new')
     code, text = told('last~5', 'new')
-    assert code == 0
+    assert code == 1
+    assert text.endswith(', 6 cases failed at times\n')
     assert 'failed at times after, and never before: PointToPoint' in text
     assert '(fail in 1 of 4)' in text
 
@@ -460,13 +461,49 @@ def test_what_tells_of_a_jobs_conditions_is_not_judged(site, told):
     assert {*DISTURBANCES} < CONDITIONS
 
 
+@pytest.mark.parametrize(
+    ('value', 'reason'),
+    [
+        (None, 'its case gives it no more'),
+        (math.nan, '1 value not a number, or negative'),
+        (-1.0, '1 value not a number, or negative'),
+        (0.0, 'it is 0'),
+    ],
+)
+def test_a_figure_without_a_value_of_a_case_that_ran_is_gone_and_that_is_worse(
+    site, told, value, reason
+):
+    def without(_, values):
+        del values['bandwidth']
+        if value is not None:
+            values['bandwidth'] = value
+
+    site.runs(10)
+    site.runs(1, without)
+    code, text = told('last~1', 'last')
+    assert code == 1
+    assert 'gone: 6 figures that had a value before' in text and reason in text
+    assert text.endswith(', 6 figures gone\n')
+    assert len(json.loads(told('last~1', 'last', '--json')[1])['gone']) == 6
+
+
+def test_another_direction_is_another_figure(site, told):
+    def turned(case, _):
+        case['directions'] = case['directions'] | {'latency': 'higher'}
+
+    site.runs(10)
+    site.runs(1, turned)
+    assert 'it got better lower, and now gets better higher' in told('last~1', 'last')[1]
+
+
 def test_json_has_everything(site, told):
     site.runs(10)
     site.runs(1, upgraded)
     code, text = told('last~1', 'last', '--json')
     found = json.loads(text)
     assert (code, found['verdict'], found['past_runs']) == (1, 'worse', 9)
-    assert found['counts'] == {'worse': 4, 'better': 0, 'same': 8, 'cannot_tell': 0, 'lost': 0}
+    words = {'worse': 4, 'better': 0, 'same': 8, 'cannot_tell': 0}
+    assert found['counts'] == words | {'lost': 0, 'failed_at_times': 0, 'gone': 0}
     (group,) = found['groups']
     assert group['shared'] == [{'kind': 'fabric', 'value': 'ofi-tcp'}]
     figures = [found['figures'][number] for number in group['figures']]

@@ -53,6 +53,10 @@ def show(found: Difference, everything: bool = False) -> None:
         rows = ((one.case, _ends(one)) for one in found.lost)
         title = f'lost: {many(len(found.lost), "case")} gave figures before, and none after'
         table(out, title, '<case|<result', rows, all_rows=True)
+    if found.gone:
+        title = f'gone: {many(len(found.gone), "figure")} that had a value before'
+        rows = ((str(one.figure), one.reason) for one in found.gone)
+        table(out, title, '<figure|<why', rows, everything)
     for cause in found.causes:
         _show_cause(cause, out, everything)
     unsure = [one for one in found.figures if one.word == 'cannot tell']
@@ -72,8 +76,13 @@ def conclusion(found: Difference) -> str:
     """The last line."""
     counts = found.counts
     words = [f'{counts[word]} {word}' for word in get_args(Word)]
-    lost = f', {many(len(found.lost), "case")} lost' if found.lost else ''
-    told = f'{", ".join(words)} of {many(len(found.figures), "figure")}{lost}'
+    missed = [
+        *([f'{many(len(found.lost), "case")} lost'] if found.lost else []),
+        *([f'{many(len(found.at_times), "case")} failed at times'] if found.at_times else []),
+        *([f'{many(len(found.gone), "figure")} gone'] if found.gone else []),
+    ]
+    total = many(len(found.figures), 'figure')
+    told = ', '.join([f'{", ".join(words)} of {total}', *missed])
     return f'{found.verdict.upper()}: {told}'
 
 
@@ -186,7 +195,7 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
             cases = dict.fromkeys(figure.case for figure in figures)
             which = f'{many(len(figures), "figure")} of {many(len(cases), "case")}'
             names = _listed([*cases], everything)
-            yield f'only {word}: {which} ({names}): not there, or failed, on the other side'
+            yield f'only {word}: {which} ({names}): not run, or named otherwise, on the other side'
     unusable = [one for one in found.figures if one.before.unusable or one.after.unusable]
     if unusable:
         count = sum(one.before.unusable + one.after.unusable for one in unusable)
@@ -284,10 +293,12 @@ def as_text(found: Difference) -> str:
         'after': [run.uuid for run in found.after],
         'past_runs': found.past_runs,
         'counts': {word.replace(' ', '_'): found.counts[word] for word in get_args(Word)}
-        | {'lost': len(found.lost)},
+        | {'lost': len(found.lost), 'failed_at_times': len(found.at_times)}
+        | {'gone': len(found.gone)},
         'groups': [_cause_as_json(cause, keys) for cause in found.causes],
         'lost': [_failed_as_json(one) for one in found.lost],
         'failed_at_times': [_failed_as_json(one) for one in found.at_times],
+        'gone': [{**vars(one.figure), 'reason': one.reason} for one in found.gone],
         'machine_moved': [keys[id(one)] for one in found.moved],
         'figures': [_as_json(one) for one in found.figures],
         'only_before': [vars(one) for one in found.only_before],

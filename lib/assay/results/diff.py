@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import cast
@@ -24,6 +24,7 @@ from assay.results.machine_figures import CONDITIONS, is_of_the_network, is_of_t
 from assay.results.statistics.comparison import MARGIN, Better, Verdict, Word, compare, judge
 from assay.results.statistics.controls import cleared, moved
 from assay.results.time_spent import TimeSpent, folders, time_spent
+from assay.spelling import many
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
 FEW_NODES = 8
@@ -111,6 +112,14 @@ class Failed:
     ends: Counter[str | None]
 
 
+@dataclass(frozen=True)
+class Gone:
+    """A figure that has no usable value any more, although its case ran, and why."""
+
+    figure: Figure
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class Fact:
     """Something that differs between before and after, beside the figures.
@@ -149,7 +158,8 @@ class Difference:
     :param figures: of both, as they are sorted.
     :param lost: cases that gave figures before, and only failed after.
     :param at_times: cases that never failed before, and after in some runs.
-    :param only_before: figures of cases that were not run after, or do not give them any more.
+    :param gone: figures of cases that ran, without a usable value that they had before.
+    :param only_before: figures of cases that were not run after.
     :param only_after: likewise.
     :param conditions: how many figures tell of a job's conditions alone, and are not judged.
     :param moved: figures of the machine itself that changed, the one that changed most first.
@@ -165,6 +175,7 @@ class Difference:
     figures: tuple[Compared, ...]
     lost: tuple[Failed, ...]
     at_times: tuple[Failed, ...]
+    gone: tuple[Gone, ...]
     only_before: tuple[Figure, ...]
     only_after: tuple[Figure, ...]
     conditions: int
@@ -175,7 +186,8 @@ class Difference:
 
     @property
     def is_worse(self) -> bool:
-        return bool(self.lost) or any(one.word == 'worse' for one in self.figures)
+        missed = self.lost or self.at_times or self.gone
+        return bool(missed) or any(one.word == 'worse' for one in self.figures)
 
     @property
     def verdict(self) -> str:
@@ -222,7 +234,11 @@ def difference(
         )
     past_runs = _past(history, before, after)
     compared = _compared(pairs, _learned(history, past_runs, pairs), margin)
-    gone = {one.case for one in lost}
+    gives = {case for case, ends in now.items() if None in ends}
+    gone = [
+        *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
+        *_unusable(compared),
+    ]
     facts = _facts(compared)
     causes = [*_causes('worse', compared, facts), *_causes('better', compared, facts)]
     if causes:
@@ -236,7 +252,8 @@ def difference(
         figures=tuple(compared),
         lost=tuple(lost),
         at_times=tuple(at_times),
-        only_before=tuple(one for one in only_before if one.test_case not in gone),
+        gone=tuple(gone),
+        only_before=tuple(one for one in only_before if one.test_case not in now),
         only_after=only_after,
         conditions=sum(figure.figure in CONDITIONS for figure in new),
         moved=_moved(compared),
@@ -291,6 +308,16 @@ def _cases_of(cause: Cause) -> list[str]:
     return list(dict.fromkeys(one.figure.test_case for one in cause.figures))
 
 
+def _unusable(compared: Iterable[Compared]) -> Iterator[Gone]:
+    """Values that are none any more: they are left out of what is compared."""
+    for one in compared:
+        before, after = one.before, one.after
+        if after.unusable and not before.unusable:
+            yield Gone(one.figure, f'{many(after.unusable, "value")} not a number, or negative')
+        elif after.better == 'higher' and 0 in after.values and 0 not in before.values:
+            yield Gone(one.figure, 'it is 0')
+
+
 def _without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
     return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
 
@@ -343,6 +370,8 @@ def _why_not(before: Measured, after: Measured, past: Past) -> str:
     old, new = before.figure.unit or 'none', after.figure.unit or 'none'
     if old != new:
         return f'its unit was {old} and is {new}'
+    if before.better and after.better and before.better != after.better:
+        return f'it got better {before.better}, and now gets better {after.better}'
     better = after.better or before.better
     if better is None:
         return 'the direction in which it gets better was not stored yet'
