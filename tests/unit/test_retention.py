@@ -68,6 +68,14 @@ def test_lines_of_older_jobs_go_and_all_others_stay(tmp_path):
     assert sorted(one.name for one in tmp_path.iterdir()) == ['.Ring.lock', 'Ring.log']
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root gives files away')
+def test_a_perflog_keeps_its_owner_and_group(tmp_path):
+    path = write(tmp_path / 'Ring.log', HEADER, line(9), line(1))
+    os.chown(path, 1234, 4321)
+    assert perflogs.remove_before(path, ago(4)) == 1
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
+
+
 def test_a_file_without_the_column_is_none_of_ours(tmp_path):
     path = write(tmp_path / 'Ring.log', 'time|value', line(9))
     assert perflogs.count_before(path, ago(1)) == 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from assay import AssayError
+from assay.files import keep_access
 
 #: The column of config/common.py by which a line has its age: no line names its run.
 TIME = b'job_completion_time'
@@ -50,7 +51,7 @@ def remove_before(path: Path, limit: datetime) -> int:
         fcntl.lockf(held, fcntl.LOCK_EX)
         with path.open('rb') as old, draft.open('wb') as new:
             removed = _copy_rest(_lines(old, limit), new)
-            os.fchmod(new.fileno(), os.fstat(old.fileno()).st_mode & 0o7777)
+            keep_access(os.fstat(old.fileno()), new.fileno())
             new.flush()
             os.fsync(new.fileno())
         if removed:

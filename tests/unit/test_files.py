@@ -1,0 +1,61 @@
+"""Files that are written whole."""
+
+import os
+import stat
+
+import pytest
+
+from assay.files import write_whole
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_symbolic_link_stays_one(tmp_path):
+    real = tmp_path / 'elsewhere' / 'x.yaml'
+    real.parent.mkdir()
+    link = tmp_path / 'x.yaml'
+    link.symlink_to('elsewhere/x.yaml')
+    for content in ('new', b'newer'):  # the first where there is nothing yet
+        write_whole(link, content)
+        assert os.readlink(link) == 'elsewhere/x.yaml'
+        assert real.read_bytes() == (content if isinstance(content, bytes) else content.encode())
+    assert [*real.parent.iterdir()] == [real]
+    assert [*tmp_path.glob('x*')] == [link]
+
+
+@pytest.mark.parametrize('wanted', [0o600, 0o664, 0o444])
+def test_a_file_keeps_its_mode(tmp_path, wanted):
+    path = tmp_path / 'x.yaml'
+    path.write_text('old')
+    path.chmod(wanted)
+    write_whole(path, 'new')
+    assert (path.read_text(), mode(path)) == ('new', wanted)
+
+
+def test_a_new_file_has_the_mode_of_any(tmp_path):
+    (tmp_path / 'any').touch()
+    write_whole(tmp_path / 'new', 'new')
+    assert mode(tmp_path / 'new') == mode(tmp_path / 'any')
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root gives files away')
+def test_a_file_keeps_its_owner_and_group(tmp_path):
+    path = tmp_path / 'x.yaml'
+    path.write_text('old')
+    os.chown(path, 1234, 4321)
+    write_whole(path, 'new')
+    assert (path.read_text(), path.stat().st_uid, path.stat().st_gid) == ('new', 1234, 4321)
+
+
+def test_where_an_owner_cannot_be_given_the_mode_stays(tmp_path, monkeypatch):
+    def denied(*_):
+        raise PermissionError(1, 'Operation not permitted')
+
+    path = tmp_path / 'x.yaml'
+    path.write_text('old')
+    path.chmod(0o640)
+    monkeypatch.setattr(os, 'fchown', denied)
+    write_whole(path, 'new')
+    assert (path.read_text(), mode(path)) == ('new', 0o640)
