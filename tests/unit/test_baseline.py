@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
@@ -25,7 +26,8 @@ from assay.commands.main import app
 from assay.config.reference import Reference
 from assay.config.reference_files import held_by
 from assay.config.reference_writing import Learned, known, written
-from assay.results import history
+from assay.report.baseline import _change
+from assay.results import history, rows
 from assay.results.baseline import _fraction, stale
 from assay.results.cases import cases
 from reports import passing
@@ -77,10 +79,23 @@ BAD = {
 }
 
 
-def put(database, report, measured, days=range(SESSIONS), disturbed=(), changed=None, **info):
-    """Sessions in ReFrame's own database: those of days that are in ``measured``."""
+def perfvalue(value, unit, reference):
+    """As ReFrame stores a figure that is held to a reference, or to none."""
+    number, lower, upper, _ = reference or [0, None, None, unit]
+    bounds = rows.bound(number, lower), rows.bound(number, upper)
+    is_bad = rows.is_beyond(value, *bounds)
+    return [value, number, lower, upper, unit, 'fail' if is_bad else 'pass']
+
+
+def put(
+    database, report, measured, days=range(SESSIONS), disturbed=(), changed=None, held=None, **info
+):
+    """Sessions in ReFrame's own database: those of days that are in ``measured``.
+
+    :param held: the reference of a figure, as in a file, by its name.
+    """
     options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
-    text = json.dumps(passing(report))
+    text, held = json.dumps(passing(report)), held or {}
     with rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options):
         for day in days:
             one = json.loads(text)
@@ -112,7 +127,7 @@ def put(database, report, measured, days=range(SESSIONS), disturbed=(), changed=
                         'directions': {name: way for name, (_, way, _) in now.items() if way},
                         'taken_by_others': ['others took CPU 1'] if day in disturbed else [],
                         'perfvalues': {
-                            f'{SYSTEM}:{partition}:{name}': [value, 0, None, None, unit, 'pass']
+                            f'{SYSTEM}:{partition}:{name}': perfvalue(value, unit, held.get(name))
                             for name, (unit, _, value) in now.items()
                             if value is not None
                         },
@@ -230,7 +245,7 @@ def test_what_is_not_steady_is_refused_and_keeps_its_reference(place, database, 
     old = 'Ring:\n  $index: [$partition, $environ, fabric, layout, scale]\n'
     for depth, key in enumerate(PLACE, 1):
         old += f'{"  " * depth}{key}:\n'
-    step = '            step: [5.0, null, 0.1, us]  # baseline: n=12 mpi=openmpi@5.0.9'
+    step = '            step: [5.0, null, 0.1, us]  # baseline: n=12 days=2026-01-01 spread=1.0%'
     place.write_text(f'{old}{step}\n')
     told = baseline().stdout
     for name, reason in {
@@ -264,6 +279,84 @@ def test_disturbed_values_are_left_out_and_told(place, database, golden_report):
     assert '9 sessions are too few: 1 more are needed; 3 left out as disturbed by others' in (
         result.stdout
     )
+
+
+SLOW = {(RING, 'compute'): GOOD[RING, 'compute'] | {'hop_latency': ('us', 'lower', noisy(0.85))}}
+
+
+def miss(database, golden_report, path, days=range(12, 24), disturbed=()):
+    """Sessions in which the latency missed the reference that was learned before."""
+    ring = entry(path)
+    held = held_by(ring, dict(zip(ring['$index'], PLACE, strict=True)))
+    failed = {'result': 'fail', 'fail_phase': 'performance'}
+    put(
+        database,
+        golden_report('Passed'),
+        SLOW,
+        days,
+        disturbed,
+        changed=failed,
+        held=held,
+        label='slow',
+    )
+
+
+def test_what_missed_its_reference_is_refused(accepted, database, golden_report):
+    baseline()
+    old = accepted.read_text()
+    miss(database, golden_report, accepted)
+    told = baseline(words='slow').stdout
+    assert re.search(
+        'refused: hop_latency of .*: it missed its reference in 12 of 12 runs: find out why', told
+    )
+    (line,) = (
+        one
+        for one in old.splitlines()
+        if 'hop_latency: [0.49' in one or 'hop_latency: [0.50' in one
+    )
+    assert line in accepted.read_text()
+    assert re.search(r'hop_bandwidth: \[.* days=2026-01-13', accepted.read_text())  # passed
+
+
+def test_one_miss_among_many_is_told_and_a_disturbed_one_is_none(accepted, database, golden_report):
+    baseline()
+    miss(database, golden_report, accepted, [20, 21], disturbed=[21])
+    put(database, golden_report('Passed'), GOOD, range(24, 36), label='slow')
+    assert 'it missed its reference in 1 of 13 runs' in baseline(words='slow').stdout
+
+
+def test_a_change_that_is_wanted_is_accepted_and_told(accepted, database, golden_report):
+    baseline()
+    miss(database, golden_report, accepted)
+    told = baseline('--accept', words='slow').stdout
+    (line,) = (one for one in told.splitlines() if one.startswith('changed: '))
+    assert re.fullmatch(
+        r'changed: hop_latency of .*: was 0\.\d+, is 0\.8\d+: worse by [67]\d%', line
+    )
+    assert re.search(r'hop_latency: \[0\.8', accepted.read_text())
+
+
+@pytest.mark.parametrize(
+    ('given', 'old', 'change'),
+    [
+        (
+            (0.8491, None, 0.1, 'us'),
+            [0.4995, None, 0.09, 'us'],
+            'was 0.4995, is 0.8491: worse by 70%',
+        ),
+        ((0.5, -0.1, 0.1, 'us'), [1.0, -0.1, 0.1, 'us'], 'was 1.0, is 0.5: better by 50%'),
+        ((1.05, None, 0.1, 'us'), [1.0, None, 0.1, 'us'], None),
+        ((5.0, None, 0.1, 'us'), [0, 0, 0, 'us'], 'was 0, is 5.0'),
+        ((5.0, None, 0.1, 'us'), [1.0, None, 0.1, 'ms'], 'was 1.0 ms, is 5.0 us'),
+    ],
+)
+def test_how_a_renewed_reference_differs(given, old, change):
+    assert _change(replace(LEARNED, given=given), old) == change
+
+
+def test_the_direction_says_what_is_worse():
+    told = [_change(replace(LEARNED, better=way), [2.0, 0, 0, 'us']) for way in ('higher', 'exact')]
+    assert [one.partition(': ')[2] for one in told] == ['worse by 50%', 'changed by -50.0%']
 
 
 def test_a_check_that_is_called_otherwise_now_is_refused(place, database, golden_report):
@@ -361,7 +454,13 @@ def test_what_an_index_cannot_hold_apart_is_refused(accepted):
 
 
 LEARNED = Learned(
-    'a', 'Ring', {'fabric': 'shm', 'scale': '2_nodes'}, 'x', (1.0, None, 0.1, 'us'), {'n': '9'}
+    name='a',
+    check='Ring',
+    values={'fabric': 'shm', 'scale': '2_nodes'},
+    figure='x',
+    better='lower',
+    given=(1.0, None, 0.1, 'us'),
+    source={'n': '12', 'days': '2026-01-01..2026-01-12', 'spread': '1.0%'},
 )
 
 

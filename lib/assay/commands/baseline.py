@@ -34,6 +34,10 @@ def baseline(
         float,
         typer.Option(metavar='PERCENT', help='Flag bounds that are further from the value.', min=0),
     ] = 25,
+    accept: Annotated[
+        bool,
+        typer.Option('--accept', help='Take figures that missed their reference, too.'),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option('--dry-run', help='Print the change of the file, and change nothing.')
     ] = False,
@@ -42,8 +46,9 @@ def baseline(
 
     RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
     bounds that one run in a hundred misses by chance with any of all figures. References that
-    somebody wrote by hand, and all comments, stay as they are. A figure that has too few values, or
-    is not steady, is refused, and keeps the reference that it had.
+    somebody wrote by hand, and all comments, stay as they are. A figure that has too few values, is
+    not steady, or missed its reference in one of the runs, is refused, and keeps the reference that
+    it had. After a change that is wanted, such as a new MPI, --accept takes what missed it.
 
     Examples:
 
@@ -74,7 +79,7 @@ def baseline(
     text = read_text(path)
     figures = measured(stored.figures(runs))
     proposal = propose(
-        figures, known(text, path), wanted, worst / 100, paths.REFERENCES, paths.CHECKS
+        figures, known(text, path), wanted, worst / 100, accept, paths.REFERENCES, paths.CHECKS
     )
     result = written(text, path, proposal.learned, proposal.variants)
     if result.added:

@@ -16,7 +16,7 @@ import copy
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +43,7 @@ class Learned:
     :param check: class of the check.
     :param values: what its variant has for the keys of an index, in the order in which a new index
         has them.
+    :param better: the direction in which the figure gets better.
     :param given: value, lower bound, upper bound, unit.
     :param source: what it was learned from; of its words none is empty.
     """
@@ -51,6 +52,7 @@ class Learned:
     check: str
     values: Mapping[str, str]
     figure: str
+    better: str
     given: tuple[float, float | None, float | None, str]
     source: Mapping[str, str]
 
@@ -70,12 +72,15 @@ class Written:
     """A new text of a file, and what is in it.
 
     :param added: what is new in it, or replaces what was learned before.
+    :param renewed: of the added the latter, each with what it replaces: value, lower bound, upper
+        bound, unit.
     :param kept: what is not, because the figure has a reference that somebody wrote by hand.
     :param refused: why there is no place for some, in words.
     """
 
     text: str
     added: list[Learned] = field(default_factory=list)
+    renewed: list[tuple[Learned, list[Any]]] = field(default_factory=list)
     kept: list[Learned] = field(default_factory=list)
     refused: list[tuple[Learned, str]] = field(default_factory=list)
 
@@ -199,7 +204,7 @@ def written(
             f'{path}: it is laid out in a way into which nothing can be put: write each key on a '
             'line of its own, without anchors in what `assay baseline` wrote'
         )
-    return Written(new, result.added, result.kept, result.refused)
+    return replace(result, text=new, renewed=writer.renewed)
 
 
 def _is_coarse(
@@ -227,6 +232,7 @@ class _Writer:
         self._shared = _shared(self._root)
         self._old = entries
         self.expected = copy.deepcopy(entries)
+        self.renewed: list[tuple[Learned, list[Any]]] = []
         self._replaced: dict[tuple[int, int], str] = {}
         # What is put behind the end of a mapping: by its node, a tree of keys and lines.
         self._behind: dict[int, tuple[yaml.MappingNode | None, dict[str, Any]]] = {}
@@ -255,7 +261,10 @@ class _Writer:
             node, data = found, data[key]
         for key_node, value in node.value if node else ():
             if key_node.value == one.figure:
-                return self._replace(key_node, value, keys, one)
+                is_ours = self._replace(key_node, value, keys, one)
+                if is_ours:
+                    self.renewed.append((one, data[one.figure]))
+                return is_ours
         if one.figure in data:  # merged from others
             return False
         self._put_behind(node, [], one, index)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from assay import AssayError, paths
-from assay.config.reference_writing import Written
+from assay.config.reference_writing import Learned, Written, scalar
 from assay.results.baseline import Proposal
+from assay.results.rows import bound, is_beyond
 from assay.spelling import many
 from assay.text import plain
 
@@ -44,6 +46,9 @@ def show(proposal: Proposal, written: Written, path: Path, worst: float, dry_run
 
 
 def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
+    for one, old in written.renewed:
+        if change := _change(one, old):
+            yield f'changed: {one.name}: {change}'
     for one in written.added:
         if wide := one.source.get('wide'):
             yield f'wide: {one.name}: its bound is {wide} from its value, more than {worst:.0%}'
@@ -53,6 +58,24 @@ def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
         yield f'refused: {figure}: {reason}'
     for one, reason in written.refused:
         yield f'refused: {one.name}: {reason}'
+
+
+def _change(one: Learned, old: Sequence[Any]) -> str | None:
+    """How a reference differs from the one that it replaces; None if that one allows its value."""
+    now, *_, unit = one.given
+    was, lower, upper, old_unit = old
+    if unit != old_unit:
+        return f'was {scalar(was)} {old_unit}, is {scalar(now)} {unit}'
+    if not is_beyond(now, bound(was, lower), bound(was, upper)):
+        return None
+    told = f'was {scalar(was)}, is {scalar(now)}'
+    if not was:
+        return told
+    share = now / was - 1
+    if one.better == 'exact':
+        return f'{told}: changed by {share:+.1%}'
+    is_worse = (share > 0) == (one.better == 'lower')
+    return f'{told}: {"worse" if is_worse else "better"} by {abs(share):.0%}'
 
 
 def _shown(path: Path) -> Path:

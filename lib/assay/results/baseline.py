@@ -20,6 +20,7 @@ from assay.config.reference_writing import Known, Learned, known, read_text
 from assay.config.settings import system_file
 from assay.results.cases import Case, Report, class_name, counted
 from assay.results.provenance import facts
+from assay.results.rows import BAD
 from assay.spelling import many, unknown
 from assay.text import plain
 from assay.witness.disturbance import DISTURBANCES
@@ -84,6 +85,7 @@ def propose(
     known: Known,
     wanted: re.Pattern[str],
     worst: float,
+    accept: bool,
     references: Path,
     checks: Path,
 ) -> Proposal:
@@ -94,6 +96,7 @@ def propose(
     :param known: what was learned before. The error rate is that of all that is held then.
     :param wanted: what is found in the name of a figure that is to have a reference.
     :param worst: a bound that is further from the value than this share of it is flagged.
+    :param accept: a figure gets a reference even if runs failed by it.
     :param references: the folder of the files.
     :param checks: the folder of the checks.
     """
@@ -116,7 +119,7 @@ def propose(
         one = one.newest(NEWEST)
         if one.check not in classes:
             refused.append((figure, unknown(one.check, 'check class', classes)))
-        elif reason := _unfit(one, places[_place(figure)], FEWEST):
+        elif reason := _unfit(one, places[_place(figure)], FEWEST, accept):
             refused.append((figure, reason))
         else:
             candidates.append(one)
@@ -149,12 +152,14 @@ def _place(figure: Figure) -> tuple[object, ...]:
     return figure.partition, figure.environment, figure.case, figure.figure
 
 
-def _unfit(one: Measured, units: set[str], fewest: int) -> str | None:
+def _unfit(one: Measured, units: set[str], fewest: int, accept: bool) -> str | None:
     """Why a figure cannot have a reference, whatever its values are."""
     if len(units) > 1:
         return f'it was measured in {" and in ".join(sorted(units))}: choose runs of one unit'
     if one.better is None:
         return 'nobody stored whether it gets better upwards or downwards: measure it anew'
+    if not accept and (reason := _failed(one)):
+        return reason
     if one.series is None or one.series.size < fewest:
         sessions = one.series.size if one.series else 0
         why = f'{sessions} sessions are too few: {fewest - sessions} more are needed'
@@ -169,6 +174,20 @@ def _unfit(one: Measured, units: set[str], fewest: int) -> str | None:
                 'of one'
             )
     return None
+
+
+def _failed(one: Measured) -> str | None:
+    """Why what its runs said of a figure makes it no measure for others; None if all was well."""
+    verdicts = one.verdicts.cast(str)
+    is_bad = verdicts.is_in([*BAD]).fill_null(False)
+    if not is_bad.any():
+        return None
+    words = sorted(verdicts.filter(is_bad).unique())
+    what = 'missed its reference' if words == ['fail'] else f'was judged {", ".join(words)}'
+    return (
+        f'it {what} in {one.runs.filter(is_bad).n_unique()} of '
+        f'{many(one.runs.n_unique(), "run")}: find out why, or choose other runs; --accept takes it'
+    )
 
 
 def _learned(one: Measured, found: Bounds, worst: float, references: Path) -> Learned | str:
@@ -203,7 +222,15 @@ def _learned(one: Measured, found: Bounds, worst: float, references: Path) -> Le
         told['wide'] = f'{abs(worse):.0%}'
     number = int(value) if exact and value.is_integer() else value
     given = (number, *fractions, one.figure.unit)
-    return Learned(str(one.figure), one.check, _values(one.figure), one.figure.figure, given, told)
+    return Learned(
+        name=str(one.figure),
+        check=one.check,
+        values=_values(one.figure),
+        figure=one.figure.figure,
+        better=str(one.better),
+        given=given,
+        source=told,
+    )
 
 
 def _fraction(bound: float | None, value: float, side: int) -> float | None:

@@ -52,6 +52,7 @@ class Measured:
     :param runs: shape (n,), identifier of the run that each is of.
     :param nodes: shape (n,), where; None where that is not known.
     :param provenance: shape (n,), what was measured: JSON, as in the table.
+    :param verdicts: shape (n,), what its run said of each; the words of the table.
     :param disturbed: how many values are left out because others used the nodes.
     :param unusable: how many are left out because they are not finite, or negative.
     """
@@ -67,6 +68,7 @@ class Measured:
     runs: pl.Series
     nodes: pl.Series
     provenance: pl.Series
+    verdicts: pl.Series
     disturbed: int
     unusable: int
 
@@ -111,7 +113,7 @@ class Measured:
         if len(runs) <= most:
             return self
         kept = self.runs.is_in(runs.tail(most).implode())
-        columns = ('values', 'times', 'runs', 'nodes', 'provenance')
+        columns = ('values', 'times', 'runs', 'nodes', 'provenance', 'verdicts')
         return replace(self, **{name: getattr(self, name).filter(kept) for name in columns})
 
 
@@ -133,7 +135,7 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
         .agg(
             pl.col(_WORDS).last(),
             pl.col('better').drop_nulls().last(),
-            pl.col('value', 'run', 'nodes', 'provenance').filter('usable'),
+            pl.col('value', 'run', 'nodes', 'provenance', 'verdict').filter('usable'),
             times=pl.col('time').filter('usable'),
             disturbed=(~calm).sum(),
             unusable=(calm & ~number.fill_null(False)).sum(),
@@ -190,6 +192,7 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
         runs=groups['run'][row],
         nodes=groups['nodes'][row],
         provenance=groups['provenance'][row],
+        verdicts=groups['verdict'][row],
         disturbed=groups['disturbed'][row],
         unusable=groups['unusable'][row],
     )
