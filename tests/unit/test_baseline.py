@@ -462,6 +462,7 @@ LEARNED = Learned(
     given=(1.0, None, 0.1, 'us'),
     source={'n': '12', 'days': '2026-01-01..2026-01-12', 'spread': '1.0%'},
 )
+OVER_LINES = LEARNED.line.replace('null,', 'null,  # why\n     ')
 
 
 @pytest.mark.parametrize(
@@ -521,12 +522,44 @@ REFERENCE = 'y: [1.0, null, 0.5, us]'
             '  shm:\n    <<: *a\n',
             'Ring.shm is merged from others',
         ),
+        (
+            f'Ring:\n  $index: [scale]\n  2_nodes:\n    {REFERENCE}\n  4:\n    {REFERENCE}\n',
+            'Ring has the key 4, which is no text',
+        ),
+        (
+            f'Ring:\n  $index: [scale]\n  2_nodes:\n    {OVER_LINES}\n',
+            'Ring.2_nodes.x is written over several lines',
+        ),
     ],
 )
 def test_where_no_place_is_found_the_class_is_left_alone(tmp_path, text, reason):
     result = written(text, tmp_path / 'x.yaml', [LEARNED], {})
     assert [told.startswith(reason) for _, told in result.refused] == [True]
     assert result.text == text
+
+
+def test_a_key_that_is_a_number_is_refused(tmp_path):
+    text = f'Ring:\n  $index: [n]\n  4:\n    {REFERENCE}\n'
+    ((_, told),) = written(
+        text, tmp_path / 'x.yaml', [replace(LEARNED, values={'n': '4'})], {}
+    ).refused
+    assert told == 'Ring has the key 4, which is no text: write this one by hand'
+
+
+@pytest.mark.parametrize(
+    'comment',
+    [
+        'agreed with the vendor, hands off',
+        'n=12 days=2026-01-01 spread=1.0% hands off',
+        'n=12 days=2026-01-01',
+        '',
+    ],
+)
+def test_a_comment_in_words_of_others_is_theirs(tmp_path, comment):
+    line = f'x: [0.5, null, 0.5, us]  # baseline: {comment}'
+    text = f'Ring:\n  $index: [scale]\n  2_nodes:\n    {line}\n'
+    result = written(text, tmp_path / 'x.yaml', [LEARNED], {})
+    assert (result.text, result.kept, result.added) == (text, [LEARNED], [])
 
 
 @pytest.mark.parametrize(

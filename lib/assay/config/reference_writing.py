@@ -29,6 +29,8 @@ from assay.config.reference_files import GENERIC, Loader, ReferencesError, fault
 from assay.files import write_whole
 
 _MARK = re.compile(r'[ \t]*# baseline: (.*)')
+#: The words that each such comment has.
+_ALWAYS = {'n', 'days', 'spread'}
 _STEP = '  '
 
 #: A class, the keys of its index in their order, a figure.
@@ -275,6 +277,11 @@ class _Writer:
         where = place or 'the file'
         if any(one.tag == 'tag:yaml.org,2002:merge' for one, _ in node.value):
             raise ReferencesError(f'{where} is merged from others (<<): write its keys there')
+        for other, _ in node.value:
+            if other.tag != 'tag:yaml.org,2002:str':
+                raise ReferencesError(
+                    f'{where} has the key {other.value}, which is no text: write this one by hand'
+                )
         rules = [one.value for one, _ in node.value]
         if key not in rules:
             # A key that is put beside a rule would hide what the rule has for it.
@@ -299,6 +306,11 @@ class _Writer:
         if _is_alias(key, value) or id(value) in self._shared or _source(self._text, value) is None:
             return False
         end = _end_of_line(self._text, value.end_mark.index)
+        if re.search(r'[\r\n]', self._text[key.start_mark.index : end]):
+            # A comment of others may stand between them.
+            raise ReferencesError(
+                f'{".".join(keys)}.{one.figure} is written over several lines: write it on one'
+            )
         self._replaced[key.start_mark.index, end] = one.line
         self._expect(keys, one, [])
         return True
@@ -392,7 +404,7 @@ def _shared(root: yaml.Node | None) -> set[int]:
 
 
 def _source(text: str, node: yaml.Node) -> dict[str, str] | None:
-    """What the comment behind a reference says that it was learned from; None if there is none."""
+    """What the comment behind a reference says that it was learned from; None if it is not ours."""
     if not isinstance(node, yaml.SequenceNode) or len(node.value) != 4:
         return None
     end = node.end_mark.index
@@ -403,7 +415,10 @@ def _source(text: str, node: yaml.Node) -> dict[str, str] | None:
         words = shlex.split(match[1])
     except ValueError:  # somebody wrote into it: it is theirs
         return None
-    return {name: word for name, _, word in (one.partition('=') for one in words)}
+    if not all('=' in word for word in words):
+        return None
+    source = {name: word for name, _, word in (one.partition('=') for one in words)}
+    return source if source.keys() >= _ALWAYS else None
 
 
 def _end(text: str, node: yaml.Node) -> int:
