@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from reframe.core import logging
+from reframe.core.exceptions import ConfigError
 
 from assay import paths
 from assay.running import httpjson
@@ -32,7 +34,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.code:
             self.send_response(self.server.code)
             self.send_header('Content-Length', '0')
+            self.send_header('Location', '/elsewhere')  # which a redirect needs
             self.end_headers()
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
 
     def log_message(self, *_):
         pass
@@ -63,7 +71,7 @@ def reframe(folder, port):
         ],
         env=os.environ
         | {
-            httpjson.VARIABLE: f'http://127.0.0.1:{port}/assay/_doc',
+            httpjson.VARIABLE: f'http://name:s3cret@127.0.0.1:{port}/assay/_doc',
             'ASSAY_RUN': str(folder),
             'PYTHONPATH': str(paths.ROOT / 'lib'),
         },
@@ -74,6 +82,7 @@ def reframe(folder, port):
     assert ended.returncode == 0, ended.stdout + ended.stderr
     lines = without_colours((ended.stdout + ended.stderr).splitlines())
     assert complaints(lines, set(), set(), '') == []
+    assert 's3cret' not in ended.stdout + ended.stderr
     return ended.stdout + ended.stderr
 
 
@@ -95,19 +104,25 @@ def test_a_server_that_is_not_there_fails_no_run(tmp_path):
     assert f'could not connect to server 127.0.0.1:{port}' in reframe(tmp_path, port)
 
 
-@pytest.mark.parametrize('code', [500, None])
+@pytest.mark.parametrize('code', [302, 401, None])
 def test_a_server_that_takes_nothing_is_asked_once(serve, tmp_path, code):
     server = serve(code)
     assert 'httpjson: no more figures are sent' in reframe(tmp_path, server.server_port)
     assert len(server.posted) == 1
 
 
-def test_a_server_that_never_answers_holds_up_nothing(tmp_path, monkeypatch):
-    """It takes connections, as one whose process is stuck does."""
-    record = type('Record', (), {})()
-    record.check_perf_var, record.check_perf_value = 'latency', float('nan')
+@pytest.fixture
+def record(monkeypatch):
+    """Of a figure, before one was refused."""
     monkeypatch.setattr(httpjson, 'PATIENCE', 0.2)
     monkeypatch.setattr(httpjson, '_gone', False)
+    record = type('Record', (), {})()
+    record.check_perf_var, record.check_perf_value = 'latency', float('nan')
+    return record
+
+
+def test_a_server_that_never_answers_holds_up_nothing(record, monkeypatch):
+    """It takes connections, as one whose process is stuck does."""
     with socket.create_server(('127.0.0.1', 0)) as stuck:
         monkeypatch.setenv(httpjson.VARIABLE, f'http://127.0.0.1:{stuck.getsockname()[1]}')
         httpjson.send(record, None, None)
@@ -116,6 +131,30 @@ def test_a_server_that_never_answers_holds_up_nothing(tmp_path, monkeypatch):
         with heard:
             heard.settimeout(10)
             assert b'"value": null' in heard.recv(10_000)
+
+
+LONG = 'a' * 64
+
+
+@pytest.mark.parametrize('host', ['', f'{LONG}.org', '[::1', '127.0.0.1:1', '\u20ac@'])
+def test_a_url_that_cannot_be_used_fails_no_run_and_is_not_told(host, record, monkeypatch):
+    told = []
+    logger = type('Logger', (), {'warning': told.append})
+    monkeypatch.setattr(logging, 'getlogger', lambda: logger)
+    monkeypatch.setenv(httpjson.VARIABLE, f'http://name:s3cret@{host}/')
+    for _ in range(2):
+        httpjson.send(record, None, None)
+    (sentence,) = told
+    assert sentence.startswith('httpjson: no more figures are sent: ')
+    assert 's3cret' not in sentence
+
+
+@pytest.mark.parametrize('host', [f'{LONG}.org', '[::1', 'a..b'])
+def test_a_host_on_which_reframe_breaks_is_an_error_of_its_configuration(host, monkeypatch):
+    monkeypatch.setenv(httpjson.VARIABLE, f'http://name:s3cret@{host}/')
+    with pytest.raises(ConfigError, match='its host is no name and no address') as caught:
+        httpjson.handlers()
+    assert 's3cret' not in str(caught.value)
 
 
 def test_without_the_variable_nothing_is_sent(monkeypatch):

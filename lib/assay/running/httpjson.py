@@ -13,6 +13,7 @@ import math
 import os
 from logging import LogRecord
 from typing import Any
+from urllib.parse import urlsplit
 
 #: ReFrame's own variable: the URL that objects are posted to.
 VARIABLE = 'RFM_HTTPJSON_URL'
@@ -47,20 +48,33 @@ _gone = False
 
 
 def handlers() -> list[dict[str, Any]]:
-    """What ReFrame's configuration has of it: nothing as long as no URL is set."""
-    if url := os.environ.get(VARIABLE):
-        return [{'type': 'httpjson', 'url': url, 'level': 'info', 'json_formatter': send}]
-    return []
+    """What ReFrame's configuration has of it: nothing as long as no URL is set.
+
+    :raises ConfigError: ReFrame's, if the URL has a host that cannot be looked up, on which it
+        would end with a traceback; all else that may be wrong with a URL it says itself.
+    """
+    url = os.environ.get(VARIABLE)
+    if not url:
+        return []
+    try:
+        (urlsplit(url).hostname or '').encode('idna')
+    except ValueError:
+        from reframe.core.exceptions import ConfigError
+
+        raise ConfigError(f'{VARIABLE}: its host is no name and no address') from None
+    return [{'type': 'httpjson', 'url': url, 'level': 'info', 'json_formatter': send}]
 
 
 def send(record: LogRecord, extras: object, ignore_keys: object) -> None:
     """Post the figure of a record; ReFrame has nothing left to send then.
 
-    A value that is not finite is null: JSON has no other numbers.
+    A value that is not finite is null: JSON has no other numbers. A redirect is not followed: most
+    make a GET of the POST, whose figure is lost.
     """
     global _gone
     import requests
     from reframe.core.logging import getlogger
+    from urllib3.exceptions import HTTPError
 
     told = vars(record)
     if _gone or told.get('check_perf_var') is None:
@@ -75,11 +89,17 @@ def send(record: LogRecord, extras: object, ignore_keys: object) -> None:
             headers={'Content-Type': 'application/json'},
             timeout=PATIENCE,
             stream=True,
+            allow_redirects=False,
         ) as answer:
-            answer.raise_for_status()
-    except requests.exceptions.RequestException as error:
-        _gone = True
-        getlogger().warning(f'httpjson: no more figures are sent: {error}')
+            if 200 <= answer.status_code < 300:
+                return
+            why = f'the server answered {answer.status_code} {answer.reason}'
+    # Of some URLs requests lets through what urllib3 and codecs raise.
+    except (OSError, ValueError, HTTPError) as error:
+        # Its text may hold the URL, and with it a password.
+        why = type(error).__name__
+    _gone = True
+    getlogger().warning(f'httpjson: no more figures are sent: {why}')
 
 
 def _plain(value: Any) -> Any:
