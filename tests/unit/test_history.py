@@ -189,17 +189,55 @@ def test_one_damaged_row_is_named_among_good_ones(database, made, column, value)
     [
         {'perfvalues': {'toy:node:latency': ['many', 1, 2, 3, 'us', 'pass']}},
         {'job_completion_time_unix': 1e20},
+        *(
+            {'perfvalues': {'toy:node:latency': [1.0, 1, 2, 3, unit, 'pass']}}
+            for unit in (7, ['us'], '\ud800')
+        ),
+        *({'directions': {'latency': better}} for better in (3, 0, ['lower'], '\ud800')),
+        *(
+            {name: word}
+            for name in ('built_mpi', 'ran_on_kernel', 'ran_variables', 'suite_commit')
+            for word in (None, 7, ['mpich'])
+            if word or name != 'ran_on_kernel'  # of which nothing is known
+        ),
+        *(
+            {name: word}
+            for name in ('system', 'partition', 'environ', 'result', 'display_name')
+            for word in (None, 7, ['toy'], '\ud800')
+        ),
+        {'taken_by_others': ['\ud800']},
     ],
 )
-def test_a_session_of_another_shape_counts_for_nothing(database, made, change):
+def test_a_session_of_another_shape_counts_for_nothing(database, made, change, tmp_path):
+    put(database, made(1), made(2))
     odd = made(1)
     cases(odd)[1] |= change
-    put(database, odd, made(2))
+    with sqlite3.connect(database) as connection:
+        where = 'UPDATE sessions SET json_blob = ? WHERE uuid = ?'
+        connection.execute(where, [json.dumps(odd), odd['session_info']['uuid']])
     history = load(database)
-    assert 'not as ReFrame writes it' in history.notices()[0]
+    (notice,) = history.notices()
+    assert 'not as ReFrame writes it' in notice
+    assert '`assay history --remove 00000001` drops it' in notice
     assert history.figures(history.runs)['run'].unique().to_list() == [
         made(2)['session_info']['uuid']
     ]
+    report = tmp_path / 'report.json'
+    report.write_text(json.dumps(odd))
+    with pytest.raises(AssayError, match=r'report\.json: .*not as ReFrame writes it'):
+        history.figures(choose(history, str(report)))
+    remove_runs(history, removable(history, '00000001'))
+    assert load(database).notices() == []
+
+
+@pytest.mark.parametrize('system', [None, 7])
+def test_a_report_of_no_system_is_none(made, tmp_path, system):
+    odd = made(1)
+    cases(odd)[0]['system'] = system  # of a fixture, which has no figures
+    report = tmp_path / 'report.json'
+    report.write_text(json.dumps(odd))
+    with pytest.raises(AssayError, match=r'report\.json: not a report of ReFrame'):
+        of_file(report)
 
 
 def stores(database, numbers, report):

@@ -52,6 +52,14 @@ def _no_report(where: object, error: Exception) -> AssayError:
     return AssayError(f'{where}: not a report of ReFrame: {type(error).__name__}: {error}')
 
 
+def assert_text(*words: Any) -> None:
+    """:raises AssayError: if one of them is no text, or none that can be written as UTF-8."""
+    try:
+        ''.join(words).encode()
+    except (TypeError, UnicodeError) as error:
+        raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
+
+
 def cases(report: Report) -> list[Case]:
     """All cases of all runs of the session (``--reruns`` and ``--max-retries`` make several)."""
     return [case for run in report['runs'] for case in run['testcases']]

@@ -18,7 +18,15 @@ from typing import Any
 import polars as pl
 
 from assay import AssayError
-from assay.results.cases import Case, Report, attempts, case_name, class_name, what_counts
+from assay.results.cases import (
+    Case,
+    Report,
+    assert_text,
+    attempts,
+    case_name,
+    class_name,
+    what_counts,
+)
 from assay.results.provenance import facts, nodes_of
 from assay.results.rows import Row, rows_of
 from assay.running.session_extras import label_of, mode_of
@@ -106,12 +114,15 @@ def plain_rows(report: Report) -> list[PlainRow]:
             place = (case['system'], case['partition'], case['environ'])
             names = (class_name(case), re.sub(r' ~\S+', '', case['display_name']))
             jobs = len(tries) + sum(len(one.get('replaced') or ()) for one in tries)
+            about = (*place, *names, *_parameters(case))
+            told = _told(case)
+            # Polars takes nothing else, and would tell neither the run nor the case.
+            assert_text(info['uuid'], *about, case['result'], *filter(None, (*asked, *told)))
             counts = (jobs, times[case_name(case)])
-            told = (*counts, *_told(case))
             ended = _milliseconds(case['job_completion_time_unix'])
             for row in rows_of(case):
-                who = (*of_run, ended, *asked, *place, *names, *_parameters(case))
-                rows.append((*who, *_held(case, row), case['result'], *told))
+                who = (*of_run, ended, *asked, *about)
+                rows.append((*who, *_held(case, row), case['result'], *counts, *told))
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
     return rows
@@ -124,6 +135,7 @@ def _parameters(case: Case) -> tuple[str, ...]:
 def _held(case: Case, row: Row) -> PlainRow:
     """The columns from ``figure`` to ``verdict``."""
     better = (case.get('directions') or {}).get(row.figure)
+    assert_text(row.figure, row.unit, row.verdict, '' if better is None else better)
     numbers = [None if one is None else float(one) for one in (row.reference, row.lower, row.upper)]
     value = None if row.value is None else float(row.value)
     return (row.figure, value, row.unit, better, *numbers, row.verdict)

@@ -104,7 +104,10 @@ class History:
         wanted = {run.uuid for run in runs if run.file}
         for file in dict.fromkeys(run.file for run in runs if run.file):
             found = [one for one in _reports(file) if one['session_info']['uuid'] in wanted]
-            frames += [table(plain_rows(report)) for report in found]
+            try:
+                frames += [table(plain_rows(report)) for report in found]
+            except AssayError as error:
+                raise AssayError(f'{file}: {error}') from error
         return pl.concat(frames)
 
 

@@ -6,7 +6,7 @@ import re
 import shlex
 from functools import lru_cache
 
-from assay.results.cases import Case, Report, last_cases, title
+from assay.results.cases import Case, Report, assert_text, last_cases, title
 
 #: Name and value of each.
 Facts = tuple[tuple[str, str], ...]
@@ -45,6 +45,8 @@ def facts(case: Case) -> Facts:
     """What a case was built from, and what it ran with and on; empty of one that never ran.
 
     What is not known of the nodes is left out.
+
+    :raises AssayError: if one of them is no text.
     """
     found = {
         name.removeprefix('built_'): value
@@ -52,6 +54,7 @@ def facts(case: Case) -> Facts:
         if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
         if value or not name.startswith(_OF_NODES)
     }
+    assert_text(*found.values())
     # A variable is a fact of its own.
     variables = _settings(found.pop('ran_variables', ''))
     return (*found.items(), *variables)

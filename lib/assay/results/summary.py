@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assay import AssayError
-from assay.results.cases import Report, cases
+from assay.results.cases import Report, assert_text, cases
 from assay.results.verdict import counts
 from assay.running.session_extras import label_of, mode_of
 
@@ -43,11 +43,14 @@ def summary(report: Report) -> Summary:
     """
     try:
         info, all_cases = report['session_info'], cases(report)
+        system = next((case['system'] for case in all_cases), '')
+        commit = next(filter(None, (case.get('suite_commit') for case in all_cases)), '')
+        assert_text(system, commit)
         return Summary(
             label=label_of(info),
             mode=mode_of(info),
-            system=next((case['system'] for case in all_cases), ''),
-            commit=next(filter(None, (case.get('suite_commit') for case in all_cases)), ''),
+            system=system,
+            commit=commit,
             **counts(report)._asdict(),
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
