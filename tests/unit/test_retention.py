@@ -86,7 +86,18 @@ def test_perflogs_are_found_with_those_that_reframe_renamed(tmp_path):
     for other in ('.Ring.log.draft', '.Ring.log.h0.draft', '.Ring.lock', 'Ring.log.gz'):
         write(tmp_path / 'toy' / 'node' / other)
     write(tmp_path / 'results.db')
+    (tmp_path / 'toy' / 'B.log').mkdir()
     assert perflogs.perflogs(tmp_path) == found
+
+
+def test_what_vanishes_while_perflogs_are_sought_is_named(tmp_path, monkeypatch):
+    def vanish(*_):
+        raise FileNotFoundError(2, 'No such file or directory', '/proc/7')
+        yield
+
+    monkeypatch.setattr(Path, 'rglob', vanish)
+    with pytest.raises(AssayError, match=r"cannot be searched for perflogs: .*'/proc/7'"):
+        perflogs.perflogs(tmp_path)
 
 
 KILLED = """

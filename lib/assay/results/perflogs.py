@@ -22,9 +22,16 @@ TIME = b'job_completion_time'
 
 
 def perflogs(folder: Path) -> list[Path]:
-    """The perflogs below a folder, and those that ReFrame renamed as their columns changed."""
-    found = {*folder.rglob('*.log'), *folder.rglob('*.log.h[0-9]*')}
-    return sorted(path for path in found if not path.name.startswith('.'))  # a draft of ours
+    """The perflogs below a folder, and those that ReFrame renamed as their columns changed.
+
+    :raises AssayError: if something below it cannot be searched, or vanishes meanwhile.
+    """
+    try:
+        found = {*folder.rglob('*.log'), *folder.rglob('*.log.h[0-9]*')}
+        # What begins with a dot is a draft of ours.
+        return sorted(path for path in found if not path.name.startswith('.') and path.is_file())
+    except OSError as error:
+        raise AssayError(f'{folder}: cannot be searched for perflogs: {error}') from None
 
 
 def count_before(path: Path, limit: datetime) -> int:
