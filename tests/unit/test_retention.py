@@ -201,6 +201,9 @@ def test_a_run_without_a_time_is_not_old(history):
     ('options', 'sentence'),
     [
         (['--keep', '0d'], 'write a number of days, such as 365d'),
+        (['--keep', '20260329'], 'or YEAR-MONTH-DAY'),
+        (['--keep', '2026-W10'], 'or YEAR-MONTH-DAY'),
+        (['--keep', '2026-13-01'], 'or YEAR-MONTH-DAY'),
         (['--keep', 'last'], 'write a number of days, such as 365d'),
         (['--keep', '99999d', 'last'], "of all runs: leave out 'last'"),
         (['--keep', '5d', '--system', 'toy'], "leave out '--system'"),

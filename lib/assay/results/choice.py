@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 
@@ -24,8 +25,8 @@ from assay.spelling import did_you_mean, many, similar
 from assay.text import plain
 
 _LAST = re.compile(r'last(?:~(\d{1,9}))?')
-_DAY = r'(\d{4}-\d{2}-\d{2})'
-_DAYS = re.compile(rf'{_DAY}(?:\.\.{_DAY})?')
+_DAY = re.compile(r'\d{4}-\d{2}-\d{2}')
+_DAYS = re.compile(rf'({_DAY.pattern})(?:\.\.({_DAY.pattern}))?')
 _IDENTIFIER = re.compile(r'[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}', re.IGNORECASE)
 
 
@@ -46,6 +47,17 @@ def assert_label(label: str) -> None:
     ):
         if is_one:
             raise AssayError(f'--label {label!r}: that chooses runs by {kind}: take another word.')
+
+
+def day(text: str) -> date:
+    """The day of a text; of the forms that ISO 8601 has only the one that all know.
+
+    :raises AssayError: if it is none.
+    """
+    with suppress(ValueError):
+        if _DAY.fullmatch(text):
+            return date.fromisoformat(text)
+    raise AssayError(f'{text} is no date: write YEAR-MONTH-DAY.')
 
 
 def of_system(history: History, system: str | None) -> list[StoredRun]:
@@ -103,7 +115,7 @@ def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
     if match := _LAST.fullmatch(words):
         return [_last(runs, int(match[1] or 0), words)]
     if match := _DAYS.fullmatch(words):
-        return _between(runs, _day(match[1]), _day(match[2] or match[1]), words)
+        return _between(runs, day(match[1]), day(match[2] or match[1]), words)
     labelled = [run for run in runs if run.summary.label == words]
     named = [run for run in runs if run.uuid.startswith(words.lower())]
     if not _IDENTIFIER.fullmatch(words):
@@ -140,13 +152,6 @@ def _between(runs: list[StoredRun], first: date, last: date, words: str) -> list
     if not found:
         raise AssayError(f'no run began on {words}: {_there_is(runs, words)}')
     return found
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise AssayError(f'{text} is no date: write YEAR-MONTH-DAY.') from None
 
 
 def _there_is(runs: Sequence[StoredRun], words: str) -> str:

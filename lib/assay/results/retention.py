@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from pathlib import Path
 
 from assay import AssayError
 from assay.results import perflogs
+from assay.results.choice import day
 from assay.results.history import History, StoredRun
 
 _DAYS = re.compile(r'([1-9]\d{0,4})d')
@@ -22,8 +23,8 @@ def beginning(words: str) -> datetime:
     if match := _DAYS.fullmatch(words):
         return now - timedelta(days=int(match[1]))
     try:
-        since = datetime.combine(date.fromisoformat(words), time()).astimezone()
-    except (OverflowError, ValueError):
+        since = datetime.combine(day(words), time()).astimezone()
+    except (AssayError, OverflowError, ValueError):
         raise AssayError(
             f'--keep {words!r}: write a number of days, such as 365d, or YEAR-MONTH-DAY.'
         ) from None
