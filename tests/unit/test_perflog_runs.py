@@ -127,7 +127,8 @@ def test_a_run_ends_where_a_case_comes_again_or_after_a_pause(perflogs, history)
 @pytest.mark.parametrize(
     ('bad', 'sentence'),
     [
-        ('2026-11-2', r'Ring\.log: line 3 is damaged: remove it'),
+        ('2026-11-2', r'Ring\.log: line 3 is damaged, or has no time: remove it'),
+        (line(1).replace(line(1).partition('|')[0], 'null', 1), 'or has no time: remove it'),
         (line(1) + '|more', 'line 3 is damaged'),
         (line(1, value='many'), 'line 3 is damaged'),
         (line(1).replace('2026', 'null', 1), 'line 3 is damaged'),

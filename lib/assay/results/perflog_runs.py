@@ -2,6 +2,8 @@
 
 A line of a perflog does not name its run. So the lines of a system are taken by the time at which
 their jobs ended: a run ends where one of its cases comes again, or after a pause (:data:`PAUSE`).
+A line without a time is of no run that can be told. It is an error, as a damaged one is: left out,
+its figure would be missing in a run without a word.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def _cases(path: Path) -> Iterator[Case]:
             try:
                 yield _case(dict(zip(names, texts, strict=True)))
             except (LookupError, OverflowError, ValueError):
-                raise AssayError(f'{path}: line {number} is damaged: remove it.') from None
+                raise AssayError(
+                    f'{path}: line {number} is damaged, or has no time: remove it.'
+                ) from None
 
 
 def _case(columns: dict[str, str]) -> Case:
