@@ -10,18 +10,22 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write so that a reader sees the old content or the new, never a part.
 
     A file that is there keeps its mode and, where that is permitted, its owner; a symbolic link
-    stays one.
+    stays one. What is no file, such as ``/dev/stdout``, is written to.
 
     :raises OSError: if that cannot be; the old content stays, and nothing is left beside it.
     """
+    data = content.encode() if isinstance(content, str) else content
     path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     draft = path.with_name(f'{path.name}.{os.getpid()}')
     try:
         with draft.open('wb') as file:
             with suppress(FileNotFoundError):
                 # Before there is anything in it that not everybody may read.
                 keep_access(path.stat(), file.fileno())
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(data)
         draft.replace(path)
     finally:  # as where the disk is full
         draft.unlink(missing_ok=True)

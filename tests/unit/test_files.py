@@ -59,3 +59,15 @@ def test_where_an_owner_cannot_be_given_the_mode_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(os, 'fchown', denied)
     write_whole(path, 'new')
     assert (path.read_text(), mode(path)) == ('new', 0o640)
+
+
+def test_what_is_no_file_stays_what_it_is(tmp_path):
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, 'new')
+    assert os.read(reader, 10) == b'new'
+    os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, 'new')
