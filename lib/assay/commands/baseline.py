@@ -64,6 +64,7 @@ def baseline(
         written,
     )
     from assay.report.baseline import difference, show
+    from assay.report.terminal import warn
     from assay.results.baseline import propose, system_of
     from assay.results.choice import choose
     from assay.results.figure_series import measured
@@ -74,6 +75,7 @@ def baseline(
     except re.error as error:
         raise AssayError(f'--name {name!r} is not a regular expression: {error}') from None
     stored = load()
+    warn(stored.notices())
     runs = choose(stored, words, system)
     path = paths.REFERENCES / f'{system_of(runs)}.yaml'
     text = read_text(path)
