@@ -25,11 +25,10 @@ from assay.results.retention import beginning, old_runs
 from stored import put
 
 HEADER = 'job_completion_time|system|perf_value'
-NOW = datetime.now().replace(microsecond=0)
 
 
 def line(days, value=1):
-    return f'{(NOW - timedelta(days=days)).isoformat()}|toy|{value}'
+    return f'{ago(days).replace(tzinfo=None).isoformat()}|toy|{value}'
 
 
 def write(path, *lines):
@@ -39,7 +38,7 @@ def write(path, *lines):
 
 
 def ago(days):
-    return (NOW - timedelta(days=days)).astimezone()
+    return (stored.NOW - timedelta(days=days)).astimezone()
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_a_step_names_the_first_bad_run_and_the_mpi_that_changed(stored):
     assert one.facts == (('mpi', f'{OLD} -> {NEW}'),)
     code, text = said()
     assert code == 1
-    day = f'{NOW - timedelta(days=20):%Y-%m-%d}'
+    day = f'{(NOW - timedelta(days=20)).astimezone():%Y-%m-%d}'
     assert f'at run 00000028, {day}: 1 figure worse by ' in text
     assert f'    mpi: {OLD} -> {NEW}\n' in text
     assert '▁' in text and '█' in text
