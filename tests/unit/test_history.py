@@ -7,8 +7,10 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from unittest import mock
 
@@ -265,14 +267,19 @@ def test_two_processes_store_at_once_while_others_read(database, made):
     # Programs of their own: Polars hangs in a fork of a process that has used it.
     end = database.with_name('end')
     command = [sys.executable, '-c', LOADS, database, end]
-    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [one.stdout.readline() for one in readers] == ['there\n'] * 2
-    with ProcessPoolExecutor(2) as both:
-        writers = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
-    end.touch()
-    for one in writers:
-        one.result()
-    assert [(one.communicate()[0], one.returncode) for one in readers] == [('', 0)] * 2
+    with ExitStack() as stack:
+        stack.callback(end.touch)
+        readers = [
+            stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            for _ in range(2)
+        ]
+        assert [one.stdout.readline() for one in readers] == ['there\n'] * 2
+        with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as both:
+            writers = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
+        for one in writers:
+            one.result()
+        end.touch()
+        assert [(one.communicate()[0], one.returncode) for one in readers] == [('', 0)] * 2
     history = load(database)
     assert [run.verdict for run in history.runs] == ['PASSED'] * 20
     assert history.figures(history.runs).height == 40
