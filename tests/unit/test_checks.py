@@ -374,21 +374,35 @@ def rules(name, **figures):
 
 
 def test_a_changed_number_of_messages(job, references):
-    golden = Path('Halo/openmpi-shm')
+    golden = Path('MiniFE/openmpi-shm')
     report = json.loads((JOBS / golden / 'witness.json').read_text())
     sent = sum(partner['messages'] for one in report['processes'] for partner in one['partners'])
-    references(golden=rules('Halo', messages=[sent, 0, 0, '1']))
+    references(golden=rules('MiniFE', messages=[sent, 0, 0, '1']))
     assert job(golden)['messages'][0] == sent
-    references(golden=rules('Halo', messages=[sent - 1, 0, 0, '1']))
+    references(golden=rules('MiniFE', messages=[sent - 1, 0, 0, '1']))
     with pytest.raises(PerformanceError, match='messages'):
         job(golden)
 
 
+@pytest.mark.parametrize(
+    ('check', 'sent'),
+    [
+        ('MiniFE', {'messages', 'bytes'}),
+        ('HPL', {'messages'}),  # DGEMM's results are shared as often as there is time for
+        ('Halo', set()),  # so are its chunks measured
+    ],
+)
+def test_what_a_program_sends_is_a_figure_if_it_is_always_as_much(job, check, sent):
+    figures = job(Path(check, 'openmpi-shm')).keys()
+    assert figures & {'messages', 'bytes'} == sent
+    assert 'comm_share' in figures
+
+
 @pytest.mark.parametrize('bounds', [(0, None), (None, 0)])
 def test_an_exact_figure_needs_both_bounds(job, bounds, references):
-    references(golden=rules('Halo', messages=[1012, *bounds, '1']))
+    references(golden=rules('MiniFE', messages=[1012, *bounds, '1']))
     with pytest.raises(SanityError, match='no bound on both sides'):
-        job(Path('Halo/openmpi-shm'))
+        job(Path('MiniFE/openmpi-shm'))
 
 
 @pytest.mark.parametrize(

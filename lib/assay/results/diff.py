@@ -28,9 +28,9 @@ from assay.spelling import many
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
 FEW_NODES = 8
-#: Sessions that a figure was the same in before it counts as exact: of counts that are said to be,
-#: some vary with the time that a job has, and with how its messages meet. Of one that varies in any
-#: share of runs, at most 1.8% of comparisons come after so many equal ones.
+#: Sessions that a figure was the same in before it counts as exact: of counts that a check says to
+#: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
+#: at most 1.8% of comparisons come after so many equal ones.
 EXACT_SINCE = 20
 
 
