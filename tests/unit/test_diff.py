@@ -212,6 +212,26 @@ def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
     assert worse == {('socket_latency', 'tcp'), ('socket_latency', 'ofi-tcp'), ('latency', 'shm')}
 
 
+def test_what_got_worse_although_the_machine_got_better_is_blamed(site, told):
+    def with_a_socket(socket, mpi):
+        def change(case, values):
+            if case['scale'] == '2_nodes':
+                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * socket
+                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
+                case['units'] = {'socket_latency': 'us'}
+                slower(mpi)(case, values)
+
+        return change
+
+    site.runs(10, with_a_socket(1, 1))
+    site.runs(1, with_a_socket(0.8, 1.15))
+    code, text = told('last~1', 'last')
+    assert code == 1
+    assert 'the machine moved: socket_latency of ' in text
+    worse = {one.figure.figure for one in site.difference().figures if one.word == 'worse'}
+    assert worse == {'latency', 'bandwidth'}
+
+
 def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tmp_path):
     def of_job(job, change=None):
         def left(case, values):

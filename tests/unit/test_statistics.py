@@ -463,13 +463,32 @@ def test_a_machine_that_moved_is_blamed(histories, kind):
     found = judge([changed(0.9, 36), changed(0.6, 37), changed(1, 38)])
     assert [one.word for one in found] == ['worse', 'worse', 'same']
     assert moved([still, clock]) == [clock]
-    assert cleared(found, [still]) == found
-    after = cleared(found, [still, clock])
+    after = [cleared(one, [clock], 0.01 / 3, is_fraction=False) for one in found]
     # What fell with the clock is not accused; what fell much further is.
     assert [one.word for one in after] == ['cannot tell', 'worse', 'same']
     assert 'the machine moved' in after[0].reason
     zero = compare(series([0.0]), series([0.0]), 'higher')
     assert moved([zero]) == []
+
+
+def test_what_got_worse_on_a_better_machine_did_not_follow_it(histories, kind):
+    def changed(by, seed, better):
+        values = 100 * noise(seed, 10)
+        return compare(series(values[:5]), series(by * values[5:]), better, histories[0], kind)
+
+    slower = judge([changed(1.1, 36, 'lower')])[0]
+    up, down = changed(1.2, 34, 'higher'), changed(0.8, 34, 'higher')
+    for controls, is_fraction, word in (
+        ([up], False, 'worse'),
+        ([down], False, 'cannot tell'),
+        ([up, down], False, 'cannot tell'),
+        # A latency over that of the socket is greater because the socket is faster.
+        ([up], True, 'cannot tell'),
+    ):
+        assert cleared(slower, controls, 0.01, is_fraction).word == word
+    faster = judge([changed(0.9, 36, 'lower')])[0]
+    assert cleared(faster, [down], 0.01, is_fraction=False).word == 'better'
+    assert cleared(faster, [up], 0.01, is_fraction=False).word == 'cannot tell'
 
 
 # ----- bounds

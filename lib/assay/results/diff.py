@@ -21,8 +21,17 @@ from assay.results.figure_series import Figure, Measured, Past, learn_past, meas
 from assay.results.grouping import Attribute, Group, Member, grouped
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS, is_of_the_network, is_of_the_node
-from assay.results.statistics.comparison import MARGIN, Better, Verdict, Word, compare, judge
+from assay.results.statistics.comparison import (
+    MARGIN,
+    Better,
+    Comparison,
+    Verdict,
+    Word,
+    compare,
+    judge,
+)
 from assay.results.statistics.controls import cleared, moved
+from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.spelling import many
 
@@ -415,22 +424,21 @@ def _not_blamed_on_software(found: Sequence[Compared]) -> list[Compared]:
     What stays within a node cannot have followed the network.
     """
     controls = _moved(found)
-    kept = list(found)
-    for within in (True, False):
-        bearing = [
-            one.verdict.comparison
-            for one in controls
-            if one.verdict and not (within and one.is_of == 'network')
-        ]
-        software = [
-            (number, one.verdict)
-            for number, one in enumerate(found)
-            if one.verdict and not one.is_of and (one.reach == 'within a node') is within
-        ]
-        verdicts = cleared([verdict for _, verdict in software], bearing)
-        for (number, _), verdict in zip(software, verdicts, strict=True):
-            kept[number] = replace(kept[number], verdict=verdict)
-    return kept
+    alone = SUITE_RATE / max(1, sum(bool(one.verdict) and not one.is_of for one in found))
+
+    def bearing_on(one: Compared) -> Iterator[Comparison]:
+        for control in controls:
+            if control.verdict and (one.reach, control.is_of) != ('within a node', 'network'):
+                yield control.verdict.comparison
+
+    return [
+        one
+        if one.is_of or not one.verdict
+        else replace(
+            one, verdict=cleared(one.verdict, bearing_on(one), alone, one.figure.unit == '1')
+        )
+        for one in found
+    ]
 
 
 def _moved(found: Iterable[Compared]) -> tuple[Compared, ...]:

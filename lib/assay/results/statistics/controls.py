@@ -23,34 +23,39 @@ def moved(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comp
 
 
 def cleared(
-    verdicts: Iterable[Verdict], controls: Iterable[Comparison], rate: float = SUITE_RATE
-) -> list[Verdict]:
-    """The verdicts, without those for which the machine may be to blame.
+    verdict: Verdict, controls: Iterable[Comparison], alone: float, is_fraction: bool
+) -> Verdict:
+    """The verdict on a figure, or that it cannot be told where the machine may be to blame.
 
-    A figure may follow the machine, and no control is of the same kind as it. So where a control
-    moved, a figure stays worse or better only by what it changed more than the control that moved
-    most, either way. What was called the same, or cannot be told, is as before.
+    A figure may follow the machine, by as much as any control moved, as none is of the same kind.
+    So it stays worse only if it got worse by more than each control that got worse, as sure as its
+    own verdict is; and better likewise. What got worse on a machine that got better did not follow
+    it, unless it is a fraction: of a limit, which a better machine raises, or of a time, which it
+    shortens. What was called the same, or cannot be told, is as before.
 
-    :param rate: of the whole suite, that of ``judge``.
+    :param controls: those that moved, the one that moved most first.
+    :param alone: the error rate of this figure alone, two-sided.
+    :param is_fraction: whether the machine may have moved what the figure is divided by.
     """
-    given = list(verdicts)
-    found = moved(controls, rate)
-    if not found:
-        return given
-    most = found[0]
-    alone = rate / max(1, len(given))
-    percent = abs(math.expm1(most.change))
-    reason = f'the machine moved: a figure that the change cannot touch moved by {percent:.1%}'
-    return [
-        replace(one, word='cannot tell', reason=reason)
-        if one.word in ('worse', 'better') and not _is_beyond(one.comparison, most, alone)
-        else one
-        for one in given
-    ]
+    if verdict.word not in ('worse', 'better'):
+        return verdict
+    for control in controls:
+        if _may_follow(verdict.comparison, control, alone, is_fraction):
+            percent = abs(math.expm1(control.change))
+            reason = f'the machine moved: a figure that the change cannot touch moved by {percent:.1%}'
+            return replace(verdict, word='cannot tell', reason=reason)
+    return verdict
 
 
-def _is_beyond(one: Comparison, control: Comparison, alone: float) -> bool:
+def _may_follow(one: Comparison, control: Comparison, alone: float, is_fraction: bool) -> bool:
     if one.better == 'exact':
-        return True  # no machine's state changes it
+        return False  # no machine's state changes it
+    if not is_fraction and _gain(one) * _gain(control) < 0:
+        return False
     left = abs(one.change) - abs(control.change)
-    return left > one.quantile(alone / 2) * math.hypot(one.error, control.error)
+    return left <= one.quantile(alone / 2) * math.hypot(one.error, control.error)
+
+
+def _gain(one: Comparison) -> float:
+    """By how much it got better, as a logarithm."""
+    return one.change if one.better == 'higher' else -one.change
