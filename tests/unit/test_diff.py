@@ -462,6 +462,56 @@ def test_a_run_may_be_a_report_of_another_place(site, told, tmp_path):
     assert 'worse: 12 of 12 figures of all' in text
 
 
+def test_a_side_of_two_states_is_told(site, told):
+    site.runs(20)
+    site.runs(15, slower(1.2, is_tcp_of_libfabric))
+    site.runs(1)
+    days = [f'{NOW - timedelta(days=100 - number):%Y-%m-%d}' for number in (11, 35)]
+    code, text = told('..'.join(days), 'last')
+    assert code == 0
+    assert 'before covers two states: 4 figures (such as bandwidth of PointToPoint' in text
+    assert 'had a step within it, most at run 00000015. Choose runs of one state.' in text
+    assert 'after covers' not in text
+    found = json.loads(told('last', '..'.join(days), '--json')[1])['two_states']
+    assert found['before'] is None
+    assert found['after']['run'].startswith('00000015')
+    assert all('ofi-tcp' in one['case'] for one in found['after']['figures'])
+    # A step between the sides is none within one.
+    days = [f'{NOW - timedelta(days=100 - number):%Y-%m-%d}' for number in (1, 20, 21, 35)]
+    _, text = told('..'.join(days[:2]), '..'.join(days[2:]))
+    assert 'worse: 4 of 4' in text and 'two states' not in text
+
+
+def perflogs_of(reports, folder):
+    """The lines that ReFrame writes of such runs."""
+    columns = (
+        'job_completion_time|system|partition|environ|display_name|perf_var|perf_value|perf_ref'
+        '|perf_lower_thres|perf_upper_thres|perf_unit|result|perf_result'
+    )
+    lines = [columns]
+    for report in reports:
+        for case in report['runs'][0]['testcases']:
+            ended = datetime.fromtimestamp(case['job_completion_time_unix'])
+            of_case = f'{ended:%Y-%m-%dT%H:%M:%S}|toy|node|mpich|{case["display_name"]}'
+            for name, (value, *_, unit, _) in case['perfvalues'].items():
+                figure = f'{name.rpartition(":")[2]}|{value}|null|null|null|{unit}'
+                lines.append(f'{of_case}|{figure}|pass|pass')
+    folder.mkdir()
+    (folder / 'Ring.log').write_text(''.join(f'{line}\n' for line in lines))
+    return f'{folder}/'
+
+
+def test_runs_that_are_read_twice_are_never_compared_with_themselves(site, told, tmp_path):
+    stored = site.runs(12)
+    folder = perflogs_of(stored[6:], tmp_path / 'perflogs-of-some')
+    with pytest.raises(AssayError, match='0000000c of AFTER ran jobs that are in BEFORE as well'):
+        told(folder, 'last')
+    # Nor do they teach the spread that they are held against.
+    site.runs(1)
+    assert site.difference(folder, 'last').past_runs == 6
+    assert site.difference('last~1', 'last').past_runs == 11
+
+
 @pytest.mark.parametrize('margin', ['0', '-1', 'nan', '5'])
 def test_a_margin_is_a_fraction(site, told, margin):
     site.runs(2)

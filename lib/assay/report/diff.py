@@ -91,6 +91,11 @@ def _show_runs(found: Difference, out: Console) -> None:
         say(out, f'{name + ":":8}{_runs(runs)}')
     past = many(found.past_runs, 'earlier run') if found.past_runs else 'no earlier run'
     say(out, f'system {found.after[0].summary.system}; the spread is learned from {past}')
+    for name, states in zip(('before', 'after'), found.states, strict=True):
+        if states:
+            which = f'{many(len(states.figures), "figure")} (such as {states.figures[0]})'
+            told = f'{name} covers two states: {which} had a step within it, most at run'
+            say(out, visible(f'{told} {states.run[:8]}. Choose runs of one state.'))
 
 
 def _runs(runs: Sequence[StoredRun]) -> str:
@@ -300,6 +305,10 @@ def as_text(found: Difference) -> str:
         'failed_at_times': [_failed_as_json(one) for one in found.at_times],
         'gone': [{**vars(one.figure), 'reason': one.reason} for one in found.gone],
         'machine_moved': [keys[id(one)] for one in found.moved],
+        'two_states': {
+            name: states and {'run': states.run, 'figures': [vars(one) for one in states.figures]}
+            for name, states in zip(('before', 'after'), found.states, strict=True)
+        },
         'figures': [_as_json(one) for one in found.figures],
         'only_before': [vars(one) for one in found.only_before],
         'only_after': [vars(one) for one in found.only_after],

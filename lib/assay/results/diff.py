@@ -21,6 +21,7 @@ from assay.results.figure_series import Figure, Measured, Past, learn_past, meas
 from assay.results.grouping import Attribute, Group, Member, grouped
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS, is_of_the_network, is_of_the_node
+from assay.results.read_twice import read_twice
 from assay.results.statistics.comparison import (
     MARGIN,
     Better,
@@ -33,6 +34,7 @@ from assay.results.statistics.comparison import (
 from assay.results.statistics.controls import cleared, moved
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
+from assay.results.two_states import TwoStates, two_states
 from assay.spelling import many
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
@@ -172,6 +174,7 @@ class Difference:
     :param only_after: likewise.
     :param conditions: how many figures tell of a job's conditions alone, and are not judged.
     :param moved: figures of the machine itself that changed, the one that changed most first.
+    :param states: of before and of after, where the runs of a side are of two states.
     :param causes: those of what is worse first.
     :param facts: what else differs, that of most figures first.
     :param disturbances: what disturbed jobs whose values do not count, each with how many values.
@@ -189,6 +192,7 @@ class Difference:
     only_after: tuple[Figure, ...]
     conditions: int
     moved: tuple[Compared, ...]
+    states: tuple[TwoStates | None, TwoStates | None]
     causes: tuple[Cause, ...]
     facts: tuple[Fact, ...]
     disturbances: tuple[tuple[str, int], ...]
@@ -228,6 +232,11 @@ def difference(
         raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
     _assert_comparable(before, after)
     tables = history.figures(before), history.figures(after)
+    if twice := read_twice(tables[1], tables[0]):
+        raise AssayError(
+            f'{_some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
+            'they were read twice, from perflogs and from the database or a report.'
+        )
     old, new = (measured(table) for table in tables)
     pairs, only_before, only_after = _paired(*map(_without_conditions, (old, new)))
     then, now = (_ends(table) for table in tables)
@@ -241,8 +250,9 @@ def difference(
             f'no figure is of runs before ({_some([*then])}) and after ({_some([*now])}) both: '
             'choose runs of the same selection; `assay history` lists them.'
         )
-    past_runs = _past(history, before, after)
-    compared = _compared(pairs, _learned(history, past_runs, pairs), margin)
+    past_runs, past = _past(history, before, after, tables)
+    learned = _learned(past, pairs)
+    compared = _compared(pairs, learned, margin)
     gives = {case for case, ends in now.items() if None in ends}
     gone = [
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
@@ -266,6 +276,10 @@ def difference(
         only_after=only_after,
         conditions=sum(figure.figure in CONDITIONS for figure in new),
         moved=_moved(compared),
+        states=(
+            two_states((before for before, _ in pairs), learned),
+            two_states((after for _, after in pairs), learned),
+        ),
         causes=tuple(causes),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
         disturbances=_disturbances(pl.concat(tables)),
@@ -285,11 +299,17 @@ def _assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) 
 
 
 def _past(
-    history: History, before: Sequence[StoredRun], after: Sequence[StoredRun]
-) -> list[StoredRun]:
-    """The runs that show what this system does when nothing is compared."""
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    tables: Iterable[pl.DataFrame],
+) -> tuple[list[StoredRun], pl.DataFrame]:
+    """The runs that show what this system does when nothing is compared, and their figures.
+
+    :param tables: of the runs that are compared.
+    """
     chosen = {run.uuid for run in (*before, *after)}
-    return [
+    runs = [
         run
         for run in history.runs
         if run.summary.system == before[0].summary.system
@@ -297,6 +317,12 @@ def _past(
         and run.uuid not in chosen
         and not run.summary.problem
     ]
+    table = history.figures(runs)
+    if any(run.file for run in (*before, *after)):
+        twice = read_twice(table, pl.concat(tables))
+        runs = [run for run in runs if run.uuid not in twice]
+        table = table.filter(~pl.col('run').cast(pl.String).is_in(twice))
+    return runs, table
 
 
 def _ends(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
@@ -351,11 +377,10 @@ def _paired(
     return pairs, tuple(rest), tuple(only_after)
 
 
-def _learned(history: History, past_runs: Sequence[StoredRun], pairs: Iterable[_Pair]) -> Past:
+def _learned(past: pl.DataFrame, pairs: Iterable[_Pair]) -> Past:
     """What the past teaches of the figures, and of others of their kinds."""
     kinds = {after.kind for _, after in pairs}
-    past = measured(history.figures(past_runs)) if past_runs else {}
-    return learn_past(one for one in past.values() if one.kind in kinds)
+    return learn_past(one for one in measured(past).values() if one.kind in kinds)
 
 
 def _compared(pairs: Sequence[_Pair], past: Past, margin: float) -> list[Compared]:

@@ -42,8 +42,8 @@ def cleared(
     for control in controls:
         if _may_follow(verdict.comparison, control, alone, is_fraction):
             percent = abs(math.expm1(control.change))
-            reason = f'the machine moved: a figure that the change cannot touch moved by {percent:.1%}'
-            return replace(verdict, word='cannot tell', reason=reason)
+            told = 'the machine moved: a figure that the change cannot touch moved by'
+            return replace(verdict, word='cannot tell', reason=f'{told} {percent:.1%}')
     return verdict
 
 
