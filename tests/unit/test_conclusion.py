@@ -1,0 +1,116 @@
+"""What a run ends with: its verdict is stored, its files are written, and old baselines are told."""
+
+import json
+import signal
+import uuid
+from functools import partial
+
+import pytest
+
+from assay import paths
+from assay.report import conclusion
+from assay.results import store
+from assay.results.cases import cases
+from assay.running.reframe_options import Given
+from assay.running.runs import Run
+from assay.running.supervise import Ended
+from reports import LOG, passing
+from stored import put
+
+#: As `assay baseline` writes it, of the case in the report.
+LEARNED = """\
+Passed:
+  $index: [$partition]
+  toy:node:
+    latency: [42, null, 0.1, us]  # baseline: n=12 days=2026-01-01..2026-01-12 spread=1.0% mpi={}
+"""
+
+
+@pytest.fixture
+def concluded(tmp_path, monkeypatch):
+    """Concludes a run that left this report, or none: its verdict, and what is stored of it."""
+    database = tmp_path / 'perflogs' / 'results.db'
+    references = tmp_path / 'references'
+    references.mkdir()
+    monkeypatch.setattr(paths, 'REFERENCES', references)
+    monkeypatch.setattr(conclusion, 'keep_verdict', partial(store.keep_verdict, database=database))
+
+    def conclude(report=None, end=None, log=LOG, copy=None, junit=None):
+        run = Run(tmp_path / 'run')
+        run.folder.mkdir(exist_ok=True)
+        run.log.write_text('\n'.join(log))
+        name = str(uuid.uuid4())
+        if report:
+            report['session_info']['uuid'] = name
+            run.report.write_text(json.dumps(report))
+            put(database, report)
+        given = Given(None, [], [], [], [], copy, junit)
+        found = conclusion.conclude(run, end or Ended(), given, 3.2)
+        return found, store.verdicts(database).get(name)
+
+    return conclude
+
+
+def test_a_good_run_is_stored_as_such_and_written_where_it_was_asked(
+    concluded, golden_report, tmp_path, capsys
+):
+    report = passing(golden_report('Passed'))
+    copy, junit = tmp_path / 'there' / 'report.json', tmp_path / 'junit.xml'
+    verdict, stored = concluded(report, copy=copy, junit=junit)
+    assert verdict.passed
+    assert stored == store.Judged('PASSED', ())
+    assert json.loads(copy.read_text()) == report
+    assert '<testsuite' in junit.read_text()
+    out = capsys.readouterr()
+    assert out.out.splitlines()[-1] == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s'
+    assert 'assay:' not in out.err
+
+
+@pytest.mark.parametrize(
+    ('end', 'problem'),
+    [
+        (Ended(stopped=signal.SIGTERM), 'stopped by SIGTERM: not everything was measured'),
+        (Ended(code=-9), 'ReFrame was killed by SIGKILL'),
+        (Ended(problems=['the disk is full']), 'the disk is full'),
+    ],
+)
+def test_how_it_ended_fails_it_and_is_stored(concluded, golden_report, capsys, end, problem):
+    report = passing(golden_report('Passed'))
+    verdict, stored = concluded(report, end)
+    assert stored == store.Judged('FAILED', verdict.problems)
+    assert problem in verdict.problems
+    assert f'assay: {problem}' in capsys.readouterr().err
+
+
+def test_nothing_is_stored_of_a_run_without_a_report(concluded, capsys):
+    verdict, stored = concluded()
+    assert stored is None
+    assert 'no check was selected' in verdict.problems[0]
+    assert capsys.readouterr().out.startswith('FAILED: 0 passed')
+
+
+def test_a_file_that_cannot_be_written_fails_the_run_in_the_history_too(
+    concluded, golden_report, tmp_path
+):
+    (tmp_path / 'file').touch()
+    for name in ('copy', 'junit'):
+        there = tmp_path / 'file' / 'below'
+        verdict, stored = concluded(passing(golden_report('Passed')), **{name: there})
+        assert f'{there}' in verdict.problems[-1]
+        assert stored == store.Judged('FAILED', verdict.problems)
+
+
+def test_a_baseline_of_another_mpi_is_told_and_fails_nothing(concluded, golden_report, capsys):
+    report = passing(golden_report('Passed'))
+    for case in cases(report):
+        case['built_mpi'] = 'mpich@5.0.1'
+    path = paths.REFERENCES / 'toy.yaml'
+    path.write_text(LEARNED.format('mpich@5.0.1'))
+    assert concluded(report)[0].passed
+    assert 'were measured with' not in capsys.readouterr().err
+    path.write_text(LEARNED.format('mpich@4.3.2'))
+    assert concluded(report)[0].passed
+    assert (
+        'assay: the references of 2 figures were measured with the MPI mpich@4.3.2, this run used '
+        'mpich@5.0.1: `assay baseline` renews them'
+    ) in capsys.readouterr().err
