@@ -1,4 +1,4 @@
-"""What a run ends with: its verdict is stored, its files are written, and old baselines are told."""
+"""What a run ends with: its verdict is stored, files are written, and old baselines are told."""
 
 import json
 import signal

@@ -64,4 +64,3 @@ def test_a_past_begins_after_the_last_step_and_is_of_the_newest_sessions():
     values = [place + day % 3 for place in (100.0, 200.0) for day in range(20)]
     one = measured(figures(*({'value': value} for value in values)))[RING]
     assert learn_past([one]).unchanged[RING].values.min() == 200
-    assert learn_past([one], most=7).unchanged[RING].values.tolist() == values[-7:]

@@ -514,14 +514,12 @@ def test_bounds_widen_with_the_suite(histories):
     assert many.upper > one.upper
 
 
-def test_bounds_are_not_tighter_than_the_resolution():
+def test_bounds_are_not_tighter_than_values_are_rounded():
     rounded = series([100.0] * 15 + [101.0] * 5 + [100.0] * 20)
-    found = bounds([series([5.0] * 40), rounded], ['higher'] * 2, resolution=0.0)
+    found = bounds([series([5.0] * 40), rounded], ['higher'] * 2)
     assert found[0].upper == pytest.approx(5.0 * math.exp(math.log(found[0].upper / 5.0)))
     assert found[0].upper >= 5.01
     assert found[1].upper >= found[1].value + 2
-    wide = bounds([series([5.0] * 40)], ['higher'], resolution=3.0)[0]
-    assert (wide.lower, wide.upper) == (0, 11)
 
 
 @pytest.mark.parametrize(
@@ -546,7 +544,6 @@ def test_bounds_of_wrong_questions(histories):
         {'directions': ['higher']},
         {'directions': ['higher'] * 20, 'figures': 5},
         {'directions': ['higher'] * 20, 'rate': 0},
-        {'directions': ['higher'] * 20, 'resolution': -1},
     ):
         with pytest.raises(AssayError):
             bounds(histories, **arguments)
@@ -558,7 +555,7 @@ def test_modes():
     assert not any(has_two_modes(one) for one in random.standard_normal((300, 60)))
     assert has_two_modes(random.standard_normal(60) + 8 * (np.arange(60) % 4 == 0))
     assert not has_two_modes(np.ones(60))
-    assert not has_two_modes(np.array([0.0, 1.0] * 5))  # too few
+    assert not has_two_modes(np.array([0.0, 1.0] * 4))  # too few
 
 
 # ----- changes
@@ -608,6 +605,46 @@ def test_the_newest_sessions_are_so_many_also_where_their_repeats_meet():
     part = series(100 + sessions, times, sessions).newest(5)
     assert part.size == 5
     assert {*part.values} == {115, 116, 117, 118, 119}
+
+
+def test_a_step_and_its_repair_are_two_steps():
+    slow = series(
+        noise(49, 120) * np.where((np.arange(120) >= 60) & (np.arange(120) < 80), 0.95, 1)
+    )
+    found = find_changes([slow])[0]
+    assert [change.first for change in found] == pytest.approx([60, 80], abs=1)
+    assert [change.ratio for change in found] == pytest.approx([0.95, 1 / 0.95], abs=0.01)
+    assert all(one.earliest <= one.first <= one.latest for one in found)
+    # What was learned before the repair is of another state.
+    assert since_last_change(slow, found).size == 120 - found[1].first
+
+
+def test_a_great_step_in_the_last_sessions_is_found_and_outliers_are_none():
+    values = noise(50, 94)
+    late = series(values * np.where(np.arange(94) < 89, 1, 0.8))
+    clean = [series(one) for one in noise(55, 99, 94)]
+    assert [one.first for one in find_changes([late, *clean], 0.001)[0]] == [89]
+    for wild in ([91, 93], [40, 41]):
+        assert find_changes([series(values * np.where(np.isin(np.arange(94), wild), 0.5, 1))]) == [
+            ()
+        ]
+
+
+def test_few_of_unchanged_histories_have_a_change():
+    clean = [series(one) for one in noise(51, 3000, 50)]
+    assert sum(map(bool, find_changes(clean, 0.99))) <= 3
+    short = [series(one) for one in noise(52, 1000, 12)]
+    assert sum(bool(one.refused) for one in bounds(short, ['higher'] * 1000)) <= 3
+
+
+@pytest.mark.parametrize(('sessions', 'at'), [(12, 6), (16, 8), (16, 12)])
+def test_bounds_refuse_a_great_step_in_a_short_history(sessions, at):
+    stepped = np.where(np.arange(sessions) < at, 1, 0.85)
+    values = noise(53, 200, sessions)
+    values[:100] *= stepped
+    refused = [bool(one.refused) for one in bounds([*map(series, values)], ['higher'] * 200)]
+    assert sum(refused[:100]) >= 98
+    assert sum(refused[100:]) <= 1
 
 
 def test_changes_do_not_hang_on_unit_or_order_of_series(histories):

@@ -159,14 +159,11 @@ class Past:
     kinds: dict[tuple[str, str], Kind]
 
 
-def learn_past(histories: Iterable[Measured], most: int = NEWEST) -> Past:
-    """What the histories of figures teach: runs in which nothing is to be judged.
-
-    :param most: how many sessions of each count, the newest.
-    """
+def learn_past(histories: Iterable[Measured]) -> Past:
+    """What the histories of figures teach: runs in which nothing is to be judged."""
     from assay.results.statistics.changes import find_changes, since_last_change
 
-    found = [(one, past) for one in histories if (past := one.newest(most).series)]
+    found = [(one, past) for one in histories if (past := one.newest(NEWEST).series)]
     changes = find_changes([past for _, past in found])
     unchanged = {
         one.figure: since_last_change(past, steps)

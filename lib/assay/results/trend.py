@@ -175,9 +175,9 @@ def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Tre
 def _changes(histories: Sequence[Series]) -> list[tuple[int, tuple[Change, ...]]]:
     """The changes of each history, and at which session the part begins that they were found in.
 
-    A step and its repair look like no step at all, and hide those after them. So the newest half
-    of a history is searched by itself as well, and its newest half, all in one family of tests:
-    what is told is of the longest part in which anything was found.
+    Several steps and repairs hide each other. So the newest half of a history is searched by itself
+    as well, and its newest half, all in one family of tests: what is told is of the longest part in
+    which anything was found.
     """
     longest = max((one.size for one in histories), default=0)
     parts = [
