@@ -231,7 +231,7 @@ def test_a_name_selects_figures_and_the_rest_stays(accepted):
     assert list(
         held_by(entry(accepted), dict(zip(entry(accepted)['$index'], PLACE, strict=True)))
     ) == ['hop_bandwidth']
-    with pytest.raises(AssayError, match=r"--name '\(' is not a regular expression"):
+    with pytest.raises(AssayError, match=r"-n '\(' is no regular expression"):
         baseline('-n', '(')
     with pytest.raises(AssayError, match='nothing could be written'):
         baseline('-n', 'no such figure')

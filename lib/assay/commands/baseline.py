@@ -5,12 +5,11 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 
-from assay import AssayError, paths
+from assay import paths
 
 
 def baseline(
@@ -66,14 +65,11 @@ def baseline(
     from assay.report.baseline import difference, show
     from assay.report.terminal import warn
     from assay.results.baseline import propose, system_of
-    from assay.results.choice import choose
+    from assay.results.choice import choose, of_figures
     from assay.results.figure_series import measured
     from assay.results.history import load
 
-    try:
-        wanted = re.compile(name)
-    except re.error as error:
-        raise AssayError(f'--name {name!r} is not a regular expression: {error}') from None
+    wanted = of_figures(name)
     stored = load()
     warn(stored.notices())
     runs = choose(stored, words, system)

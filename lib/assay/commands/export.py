@@ -45,14 +45,14 @@ def export(
 
     from assay.files import write_whole
     from assay.report.terminal import warn
-    from assay.results.choice import choose, of_system
+    from assay.results.choice import choose_or_all
     from assay.results.export import form
     from assay.results.history import load
 
     make = form(to)
     stored = load()
     warn(stored.notices())
-    runs = choose(stored, words, system) if words else of_system(stored, system)
+    runs = choose_or_all(stored, words, system)
     if not runs:
         raise AssayError(f'no run is stored in {stored.database}: `assay run` stores one.')
     content = make(stored.figures(run for run in runs if not run.summary.problem))

@@ -55,7 +55,7 @@ def history(
     """
     from assay.report.history import as_text, show, show_removed
     from assay.report.terminal import warn
-    from assay.results.choice import choose, of_system, removable
+    from assay.results.choice import choose_or_all, removable
     from assay.results.history import load, remove_runs
     from assay.results.retention import beginning, old_lines, old_runs, remove_lines
 
@@ -82,7 +82,7 @@ def history(
     if dry_run:
         raise AssayError('--dry-run is for --remove and --keep.')
     warn(stored.notices())
-    runs = choose(stored, words, system) if words else of_system(stored, system)
+    runs = choose_or_all(stored, words, system)
     if as_json:
         print(as_text(runs[-last:]))
     else:

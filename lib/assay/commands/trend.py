@@ -41,13 +41,13 @@ def trend(
     """
     from assay.report.terminal import warn
     from assay.report.trend import as_text, show
-    from assay.results.choice import choose, of_system
+    from assay.results.choice import choose_or_all
     from assay.results.history import load
     from assay.results.trend import trend
 
     stored = load()
     warn(stored.notices())
-    runs = choose(stored, words, system) if words else of_system(stored, system)
+    runs = choose_or_all(stored, words, system)
     found = trend(stored, runs, name)
     if as_json:
         print(as_text(found))

@@ -99,6 +99,22 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
     return chosen
 
 
+def choose_or_all(history: History, words: str, system: str | None = None) -> list[StoredRun]:
+    """As :func:`choose`; without words all runs, as :func:`of_system`."""
+    return choose(history, words, system) if words else of_system(history, system)
+
+
+def of_figures(expression: str) -> re.Pattern[str]:
+    """What is searched for in the text of figures, to choose some of them.
+
+    :raises AssayError: if it is no regular expression.
+    """
+    try:
+        return re.compile(expression)
+    except re.error as error:
+        raise AssayError(f'-n {expression!r} is no regular expression: {error}') from None
+
+
 def removable(history: History, words: str, system: str | None = None) -> list[StoredRun]:
     """As :func:`choose`, of what is stored here; what cannot be read can be removed as well.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from assay import AssayError
+from assay.results.choice import of_figures
 from assay.results.figure_series import Figure, Measured, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import Facts, differences
@@ -143,10 +143,7 @@ def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Tre
     :param pattern: a regular expression that is found in the text of the figures to look at.
     :raises AssayError: if the pattern is none, or no figure matches; if a report cannot be read.
     """
-    try:
-        chosen = re.compile(pattern)
-    except re.error as error:
-        raise AssayError(f'-n {pattern!r} is no regular expression: {error}') from None
+    chosen = of_figures(pattern)
     given = sorted(runs, key=lambda run: (run.begun, run.uuid))
     looked = [run for run in given if not run.is_of_the_future and not run.summary.problem]
     all_figures = measured(history.figures(looked))

@@ -133,10 +133,10 @@ def has_two_modes(logs: Floats) -> bool:
     The best split into two (Fisher, Journal of the American Statistical Association 53, 1958)
     leaves 0.36 of the variance of many normal values within its parts, and little of two modes'.
     Of n normal, more heavily tailed or autocorrelated values less than 0.36 - 1.03 / sqrt(n) is
-    left in one history of 1000 (simulated, n from 10 to 100). Half of the histories of 60 with modes 5
-    standard deviations apart are found, and 99% of those 8 apart; of histories of 12 with as many
-    in each mode 13% and 75%, and 96% of those 10 apart. In so few a step shows as modes rather than
-    by :func:`find_changes`, which cannot tell it from autocorrelation there.
+    left in one history of 1000 (simulated, n from 10 to 100). Half of the histories of 60 with
+    modes 5 standard deviations apart are found, and 99% of those 8 apart; of histories of 12 with
+    as many in each mode 13% and 75%, and 96% of those 10 apart. In so few a step shows as modes
+    rather than by :func:`find_changes`, which cannot tell it from autocorrelation there.
 
     :param logs: shape (n,).
     """
