@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -103,16 +104,22 @@ def was_given(report: Report, option: str) -> str | None:
 
     What stands in the text of another option, such as a label, is none.
     """
-    try:
-        words = shlex.split(report['session_info'].get('cmdline', ''))
-    except ValueError:  # not as ReFrame quotes: then no option excuses anything
-        return None
+    words = _words(report['session_info'].get('cmdline', ''))
     value = None
     for number, word in enumerate(words):
         name, equals, rest = word.partition('=')
         if name == option:
             value = rest if equals else ''.join(words[number + 1 : number + 2])
     return value
+
+
+# It is asked for several options of each session, and sessions of a year have one command line.
+@lru_cache(maxsize=256)
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:  # not as ReFrame quotes: then no option excuses anything
+        return ()
 
 
 def not_repeated(report: Report) -> str | None:
@@ -148,15 +155,16 @@ def is_no_evidence(case: Case) -> bool:
     One that met a reference unexpectedly was: no others have made it better. That others disturbed
     its job, and what they took, is for the check to say.
     """
+    # Figures last: most cases passed, and thousands of figures are asked for each.
     said = (case['fail_reason'] or '').removeprefix('performance error: ')
     figures = (case['perfvalues'] or {}).values()
     return (
-        all(isinstance(value, int | float) and math.isfinite(value) for value, *_ in figures)
-        and all(result != 'xpass' for *_, result in figures)
-        and case['result'] == 'fail'
+        case['result'] == 'fail'
         and case['fail_phase'] == 'performance'
         and bool(case.get('no_evidence'))
         and said.startswith(NO_EVIDENCE)
+        and all(isinstance(value, int | float) and math.isfinite(value) for value, *_ in figures)
+        and all(result != 'xpass' for *_, result in figures)
     )
 
 
@@ -178,5 +186,11 @@ def class_name(case: Case) -> str:
 
 def check_name(case: Case) -> str:
     """Name and parameters of the check, without those that have a column of their own."""
-    name = re.sub(r' (~|%(fabric|layout)=)\S+', '', case['display_name'])
+    return _check_name(case['display_name'])
+
+
+# It is asked for each figure.
+@lru_cache(maxsize=4096)
+def _check_name(display_name: str) -> str:
+    name = re.sub(r' (~|%(fabric|layout)=)\S+', '', display_name)
     return name.replace('%scale=', '').replace('%', '')
