@@ -5,14 +5,13 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from typing import Annotated
 
 import typer
 
-from assay import AssayError, paths, say
+from assay import say
 from assay.commands.options import SystemOption
 from assay.config import settings
 
@@ -65,56 +64,33 @@ def run(
       assay run --label before --repeat 5
       assay run -l
     """
-    from assay.config.lint import lint
     from assay.report.conclusion import conclude
     from assay.results import store
     from assay.results.choice import assert_label
-    from assay.running import reframe_options, runs, selection, session_extras, turn
-    from assay.running.leftovers import stop_what_was_left
-    from assay.running.prepare import prepare
-    from assay.running.supervise import supervise
+    from assay.running import reframe_options, selection, session
     from assay.spack import builds
-    from assay.vcluster.command import run_on_head
 
     given = reframe_options.read(context.args)
     if label is not None:
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)
-    settings.assert_writable()
-    os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
-    own = runs.this()
-    options = settings.options_of(mode)
     started = time.monotonic()
-    environment = settings.exports(system)
-    prepare(system, extra or [])
-    if system.partition(':')[0] == settings.CLUSTER_SYSTEM:
-        code = run_on_head()
-        if code is not None:
-            raise typer.Exit(code)
-    site = settings.load(system)
-    if problems := lint(paths.CHECKS, paths.REFERENCES):
-        raise AssayError('\nassay: '.join(problems))
-    # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
-    reframe = [str(paths.VENV_BIN / 'reframe'), *options]
-    environment = {**os.environ, **environment}
+    suite = session.suite(system, mode, extra or [])
+    if (code := suite.on_head()) is not None:
+        raise typer.Exit(code)
+    site = suite.load()
     if given.action:
-        raise typer.Exit(subprocess.call([*reframe, *context.args], env=environment))
+        command = [*suite.command, *context.args]
+        raise typer.Exit(subprocess.call(command, env=suite.environment))
 
     given.remove_files_of_an_earlier_run()
-    handles = [own.handle]
-    if turn.is_needed(site):
-        handles.append(turn.take(f'run {own.folder.name}', say))
-        environment[turn.VARIABLE] = 'yes'
+    handles = suite.take_turn(site)
     if aside := store.make_ready():
         say(f'the results database was damaged: it is {aside} now, and a new one begins')
-    stop_what_was_left()
     # Before any job: what cannot be built fails here.
     builds.install_for_checks(site, system, given.environments)
-    runs.starts_jobs(own)
-    asked = [*session_extras.options(label, mode), *again]
-    last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
-    end = supervise([*reframe, *asked, '-r', *context.args, *last], environment, own, handles)
-    if not end.code and not own.report.exists():
-        selection.explain(site, environment, given)
-    verdict = conclude(own, end, given, time.monotonic() - started)
+    end = suite.run(suite.own, label, [*again, *context.args], handles)
+    if not end.code and not suite.own.report.exists():
+        selection.explain(site, suite.environment, given)
+    verdict = conclude(suite.own, end, given, time.monotonic() - started)
     raise typer.Exit(128 + end.stopped if end.stopped else verdict.exit_code)

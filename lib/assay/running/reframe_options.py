@@ -152,6 +152,7 @@ OPTIONS = [
 class Given:
     """What a command line asks of ReFrame.
 
+    :param names_of_options: their long names.
     :param action: the option that asks for something else than running checks, if there is one.
     :param environments: the expressions of ``-p``, one of which an environment matches.
     :param names: those of ``-n``.
@@ -161,6 +162,7 @@ class Given:
     :param junit: where JUnit is to go.
     """
 
+    names_of_options: frozenset[str]
     action: str | None
     environments: list[str]
     names: list[str]
@@ -183,9 +185,37 @@ _HOW: dict[Takes, dict[str, Any]] = {
 }
 
 
+_ONE_EACH = 'each session measures every case once, so that sessions alternate'
+
+#: What `assay compare` takes of the above no more, and why.
+NOT_IN_A_COMPARISON = {
+    '--prgenv': 'it measures in the two environments that it is given',
+    '--repeat': _ONE_EACH,
+    '--reruns': _ONE_EACH,
+    '--duration': _ONE_EACH,
+    '--max-retries': 'what passes at a later attempt only would be one of several values',
+    '--report-file': 'it has many sessions; `assay history` lists them',
+    '--report-junit': 'it has many sessions; `assay compare --json` tells all of it',
+}
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise AssayError(f'{message[:1].lower()}{message[1:]}. See `assay run --help`.')
+
+
+def read_for_comparison(arguments: list[str]) -> Given:
+    """As :func:`read`, for sessions that are compared with each other.
+
+    :raises AssayError: also if one session would not be as the next, or nothing would be measured.
+    """
+    given = read(arguments)
+    if given.action:
+        raise AssayError(f'{given.action} is not for a comparison: `assay run {given.action}`.')
+    for name in given.names_of_options:
+        if name in NOT_IN_A_COMPARISON:
+            raise AssayError(f'{name} is not for a comparison: {NOT_IN_A_COMPARISON[name]}.')
+    return given
 
 
 def read(arguments: list[str]) -> Given:
@@ -224,6 +254,7 @@ def read(arguments: list[str]) -> Given:
         return Path(given[name][-1]) if name in given else None
 
     return Given(
+        names_of_options=frozenset(given),
         action=action,
         environments=given.get('--prgenv', ['.*']),
         names=given.get('--name', []),

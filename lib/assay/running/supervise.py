@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Thread
@@ -48,7 +48,11 @@ class Ended:
 
 
 def supervise(
-    command: list[str], environment: dict[str, str], run: Run, handles: list[int]
+    command: list[str],
+    environment: dict[str, str],
+    run: Run,
+    handles: list[int],
+    aloud: bool = True,
 ) -> Ended:
     """Run ReFrame to its end.
 
@@ -56,6 +60,7 @@ def supervise(
     of its local processes is left, and none of its jobs in Slurm.
 
     :param handles: what it is to keep open: the locks of the run.
+    :param aloud: whether what ReFrame says is passed on; its log has it anyway.
     """
     end = Ended()
     process = subprocess.Popen(
@@ -70,7 +75,7 @@ def supervise(
         # Or Ctrl-C would reach it twice.
         start_new_session=True,
     )
-    voice = _Voice()
+    voice = _Voice(aloud)
     pumps = [
         Thread(target=voice.repeat, args=pair, daemon=True)
         for pair in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
@@ -123,16 +128,39 @@ def _stopped_by(process: subprocess.Popen[str], end: Ended) -> Iterator[None]:
         else:
             process.kill()
 
+    with _handled_by(pass_on):
+        yield
+
+
+@contextmanager
+def noted() -> Iterator[list[signal.Signals]]:
+    """Between several runs of ReFrame: the first signal to stop is noted, a second one ends at once.
+
+    While one runs its own handlers are in place; of a signal that they took ``Ended`` tells.
+    """
+    told: list[signal.Signals] = []
+
+    def note(number: int, frame: object) -> None:
+        if told:
+            raise SystemExit(128 + number)
+        told.append(signal.Signals(number))
+
+    with _handled_by(note):
+        yield told
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
     before = {
-        number: signal.signal(number, pass_on)
+        number: signal.signal(number, handler)
         for number in SIGNALS
         if signal.getsignal(number) != signal.SIG_IGN  # as nohup and shells' & have it
     }
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 # `[ RUN      ] case`, `[     FAIL ] (3/12) case [reason]`
@@ -142,19 +170,21 @@ _CASE = re.compile(r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+
 class _Voice:
     """What ReFrame says."""
 
-    def __init__(self) -> None:
+    def __init__(self, aloud: bool) -> None:
+        self.aloud = aloud
         self.heard = time.monotonic()
         self.lines: list[str] = []
         self._open: dict[str, None] = {}
 
     def repeat(self, stream: IO[str], target: IO[str]) -> None:
-        """Pass lines on, and note which cases have begun and not ended."""
+        """Note lines, pass them on, and note which cases have begun and not ended."""
         for line in stream:
             self.heard = time.monotonic()
             self.lines.append(visible(line.rstrip('\n')))
             self._note(self.lines[-1])
-            with suppress(OSError):  # a reader that has gone, a full disk: what is read goes on
-                print(self.lines[-1], file=target, flush=True)
+            if self.aloud:
+                with suppress(OSError):  # a reader that has gone, a full disk: what is read goes on
+                    print(self.lines[-1], file=target, flush=True)
 
     def _note(self, line: str) -> None:
         if match := _CASE.match(line):

@@ -1,0 +1,111 @@
+"""A session of ReFrame: what one is started with, and how it is run.
+
+``assay run`` is one of them, ``assay compare`` many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay import AssayError, paths, say
+from assay.config import settings
+from assay.config.lint import lint
+from assay.running import prepare, runs, session_extras, supervise, turn
+from assay.running.leftovers import stop_what_was_left
+from assay.running.runs import Run
+from assay.running.supervise import Ended
+from assay.vcluster.command import run_on_head
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The suite on a system, in a mode.
+
+    :param own: the run whose folder the configuration is loaded with.
+    :param mode: of ``assay run``.
+    :param command: ReFrame, with the options that the mode stands for.
+    :param environment: the variables that ReFrame needs.
+    """
+
+    own: Run
+    system: str
+    mode: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+
+    def on_head(self) -> int | None:
+        """Run this command again on the head of the virtual cluster, if it is for that system.
+
+        :returns: its exit code; None if this is the place to run.
+        :raises AssayError: if no cluster is up.
+        """
+        is_cluster = self.system.partition(':')[0] == settings.CLUSTER_SYSTEM
+        return run_on_head() if is_cluster else None
+
+    def load(self) -> _SiteConfig:
+        """The configuration.
+
+        :raises AssayError: if it is wrong, or a check or a reference is.
+        """
+        site = settings.load(self.system)
+        if problems := lint(paths.CHECKS, paths.REFERENCES):
+            raise AssayError('\nassay: '.join(problems))
+        return site
+
+    def take_turn(self, site: _SiteConfig) -> list[int]:
+        """Wait until no other run uses this machine, if jobs run on it; stop what runs left.
+
+        :returns: what is to be kept open as long as the turn lasts.
+        :raises AssayError: if the turn cannot be had.
+        """
+        handles = []
+        if turn.is_needed(site):
+            handles.append(turn.take(f'run {self.own.folder.name}', say))
+            self.environment[turn.VARIABLE] = 'yes'
+        stop_what_was_left()
+        return handles
+
+    def run(
+        self,
+        own: Run,
+        label: str | None,
+        options: Sequence[str],
+        handles: Sequence[int],
+        aloud: bool = True,
+    ) -> Ended:
+        """Run ReFrame once, to its end.
+
+        :param options: of ReFrame.
+        :param handles: locks that are held as long as it runs, beside that of its folder.
+        :param aloud: whether what it says is passed on.
+        """
+        runs.starts_jobs(own)
+        asked = session_extras.options(label, self.mode)
+        last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
+        command = [*self.command, *asked, '-r', *options, *last]
+        environment = self.environment | own.exports
+        return supervise.supervise(command, environment, own, [own.handle, *handles], aloud)
+
+
+def suite(system: str, mode: str, extra: Sequence[str]) -> Suite:
+    """The suite, with what the machine lacks installed.
+
+    :param extra: what ``--with`` names.
+    :raises AssayError: if mode or system are unknown, something cannot be installed, or nothing may
+        be written.
+    """
+    settings.assert_writable()
+    os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
+    own = runs.this()
+    options = settings.options_of(mode)
+    exports = settings.exports(system)
+    prepare.prepare(system, extra)
+    # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
+    command = (str(paths.VENV_BIN / 'reframe'), *options)
+    return Suite(own, system, mode, command, {**os.environ, **exports})
