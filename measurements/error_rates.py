@@ -47,6 +47,8 @@ PAIRS = max(LOOKS)
 OLD = np.array([0, 3] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
 NEW = np.array([1, 2] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
 LENGTH = HISTORY + 2 * REPEATS + 2 * PAIRS
+#: Sessions of each of two environments before anything is measured again (``assay compare``).
+FIRST = 4
 SPREADS = (0.005, 0.01, 0.015, 0.03)
 SLOWER = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
 SHAPES = (
@@ -237,6 +239,30 @@ def measured_again(history, pairs, count, slower=0.0, looked=None):
     return decision.word, n
 
 
+def interleaved(values, pairs, count, slower=0.0, history=True, kind=None):
+    """``assay compare``: 4 sessions of each state, interleaved, then pairs of what looks changed.
+
+    :param count: suspects of the suite; None for those that are found.
+    :param history: whether there is one; without it pairs decide about all.
+    :returns: the word of each figure that pairs decided about; None of others.
+    """
+    past = [series(one[:HISTORY]) for one in values]
+    looked = dict.fromkeys(range(len(values)))
+    if history:
+        first = values[:, HISTORY : HISTORY + 2 * FIRST]
+        kind = kind or learn(past)
+        comparisons = [
+            compare(series(one[OLD[:FIRST]]), series(new), 'higher', old, kind)
+            for one, new, old in zip(first, first[:, NEW[:FIRST]] * (1 - slower), past, strict=True)
+        ]
+        looked = {i: direction(comparisons[i]) for i in suspects(comparisons)}
+    words = [None] * len(values)
+    for i, way in looked.items():
+        own = values[i, :HISTORY] if history else values[i, :0]
+        words[i], _ = measured_again(own, pairs[i], count or len(looked), slower, way)
+    return np.array(words, dtype=object)
+
+
 CHANGED = ('worse', 'better')
 
 
@@ -268,6 +294,9 @@ def suite(job):
         )
         again[i] = word in CHANGED
     found['Assay, suspects measured again'] = again
+    for name, history in (('', True), (', no history', False)):
+        words = interleaved(values, pairs, None, history=history)
+        found[f'Assay, two environments{name}'] = np.isin(words, CHANGED)
     # A baseline of the history, and one run held to it.
     past = [series(one[:start]) for one in values]
     held = bounds(past, ['higher'] * len(past))
@@ -378,6 +407,9 @@ def power(job):
             )
             again[i] = word == 'worse'
     found['Assay, suspects measured again'] = again
+    for name, history, count in (('', True, 1 + OTHER_SUSPECTS), (', no history', False, FIGURES)):
+        words = interleaved(values, pairs, count, slower, history, kind)
+        found[f'Assay, two environments{name}'] = words == 'worse'
     direct = [
         measured_again(one[:HISTORY], pair, 1, slower)
         for one, pair in zip(values, pairs, strict=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from assay import AssayError
 from assay.results.statistics.bounds import bounds, has_two_modes
@@ -404,6 +404,25 @@ def test_a_suspect_is_not_accused_of_the_opposite():
     old = 100 * noise(29, 6)
     assert decide(old, 1.2 * old, 'higher', suspected='worse').word == 'cannot tell'
     assert decide(old, 1.2 * old, 'higher', suspected='better').word == 'better'
+
+
+def test_an_interval_beyond_all_numbers():
+    """Of two foursomes a spread has one degree of freedom."""
+    found = decide([100, 150, 100, 100], [140, 100, 100, 130], 'higher', suspects=100)
+    assert (found.word, found.interval) == (None, (0.0, math.inf))
+
+
+def test_what_is_behind_a_decision():
+    old, new = 100 * noise(25, 12), 90 * noise(26, 12)
+    found = decide(old, new, 'higher')
+    assert (found.word, found.p_value <= 0.01) == ('worse', True)
+    reach = math.log(found.interval[1] / found.interval[0]) / 2
+    share = LOOKS[12] * 0.01 / 2
+    assert found.error * -special.stdtrit(found.freedom, share) == pytest.approx(reach)
+    # The bounds of the interval are where the p-value would be the rate.
+    alone = 2 * special.stdtr(found.freedom, math.log(found.ratio) / found.error)
+    assert found.p_value == pytest.approx(alone / LOOKS[12])
+    assert decide(old[:3], new[:3], 'higher').p_value == 1
 
 
 def test_more_suspects_need_more_evidence():

@@ -19,6 +19,7 @@ from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands.baseline import baseline
+from assay.commands.compare import compare
 from assay.commands.diff import diff
 from assay.commands.doctor import doctor
 from assay.commands.export import export
@@ -103,6 +104,7 @@ app.command()(witness)
 app.command()(provenance)
 app.command()(history)
 app.command()(diff)
+app.command(context_settings=PASS_ON)(compare)
 app.command()(trend)
 app.command()(baseline)
 app.command()(export)

@@ -10,3 +10,17 @@ SystemOption = Annotated[
         '--system', metavar='NAME[:PARTITION]', help='The system: a file in config/systems.'
     ),
 ]
+
+ModeOption = Annotated[
+    str, typer.Option('--mode', help='Which checks: smoke, maintenance or acceptance.')
+]
+
+ExtraOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        '--with',
+        metavar='WHAT',
+        help='An MPI to install as well, such as intelmpi; or spack, to build with Spack; or '
+        "spack:minife, spack:applications, to build and run upstream's programs as well.",
+    ),
+]

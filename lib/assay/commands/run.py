@@ -12,25 +12,15 @@ from typing import Annotated
 import typer
 
 from assay import say
-from assay.commands.options import SystemOption
+from assay.commands.options import ExtraOption, ModeOption, SystemOption
 from assay.config import settings
 
 
 def run(
     context: typer.Context,
-    mode: Annotated[
-        str, typer.Option(help='Which checks: smoke, maintenance or acceptance.')
-    ] = 'smoke',
+    mode: ModeOption = 'smoke',
     system: SystemOption = settings.DEFAULT_SYSTEM,
-    extra: Annotated[
-        list[str] | None,
-        typer.Option(
-            '--with',
-            metavar='WHAT',
-            help='An MPI to install as well, such as intelmpi; or spack, to build with Spack; or '
-            "spack:minife, spack:applications, to build and run upstream's programs as well.",
-        ),
-    ] = None,
+    extra: ExtraOption = None,
     label: Annotated[
         str | None,
         typer.Option(metavar='TEXT', help='A name by which to find the run in `assay history`.'),

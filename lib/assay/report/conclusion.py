@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from dataclasses import dataclass
 
 from assay import AssayError, paths
 from assay.report import junit, terminal
@@ -16,11 +17,21 @@ from assay.running.runs import Run
 from assay.running.supervise import Ended
 
 
-def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
-    """Judge a run, and show and write what came of it.
+@dataclass(frozen=True)
+class Concluded:
+    """What came of a session of ReFrame.
 
-    :param seconds: the wall time of the run.
+    :param report: None if it left none that can be read.
+    :param log: the lines of its log; None if there is none.
     """
+
+    report: Report | None
+    log: list[str] | None
+    verdict: Verdict
+
+
+def judged(own: Run, end: Ended, given: Given) -> Concluded:
+    """Judge a session, without a word."""
     report, problems = None, list(end.problems)
     if end.stopped:
         problems.append(f'stopped by {end.stopped.name}: not everything was measured')
@@ -32,10 +43,21 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
         except AssayError as error:
             problems.append(str(error))
     log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
-    judged = judge(report, end.code, log, end.printed)
-    problems += judged.problems
+    found = judge(report, end.code, log, end.printed)
+    problems += found.problems
     if report:
         problems += misaddressed(report, given.variables, given.parameters)
+    return Concluded(report, log, Verdict(tuple(problems), found.disturbed))
+
+
+def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
+    """Judge a run, and show, store and write what came of it.
+
+    :param seconds: the wall time of the run.
+    """
+    found = judged(own, end, given)
+    report, log, disturbed = found.report, found.log, found.verdict.disturbed
+    problems = [*found.verdict.problems]
     try:
         if given.report and report:
             given.report.parent.mkdir(parents=True, exist_ok=True)
@@ -43,15 +65,15 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
     except OSError as error:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
     if report:
-        problems += _kept(report, Verdict(tuple(problems), judged.disturbed))
-    verdict = Verdict(tuple(problems), judged.disturbed)
+        problems += kept(report, Verdict(tuple(problems), disturbed))
+    verdict = Verdict(tuple(problems), disturbed)
     try:
         if given.junit:
             junit.write(given.junit, report, verdict, log or [], seconds)
     except AssayError as error:
-        verdict = Verdict((*problems, str(error)), judged.disturbed)
+        verdict = Verdict((*problems, str(error)), disturbed)
         if report:
-            _kept(report, verdict)
+            kept(report, verdict)
     if report:
         terminal.show(report, log or [], end.printed)
         terminal.warn(stale(report, paths.REFERENCES))
@@ -59,7 +81,7 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
     return verdict
 
 
-def _kept(report: Report, verdict: Verdict) -> list[str]:
+def kept(report: Report, verdict: Verdict) -> list[str]:
     """Store a verdict in the history; why that could not be done."""
     try:
         keep_verdict(report['session_info']['uuid'], verdict.word, verdict.problems)

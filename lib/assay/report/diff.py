@@ -47,6 +47,12 @@ def show(found: Difference, everything: bool = False) -> None:
     :param everything: all rows of all tables, and a table of what is the same.
     """
     out = console()
+    show_all(found, out, everything)
+    say(out, conclusion(found))
+
+
+def show_all(found: Difference, out: Console, everything: bool) -> None:
+    """All but the last line."""
     _show_runs(found, out)
     _show_machine(found, out)
     if found.lost:
@@ -69,7 +75,6 @@ def show(found: Difference, everything: bool = False) -> None:
     out.print()
     for line in _notes(found, everything):
         say(out, visible(line))
-    say(out, conclusion(found))
 
 
 def conclusion(found: Difference) -> str:
@@ -288,9 +293,14 @@ def _listed(names: Sequence[str], everything: bool, between: str = ', ') -> str:
 
 
 def as_text(found: Difference) -> str:
-    """JSON: all that is known; fractions and ratios as numbers, what there is none of as null."""
+    """JSON: all that is known."""
+    return json.dumps(as_json(found), indent=2, allow_nan=False)
+
+
+def as_json(found: Difference) -> dict[str, Any]:
+    """All that is known; fractions and ratios as numbers, what there is none of as None."""
     keys = {id(one): number for number, one in enumerate(found.figures)}
-    told = {
+    return {
         'verdict': found.verdict,
         'system': found.after[0].summary.system,
         'margin': found.margin,
@@ -316,7 +326,6 @@ def as_text(found: Difference) -> str:
         'facts': [_fact_as_json(fact) for fact in found.facts],
         'disturbances': dict(found.disturbances),
     }
-    return json.dumps(told, indent=2, allow_nan=False)
 
 
 def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from assay.results.statistics.comparison import (
 )
 from assay.results.statistics.controls import cleared, moved
 from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.statistics.series import Series
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.results.two_states import TwoStates, two_states
 from assay.spelling import many
@@ -43,6 +44,10 @@ FEW_NODES = 8
 #: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
 #: at most 1.8% of comparisons come after so many equal ones.
 EXACT_SINCE = 20
+
+
+#: The environment that the figures before were measured in, and that of the figures after.
+Environments = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,19 +224,22 @@ def difference(
     before: Sequence[StoredRun],
     after: Sequence[StoredRun],
     margin: float = MARGIN,
+    environments: Environments | None = None,
+    again: Mapping[Figure, Compared] | None = None,
 ) -> Difference:
     """What differs between runs.
 
     :param before: one or more, oldest first.
     :param after: likewise.
     :param margin: what is within it is called the same: 0.05 is 5%.
+    :param environments: that of before and that of after, whose figures are compared.
+    :param again: figures that were measured again, and what is said of them instead.
     :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the
         margin is none.
     """
-    if not 0 < margin < 1:
-        raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
+    assert_margin(margin)
     _assert_comparable(before, after)
-    tables = history.figures(before), history.figures(after)
+    tables = tables_of(history, before, after, environments)
     if twice := read_twice(tables[1], tables[0]):
         raise AssayError(
             f'{_some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
@@ -252,7 +260,7 @@ def difference(
         )
     past_runs, past = _past(history, before, after, tables)
     learned = _learned(past, pairs)
-    compared = _compared(pairs, learned, margin)
+    compared = _compared(pairs, learned, margin, environments, again or {})
     gives = {case for case, ends in now.items() if None in ends}
     gone = [
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
@@ -262,6 +270,10 @@ def difference(
     causes = [*_causes('worse', compared, facts), *_causes('better', compared, facts)]
     if causes:
         kept = folders(history, before[-1]), folders(history, after[-1])
+        if environments:
+            ends = tuple(f'+{name}' for name in environments)
+            renamed = ((one.removesuffix(ends[0]) + ends[1], at) for one, at in kept[0].items())
+            kept = dict(renamed), kept[1]
         causes = [replace(one, time=time_spent(*kept, _cases_of(one))) for one in causes]
     return Difference(
         before=tuple(before),
@@ -276,7 +288,10 @@ def difference(
         only_after=only_after,
         conditions=sum(figure.figure in CONDITIONS for figure in new),
         moved=_moved(compared),
-        states=(
+        # Sessions of two environments are in turn: a step meets both, and pairs stand against it.
+        states=(None, None)
+        if environments
+        else (
             two_states((before for before, _ in pairs), learned),
             two_states((after for _, after in pairs), learned),
         ),
@@ -284,6 +299,33 @@ def difference(
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
         disturbances=_disturbances(pl.concat(tables)),
     )
+
+
+def assert_margin(margin: float) -> None:
+    """:raises AssayError: if it is none."""
+    if not 0 < margin < 1:
+        raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
+
+
+def tables_of(
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    environments: Environments | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables of figures of both.
+
+    :param environments: as of :func:`difference`: then each table is of one of them, and that of
+        before has the other's name for it, so that a figure of a case has one name in both.
+    """
+    tables = history.figures(before), history.figures(after)
+    if environments is None:
+        return tables
+    old, new = (
+        table.filter(pl.col('environment') == name)
+        for table, name in zip(tables, environments, strict=True)
+    )
+    return old.with_columns(environment=pl.lit(environments[1], pl.Categorical())), new
 
 
 def _assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) -> None:
@@ -298,18 +340,12 @@ def _assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) 
         )
 
 
-def _past(
-    history: History,
-    before: Sequence[StoredRun],
-    after: Sequence[StoredRun],
-    tables: Iterable[pl.DataFrame],
-) -> tuple[list[StoredRun], pl.DataFrame]:
-    """The runs that show what this system does when nothing is compared, and their figures.
-
-    :param tables: of the runs that are compared.
-    """
+def earlier_runs(
+    history: History, before: Sequence[StoredRun], after: Sequence[StoredRun]
+) -> list[StoredRun]:
+    """The runs that show what this system does when nothing is compared."""
     chosen = {run.uuid for run in (*before, *after)}
-    runs = [
+    return [
         run
         for run in history.runs
         if run.summary.system == before[0].summary.system
@@ -317,6 +353,17 @@ def _past(
         and run.uuid not in chosen
         and not run.summary.problem
     ]
+def _past(
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    tables: Iterable[pl.DataFrame],
+) -> tuple[list[StoredRun], pl.DataFrame]:
+    """The earlier runs and their figures, without what was read twice.
+
+    :param tables: of the runs that are compared.
+    """
+    runs = earlier_runs(history, before, after)
     table = history.figures(runs)
     if any(run.file for run in (*before, *after)):
         twice = read_twice(table, pl.concat(tables))
@@ -383,23 +430,48 @@ def _learned(past: pl.DataFrame, pairs: Iterable[_Pair]) -> Past:
     return learn_past(one for one in measured(past).values() if one.kind in kinds)
 
 
-def _compared(pairs: Sequence[_Pair], past: Past, margin: float) -> list[Compared]:
+def _compared(
+    pairs: Sequence[_Pair],
+    past: Past,
+    margin: float,
+    environments: Environments | None,
+    again: Mapping[Figure, Compared],
+) -> list[Compared]:
     """Every figure with its verdict: all of them are one suite, whose error rate is promised."""
-    found = [Compared(*pair, None, _why_not(*pair, past), _is_of(*pair)) for pair in pairs]
+    found = [
+        Compared(*pair, None, _why_not(*pair, past, environments), _is_of(*pair)) for pair in pairs
+    ]
     told = [number for number, one in enumerate(found) if not one.why_not]
     comparisons = []
     for number in told:
         before, after = found[number].before, found[number].after
         assert before.series and after.series
-        unchanged, kind = past.unchanged.get(after.figure), past.kinds.get(after.kind)
+        unchanged, kind = past_of(after.figure, past, environments), past.kinds.get(after.kind)
         better = cast(Better, after.better or before.better)
         comparisons.append(compare(before.series, after.series, better, unchanged, kind))
     for number, verdict in zip(told, judge(comparisons, margin=margin), strict=True):
         found[number] = replace(found[number], verdict=verdict)
-    return _not_blamed_on_software(found)
+    return _not_blamed_on_software([again.get(one.figure, one) for one in found])
 
 
-def _why_not(before: Measured, after: Measured, past: Past) -> str:
+def past_of(figure: Figure, past: Past, environments: Environments | None = None) -> Series | None:
+    """The history of a figure; of two environments that one which varies more.
+
+    :param figure: as it is called in the environment after.
+    """
+    names = environments or (figure.environment,)
+    found = (past.unchanged.get(replace(figure, environment=name)) for name in names)
+    usable = [one for one in found if one]
+    return max(usable, key=_variation) if usable else None
+
+
+def _variation(one: Series) -> float:
+    return float(one.locations.var()) if one.has_logarithms else 0.0
+
+
+def _why_not(
+    before: Measured, after: Measured, past: Past, environments: Environments | None = None
+) -> str:
     """Why two sides of a figure cannot be compared; empty if they can."""
     old, new = before.figure.unit or 'none', after.figure.unit or 'none'
     if old != new:
@@ -414,16 +486,18 @@ def _why_not(before: Measured, after: Measured, past: Past) -> str:
     for side, when in ((before, 'before'), (after, 'after')):
         if side.series is None:
             return f'no value {when} is left: {_left_out(side)}'
-    return _why_not_exact(before, after, past) if better == 'exact' else ''
+    environment = environments[0] if environments else after.figure.environment
+    past_name = replace(after.figure, environment=environment)
+    return _why_not_exact(before, after, past.unchanged.get(past_name)) if better == 'exact' else ''
 
 
-def _why_not_exact(before: Measured, after: Measured, past: Past) -> str:
+def _why_not_exact(before: Measured, after: Measured, known: Series | None) -> str:
     """Why a count that changed may be no exact one; empty if it is, or did not change."""
     assert before.series
     earlier, sessions = {*before.values}, before.series.size
     if not {*after.values} - earlier and len(earlier) == 1:
         return ''
-    if known := past.unchanged.get(after.figure):
+    if known:
         earlier, sessions = earlier | {*known.values.tolist()}, sessions + known.size
     if len(earlier) > 1:
         return 'it is said to be exact, and varied before as well'

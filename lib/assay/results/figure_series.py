@@ -110,9 +110,14 @@ class Measured:
     def newest(self, most: int) -> Measured:
         """The same in its newest runs: before it is a series, which takes longer to be made."""
         runs = self.runs.unique(maintain_order=True)
-        if len(runs) <= most:
-            return self
-        kept = self.runs.is_in(runs.tail(most).implode())
+        return self if len(runs) <= most else self.of_runs(runs.tail(most))
+
+    def of_runs(self, runs: pl.Series) -> Measured:
+        """The same in some of its runs, before it is a series as well.
+
+        :param runs: shape (n,), identifiers.
+        """
+        kept = self.runs.is_in(runs.implode())
         columns = ('values', 'times', 'runs', 'nodes', 'provenance', 'verdicts')
         return replace(self, **{name: getattr(self, name).filter(kept) for name in columns})
 

@@ -134,7 +134,7 @@ def _stopped_by(process: subprocess.Popen[str], end: Ended) -> Iterator[None]:
 
 @contextmanager
 def noted() -> Iterator[list[signal.Signals]]:
-    """Between several runs of ReFrame: the first signal to stop is noted, a second one ends at once.
+    """Around several runs of ReFrame: the first signal to stop is noted, a second ends at once.
 
     While one runs its own handlers are in place; of a signal that they took ``Ended`` tells.
     """

@@ -45,6 +45,10 @@ class Decision:
     :param ratio: after over before.
     :param interval: of the ratio, at the rate of this look.
     :param pairs: how many were measured.
+    :param error: standard error of the ratio's logarithm; infinite before the first look.
+    :param freedom: its degrees of freedom.
+    :param p_value: two-sided, of no change: times the suspects, and over the share of this look, so
+        that it is held against the rate of the suite. 1 before the first look.
     """
 
     word: Word | None
@@ -52,6 +56,9 @@ class Decision:
     ratio: float
     interval: tuple[float, float]
     pairs: int
+    error: float = math.inf
+    freedom: float = 1.0
+    p_value: float = 1.0
 
 
 def suspects(comparisons: Sequence[Comparison], rate: float = SUSPICION) -> list[int]:
@@ -112,18 +119,24 @@ def decide(
     change, variance = _location(logs.reshape(-1, 2).mean(axis=1), spread)
     error = math.sqrt(variance.value)
     share = LOOKS[look] * rate / suspects
+    alone = 2 * float(special.stdtr(variance.freedom, -abs(change) / error))
+    p_value = min(1.0, alone * rate / share)
+
+    def decided(word: Word | None, more: int = 0) -> Decision:
+        return Decision(word, more, math.exp(change), ends, pairs, error, variance.freedom, p_value)
+
     reach = -float(special.stdtrit(variance.freedom, share / 2)) * error
-    ends = (math.exp(change - reach), math.exp(change + reach))
+    ends = (_ratio(change - reach), _ratio(change + reach))
     if abs(change) > reach:
         word: Word = 'better' if (change > 0) == (better == 'higher') else 'worse'
         if suspected not in (None, word):
             word = 'cannot tell'
-        return Decision(word, 0, math.exp(change), ends, pairs)
+        return decided(word)
     near = -float(special.stdtrit(variance.freedom, SAME_RATE / len(LOOKS))) * error
     # It may be the same within the margin and still be changed: that is what the last look is for.
     if not waiting and abs(change) + near < math.log1p(margin):
-        return Decision('same', 0, math.exp(change), ends, pairs)
-    return Decision(None if waiting else 'cannot tell', waiting, math.exp(change), ends, pairs)
+        return decided('same')
+    return decided(None if waiting else 'cannot tell', waiting)
 
 
 def spread_of_foursomes(logs: Floats) -> Variance | None:
@@ -141,6 +154,14 @@ def spread_of_foursomes(logs: Floats) -> Variance | None:
     value = max(float(np.mean(ratios**2)), FLOOR**2)
     kurtosis = max(float(np.mean(ratios**4)) / value**2, 3.0)
     return Variance(value, min(MOST_PRIOR, len(ratios) / 2 * 2 / (kurtosis - 1)))
+
+
+def _ratio(change: float) -> float:
+    """Infinite beyond all numbers: of one degree of freedom an interval may reach there."""
+    try:
+        return math.exp(change)
+    except OverflowError:
+        return math.inf
 
 
 def _location(logs: Floats, spread: Variance | None) -> tuple[float, Variance]:

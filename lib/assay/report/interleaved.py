@@ -1,0 +1,64 @@
+"""What is said of two environments that were measured in turn: as text, and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from assay.report import diff
+from assay.report.console import console
+from assay.report.table import say
+from assay.results.interleaved import Interleaved, Uneven
+from assay.spelling import many
+from assay.text import visible
+
+
+def show(found: Interleaved, everything: bool = False) -> None:
+    """As of stored runs; before it which environments these are, at its end what failed.
+
+    :param everything: all rows of all tables, and a table of what is the same.
+    """
+    out = console()
+    before, after = found.environments
+    if found.stopped:
+        say(out, visible(f'{found.stopped.upper()}: what follows is what was known by then'))
+    say(out, visible(f'before is {before}, after is {after}'))
+    again = f'{many(found.suspects, "figure")} measured again in {many(found.pairs, "pair")}'
+    say(out, f'{again}, A B B A; of these the pairs alone decide')
+    diff.show_all(found.difference, out, everything)
+    for one in found.uneven:
+        say(out, visible(f'failed: {_uneven(one, found)}'))
+    if found.failed:
+        say(out, visible(f'failed with both, which is no difference: {", ".join(found.failed)}'))
+    say(out, visible(conclusion(found)))
+
+
+def conclusion(found: Interleaved) -> str:
+    """The last line."""
+    told = diff.conclusion(found.difference)
+    if found.uneven:
+        counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
+        told = f'WORSE: {counts}, {cases} failed with one environment'
+    return f'STOPPED: {told}' if found.stopped else told
+
+
+def _uneven(one: Uneven, found: Interleaved) -> str:
+    told = (
+        f'{bad} of {many(ran, "session")} with {name}'
+        for bad, ran, name in zip(one.failed, one.ran, found.environments, strict=True)
+    )
+    return f'{one.case}: {", ".join(told)}'
+
+
+def as_text(found: Interleaved) -> str:
+    """JSON: that of stored runs, and what is known beside it."""
+    told = {
+        'environments': list(found.environments),
+        'suspects': found.suspects,
+        'pairs': found.pairs,
+        'stopped': found.stopped or None,
+        'uneven': [vars(one) for one in found.uneven],
+        'failed_with_both': list(found.failed),
+        **diff.as_json(found.difference),
+    }
+    told['verdict'] = 'worse' if found.is_worse else found.difference.verdict
+    return json.dumps(told, indent=2, allow_nan=False)

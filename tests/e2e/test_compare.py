@@ -1,0 +1,54 @@
+"""Two environments measured in turn, by the command itself, in real sessions."""
+
+import re
+
+from command import assay
+
+CHECK = '''
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+
+@rfm.simple_test
+class Told(rfm.RunOnlyRegressionTest):
+    """Says a number; over tcp nothing comes of MPICH."""
+
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    tags = {'smoke'}
+    local = True
+    executable = 'echo'
+    executable_opts = ['latency', '42.5']
+    fabric = parameter(['shm', 'tcp'], loggable=True)
+    reference = {'*': {'latency': (42, -0.1, 0.1, 'us')}}
+
+    @sanity_function
+    def has_answered(self):
+        is_lost = self.fabric == 'tcp' and self.current_environ.name.startswith('mpich')
+        return sn.assert_false(is_lost, 'no answer')
+
+    @performance_function('us')
+    def latency(self):
+        return sn.extractsingle(r'latency (\\S+)', self.stdout, 1, float)
+'''
+
+
+def test_four_sessions_and_what_fails_with_one_environment(tmp_path):
+    check = tmp_path / 'told.py'
+    check.write_text(CHECK)
+    words = ['--minutes', '0', '-c', str(check), '-n', '^Told']
+    ended = assay('compare', 'openmpi', 'mpich', *words)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    order = re.findall(r'session \d: (\w+)', ended.stderr)
+    assert order == ['openmpi', 'mpich', 'mpich', 'openmpi']
+    assert 'failed: Told %fabric=tcp @generic:node+mpich: no answer' in ended.stderr
+    told = (
+        'Told %fabric=tcp @generic:node: 0 of 2 sessions with openmpi, 2 of 2 sessions with mpich'
+    )
+    assert f'failed: {told}' in ended.stdout
+    assert re.search(r'lost: 1 case gave figures before, and none after', ended.stdout)
+    last = ended.stdout.splitlines()[-1]
+    assert last.startswith('STOPPED: WORSE: 0 worse, ')
+    assert '1 case failed with one environment' in last
+    listed = assay('history', 'compare openmpi with mpich: mpich', '--last', '2')
+    assert listed.stdout.count('compare openmpi with mpich: mpich') == 2

@@ -1,0 +1,451 @@
+"""Two environments measured in turn: what is measured again, what is said, and how it ends."""
+
+import json
+import math
+import os
+import re
+import signal
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from assay import AssayError
+from assay.commands import main as cli
+from assay.report import comparing
+from assay.report.comparing import Measuring, label
+from assay.report.conclusion import Concluded
+from assay.report.interleaved import as_text, conclusion, show
+from assay.results import interleaved
+from assay.results.cases import cases
+from assay.results.choice import assert_label, choose
+from assay.results.diff import difference
+from assay.results.failures import is_bad
+from assay.results.history import load
+from assay.results.interleaved import Session
+from assay.results.statistics.retest import BUDGET
+from assay.results.verdict import Verdict
+from assay.running import reframe_options, runs
+from assay.running.both_environments import assert_both
+from assay.running.supervise import Ended
+from stored import NOW, put
+
+BOTH = ('openmpi', 'mpich')
+FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
+FABRICS = ('shm', 'tcp', 'ofi-tcp')
+
+
+class Machine:
+    """Takes the place of ReFrame: stores runs of made-up cases, each a little different.
+
+    :param change: of the cases of a session: given its environment and number, the case and its
+        values; both of which it may change. A case is not run if it says False.
+    """
+
+    system, mode = 'toy', 'smoke'
+
+    def __init__(self, database, golden_report, change=lambda *about: None):
+        self.database, self.golden_report, self.change = database, golden_report, change
+        self.environment = {}
+        self.random = np.random.default_rng(11)
+        self.number = 0
+        self.ran = []
+        self.labels = []
+        self.own = runs.begin()
+        self.ends = {}
+
+    def report(self, name, excluded=(), days=0.0, text=None):
+        self.number += 1
+        report = self.golden_report('Passed')
+        begun = (NOW - timedelta(days=days)).timestamp() + 10 * self.number
+        report['session_info'] |= {
+            'uuid': f'{self.number:08x}-0000-4000-8000-{self.number:012x}',
+            'time_start_unix': begun,
+            'time_end_unix': begun + 9,
+        } | ({'label': text} if text else {})
+        plain = cases(report)[1]
+        report['runs'][0]['testcases'] = []
+        for fabric in FABRICS:
+            shown = f'Ring %fabric={fabric} %layout=packed %scale=1_node'
+            if any(re.search(one, shown.replace(' ', '')) for one in excluded):
+                continue
+            case = plain | {
+                'system': 'toy',
+                'environ': name,
+                'display_name': shown,
+                'fabric': fabric,
+                'scale': '1_node',
+                'job_completion_time_unix': begun + 5,
+                'directions': {figure: better for figure, (_, better) in FIGURES.items()},
+                'built_mpi': f'{name}@5',
+            }
+            values = {one: 100 * math.exp(self.random.normal(0, 0.004)) for one in FIGURES}
+            if self.change(name, self.number, case, values) is False:
+                continue
+            units = {figure: unit for figure, (unit, _) in FIGURES.items()}
+            case['perfvalues'] = {
+                f'toy:node:{one}': [value, 100, -0.9, 9, units[one], 'pass']
+                for one, value in values.items()
+            }
+            report['runs'][0]['testcases'].append(case)
+        return report
+
+    def history(self, count):
+        reports = [self.report(name, days=count - n) for n in range(count) for name in BOTH]
+        put(self.database, *reports)
+        self.number += 10_000  # of the sessions that follow, each a later second of today
+
+    def run(self, own, text, options, handles, aloud):
+        name = re.fullmatch(r'\^(.*)\$', options[1])[1]
+        excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
+        (own.folder / 'stage').mkdir()
+        self.ran.append((name, len(excluded)))
+        self.labels.append(text)
+        report = self.report(name, excluded, text=text)
+        put(self.database, report)
+        own.report.write_text(json.dumps(report))
+        return self.ends.pop(len(self.ran), Ended())
+
+
+@pytest.fixture
+def machine(tmp_path, golden_report, monkeypatch):
+    monkeypatch.setattr('assay.paths.RUNS', tmp_path / 'runs')
+    one = Machine(tmp_path / 'perflogs' / 'results.db', golden_report)
+    problems = one.problems = {}
+
+    def judged(own, end, given):
+        report = json.loads(own.report.read_text())
+        failed = [case for case in cases(report) if is_bad(case)]
+        said = (f'{len(failed)} cases failed',) if failed else problems.get(len(one.ran), ())
+        return Concluded(report, [], Verdict(said))
+
+    monkeypatch.setattr(comparing, 'judged', judged)
+    monkeypatch.setattr(comparing, 'kept', lambda report, verdict: [])
+    monkeypatch.setattr(comparing, 'load', lambda: load(one.database))
+    monkeypatch.setenv('COLUMNS', '200')
+    return one
+
+
+def compared(machine, seconds=None, margin=0.05):
+    given = reframe_options.read_for_comparison([])
+    return Measuring(machine, None, BOTH, given, [], [], seconds).run(margin)
+
+
+def worse_over(fabric, factor=1.2):
+    def change(name, number, case, values):
+        if name == 'mpich' and case['fabric'] == fabric:
+            values['latency'] *= factor
+            values['bandwidth'] /= factor
+
+    return change
+
+
+# What is said -------------------------------------------------------------------------------------
+
+
+def test_what_looks_worse_is_measured_again_alone_until_it_is_decided(machine, capsys):
+    machine.history(30)
+    machine.change = worse_over('tcp')
+    found, stopped = compared(machine)
+    assert (found.is_worse, stopped, found.stopped) == (True, 0, '')
+    words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
+    assert words == {('%fabric=shm', 'same'), ('%fabric=tcp', 'worse'), ('%fabric=ofi-tcp', 'same')}
+    order = [name for name, _ in machine.ran]
+    assert order[:4] == order[4:8] == ['openmpi', 'mpich', 'mpich', 'openmpi']
+    # Then the one case alone: the two others are left out.
+    assert machine.ran[8:] == [(name, 2) for name in order[:4] * (len(machine.ran[8:]) // 4)]
+    assert found.suspects == 2
+    assert found.pairs == 4
+    show(found)
+    text = capsys.readouterr().out
+    assert 'before is openmpi, after is mpich' in text
+    assert 'worse: 2 of 2 figures over tcp, by' in text
+    assert 'mpi: openmpi@5 -> mpich@5' in text
+    assert 'error of 2 figures: pairs of sessions, A B B A' in text
+    assert text.endswith('WORSE: 2 worse, 0 better, 4 same, 0 cannot tell of 6 figures\n')
+
+
+def test_the_same_is_the_same(machine):
+    machine.history(30)
+    found, _ = compared(machine)
+    assert not found.is_worse
+    assert {one.word for one in found.difference.figures} == {'same'}
+
+
+def test_without_a_history_pairs_decide_about_all(machine):
+    machine.change = worse_over('shm', 1 / 1.3)
+    found, _ = compared(machine)
+    assert found.suspects == 6
+    assert found.pairs == BUDGET
+    words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
+    assert words == {
+        ('%fabric=shm', 'better'),
+        ('%fabric=tcp', 'same'),
+        ('%fabric=ofi-tcp', 'same'),
+    }
+    assert not found.is_worse
+    told = json.loads(as_text(found))
+    assert told['environments'] == ['openmpi', 'mpich']
+    assert told['verdict'] == 'not worse'
+    assert {one['error_term'] for one in told['figures']} == {interleaved.TERM}
+
+
+def test_what_only_one_has_is_no_failure(machine):
+    machine.history(30)
+
+    def change(name, number, case, values):
+        return case['fabric'] != 'ofi-tcp' or name == 'mpich'
+
+    machine.change = change
+    found, _ = compared(machine)
+    assert not found.is_worse
+    assert [one.environment for one in found.difference.only_after] == ['mpich', 'mpich']
+
+
+def test_nothing_in_common_is_said_after_two_sessions(machine):
+    machine.change = lambda name, number, case, values: (
+        (case['fabric'] == 'shm') == (name == BOTH[0])
+    )
+    with pytest.raises(
+        AssayError, match=r'no case is run with both openmpi and mpich: .* there are 1'
+    ):
+        compared(machine)
+    assert len(machine.ran) == 2
+
+
+def test_what_looked_changed_by_chance_is_cleared_by_pairs(machine):
+    machine.history(30)
+    number = machine.number
+
+    def change(name, now, case, values):
+        if name == 'mpich' and case['fabric'] == 'shm' and now <= number + 8:
+            values['latency'] *= 1.1
+
+    machine.change = change
+    found, _ = compared(machine)
+    assert not found.is_worse
+    words = {one.word for one in found.difference.figures if 'shm' in one.figure.case}
+    assert words == {'same'}
+    assert found.pairs == BUDGET
+
+
+def test_values_of_disturbed_jobs_do_not_count_in_pairs(machine):
+    machine.history(30)
+    change, number = worse_over('tcp'), machine.number
+
+    def disturbed(name, now, case, values):
+        change(name, now, case, values)
+        if now in (number + 9, number + 14):  # one of each of two fours
+            case['taken_by_others'] = ['other processes took 60% of the time']
+            values['latency'] *= 0.01
+
+    machine.change = disturbed
+    found, _ = compared(machine)
+    assert found.is_worse
+    assert found.pairs == 8
+    (one,) = [one for one in found.difference.figures if one.word == 'worse' and one.change > 0]
+    assert one.verdict.comparison.sizes == (4, 4)
+    assert 0.15 < one.change < 0.21
+
+
+def test_what_others_disturbed_at_first_is_measured_again(machine):
+    machine.history(30)
+    change, number = worse_over('tcp'), machine.number
+
+    def disturbed(name, now, case, values):
+        change(name, now, case, values)
+        if now <= number + 8 and name == 'mpich':
+            case['taken_by_others'] = ['other processes took 60% of the time']
+
+    machine.change = disturbed
+    found, _ = compared(machine)
+    words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
+    assert words == {('%fabric=shm', 'same'), ('%fabric=tcp', 'worse'), ('%fabric=ofi-tcp', 'same')}
+
+
+def test_what_others_always_disturb_cannot_be_told(machine):
+    machine.change = lambda *about: about[2].update(taken_by_others=['others took 60%'])
+    found, _ = compared(machine)
+    assert (found.suspects, found.pairs) == (6, BUDGET)
+    assert {one.reason.partition(':')[0] for one in found.difference.figures} == {
+        'no value before is left'
+    }
+    assert found.difference.verdict == 'cannot tell'
+
+
+@pytest.mark.parametrize('failing', BOTH)
+def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
+    machine.history(30)
+
+    def change(name, number, case, values):
+        if name == failing and case['fabric'] == 'tcp':
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
+            values.clear()
+
+    machine.change = change
+    found, _ = compared(machine)
+    assert found.is_worse
+    assert [one.case for one in found.uneven] == [
+        'Ring %fabric=tcp %layout=packed %scale=1_node @toy:node'
+    ]
+    assert conclusion(found).startswith('WORSE: ')
+    assert '1 case failed with one environment' in conclusion(found)
+    show(found)
+    assert f'4 of 4 sessions with {failing}' in capsys.readouterr().out
+
+
+def test_a_case_that_fails_with_both_is_no_difference(machine):
+    machine.history(30)
+
+    def change(name, number, case, values):
+        if case['fabric'] == 'tcp':
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
+            values.clear()
+
+    machine.change = change
+    found, _ = compared(machine)
+    assert not found.is_worse
+    assert len(found.failed) == 1
+
+
+def test_a_session_that_is_no_good_ends_it(machine):
+    machine.problems[3] = ('no check has the variable tyme_limit',)
+    with pytest.raises(
+        AssayError, match='a session of mpich is no good: no check has the variable'
+    ):
+        compared(machine)
+
+
+# How it ends --------------------------------------------------------------------------------------
+
+
+def test_a_bound_in_time_leaves_what_is_open_undecided(machine):
+    machine.history(30)
+    machine.change = worse_over('tcp')
+    found, stopped = compared(machine, seconds=0)
+    assert (stopped, found.is_worse, found.pairs) == (0, False, 0)
+    assert [name for name, _ in machine.ran] == ['openmpi', 'mpich', 'mpich', 'openmpi']
+    unsure = [one for one in found.difference.figures if one.word == 'cannot tell']
+    assert {one.reason for one in unsure} == {'not decided by pairs: the time of 0 min was over'}
+    assert conclusion(found).startswith('STOPPED: ')
+
+
+@pytest.mark.parametrize(('session', 'pairs'), [(3, 0), (7, 0), (10, 0), (14, 2)])
+def test_a_signal_ends_it_with_what_is_known(machine, session, pairs):
+    machine.history(30)
+    machine.change = worse_over('tcp', 1.05)
+    machine.ends[session] = Ended(stopped=signal.SIGINT)
+    found, stopped = compared(machine)
+    assert (stopped, found.stopped) == (signal.SIGINT, 'stopped by SIGINT')
+    assert found.pairs == pairs
+    assert not {'worse', 'better'} & {one.word for one in found.difference.figures}
+    assert conclusion(found).startswith('STOPPED: ')
+
+
+def test_a_signal_between_sessions_counts_too(machine, monkeypatch):
+    machine.history(30)
+    run = machine.run
+
+    def then_told(*options):
+        ended = run(*options)
+        if len(machine.ran) == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return ended
+
+    monkeypatch.setattr(machine, 'run', then_told)
+    found, stopped = compared(machine)
+    assert stopped == signal.SIGTERM
+    assert len(machine.ran) == 5
+    assert found.stopped == 'stopped by SIGTERM'
+
+
+def test_stopped_before_both_were_measured_there_is_nothing_to_say(machine):
+    machine.ends[2] = Ended(stopped=signal.SIGINT)
+    with pytest.raises(AssayError, match='stopped by SIGINT before both were measured'):
+        compared(machine)
+
+
+def test_its_sessions_leave_the_folders_of_other_runs(machine):
+    compared(machine)
+    assert len(machine.ran) == 8 + 2 * BUDGET
+    assert len([*(machine.own.folder.parent).glob('[0-9]*')]) == 4  # the last of each stage
+
+
+def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
+    compared(machine, seconds=0)
+    stored = load(machine.database)
+    before, after = (choose(stored, label(BOTH, side)) for side in (0, 1))
+    assert [len(before), len(after)] == [2, 2]
+    for side in (0, 1):
+        assert_label(label(BOTH, side))
+        assert_label(label(('gcc/13', 'gcc/14'), side))
+    with pytest.raises(AssayError, match='no figure is of runs before'):
+        difference(stored, before, after)
+
+
+def test_a_session_that_was_not_stored_ends_it(machine):
+    with pytest.raises(AssayError, match='was not stored'):
+        interleaved.stored(load(machine.database), [Session(0, 'x', frozenset(), frozenset())])
+
+
+# What it is asked ---------------------------------------------------------------------------------
+
+
+class Site:
+    """A configuration with these environments by partition."""
+
+    def __init__(self, **partitions):
+        self.partitions = [{'name': name, 'environs': own} for name, own in partitions.items()]
+
+    def get(self, key):
+        assert key == 'systems/0/partitions'
+        return self.partitions
+
+
+@pytest.mark.parametrize(
+    ('names', 'system', 'sentence'),
+    [
+        (('openmpi', 'openmpi'), 'toy', "'openmpi' is compared with itself"),
+        (('openmpi', 'mpihc'), 'toy', r"'mpihc': no environment .* did you mean mpich\?"),
+        (('', 'mpich'), 'toy', 'no environment of toy has this name'),
+        (
+            ('openmpi', 'cray'),
+            'toy',
+            'no partition .* both .*: cpu has openmpi, mpich; gpu has cray',
+        ),
+        (('openmpi', 'cray'), 'toy:cpu', "'cray' is an environment of the partition gpu of toy"),
+    ],
+)
+def test_environments_that_cannot_be_compared(monkeypatch, names, system, sentence):
+    whole = Site(cpu=['openmpi', 'mpich'], gpu=['cray'])
+    monkeypatch.setattr('assay.config.settings.load', lambda name: whole)
+    site = Site(cpu=['openmpi', 'mpich']) if ':' in system else whole
+    assert_both(site, 'toy', 'openmpi', 'mpich')
+    with pytest.raises(AssayError, match=sentence):
+        assert_both(site, system, *names)
+
+
+@pytest.mark.parametrize(
+    ('words', 'sentence'),
+    [
+        ([*BOTH, '-p', 'mpich'], '--prgenv is not for a comparison: it measures in the two'),
+        ([*BOTH, '--repeat', '3'], '--repeat is not for a comparison'),
+        ([*BOTH, '--max-retries=2'], '--max-retries is not for a comparison'),
+        ([*BOTH, '-l'], '--list is not for a comparison: `assay run --list`'),
+        ([*BOTH, '--label', 'x'], 'neither Assay nor ReFrame has an option --label'),
+        ([*BOTH, '--margin', '2'], 'a margin is a fraction between 0 and 1'),
+        ([*BOTH, '--margin', 'nan'], 'a margin is a fraction between 0 and 1'),
+        ([*BOTH, '--minutes', '-1'], 'greater than or equal to 0'),
+        ([*BOTH, '--minutes', 'nan'], 'greater than or equal to 0'),
+        ([*BOTH, '--mode', 'quick'], 'Known modes'),
+        ([*BOTH, '--system', 'nowhere'], 'unknown system'),
+        ([*BOTH, 'intelmpi'], "'intelmpi' is no option"),
+        (['-n', 'Ring', *BOTH], 'the two environments come first'),
+        (['openmpi'], 'Missing parameter: after'),
+    ],
+)
+def test_words_that_it_does_not_take(monkeypatch, words, sentence):
+    monkeypatch.setattr('sys.argv', ['assay', 'compare', *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert re.search(sentence, ended.value.code)
