@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 
+#: So many times what others disturbed is measured again at once; what they still do is left out.
+AGAIN = 2
+
+
 class StoppedError(Exception):
     """A session ended before it was complete, because this command was told to stop."""
 
@@ -110,7 +114,7 @@ class Measuring:
         signals: list[signal.Signals],
     ) -> str:
         """Suspects alone, until decided; why that ended early, if it did."""
-        cases = {name.rpartition(' @')[0] for one in first for name in one.ran}
+        cases = {_name(case) for one in first for case in one.ran}
         open_figures = {one.figure for one in wanted}
         while open_figures and len(pairs) < 2 * BUDGET:
             if why := self._time_is_over():
@@ -139,25 +143,36 @@ class Measuring:
         :raises StoppedError: if this command was told to stop; what is complete is in ``done``.
         """
         began = time.monotonic()
-        # ReFrame searches names without their blanks.
-        names = [re.escape(name.replace(' ', '')) for name in sorted(left_out)]
-        without = [f'--exclude=^{name}$' for name in names]
+        left_out = {*left_out}
         for side in FOURSOME:
-            if signals:
-                raise StoppedError(f'stopped by {signals[0].name}')
-            self.number += 1
-            say(f'session {self.number}: {self.environments[side]}')
-            done.append(self._session(side, without, signals))
+            one = self._session(side, left_out, signals)
+            # Those that others disturbed at once, so that the four stay in their order.
+            for _ in range(AGAIN):
+                if one.disturbed:
+                    calm = {_name(case) for case in one.ran - one.disturbed}
+                    one = one.then(self._session(side, left_out | calm, signals))
+            done.append(one)
             if len(done) == 2:
                 interleaved.assert_something_in_common(done, self.environments)
         self.took = time.monotonic() - began
 
-    def _session(self, side: int, without: Sequence[str], signals: list[signal.Signals]) -> Session:
+    def _session(
+        self, side: int, left_out: Iterable[str], signals: list[signal.Signals]
+    ) -> Session:
         """One session, judged and stored.
 
+        :param left_out: names of cases.
         :raises AssayError: if it is no good, and no case that failed is the reason.
+        :raises StoppedError: if this command was told to stop.
         """
+        if signals:
+            raise StoppedError(f'stopped by {signals[0].name}')
         name = self.environments[side]
+        self.number += 1
+        say(f'session {self.number}: {name}')
+        # ReFrame searches names without their blanks.
+        names = [re.escape(case.replace(' ', '')) for case in sorted(left_out)]
+        without = [f'--exclude=^{case}$' for case in names]
         own = runs.begin() if self.number > 1 else self.suite.own
         options = ['-p', f'^{re.escape(name)}$', *self.options, *without]
         end = self.suite.run(own, label(self.environments, side), options, self.handles, False)
@@ -211,3 +226,8 @@ def label(environments: Environments, side: int) -> str:
     """By which `assay history` tells what a session was; no label has a stroke."""
     before, after = (name.replace('/', '-') for name in environments)
     return f'compare {before} with {after}: {(before, after)[side]}'
+
+
+def _name(case: str) -> str:
+    """The name of a case, without its partition."""
+    return case.rpartition(' @')[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -28,7 +28,14 @@ from assay.results.diff import (
 from assay.results.failures import is_bad
 from assay.results.figure_series import Figure, Measured, learn_past, measured
 from assay.results.history import History, StoredRun
-from assay.results.statistics.comparison import MARGIN, Better, Comparison, Verdict, Word
+from assay.results.statistics.comparison import (
+    COUNTED_ONCE,
+    MARGIN,
+    Better,
+    Comparison,
+    Verdict,
+    Word,
+)
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.retest import (
     BUDGET,
@@ -50,18 +57,29 @@ TERM = 'pairs of sessions, A B B A'
 
 @dataclass(frozen=True)
 class Session:
-    """A session of one of the environments.
+    """A session of one of the environments, and those that measured again what others disturbed.
 
     :param side: 0 of the first, 1 of the second.
-    :param uuid: of its run.
+    :param uuids: of their runs, in order of time.
     :param ran: its cases that were run, without their environment.
     :param failed: those of them that failed.
+    :param disturbed: those of them that others disturbed, each time.
     """
 
     side: int
-    uuid: str
+    uuids: tuple[str, ...]
     ran: frozenset[str]
     failed: frozenset[str]
+    disturbed: frozenset[str] = frozenset()
+
+    def then(self, again: Session) -> Session:
+        """With one that measured its disturbed cases again."""
+        return replace(
+            self,
+            uuids=(*self.uuids, *again.uuids),
+            failed=self.failed | again.failed,
+            disturbed=again.disturbed,
+        )
 
 
 @dataclass(frozen=True)
@@ -109,7 +127,7 @@ class Suspect:
     """A figure to measure again.
 
     :param looked: worse or better, as it looked at first; None if it looked like nothing: no
-        history says how far sessions are apart, or others disturbed them.
+        history, or a short one, says how far sessions are apart, or others disturbed them.
     :param spread: what fours of sessions do in its history; None where that is too short.
     """
 
@@ -138,7 +156,7 @@ class Told:
 
 def session(report: Report, side: int) -> Session:
     """What came of a session."""
-    ran, failed = set(), set()
+    ran, failed, disturbed = set(), set(), set()
     for case in counted(report):
         if case['fixture'] or case['result'] == 'skip':
             continue
@@ -147,7 +165,10 @@ def session(report: Report, side: int) -> Session:
         ran.add(name)
         if is_bad(case):
             failed.add(name)
-    return Session(side, report['session_info']['uuid'], frozenset(ran), frozenset(failed))
+        elif case.get('taken_by_others'):
+            disturbed.add(name)
+    uuids = (report['session_info']['uuid'],)
+    return Session(side, uuids, *map(frozenset, (ran, failed, disturbed)))
 
 
 def assert_something_in_common(sessions: Iterable[Session], environments: Environments) -> None:
@@ -182,22 +203,29 @@ def compare_at_first(
 def suspects(history: History, found: Difference, environments: Environments) -> list[Suspect]:
     """What to measure again.
 
-    That is what looks changed, what no history says the spread of, and what others disturbed.
+    That is what looks changed, what others disturbed, and what cannot be told for want of a history
+    that says how far sessions are apart.
     """
     able = [
-        (one, one.verdict.comparison)
+        (one, one.verdict)
         for one in found.figures
         if one.verdict and not one.is_exact and not one.verdict.comparison.reason
     ]
-    looks = {*suspected([comparison for _, comparison in able])}
+    looks = {*suspected([verdict.comparison for _, verdict in able])}
     wanted = {
-        one.figure: _direction(comparison) if number in looks else None
-        for number, (one, comparison) in enumerate(able)
-        if number in looks or not comparison.is_seen
+        one.figure: _direction(verdict.comparison) if number in looks else None
+        for number, (one, verdict) in enumerate(able)
+        if number in looks or _lacks_history(verdict)
     }
     wanted |= {one.figure: None for one in found.figures if _is_disturbed(one)}
     spreads = _spreads(history, found, wanted, environments)
     return [Suspect(one, looked, spreads[one]) for one, looked in wanted.items()]
+
+
+def _lacks_history(one: Verdict) -> bool:
+    term = one.comparison.term
+    is_short = not one.comparison.is_seen or term.endswith(COUNTED_ONCE)
+    return one.word == 'cannot tell' and is_short
 
 
 def _is_disturbed(one: Compared) -> bool:
@@ -244,7 +272,8 @@ def decisions(
             better = cast(Better, new.better or old.better)
             decision = _last_look(values, better, len(wanted), margin, one)
             if decision:
-                looked_at = [each.uuid for four in kept[: decision.pairs // 2] for each in four]
+                fours_of_it = kept[: decision.pairs // 2]
+                looked_at = [uuid for four in fours_of_it for each in four for uuid in each.uuids]
                 names = pl.Series(looked_at, dtype=pl.String)
                 told[one.figure] = Told(decision, old.of_runs(names), new.of_runs(names))
     return told
@@ -279,12 +308,17 @@ def _aligned(
     kept: list[Sequence[Session]] = []
     values: tuple[list[float], list[float]] = ([], [])
     for four in fours:
-        found = [(one.side, of_run[one.side].get(one.uuid)) for one in four]
+        found = [(one.side, _first(of_run[one.side], one.uuids)) for one in four]
         if all(value is not None and value > 0 for _, value in found):
             kept.append(four)
             for side, value in found:
                 values[side].append(cast(float, value))
     return kept, values
+
+
+def _first(values: Mapping[str, float], runs: Iterable[str]) -> float | None:
+    """The value of the first run that has one that counts."""
+    return next((values[run] for run in runs if run in values), None)
 
 
 def _spreads(
@@ -408,11 +442,11 @@ def stored(
     """
     known = {run.uuid: run for run in history.runs}
     found: tuple[list[StoredRun], list[StoredRun]] = ([], [])
-    for one in sessions:
-        run = known.get(one.uuid)
+    for side, uuid in ((one.side, uuid) for one in sessions for uuid in one.uuids):
+        run = known.get(uuid)
         if run is None:
-            raise AssayError(f'{history.database}: the session {one.uuid} was not stored.')
+            raise AssayError(f'{history.database}: the session {uuid} was not stored.')
         if run.summary.problem:
             raise AssayError(run.summary.problem)
-        found[one.side].append(run)
+        found[side].append(run)
     return found
