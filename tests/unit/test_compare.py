@@ -25,7 +25,7 @@ from assay.results.history import load
 from assay.results.interleaved import Session
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
-from assay.running import reframe_options, runs
+from assay.running import reframe_options, runs, selection
 from assay.running.both_environments import assert_both
 from assay.running.supervise import Ended
 from stored import NOW, put
@@ -332,6 +332,16 @@ def test_a_session_that_is_no_good_ends_it(machine):
         AssayError, match='a session of mpich is no good: no check has the variable'
     ):
         compared(machine)
+
+
+def test_an_empty_selection_says_what_there_is(machine, monkeypatch):
+    told = []
+    said = Verdict(('no check was selected, so nothing was measured',))
+    monkeypatch.setattr(comparing, 'judged', lambda own, end, given: Concluded(None, [], said))
+    monkeypatch.setattr(selection, 'explain', lambda *about: told.append(about))
+    with pytest.raises(AssayError, match='a session of openmpi is no good: no check was selected'):
+        compared(machine)
+    assert len(told) == len(machine.ran) == 1
 
 
 # How it ends --------------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ class Measuring:
             for _ in range(AGAIN):
                 if one.disturbed:
                     calm = {_name(case) for case in one.ran - one.disturbed}
+                    say(f'others disturbed {many(len(one.disturbed), "case")}: measured again')
                     one = one.then(self._session(side, left_out | calm, signals))
             done.append(one)
             if len(done) == 2:
