@@ -191,7 +191,7 @@ def test_without_a_history_pairs_decide_about_all(machine):
 
 
 def test_a_short_history_leaves_it_to_pairs(machine):
-    """With it a doubled latency is not even a suspect: eight sessions count as two."""
+    """With it what is not the same is hardly ever a suspect: eight sessions count as two."""
     machine.history(3)
 
     def change(name, number, case, values):
@@ -201,6 +201,7 @@ def test_a_short_history_leaves_it_to_pairs(machine):
 
     machine.change = change
     found, _ = compared(machine)
+    assert found.suspects == 6
     words = {(one.figure.figure, one.word) for one in found.difference.figures}
     assert ('latency', 'worse') in words
     assert not {('latency', 'better'), ('bandwidth', 'worse'), ('bandwidth', 'better')} & words
@@ -281,6 +282,20 @@ def test_what_others_disturbed_at_first_is_measured_again(machine):
     assert words == {('%fabric=shm', 'same'), ('%fabric=tcp', 'worse'), ('%fabric=ofi-tcp', 'same')}
 
 
+def test_a_disturbed_case_is_measured_again_at_once_and_alone(machine):
+    machine.history(30)
+    number = machine.number
+
+    def disturbed(name, now, case, values):
+        if now == number + 2 and case['fabric'] == 'shm':
+            case['taken_by_others'] = ['other processes took 60% of the time']
+
+    machine.change = disturbed
+    found, _ = compared(machine, seconds=0)
+    assert machine.ran == [(BOTH[0], 0), (BOTH[1], 0), (BOTH[1], 2), (BOTH[1], 0), (BOTH[0], 0)]
+    assert {one.verdict.comparison.sizes for one in found.difference.figures} == {(2, 2)}
+
+
 def test_what_others_always_disturb_cannot_be_told(machine):
     machine.change = lambda *about: about[2].update(taken_by_others=['others took 60%'])
     found, _ = compared(machine, seconds=0)
@@ -310,6 +325,22 @@ def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
     assert '1 case failed with one environment' in conclusion(found)
     show(found)
     assert f'4 of 4 sessions with {failing}' in capsys.readouterr().out
+
+
+def test_a_case_that_fails_once_with_one_of_them_is_told(machine):
+    machine.history(30)
+    number = machine.number
+
+    def change(name, now, case, values):
+        if now == number + 4 and case['fabric'] == 'tcp':
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
+            values.clear()
+
+    machine.change = change
+    found, _ = compared(machine)
+    assert found.is_worse
+    (one,) = found.uneven
+    assert (one.failed, one.ran) == ((1, 0), (4, 4))
 
 
 def test_a_case_that_fails_with_both_is_no_difference(machine):
