@@ -353,6 +353,8 @@ def earlier_runs(
         and run.uuid not in chosen
         and not run.summary.problem
     ]
+
+
 def _past(
     history: History,
     before: Sequence[StoredRun],
