@@ -74,8 +74,14 @@ class Site:
                 if change:
                     change(case, values)
                 units = {name: unit for name, (unit, _) in FIGURES.items()} | case.pop('units', {})
+                held = case.pop('held', {})
                 case['perfvalues'] = {
-                    f'toy:node:{name}': [value, None, None, None, units[name], 'pass']
+                    f'toy:node:{name}': [
+                        value,
+                        *held.get(name, (None, None, None)),
+                        units[name],
+                        'pass',
+                    ]
                     for name, value in values.items()
                 }
                 run['testcases'].append(case)
@@ -206,8 +212,11 @@ def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
     code, text = told('last~1', 'last')
     assert code == 1
     assert 'the machine moved: socket_latency of ' in text
-    assert 'the machine moved: a figure that the change cannot touch moved by 3' in text
+    assert 'may only have followed it: 8 figures, by ' in text
     found = site.difference()
+    assert {one.reason[:60] for one in found.followed} == {
+        'the machine moved: a figure that the change cannot touch mov'
+    }
     worse = {(one.figure.figure, one.after.fabric) for one in found.figures if one.word == 'worse'}
     assert worse == {('socket_latency', 'tcp'), ('socket_latency', 'ofi-tcp'), ('latency', 'shm')}
 
@@ -259,6 +268,25 @@ def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tm
     code, text = told('last~2', 'last')
     assert code == 1
     assert 'where the time' not in text
+
+
+def test_where_the_time_went_is_told_of_what_followed_the_machine(site, told):
+    def on_a_network(factor, job):
+        def change(case, values):
+            values['latency'] *= factor if case['scale'] == '2_nodes' else 1
+            if case['display_name'].startswith('Ring') and case['scale'] == '2_nodes':
+                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * factor
+                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
+                case['units'] = {'socket_latency': 'us'}
+            elif case['fabric'] == 'tcp':
+                case['outputdir'] = str(JOBS / 'Halo' / job)
+
+        return change
+
+    site.runs(10, on_a_network(1, 'openmpi-shm'))
+    site.runs(1, on_a_network(1.3, 'mpich-ucx-shm'))
+    _, text = told('last~1', 'last')
+    assert re.search(r'\n  where the time of PointToPoint %fabric=tcp .* went: computation ', text)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +362,50 @@ def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told):
     code, text = told('last~1', 'last')
     assert code == 0
     assert 'no value after is left: 1 disturbed by others' in text
-    assert 'left out: 12 values of disturbed jobs: the node was disturbed: other proc' in text
+    assert 'of disturbed jobs, 0 before and 12 after: the node was disturbed: other proc' in text
+
+
+def noisy(factor):
+    def change(case, values):
+        values['bandwidth'] = factor * 100 * math.exp(noise.uniform(-1, 1))
+        case['held'] = {'bandwidth': (100, -0.8, None)}
+
+    noise = np.random.default_rng(3)
+    return change
+
+
+def test_a_reference_that_is_missed_since_is_worse_however_wide_the_spread_is(site, told):
+    site.runs(10, noisy(1))
+    site.runs(2, noisy(0.05), label='after')
+    code, text = told('last~2', 'after')
+    assert 'worse: 6 of 6 figures of bandwidth, by ' in text
+    assert 'missed references: 6 figures called worse because all runs after miss what all ' in text
+    assert code == 1
+    found = site.difference('last~2', 'after').figures
+    assert all(one.misses for one in found if one.word == 'worse')
+
+
+@pytest.mark.parametrize(('earlier', 'one_missed'), [(2, False), (10, True)])
+def test_a_reference_may_be_missed_by_chance(site, earlier, one_missed):
+    site.runs(1, noisy(0.05 if one_missed else 1))
+    site.runs(earlier, noisy(1))
+    site.runs(1, noisy(0.05))
+    assert not any(one.misses for one in site.difference().figures)
+
+
+def test_most_figures_have_to_be_told_for_a_verdict(site, told):
+    def busy_but_for(check):
+        def change(case, _):
+            if not case['display_name'].startswith(check):
+                case['taken_by_others'] = ['others']
+
+        return change
+
+    site.runs(10)
+    site.runs(1, busy_but_for('Ring'))
+    assert told('last~1', 'last')[1].splitlines()[-1].startswith('NOT WORSE: ')
+    site.runs(1, lambda case, _: case['fabric'] == 'tcp' or case.update(taken_by_others=['others']))
+    assert told('last~2', 'last')[1].splitlines()[-1].startswith('CANNOT TELL: ')
 
 
 def test_a_unit_that_changed_is_told(site, told):
@@ -623,6 +694,25 @@ def test_a_group_may_take_two_attributes():
         for check in 'AB'
     ]
     assert shared(rows) == ([('environment=x fabric=tcp', (0, 1))], [])
+
+
+def test_a_quantity_is_named_before_its_figures(site, told):
+    def narrow(case, values):
+        values |= {'hop_bandwidth': values['bandwidth'], 'time': 100 * values['latency']}
+        case['units'] = {'hop_bandwidth': 'MB/s', 'time': 's'}
+        case['directions'] = case['directions'] | {'hop_bandwidth': 'higher', 'time': 'lower'}
+
+    def narrower(case, values):
+        narrow(case, values)
+        if case['scale'] == '2_nodes':
+            values['bandwidth'] /= 3
+            values['hop_bandwidth'] /= 3
+
+    site.runs(10, narrow)
+    site.runs(1, narrower)
+    _, text = told('last~1', 'last')
+    assert 'worse: 8 of 8 figures of bandwidth on n[1-2], by 6' in text
+    assert re.search(r'\n  all of them .*over ofi-tcp, tcp\n', text)
 
 
 def test_what_is_left_of_a_group_may_be_another_and_the_rest_stands_alone():

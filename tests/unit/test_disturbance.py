@@ -205,6 +205,7 @@ def test_a_bad_network_is_nothing_that_others_did():
     assert by_others([shared(**hosts)]) and by_others([shared(**hosts), lossy]) == []
     assert taken_by_others([lossy]) == [] and disturbed([lossy])
     assert taken_by_others([shared(**hosts), lossy]) == disturbed([shared(**hosts)])
+    assert taken_by_others([shared(**hosts)], foreign=False) == []
 
 
 def test_a_single_host_has_no_network():

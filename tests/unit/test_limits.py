@@ -1,6 +1,7 @@
 """What messages are held against: the machine's own limits, on one host and between hosts."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -110,6 +111,7 @@ def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
 def ended(check, tmp_path, monkeypatch):
     """The check as it is after its job, of which the witness saw that others were on the node."""
     monkeypatch.setattr(type(check), 'stagedir', str(tmp_path))
+    monkeypatch.setattr(type(check), 'current_partition', SimpleNamespace(extras={}))
     disturbance = dict.fromkeys(DISTURBANCES, 0.0) | {'seconds': 2.0, 'foreign_share': 0.48}
     content = entries([process()], [host() | {'disturbance': disturbance}])
     write(tmp_path / 'witness.json', content)
@@ -153,3 +155,9 @@ def test_directions_and_disturbances_are_for_the_history(ended):
     ]
     assert ended.taken_by_others == ended.disturbances
     assert {'directions', 'disturbances', 'taken_by_others'} <= stored(ended)
+
+
+def test_nodes_that_share_this_machine_are_no_others_in_the_history(ended):
+    ended.current_partition.extras['on_this_machine'] = True
+    ended.collect_figures()
+    assert ended.disturbances and ended.taken_by_others == []

@@ -34,6 +34,7 @@ _SHARED = {
     'reach': '{}',
     'scale': 'at the scale {}',
     'layout': 'in the layout {}',
+    'quantity': 'of {}',
     'check': 'of {}',
     'figure': 'called {}',
 }
@@ -54,7 +55,7 @@ def show(found: Difference, everything: bool = False) -> None:
 def show_all(found: Difference, out: Console, everything: bool) -> None:
     """All but the last line."""
     _show_runs(found, out)
-    _show_machine(found, out)
+    _show_machine(found, out, everything)
     if found.lost:
         rows = ((one.case, _ends(one)) for one in found.lost)
         title = f'lost: {many(len(found.lost), "case")} gave figures before, and none after'
@@ -65,7 +66,7 @@ def show_all(found: Difference, out: Console, everything: bool) -> None:
         table(out, title, '<figure|<why', rows, everything)
     for cause in found.causes:
         _show_cause(cause, out, everything)
-    unsure = [one for one in found.figures if one.word == 'cannot tell']
+    unsure = [one for one in found.figures if one.word == 'cannot tell' and not one.has_followed]
     if unsure:
         _show_unsure(unsure, out, everything)
     same = [one for one in found.figures if one.word == 'same']
@@ -111,7 +112,7 @@ def _runs(runs: Sequence[StoredRun]) -> str:
     return f'{many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
 
 
-def _show_machine(found: Difference, out: Console) -> None:
+def _show_machine(found: Difference, out: Console, everything: bool) -> None:
     if not found.moved:
         return
     worst = found.moved[0]
@@ -123,15 +124,26 @@ def _show_machine(found: Difference, out: Console) -> None:
         'on anything else.',
     )
     table(out, 'figures of the machine that moved', _COLUMNS, map(_cells, found.moved))
+    if found.followed:
+        title = (
+            f'may only have followed it: {many(len(found.followed), "figure")}'
+            f'{_sizes_of(found.followed)}'
+        )
+        table(out, title, _COLUMNS, map(_cells, found.followed), everything)
+    if found.time:
+        say(out, visible(f'  {_time(found.time)}'))
 
 
 def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
     table(out, visible(cause_title(cause)), _COLUMNS, map(_cells, cause.figures), everything)
+    if places := _places(cause):
+        say(out, visible(f'  {places}'))
     group = cause.group
     if group:
-        kinds = {kind for kind, _ in group.likewise}
-        # Of a list of nodes each is common to the figures as well.
-        likewise = [one for one in group.likewise if not (one[0] == 'node' and 'nodes' in kinds)]
+        kinds = {kind for kind, _ in (*group.likewise, *group.shared)}
+        # Of a list of nodes each is common to the figures as well, and of a quantity its name.
+        implied = {'node': 'nodes', 'figure': 'quantity'}
+        likewise = [one for one in group.likewise if implied.get(one[0]) not in kinds]
         if likewise:
             say(out, visible(f'  the same figures are those {_shared(likewise, " and ")}'))
         of_it = {*group.changed, *group.others}
@@ -142,6 +154,19 @@ def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
             say(out, visible(f'  changed {where}: {_fact(fact, everything)}'))
     if cause.time:
         say(out, visible(f'  {_time(cause.time)}'))
+
+
+def _places(cause: Cause) -> str:
+    """Where all the figures are, as far as that does not name their group; empty if it does."""
+    named = (
+        {kind for kind, _ in (*cause.group.shared, *cause.group.likewise)} if cause.group else {}
+    )
+    reaches = {one.reach for one in cause.figures if 'reach' not in named}
+    fabrics = sorted(
+        {one.after.fabric for one in cause.figures if 'fabric' not in named} - {'-', ''}
+    )
+    parts = [*(reaches if len(reaches) == 1 else ()), fabrics and f'over {", ".join(fabrics)}']
+    return f'all of them {", ".join(part for part in parts if part)}' if any(parts) else ''
 
 
 def _time(spent: TimeSpent) -> str:
@@ -162,11 +187,14 @@ def cause_title(cause: Cause) -> str:
         total = changed + len(cause.group.others)
         where = _shared(cause.group.shared, ' ') or 'of all'
         which = f'{changed} of {many(total, "figure")} {where}'
-    sizes = [abs(math.expm1(one.change)) for one in cause.figures if one.change]
-    if not sizes:
-        return f'{cause.word}: {which}'
-    ends = dict.fromkeys(percent(size) for size in (min(sizes), max(sizes)))
-    return f'{cause.word}: {which}, by {" to ".join(ends)}'
+    return f'{cause.word}: {which}{_sizes_of(cause.figures)}'
+
+
+def _sizes_of(figures: Iterable[Compared]) -> str:
+    """Such as ``, by 8.0% to 40.0%``; empty where there is no ratio."""
+    sizes = [abs(math.expm1(one.change)) for one in figures if one.change]
+    ends = dict.fromkeys(percent(size) for size in (min(sizes), max(sizes))) if sizes else {}
+    return f', by {" to ".join(ends)}' if ends else ''
 
 
 def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> None:
@@ -211,9 +239,19 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
         count = sum(one.before.unusable + one.after.unusable for one in unusable)
         names = _listed([str(one.figure) for one in unusable], everything)
         yield f'left out: {many(count, "value")} that are not a number, or negative, of {names}'
-    if count := sum(one.before.disturbed + one.after.disturbed for one in found.figures):
+    then, now = (
+        sum(one.before.disturbed for one in found.figures),
+        sum(one.after.disturbed for one in found.figures),
+    )
+    if then or now:
         why = _listed([sentence for sentence, _ in found.disturbances], everything, '; ')
-        yield f'left out: {many(count, "value")} of disturbed jobs: {why}'
+        sides = f'{then} before and {now} after'
+        yield f'left out: {many(then + now, "value")} of disturbed jobs, {sides}: {why}'
+    if misses := [one for one in found.figures if one.misses]:
+        yield (
+            f'missed references: {many(len(misses), "figure")} called worse because all runs after '
+            'miss what all before met, whatever the spread is'
+        )
     if found.conditions:
         yield (
             f'not judged: {many(found.conditions, "figure")} that only tell how quiet the nodes '
@@ -319,6 +357,8 @@ def as_json(found: Difference) -> dict[str, Any]:
             name: states and {'run': states.run, 'figures': [vars(one) for one in states.figures]}
             for name, states in zip(('before', 'after'), found.states, strict=True)
         },
+        'followed_machine': [keys[id(one)] for one in found.followed],
+        'time': asdict(found.time) if found.time else None,
         'figures': [_as_json(one) for one in found.figures],
         'only_before': [vars(one) for one in found.only_before],
         'only_after': [vars(one) for one in found.only_after],
@@ -371,6 +411,7 @@ def _as_json(one: Compared) -> dict[str, Any]:
         'unit_before': one.before.figure.unit,
         'of_the_machine': one.is_of or None,
         'word': one.word,
+        'misses_reference': one.misses,
         'reason': one.reason,
     }
     for name, side in (('before', one.before), ('after', one.after)):

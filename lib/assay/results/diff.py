@@ -44,6 +44,9 @@ FEW_NODES = 8
 #: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
 #: at most 1.8% of comparisons come after so many equal ones.
 EXACT_SINCE = 20
+#: Likewise a reference that was met in so many sessions before and missed in all after: of one that
+#: is missed in any share of sessions, this share of comparisons looks so at most.
+BY_CHANCE = 20**20 / 21**21
 
 
 #: The environment that the figures before were measured in, and that of the figures after.
@@ -60,6 +63,8 @@ class Compared:
     :param why_not: why it cannot be compared, in words; empty if it can.
     :param is_of: ``network`` or ``node`` of a figure of the machine itself, which no software above
         the kernel touches; empty of others.
+    :param misses: whether it is worse because it misses a reference that it met before.
+    :param has_followed: whether it changed, and may only have followed the machine.
     """
 
     before: Measured
@@ -67,6 +72,8 @@ class Compared:
     verdict: Verdict | None
     why_not: str = ''
     is_of: str = ''
+    misses: bool = False
+    has_followed: bool = False
 
     @property
     def figure(self) -> Figure:
@@ -105,6 +112,7 @@ class Compared:
             *(('partition', self.figure.partition), ('environment', self.figure.environment)),
             *(('fabric', one.fabric), ('layout', one.layout), ('scale', one.scale)),
             *(('reach', self.reach), ('check', one.check), ('figure', self.figure.figure)),
+            ('quantity', _quantity(self.figure)),
         }
         for nodes in {nodes for nodes in one.nodes.unique().to_list() if nodes}:
             names = _names(nodes)
@@ -113,6 +121,14 @@ class Compared:
             if len(names) > 1:
                 found.add(('nodes', nodes))
         return frozenset((kind, value) for kind, value in found if value not in ('', '-'))
+
+
+def _quantity(figure: Figure) -> str:
+    """What bounds it, where its name or its unit tell: latency, or bandwidth; else empty."""
+    for quantity, unit in (('bandwidth', 'B/s'), ('latency', 'us')):
+        if quantity in figure.figure or figure.unit.endswith(unit):
+            return quantity
+    return ''
 
 
 @dataclass(frozen=True)
@@ -180,6 +196,9 @@ class Difference:
     :param conditions: how many figures tell of a job's conditions alone, and are not judged.
     :param moved: figures of the machine itself that changed, the one that changed most first.
     :param states: of before and of after, where the runs of a side are of two states.
+    :param followed: figures that may only have followed it, likewise.
+    :param time: where the time went of a case that the machine may have slowed; None if it did not
+        move, or no job of such a case still tells.
     :param causes: those of what is worse first.
     :param facts: what else differs, that of most figures first.
     :param disturbances: what disturbed jobs whose values do not count, each with how many values.
@@ -198,6 +217,8 @@ class Difference:
     conditions: int
     moved: tuple[Compared, ...]
     states: tuple[TwoStates | None, TwoStates | None]
+    followed: tuple[Compared, ...]
+    time: TimeSpent | None
     causes: tuple[Cause, ...]
     facts: tuple[Fact, ...]
     disturbances: tuple[tuple[str, int], ...]
@@ -209,10 +230,11 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``worse``, ``not worse``, or ``cannot tell`` where that is so of every figure."""
+        """``worse``, ``not worse``, or ``cannot tell`` where that is so of most figures."""
         if self.is_worse:
             return 'worse'
-        return 'not worse' if self.counts.keys() - {'cannot tell'} else 'cannot tell'
+        unknown = self.counts['cannot tell']
+        return 'cannot tell' if 2 * unknown > len(self.figures) else 'not worse'
 
     @property
     def counts(self) -> Counter[Word]:
@@ -259,8 +281,9 @@ def difference(
             'choose runs of the same selection; `assay history` lists them.'
         )
     past_runs, past = _past(history, before, after, tables)
-    learned = _learned(past, pairs)
-    compared = _compared(pairs, learned, margin, environments, again or {})
+    earlier = _of_their_kinds(past, pairs)
+    learned = learn_past(earlier.values())
+    compared = _compared(pairs, earlier, learned, margin, environments, again or {})
     gives = {case for case, ends in now.items() if None in ends}
     gone = [
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
@@ -268,13 +291,15 @@ def difference(
     ]
     facts = _facts(compared)
     causes = [*_causes('worse', compared, facts), *_causes('better', compared, facts)]
-    if causes:
+    moved, time = _moved(compared), None
+    if causes or moved:
         kept = folders(history, before[-1]), folders(history, after[-1])
         if environments:
             ends = tuple(f'+{name}' for name in environments)
             renamed = ((one.removesuffix(ends[0]) + ends[1], at) for one, at in kept[0].items())
             kept = dict(renamed), kept[1]
-        causes = [replace(one, time=time_spent(*kept, _cases_of(one))) for one in causes]
+        causes = [replace(one, time=time_spent(*kept, _cases_of(one.figures))) for one in causes]
+        time = time_spent(*kept, _cases_of(_slowed(compared, moved)))
     return Difference(
         before=tuple(before),
         after=tuple(after),
@@ -287,7 +312,9 @@ def difference(
         only_before=tuple(one for one in only_before if one.test_case not in now),
         only_after=only_after,
         conditions=sum(figure.figure in CONDITIONS for figure in new),
-        moved=_moved(compared),
+        moved=moved,
+        followed=_worst_first(one for one in compared if one.has_followed),
+        time=time,
         # Sessions of two environments are in turn: a step meets both, and pairs stand against it.
         states=(None, None)
         if environments
@@ -388,8 +415,18 @@ def _ends(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
     return found
 
 
-def _cases_of(cause: Cause) -> list[str]:
-    return list(dict.fromkeys(one.figure.test_case for one in cause.figures))
+def _cases_of(figures: Iterable[Compared]) -> list[str]:
+    return list(dict.fromkeys(one.figure.test_case for one in figures))
+
+
+def _slowed(compared: Iterable[Compared], moved: Sequence[Compared]) -> tuple[Compared, ...]:
+    """The figures that the machine may have changed, whether or not it can be told of them."""
+    network_alone = {one.is_of for one in moved} == {'network'}
+    return _worst_first(
+        one
+        for one in compared
+        if moved and not one.is_of and not (network_alone and one.reach == 'within a node')
+    )
 
 
 def _unusable(compared: Iterable[Compared]) -> Iterator[Gone]:
@@ -426,20 +463,25 @@ def _paired(
     return pairs, tuple(rest), tuple(only_after)
 
 
-def _learned(past: pl.DataFrame, pairs: Iterable[_Pair]) -> Past:
-    """What the past teaches of the figures, and of others of their kinds."""
+def _of_their_kinds(past: pl.DataFrame, pairs: Iterable[_Pair]) -> dict[Figure, Measured]:
+    """The figures of the past, and others of their kinds."""
     kinds = {after.kind for _, after in pairs}
-    return learn_past(one for one in measured(past).values() if one.kind in kinds)
+    return {figure: one for figure, one in measured(past).items() if one.kind in kinds}
 
 
 def _compared(
     pairs: Sequence[_Pair],
+    earlier: Mapping[Figure, Measured],
     past: Past,
     margin: float,
     environments: Environments | None,
     again: Mapping[Figure, Compared],
 ) -> list[Compared]:
-    """Every figure with its verdict: all of them are one suite, whose error rate is promised."""
+    """Every figure with its verdict: all of them are one suite, whose error rate is promised.
+
+    :param earlier: what the runs before show, in which nothing is judged.
+    :param past: what they teach.
+    """
     found = [
         Compared(*pair, None, _why_not(*pair, past, environments), _is_of(*pair)) for pair in pairs
     ]
@@ -452,7 +494,11 @@ def _compared(
         better = cast(Better, after.better or before.better)
         comparisons.append(compare(before.series, after.series, better, unchanged, kind))
     for number, verdict in zip(told, judge(comparisons, margin=margin), strict=True):
-        found[number] = replace(found[number], verdict=verdict)
+        one = found[number]
+        if verdict.word == 'cannot tell' and _misses_now(one, earlier.get(one.figure)):
+            verdict = replace(verdict, word='worse', reason='')
+            one = replace(one, misses=True)
+        found[number] = replace(one, verdict=verdict)
     return _not_blamed_on_software([again.get(one.figure, one) for one in found])
 
 
@@ -469,6 +515,18 @@ def past_of(figure: Figure, past: Past, environments: Environments | None = None
 
 def _variation(one: Series) -> float:
     return float(one.locations.var()) if one.has_logarithms else 0.0
+
+
+def _misses_now(one: Compared, earlier: Measured | None) -> bool:
+    """Whether all sessions after miss a reference that all before met, and not by chance.
+
+    The spread may be too wide to tell more, but who sees the case fail is right.
+    """
+    met, missed = [one.before, *([earlier] if earlier else [])], one.after
+    if {*missed.verdicts} != {'fail'} or any({*side.verdicts} != {'pass'} for side in met):
+        return False
+    n, k = (sum(side.runs.n_unique() for side in sides) for sides in (met, [missed]))
+    return (n / (n + k)) ** n * (k / (n + k)) ** k <= BY_CHANCE
 
 
 def _why_not(
@@ -532,14 +590,13 @@ def _not_blamed_on_software(found: Sequence[Compared]) -> list[Compared]:
             if control.verdict and (one.reach, control.is_of) != ('within a node', 'network'):
                 yield control.verdict.comparison
 
-    return [
-        one
-        if one.is_of or not one.verdict
-        else replace(
-            one, verdict=cleared(one.verdict, bearing_on(one), alone, one.figure.unit == '1')
-        )
-        for one in found
-    ]
+    def beside(one: Compared) -> Compared:
+        if one.is_of or not one.verdict:
+            return one
+        verdict = cleared(one.verdict, bearing_on(one), alone, one.figure.unit == '1')
+        return replace(one, verdict=verdict, has_followed=verdict.word != one.verdict.word)
+
+    return [beside(one) for one in found]
 
 
 def _moved(found: Iterable[Compared]) -> tuple[Compared, ...]:
@@ -564,13 +621,14 @@ def _causes(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -> 
         of_it = {*group.changed, *group.others}
         changed = [fact for fact in facts if fact.figures >= {*group.changed}]
         changed.sort(key=lambda fact: (len(fact.figures - of_it), fact.name))
-        yield Cause(word, _worst_first(compared, group.changed), group, tuple(changed))
+        figures = _worst_first(compared[key] for key in group.changed)
+        yield Cause(word, figures, group, tuple(changed))
     if alone:
-        yield Cause(word, _worst_first(compared, alone), None, ())
+        yield Cause(word, _worst_first(compared[key] for key in alone), None, ())
 
 
-def _worst_first(compared: Sequence[Compared], keys: Iterable[int]) -> tuple[Compared, ...]:
-    return tuple(sorted((compared[key] for key in keys), key=lambda one: -abs(one.change)))
+def _worst_first(figures: Iterable[Compared]) -> tuple[Compared, ...]:
+    return tuple(sorted(figures, key=lambda one: -abs(one.change)))
 
 
 def _facts(compared: Sequence[Compared]) -> list[Fact]:

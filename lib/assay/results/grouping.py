@@ -14,7 +14,7 @@ Attribute = tuple[str, str]
 #: changes, then where it ran, then how, then what was measured.
 KINDS = (
     *('environment', 'fabric', 'partition', 'nodes', 'node', 'reach', 'scale', 'layout'),
-    *('check', 'figure'),
+    *('quantity', 'check', 'figure'),
 )
 #: Of the figures that could be told, so many have changed where something is the cause of it: of
 #: ten two may be bound by something else.

@@ -61,11 +61,13 @@ class Suite:
     def take_turn(self, site: _SiteConfig) -> list[int]:
         """Wait until no other run uses this machine, if jobs run on it; stop what runs left.
 
+        Whoever starts this command may have the turn for it.
+
         :returns: what is to be kept open as long as the turn lasts.
         :raises AssayError: if the turn cannot be had.
         """
         handles = []
-        if turn.is_needed(site):
+        if turn.is_needed(site) and turn.VARIABLE not in os.environ:
             handles.append(turn.take(f'run {self.own.folder.name}', say))
             self.environment[turn.VARIABLE] = 'yes'
         stop_what_was_left()

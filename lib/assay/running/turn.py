@@ -21,7 +21,8 @@ from assay.text import plain
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Set for ReFrame by `assay run`, which has the turn for it.
+#: Set by what has the turn for the runs that it starts: `assay run` for ReFrame, a measurement of
+#: many runs for each `assay run`.
 VARIABLE = 'ASSAY_HAS_TURN'
 
 #: Seconds to wait, and between two words about it.

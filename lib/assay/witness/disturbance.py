@@ -69,12 +69,14 @@ def disturbed(reports: Iterable[Report]) -> list[str]:
     return [*_nodes(reports), *_network(reports)]
 
 
-def taken_by_others(reports: Iterable[Report]) -> list[str]:
+def taken_by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
     """What others took of the nodes of a job, a sentence for each kind of it.
 
     A quota or a bad network is none: it belongs to the machine as it is.
+
+    :param foreign: whether time that went to other processes than ranks went to others' processes.
     """
-    return [*_nodes([*reports], _OTHERS)]
+    return [*_nodes([*reports], _OTHERS if foreign else ['steal_share'])]
 
 
 def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
