@@ -23,7 +23,7 @@ from assay.results.choice import of_figures
 from assay.results.figure_series import Figure, Measured, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import Facts, differences
-from assay.results.statistics.changes import FEWEST, Change, find_changes
+from assay.results.statistics.changes import FEWEST, Change, beginning, find_changes
 from assay.results.statistics.multiplicity import rate_of_a_look
 from assay.results.statistics.series import Floats, Series, location
 
@@ -64,9 +64,9 @@ class Found:
     :param ratio: of a step, the state after it over the state before; of a drift, end over begin.
     :param per_week: of a drift, the change in a week as a fraction; 0 of a step.
     :param p_value: as in :class:`Change`.
-    :param first: the first bad run, as most likely; of a drift, the run that it begins with.
+    :param first: the first bad run, as most likely; of a drift, the run that it begins at.
     :param earliest: the first run that is as plausible (95%).
-    :param latest: the last run that is as plausible; of a drift, the run that it ends with.
+    :param latest: the last run that is as plausible.
     :param last_good: the figure's run before the first bad one; of a drift, where it begins.
     :param bad: the figure's run after it; of a drift, where it ends.
     :param facts: what differs between those two.
@@ -221,8 +221,13 @@ class _Step:
     def found(self, runs: Sequence[StoredRun], at: int | None) -> Found:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
+        first, earliest, latest = change.first, change.earliest, change.latest
         if at is None:
-            good, bad = change.first, change.latest
+            good, bad = first, latest
+            history, part = self.measured.series, slice(first, latest + 1)
+            assert history
+            found = beginning(history.locations[part], history.session_times[part])
+            first, earliest, latest = (good + one for one in found)
         else:
             bad = max(1, bisect_left(sessions, at))
             good = bad - 1
@@ -234,9 +239,9 @@ class _Step:
             ratio=self.ratio,
             per_week=change.per_week,
             p_value=change.p_value,
-            first=runs[sessions[change.first]],
-            earliest=runs[sessions[change.earliest]],
-            latest=runs[sessions[change.latest]],
+            first=runs[sessions[first]],
+            earliest=runs[sessions[earliest]],
+            latest=runs[sessions[latest]],
             last_good=last_good,
             bad=first_bad,
             facts=differences(

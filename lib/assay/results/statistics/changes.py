@@ -387,6 +387,24 @@ def _changes(
     ]
 
 
+def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Where a drift begins in values that may be level before it, as position: first to last.
+
+    The most likely one, the first, and the last that are as plausible (95%), of a level line that
+    goes on as a sloping one, by least squares (Hudson, Journal of the American Statistical
+    Association 61, 1966).
+    """
+    n = len(logs)
+    after = np.maximum(0.0, times - times[: n - EDGE, None])
+    after -= after.mean(axis=1, keepdims=True)
+    values = logs - logs.mean()
+    squares = (values**2).sum() - (after @ values) ** 2 / (after**2).sum(axis=1)
+    squares = np.maximum(squares, n * 1e-18)
+    best = int(squares.argmin())
+    plausible = np.flatnonzero(n * np.log(squares / squares[best]) <= stats.chi2.isf(0.05, 1))
+    return best, int(plausible[0]), int(plausible[-1])
+
+
 def _slope(logs: Floats, times: NDArray[np.float64]) -> float:
     """The median slope of all pairs of values: of means of neighbours where they are many.
 
