@@ -263,7 +263,7 @@ def assay(*words: str) -> tuple[int, str]:
 
     :raises AssayError: if it complains.
     """
-    surroundings = {**os.environ, 'COLUMNS': '200'}
+    surroundings = {**os.environ, 'COLUMNS': '250'}
     command = [paths.ROOT / 'assay', *words]
     done = subprocess.run(command, capture_output=True, text=True, env=surroundings)
     if done.stderr or done.returncode not in (0, 1):
