@@ -44,7 +44,7 @@ def concluded(tmp_path, monkeypatch):
             report['session_info']['uuid'] = name
             run.report.write_text(json.dumps(report))
             put(database, report)
-        given = Given(None, [], [], [], [], copy, junit)
+        given = Given(frozenset(), None, [], [], [], [], copy, junit)
         found = conclusion.conclude(run, end or Ended(), given, 3.2)
         return found, store.verdicts(database).get(name)
 
