@@ -1,19 +1,24 @@
 """The virtual cluster, as a user starts, breaks, heals and ends it."""
 
+import copy
 import os
 import re
 import shutil
 import signal
 import subprocess
 import time
+import uuid
 from pathlib import Path
 
 import pytest
 
 from assay import paths
+from assay.results.cases import cases, read_report
+from assay.running import runs
 from assay.vcluster import cluster as vcluster
 from assay.vcluster.node import INIT, RUN, unique_name
 from command import assay, assert_good, counts, heed_signals
+from stored import put
 
 pytestmark = [
     pytest.mark.slow,
@@ -392,20 +397,52 @@ def test_a_run_needs_a_cluster(nothing_left):
     assert ended.stderr.endswith('assay: no virtual cluster is up. Start one: ./assay cluster up\n')
 
 
+@pytest.fixture
+def label():
+    """The beginning of the labels of a test's own runs, which leave the history afterwards."""
+    name = f'story-{uuid.uuid4()}'
+    yield name
+    for one in ('earlier', 'before', 'after'):
+        assay('history', '--remove', f'{name}-{one}')
+
+
 @pytest.mark.alone
-def test_checks_between_nodes(up):
-    """By srun; and by the MPI's own launcher, over a network that has become slow."""
-    ended = run('srun', '-n', BETWEEN_TWO, '--max-retries=2')
+def test_checks_between_nodes(up, label):
+    """By srun and by the MPI's own launcher; a network that has become slow is told.
+
+    The runs before are copies of the first, each a little different.
+    """
+    both = ['run', '--system', 'vcluster', '-p', '^openmpi$', '-n', BETWEEN_TWO]
+    ended = assay(*both, '--label', f'{label}-before', '--max-retries=2')
     assert_good(ended)
-    assert counts(ended)[2] == 1
+    assert counts(ended)[2] == 2
+    before = read_report(runs.newest_report())
+    put(paths.RESULTS_DATABASE, *(earlier(before, days, label) for days in range(1, 11)))
     ended = run('srun', '-n', ALL_FOUR, '--max-retries=2', mpi='mpich')
     assert_good(ended)
-    inject('delay', 'n1', '2000')
-    inject('delay', 'n2', '2000')
-    inject('delay', 'n3', '2000')
-    ended = run('mpirun', '-n', BETWEEN_TWO)
-    slow = r'^failed: PointToPoint .*@vcluster:mpirun\+openmpi: latency is [\d.]+ us, but at most'
-    assert ended.returncode == 1 and re.search(slow, ended.stdout, re.MULTILINE), ended.stdout
+    for node in ('n1', 'n2', 'n3'):
+        inject('delay', node, '2000')
+    ended = assay(*both, '--label', f'{label}-after')
+    slow = r'^failed: PointToPoint .*@vcluster:\w+\+openmpi: latency is [\d.]+ us, but at most'
+    assert ended.returncode == 1, ended.stdout
+    assert len(re.findall(slow, ended.stdout, re.MULTILINE)) == 2, ended.stdout
+    ended = assay('diff', f'{label}-before', f'{label}-after')
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert 'the machine moved: socket_latency of PointToPoint %fabric=tcp ' in ended.stdout
+    assert re.search(r'\nWORSE: [1-9]\d* worse, ', ended.stdout), ended.stdout
+
+
+def earlier(report, days, label):
+    """The same run so many days before."""
+    one = copy.deepcopy(report)
+    info = one['session_info']
+    info |= {'uuid': str(uuid.uuid4()), 'label': f'{label}-earlier'}
+    info |= {name: info[name] - 86400 * days for name in ('time_start_unix', 'time_end_unix')}
+    for case in cases(one):
+        case['taken_by_others'] = []
+        for values in (case.get('perfvalues') or {}).values():
+            values[0] *= 1 + 0.01 * (days % 3)
+    return one
 
 
 # What goes wrong between nodes ------------------------------------------------------------------
