@@ -393,6 +393,57 @@ def test_a_reference_may_be_missed_by_chance(site, earlier, one_missed):
     assert not any(one.misses for one in site.difference().figures)
 
 
+def test_a_reference_that_is_missed_by_little_since_is_worse(site, told):
+    def within(lowest, highest):
+        def change(case, values):
+            values['bandwidth'] = 100 * math.exp(site.random.uniform(lowest, highest))
+            case['held'] = {'bandwidth': (100, -0.014, None)}
+
+        return change
+
+    site.runs(40, within(-0.013, 0.013))
+    site.runs(1, within(-0.017, -0.016), label='after')
+    code, text = told('last~1', 'after')
+    assert code == 1
+    assert re.search(r'\nWORSE: 6 worse, 0 better, 6 same', text)
+
+
+def test_a_reference_that_was_only_tightened_makes_nothing_worse(site, told):
+    def held_to(reference):
+        def change(case, values):
+            values['bandwidth'] *= math.exp(noise.uniform(-0.3, 0.3))
+            case['held'] = {'bandwidth': (reference, -0.1, None)}
+
+        noise = np.random.default_rng(5)
+        return change
+
+    site.runs(20, held_to(50))
+    site.runs(2, held_to(200), label='after')
+    code, text = told('last~2', 'after')
+    assert (code, 'missed references' in text) == (0, False)
+
+
+def test_a_reference_that_is_missed_since_the_machine_moved_is_worse(site):
+    def noisy_with_a_socket(factor, moved):
+        slow = noisy(factor)
+
+        def change(case, values):
+            slow(case, values)
+            if case['scale'] == '2_nodes':
+                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * moved
+                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
+                case['units'] = {'socket_latency': 'us'}
+
+        return change
+
+    site.runs(20, noisy_with_a_socket(1, 1))
+    site.runs(2, noisy_with_a_socket(0.05, 1.3), label='after')
+    found = site.difference('last~2', 'after')
+    assert found.moved
+    missed = [one for one in found.figures if one.figure.figure == 'bandwidth']
+    assert {(one.word, one.misses, one.has_followed) for one in missed} == {('worse', True, False)}
+
+
 def test_most_figures_have_to_be_told_for_a_verdict(site, told):
     def busy_but_for(check):
         def change(case, _):

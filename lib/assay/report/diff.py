@@ -250,7 +250,7 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
     if misses := [one for one in found.figures if one.misses]:
         yield (
             f'missed references: {many(len(misses), "figure")} called worse because all runs after '
-            'miss what all before met, whatever the spread is'
+            'miss what all before meet, whatever the spread is'
         )
     if found.conditions:
         yield (

@@ -495,7 +495,7 @@ def _compared(
         comparisons.append(compare(before.series, after.series, better, unchanged, kind))
     for number, verdict in zip(told, judge(comparisons, margin=margin), strict=True):
         one = found[number]
-        if verdict.word == 'cannot tell' and _misses_now(one, earlier.get(one.figure)):
+        if verdict.word != 'worse' and _misses_now(one, earlier.get(one.figure)):
             verdict = replace(verdict, word='worse', reason='')
             one = replace(one, misses=True)
         found[number] = replace(one, verdict=verdict)
@@ -518,12 +518,24 @@ def _variation(one: Series) -> float:
 
 
 def _misses_now(one: Compared, earlier: Measured | None) -> bool:
-    """Whether all sessions after miss a reference that all before met, and not by chance.
+    """Whether all sessions after miss a reference that all before would meet, and not by chance.
 
-    The spread may be too wide to tell more, but who sees the case fail is right.
+    The spread may be too wide to tell more, or the change within the margin, but who sees the case
+    fail is right. Before they may have been held to another reference: who tightens it makes
+    nothing worse.
     """
     met, missed = [one.before, *([earlier] if earlier else [])], one.after
-    if {*missed.verdicts} != {'fail'} or any({*side.verdicts} != {'pass'} for side in met):
+    if {*missed.verdicts} != {'fail'}:
+        return False
+    better = missed.better or one.before.better
+    lower = missed.lowers.max() if better != 'lower' else None
+    upper = missed.uppers.min() if better != 'higher' else None
+
+    def beyond(side: Measured) -> pl.Series:
+        is_low = side.values < (-math.inf if lower is None else lower)
+        return is_low | (side.values > (math.inf if upper is None else upper))
+
+    if not beyond(missed).all() or any(beyond(side).any() for side in met):
         return False
     n, k = (sum(side.runs.n_unique() for side in sides) for sides in (met, [missed]))
     return (n / (n + k)) ** n * (k / (n + k)) ** k <= BY_CHANCE
@@ -591,7 +603,8 @@ def _not_blamed_on_software(found: Sequence[Compared]) -> list[Compared]:
                 yield control.verdict.comparison
 
     def beside(one: Compared) -> Compared:
-        if one.is_of or not one.verdict:
+        # What made a case fail is worse, whatever the reason.
+        if one.is_of or one.misses or not one.verdict:
             return one
         verdict = cleared(one.verdict, bearing_on(one), alone, one.figure.unit == '1')
         return replace(one, verdict=verdict, has_followed=verdict.word != one.verdict.word)

@@ -19,6 +19,8 @@ NEWEST = 200
 IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
 
 _WORDS = ('check', 'fabric', 'layout', 'scale')
+#: What each value has of its own.
+_OF_VALUES = ('value', 'run', 'nodes', 'provenance', 'verdict', 'lower', 'upper')
 
 
 @dataclass(frozen=True, order=True)
@@ -53,6 +55,8 @@ class Measured:
     :param nodes: shape (n,), where; None where that is not known.
     :param provenance: shape (n,), what was measured: JSON, as in the table.
     :param verdicts: shape (n,), what its run said of each; the words of the table.
+    :param lowers: shape (n,), the bounds that each was held to; None where there was none.
+    :param uppers: shape (n,), likewise.
     :param disturbed: how many values are left out because others used the nodes.
     :param unusable: how many are left out because they are not finite, or negative.
     """
@@ -69,6 +73,8 @@ class Measured:
     nodes: pl.Series
     provenance: pl.Series
     verdicts: pl.Series
+    lowers: pl.Series
+    uppers: pl.Series
     disturbed: int
     unusable: int
 
@@ -118,7 +124,7 @@ class Measured:
         :param runs: shape (n,), identifiers.
         """
         kept = self.runs.is_in(runs.implode())
-        columns = ('values', 'times', 'runs', 'nodes', 'provenance', 'verdicts')
+        columns = ('values', 'times', 'runs', 'nodes', 'provenance', 'verdicts', 'lowers', 'uppers')
         return replace(self, **{name: getattr(self, name).filter(kept) for name in columns})
 
 
@@ -140,7 +146,7 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
         .agg(
             pl.col(_WORDS).last(),
             pl.col('better').drop_nulls().last(),
-            pl.col('value', 'run', 'nodes', 'provenance', 'verdict').filter('usable'),
+            pl.col(_OF_VALUES).filter('usable'),
             times=pl.col('time').filter('usable'),
             disturbed=(~calm).sum(),
             unusable=(calm & ~number.fill_null(False)).sum(),
@@ -195,6 +201,8 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
         nodes=groups['nodes'][row],
         provenance=groups['provenance'][row],
         verdicts=groups['verdict'][row],
+        lowers=groups['lower'][row],
+        uppers=groups['upper'][row],
         disturbed=groups['disturbed'][row],
         unusable=groups['unusable'][row],
     )
