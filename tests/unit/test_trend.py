@@ -179,6 +179,8 @@ def test_a_drift_may_begin_later_than_the_history(stored):
     (one,) = look(history).drifts
     assert 50 <= int(one.first.name, 16) <= 70
     assert int(one.earliest.name, 16) <= 60 <= int(one.latest.name, 16)
+    assert one.per_week == pytest.approx(0.005, abs=0.0005)
+    assert one.last_good.name == one.first.name
     assert one.first.name in said()[1]
 
 

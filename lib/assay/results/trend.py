@@ -23,7 +23,14 @@ from assay.results.choice import of_figures
 from assay.results.figure_series import Figure, Measured, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import Facts, differences
-from assay.results.statistics.changes import FEWEST, Change, beginning, find_changes
+from assay.results.statistics.changes import (
+    FEWEST,
+    WEEK,
+    Change,
+    beginning,
+    find_changes,
+    slope,
+)
 from assay.results.statistics.multiplicity import rate_of_a_look
 from assay.results.statistics.series import Floats, Series, location
 
@@ -222,12 +229,19 @@ class _Step:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
         first, earliest, latest = change.first, change.earliest, change.latest
+        ratio, per_week = self.ratio, change.per_week
         if at is None:
-            good, bad = first, latest
-            history, part = self.measured.series, slice(first, latest + 1)
+            bad = latest
+            history = self.measured.series
             assert history
-            found = beginning(history.locations[part], history.session_times[part])
-            first, earliest, latest = (good + one for one in found)
+            logs, times = history.locations[: bad + 1], history.session_times[: bad + 1]
+            places = beginning(logs[first:], times[first:])
+            first, earliest, latest = (first + one for one in places)
+            good = first
+            # That of :class:`Change` is of the level part before it as well.
+            rate = slope(logs[first:], times[first:])
+            ratio = math.exp(rate * float(times[-1] - times[first]))
+            per_week = math.expm1(rate * WEEK)
         else:
             bad = max(1, bisect_left(sessions, at))
             good = bad - 1
@@ -236,8 +250,8 @@ class _Step:
             figure=self.measured.figure,
             form=change.form,
             direction=self.direction,
-            ratio=self.ratio,
-            per_week=change.per_week,
+            ratio=ratio,
+            per_week=per_week,
             p_value=change.p_value,
             first=runs[sessions[first]],
             earliest=runs[sessions[earliest]],

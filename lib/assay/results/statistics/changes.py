@@ -372,7 +372,7 @@ def _changes(
             )
             for edge, (before, after) in zip(scan.edges, pairwise(places), strict=True)
         ]
-    slope = _slope(logs, times)
+    rate = slope(logs, times)
     return [
         Change(
             'drift',
@@ -380,8 +380,8 @@ def _changes(
             start,
             start + len(logs) - 1,
             float(times[0]),
-            math.exp(slope * float(times[-1] - times[0])),
-            math.expm1(slope * WEEK),
+            math.exp(rate * float(times[-1] - times[0])),
+            math.expm1(rate * WEEK),
             p_value,
         )
     ]
@@ -405,7 +405,7 @@ def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
     return best, int(plausible[0]), int(plausible[-1])
 
 
-def _slope(logs: Floats, times: NDArray[np.float64]) -> float:
+def slope(logs: Floats, times: NDArray[np.float64]) -> float:
     """The median slope of all pairs of values: of means of neighbours where they are many.
 
     Source: Sen, Journal of the American Statistical Association 63 (1968).
