@@ -78,7 +78,7 @@ class Session:
             self,
             uuids=(*self.uuids, *again.uuids),
             failed=self.failed | again.failed,
-            disturbed=again.disturbed,
+            disturbed=self.disturbed & again.disturbed,
         )
 
 
