@@ -119,8 +119,8 @@ def machine(tmp_path, golden_report, monkeypatch):
     def judged(own, end, given):
         report = json.loads(own.report.read_text())
         failed = [case for case in cases(report) if is_bad(case)]
-        said = (f'{len(failed)} cases failed',) if failed else problems.get(len(one.ran), ())
-        return Concluded(report, [], Verdict(said))
+        said = (f'{len(failed)} cases failed',) if failed else ()
+        return Concluded(report, [], Verdict((*said, *problems.get(len(one.ran), ())), 0, said))
 
     monkeypatch.setattr(comparing, 'judged', judged)
     monkeypatch.setattr(comparing, 'kept', lambda report, verdict: [])
@@ -385,6 +385,17 @@ def test_a_session_that_is_no_good_ends_it(machine):
     with pytest.raises(
         AssayError, match='a session of mpich is no good: no check has the variable'
     ):
+        compared(machine)
+
+
+def test_a_case_that_fails_hides_nothing_else_that_is_wrong(machine):
+    machine.change = lambda name, number, case, values: case.update(
+        {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'x'}
+        if case['fabric'] == 'tcp'
+        else {}
+    )
+    machine.problems[2] = ('no check has the variable tyme_limit',)
+    with pytest.raises(AssayError, match='a session of mpich is no good: no check has the var'):
         compared(machine)
 
 

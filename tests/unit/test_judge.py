@@ -33,6 +33,15 @@ def test_verdict(golden_report, name, exit_code, problem):
         assert problem in ' '.join(verdict.problems)
 
 
+@pytest.mark.parametrize('name', ['FailedReference', 'FailedSanity', 'FailedBuild', 'NoFigures'])
+def test_what_failed_cases_explain_is_told_apart(golden_report, name):
+    verdict = judge(golden_report(name), 1, LOG)
+    assert (verdict.of_cases, verdict.of_session) == (verdict.problems, ())
+    verdict = judge(golden_report(name), 1, LOG[:-1])
+    (other,) = verdict.of_session
+    assert 'stops before its end' in other
+
+
 def test_another_program_may_have_no_reference(golden_report):
     """Those for any machine are of our own sources."""
     report = golden_report('NoReference')

@@ -165,7 +165,7 @@ class Measuring:
         """One session, judged and stored.
 
         :param left_out: names of cases.
-        :raises AssayError: if it is no good, and no case that failed is the reason.
+        :raises AssayError: if more is wrong with it than that cases failed.
         :raises StoppedError: if this command was told to stop.
         """
         if signals:
@@ -181,21 +181,20 @@ class Measuring:
         end = self.suite.run(own, label(self.environments, side), options, self.handles, False)
         found = judged(own, end, self.given)
         report, verdict = found.report, found.verdict
-        problems = verdict.problems
+        problems = verdict.of_session
         if report:
             problems = (*problems, *kept(report, verdict))
         if end.stopped:
             signals.insert(0, end.stopped)
             raise StoppedError(f'stopped by {end.stopped.name}')
-        failed = failures(report) if report else []
-        for one in failed:
+        for one in failures(report) if report else []:
             say(f'failed: {one.case}: {one.reason}')
         if report is None and not end.code:
             selection.explain(self.site, self.suite.environment, self.given)
-        if problems and not failed:
+        if problems:
             raise AssayError(f'a session of {name} is no good: {"; ".join(problems)}.')
         assert report
-        self._tidy(side, own, bool(problems))
+        self._tidy(side, own, bool(verdict.problems))
         os.close(own.handle)
         return interleaved.session(report, side)
 

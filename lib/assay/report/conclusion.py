@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assay import AssayError, paths
 from assay.report import junit, terminal
@@ -47,7 +47,7 @@ def judged(own: Run, end: Ended, given: Given) -> Concluded:
     problems += found.problems
     if report:
         problems += misaddressed(report, given.variables, given.parameters)
-    return Concluded(report, log, Verdict(tuple(problems), found.disturbed))
+    return Concluded(report, log, replace(found, problems=tuple(problems)))
 
 
 def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:

@@ -31,10 +31,17 @@ class Verdict:
 
     :param problems: what is wrong, a sentence each.
     :param disturbed: how many cases are neither good nor bad.
+    :param of_cases: those of the problems that say no more than that cases failed.
     """
 
     problems: tuple[str, ...]
     disturbed: int = 0
+    of_cases: tuple[str, ...] = ()
+
+    @property
+    def of_session(self) -> tuple[str, ...]:
+        """The other problems: whichever cases failed, these are wrong with all of it."""
+        return tuple(one for one in self.problems if one not in self.of_cases)
 
     @property
     def word(self) -> Literal['PASSED', 'FAILED', 'DISTURBED']:
@@ -98,17 +105,19 @@ def judge(
     elif not done:
         problems.append(f'all {len(own)} selected cases were skipped, so nothing was measured')
     disturbed = sum(map(is_no_evidence, done))
+    of_cases = []
     if bad := [case for case in done if is_bad(case)]:
-        problems.append(f'{len(bad)} of {len(own)} cases failed')
+        of_cases.append(f'{len(bad)} of {len(own)} cases failed')
     elif failed := failures(report):
-        problems.append(f'{failed[0].case} failed')  # a fixture that no case waited for
+        of_cases.append(f'{failed[0].case} failed')  # a fixture that no case waited for
     by_reason: dict[str, list[Case]] = {}
     for case in bad:
         if case['result'] in GOOD and (words := lacking(case)):
             by_reason.setdefault(plain(words), []).append(case)
     for words, found in by_reason.items():
         others = f' and {len(found) - 1} more' if len(found) > 1 else ''
-        problems.append(f'{title(found[0])}{others} {words}')
+        of_cases.append(f'{title(found[0])}{others} {words}')
+    problems += of_cases
     if words := not_repeated(report):
         problems.append(words)
     if reframe_exit_code and not problems and not disturbed:
@@ -116,7 +125,7 @@ def judge(
             f'ReFrame ended with exit code {reframe_exit_code}: a case failed in an earlier run '
             'of this session, or the session was stopped; see above'
         )
-    return Verdict(tuple(problems), disturbed)
+    return Verdict(tuple(problems), disturbed, tuple(of_cases))
 
 
 def misaddressed(report: Report, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
