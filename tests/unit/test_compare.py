@@ -149,8 +149,8 @@ def worse_over(fabric, factor=1.2):
 def test_what_looks_worse_is_measured_again_alone_until_it_is_decided(machine, capsys):
     machine.history(30)
     machine.change = worse_over('tcp')
-    found, stopped = compared(machine)
-    assert (found.is_worse, stopped, found.stopped) == (True, 0, '')
+    found, code = compared(machine)
+    assert (found.is_worse, code, found.stopped) == (True, 1, '')
     words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
     assert words == {('%fabric=shm', 'same'), ('%fabric=tcp', 'worse'), ('%fabric=ofi-tcp', 'same')}
     order = [name for name, _ in machine.ran]
@@ -381,11 +381,24 @@ def test_a_case_that_fails_with_both_is_no_difference(machine):
 
 
 def test_a_session_that_is_no_good_ends_it(machine):
-    machine.problems[3] = ('no check has the variable tyme_limit',)
-    with pytest.raises(
-        AssayError, match='a session of mpich is no good: no check has the variable'
-    ):
+    machine.problems[2] = ('no check has the variable tyme_limit',)
+    with pytest.raises(AssayError) as ended:
         compared(machine)
+    assert str(ended.value) == (
+        'a session of mpich is no good: no check has the variable tyme_limit, before both were '
+        "measured; what was is stored, with the label 'compare openmpi with mpich: openmpi'."
+    )
+
+
+@pytest.mark.parametrize(('session', 'pairs'), [(3, 0), (10, 0), (14, 2)])
+def test_what_was_known_before_a_session_that_is_no_good_is_told(machine, session, pairs):
+    machine.history(30)
+    machine.change = worse_over('tcp', 1.05)
+    machine.problems[session] = ('ReFrame was killed by SIGKILL',)
+    found, code = compared(machine)
+    assert (code, found.pairs, len(machine.ran)) == (1, pairs, session)
+    assert conclusion(found).startswith('STOPPED: ')
+    assert conclusion(found).endswith('is no good: ReFrame was killed by SIGKILL')
 
 
 def test_a_case_that_fails_hides_nothing_else_that_is_wrong(machine):
@@ -415,8 +428,8 @@ def test_an_empty_selection_says_what_there_is(machine, monkeypatch):
 def test_a_bound_in_time_leaves_what_is_open_undecided(machine):
     machine.history(30)
     machine.change = worse_over('tcp')
-    found, stopped = compared(machine, seconds=0)
-    assert (stopped, found.is_worse, found.pairs) == (0, False, 0)
+    found, code = compared(machine, seconds=0)
+    assert (code, found.is_worse, found.pairs) == (0, False, 0)
     assert [name for name, _ in machine.ran] == ['openmpi', 'mpich', 'mpich', 'openmpi']
     unsure = [one for one in found.difference.figures if one.word == 'cannot tell']
     assert {one.reason for one in unsure} == {'not decided by pairs: the time of 0 min was over'}
@@ -428,8 +441,8 @@ def test_a_signal_ends_it_with_what_is_known(machine, session, pairs):
     machine.history(30)
     machine.change = worse_over('tcp', 1.05)
     machine.ends[session] = Ended(stopped=signal.SIGINT)
-    found, stopped = compared(machine)
-    assert (stopped, found.stopped) == (signal.SIGINT, 'stopped by SIGINT')
+    found, code = compared(machine)
+    assert (code, found.stopped) == (128 + signal.SIGINT, 'stopped by SIGINT')
     assert found.pairs == pairs
     assert not {'worse', 'better'} & {one.word for one in found.difference.figures}
     assert conclusion(found).startswith('STOPPED: ')
@@ -446,16 +459,18 @@ def test_a_signal_between_sessions_counts_too(machine, monkeypatch):
         return ended
 
     monkeypatch.setattr(machine, 'run', then_told)
-    found, stopped = compared(machine)
-    assert stopped == signal.SIGTERM
+    found, code = compared(machine)
+    assert code == 128 + signal.SIGTERM
     assert len(machine.ran) == 5
     assert found.stopped == 'stopped by SIGTERM'
 
 
-def test_stopped_before_both_were_measured_there_is_nothing_to_say(machine):
+def test_stopped_before_both_were_measured_there_is_nothing_to_say(machine, capsys):
     machine.ends[2] = Ended(stopped=signal.SIGINT)
-    with pytest.raises(AssayError, match='stopped by SIGINT before both were measured'):
+    with pytest.raises(SystemExit) as ended:
         compared(machine)
+    assert ended.value.code == 130
+    assert 'stopped by SIGINT, before both were measured' in capsys.readouterr().err
 
 
 def test_its_sessions_leave_the_folders_of_other_runs(machine):

@@ -78,9 +78,9 @@ def compare(
     seconds = None if minutes is None else 60 * minutes
     both = (before, after)
     measuring = Measuring(suite, site, both, given, context.args, handles, seconds)
-    found, stopped = measuring.run(margin)
+    found, code = measuring.run(margin)
     if as_json:
         print(as_text(found))
     else:
         show(found, everything)
-    raise typer.Exit(128 + stopped if stopped else int(found.is_worse))
+    raise typer.Exit(code)

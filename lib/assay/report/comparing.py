@@ -8,7 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from assay import AssayError, say
 from assay.report.conclusion import judged, kept
@@ -35,6 +35,10 @@ AGAIN = 2
 
 class StoppedError(Exception):
     """A session ended before it was complete, because this command was told to stop."""
+
+
+class NoGoodError(StoppedError):
+    """A session was no good as a whole."""
 
 
 class Measuring:
@@ -65,14 +69,18 @@ class Measuring:
         #: Of the last four sessions.
         self.took = 0.0
         self.number = 0
+        #: Whether a session was no good as a whole, which ended it.
+        self.no_good = False
         #: Folders of good sessions of this stage, the newest last.
         self.folders: list[tuple[int, Run]] = []
 
     def run(self, margin: float) -> tuple[Interleaved, int]:
         """Measure until all is decided, or the budget is spent, or somebody stops it.
 
-        :returns: what is said, and the signal that stopped it; 0 if none did.
-        :raises AssayError: if a session is no good as a whole, or there is nothing to compare.
+        :returns: what is said, and the exit code.
+        :raises AssayError: if a session is no good as a whole before both environments were
+            measured, or there is nothing to compare.
+        :raises SystemExit: if it was told to stop before that.
         """
         first: list[Session] = []
         pairs: list[Session] = []
@@ -90,7 +98,8 @@ class Measuring:
                 stopped = self._again(wanted, first, pairs, margin, signals)
             both = (found, wanted, first, pairs, self.environments)
             result = interleaved.finish(load(), *both, stopped)
-            return result, signals[0] if signals else 0
+            code = int(result.is_worse or self.no_good)
+            return result, 128 + signals[0] if signals else code
 
     def _first(self, done: list[Session], signals: list[signal.Signals]) -> str:
         """The first sessions; why they ended early, if they did."""
@@ -101,9 +110,21 @@ class Measuring:
                 self._foursome(done, (), signals)
             except StoppedError as stopped:
                 if {one.side for one in done} != {0, 1}:
-                    raise AssayError(f'{stopped} before both were measured.') from None
+                    self._end(stopped, done, signals)
                 return str(stopped)
         return ''
+
+    def _end(
+        self, stopped: StoppedError, done: Sequence[Session], signals: Sequence[signal.Signals]
+    ) -> NoReturn:
+        """End before both environments were measured."""
+        told = f'{stopped}, before both were measured'
+        if done:
+            told += f'; what was is stored, with the label {label(self.environments, done[0].side)!r}'
+        if self.no_good:
+            raise AssayError(f'{told}.')
+        say(told)
+        raise SystemExit(128 + signals[0])
 
     def _again(
         self,
@@ -140,7 +161,8 @@ class Measuring:
     ) -> None:
         """Four sessions, A B B A.
 
-        :raises StoppedError: if this command was told to stop; what is complete is in ``done``.
+        :raises StoppedError: if this command was told to stop, or a session is no good; what is
+            complete is in ``done``.
         """
         began = time.monotonic()
         left_out = {*left_out}
@@ -165,7 +187,7 @@ class Measuring:
         """One session, judged and stored.
 
         :param left_out: names of cases.
-        :raises AssayError: if more is wrong with it than that cases failed.
+        :raises NoGoodError: if more is wrong with it than that cases failed.
         :raises StoppedError: if this command was told to stop.
         """
         if signals:
@@ -192,7 +214,8 @@ class Measuring:
         if report is None and not end.code:
             selection.explain(self.site, self.suite.environment, self.given)
         if problems:
-            raise AssayError(f'a session of {name} is no good: {"; ".join(problems)}.')
+            self.no_good = True
+            raise NoGoodError(f'a session of {name} is no good: {"; ".join(problems)}')
         assert report
         self._tidy(side, own, bool(verdict.problems))
         os.close(own.handle)

@@ -20,7 +20,7 @@ def show(found: Interleaved, everything: bool = False) -> None:
     out = console()
     before, after = found.environments
     if found.stopped:
-        say(out, visible(f'{found.stopped.upper()}: what follows is what was known by then'))
+        say(out, visible(f'what follows is what was known when it ended: {found.stopped}'))
     say(out, visible(f'before is {before}, after is {after}'))
     again = f'{many(found.suspects, "figure")} measured again in {many(found.pairs, "pair")}'
     say(out, f'{again}, A B B A; of these the pairs alone decide')
@@ -38,7 +38,7 @@ def conclusion(found: Interleaved) -> str:
     if found.uneven:
         counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
         told = f'WORSE: {counts}, {cases} failed with one environment'
-    return f'STOPPED: {told}' if found.stopped else told
+    return f'STOPPED: {told}; {found.stopped}' if found.stopped else told
 
 
 def _uneven(one: Uneven, found: Interleaved) -> str:
