@@ -539,6 +539,8 @@ def test_environments_that_cannot_be_compared(monkeypatch, names, system, senten
         ([*BOTH, '-p', 'mpich'], '--prgenv is not for a comparison: it measures in the two'),
         ([*BOTH, '--repeat', '3'], '--repeat is not for a comparison'),
         ([*BOTH, '--max-retries=2'], '--max-retries is not for a comparison'),
+        ([*BOTH, '--maxfail', '1'], '--maxfail is not for a comparison: a session that ends early'),
+        ([*BOTH, '--exec-order=random'], '--exec-order is not for a comparison'),
         ([*BOTH, '-l'], '--list is not for a comparison: `assay run --list`'),
         ([*BOTH, '--label', 'x'], 'neither Assay nor ReFrame has an option --label'),
         ([*BOTH, '--margin', '2'], 'a margin is a fraction between 0 and 1'),

@@ -193,6 +193,8 @@ NOT_IN_A_COMPARISON = {
     '--repeat': _ONE_EACH,
     '--reruns': _ONE_EACH,
     '--duration': _ONE_EACH,
+    '--maxfail': 'a session that ends early would count cases as failed that were never run',
+    '--exec-order': 'all sessions run their cases in the same order',
     '--max-retries': 'what passes at a later attempt only would be one of several values',
     '--report-file': 'it has many sessions; `assay history` lists them',
     '--report-junit': 'it has many sessions; `assay compare --json` tells all of it',
