@@ -5,6 +5,7 @@ import math
 import os
 import re
 import signal
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -173,6 +174,19 @@ def test_the_same_is_the_same(machine):
     found, _ = compared(machine)
     assert not found.is_worse
     assert {one.word for one in found.difference.figures} == {'same'}
+
+
+def test_what_pairs_decide_is_not_said_of_missed_references(machine, monkeypatch):
+    at_first = interleaved.compare_at_first
+
+    def missing(*about):
+        found = at_first(*about)
+        return replace(found, figures=tuple(replace(one, misses=True) for one in found.figures))
+
+    monkeypatch.setattr(interleaved, 'compare_at_first', missing)
+    found, _ = compared(machine)
+    assert found.suspects == 6
+    assert not any(one.misses for one in found.difference.figures)
 
 
 def test_without_a_history_pairs_decide_about_all(machine):

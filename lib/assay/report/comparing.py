@@ -120,7 +120,9 @@ class Measuring:
         """End before both environments were measured."""
         told = f'{stopped}, before both were measured'
         if done:
-            told += f'; what was is stored, with the label {label(self.environments, done[0].side)!r}'
+            told += (
+                f'; what was is stored, with the label {label(self.environments, done[0].side)!r}'
+            )
         if self.no_good:
             raise AssayError(f'{told}.')
         say(told)

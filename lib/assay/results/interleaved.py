@@ -380,7 +380,9 @@ def _compared(first: Compared, told: Told, count: int, margin: float, stopped: s
             return first
         why = stopped or 'of too few pairs all four sessions gave a value that counts'
         reason = f'not decided by pairs: {why}'
-        return replace(first, verdict=replace(first.verdict, word='cannot tell', reason=reason))
+        return replace(
+            first, verdict=replace(first.verdict, word='cannot tell', reason=reason), misses=False
+        )
     rate = LOOKS[decision.pairs] * SUITE_RATE / count
     comparison = Comparison(
         cast(Better, after.better or before.better),
@@ -404,7 +406,9 @@ def _compared(first: Compared, told: Told, count: int, margin: float, stopped: s
         None,
         reason,
     )
-    return replace(first, before=before, after=after, verdict=verdict, why_not='')
+    # Whatever references were missed at first: the pairs decide.
+    told_again = replace(first, before=before, after=after, verdict=verdict)
+    return replace(told_again, why_not='', misses=False)
 
 
 def _why_undecided(decision: Decision, margin: float, stopped: str) -> str:
