@@ -558,6 +558,16 @@ def test_bounds_refused(values, better, words):
     assert better == 'exact' or math.isnan(found.lower)
 
 
+def test_only_histories_that_are_searched_share_in_the_rate_of_refusals(histories, monkeypatch):
+    rates = []
+    module = 'assay.results.statistics.bounds'
+    monkeypatch.setattr(f'{module}.find_changes', lambda some, rate, _: rates.append(rate) or some)
+    monkeypatch.setattr(f'{module}._bounds', lambda *about: None)
+    short = [series([1.0, 1.1, 1.2])] * 50
+    bounds([*histories, *short], ['higher'] * (len(histories) + 50))
+    assert rates == [pytest.approx(0.001 * len(histories))]
+
+
 def test_bounds_of_wrong_questions(histories):
     for arguments in (
         {'directions': ['higher']},

@@ -70,7 +70,8 @@ def bounds(
         raise AssayError(f'{len(histories)} figures are more than the {many} of the suite')
     kind = kind or learn(histories)
     # Each history is a test of its own: one that is refused harms no other.
-    changes = find_changes(histories, min(0.5, REFUSAL_RATE * (len(histories) or 1)), FEWEST)
+    searched = sum(one.has_logarithms and one.size >= FEWEST for one in histories)
+    changes = find_changes(histories, min(0.5, REFUSAL_RATE * (searched or 1)), FEWEST)
     alone = rate / max(1, many)
     return [
         _bounds(history, better, found, kind, alone)
