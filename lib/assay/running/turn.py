@@ -1,7 +1,8 @@
 """Runs on one machine take turns: two at once would disturb each other.
 
 The turn is a lock of the machine, whoever's runs these are and from whichever checkout. The system
-ends it with the last process that holds it, however that ends.
+ends it with the last process that holds it, however that ends. Who sets ``ASSAY_HAS_TURN`` holds
+the turn for the runs it starts, to their end: they neither take the lock nor hand it to ReFrame.
 """
 
 from __future__ import annotations
