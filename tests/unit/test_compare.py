@@ -415,6 +415,20 @@ def test_what_was_known_before_a_session_that_is_no_good_is_told(machine, sessio
     assert conclusion(found).endswith('is no good: ReFrame was killed by SIGKILL')
 
 
+def test_a_case_that_fails_more_often_with_one_of_them_is_no_difference(machine):
+    machine.history(30)
+    number = machine.number
+
+    def change(name, now, case, values):
+        if case['fabric'] == 'tcp' and now != number + 2:
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
+            values.clear()
+
+    machine.change = change
+    found, _ = compared(machine, seconds=0)
+    assert (found.uneven, len(found.failed)) == ((), 1)
+
+
 def test_a_case_that_fails_hides_nothing_else_that_is_wrong(machine):
     machine.change = lambda name, number, case, values: case.update(
         {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'x'}

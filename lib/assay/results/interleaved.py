@@ -84,7 +84,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Uneven:
-    """A case that fails with one environment, and not as much with the other.
+    """A case that fails with one environment, and never with the other.
 
     :param case: its name and partition.
     :param failed: in how many sessions of each.
@@ -420,7 +420,7 @@ def _why_undecided(decision: Decision, margin: float, stopped: str) -> str:
 
 
 def _failures(sessions: Sequence[Session]) -> tuple[tuple[Uneven, ...], tuple[str, ...]]:
-    """Cases that fail with one environment alone, or more often: always, or ever."""
+    """Cases that fail with one environment and never with the other; those that fail with both."""
     ran, failed = (Counter[str](), Counter[str]()), (Counter[str](), Counter[str]())
     for one in sessions:
         ran[one.side].update(one.ran)
@@ -429,8 +429,7 @@ def _failures(sessions: Sequence[Session]) -> tuple[tuple[Uneven, ...], tuple[st
     for case in sorted({*failed[0], *failed[1]}):
         bad, all_of_it = ((counts[0][case], counts[1][case]) for counts in (failed, ran))
         ever = [count > 0 for count in bad]
-        always = [0 < count == total for count, total in zip(bad, all_of_it, strict=True)]
-        if ever[0] != ever[1] or always[0] != always[1]:
+        if ever[0] != ever[1]:
             uneven.append(Uneven(case, bad, all_of_it))
         else:
             alike.append(case)
