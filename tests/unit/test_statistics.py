@@ -10,12 +10,12 @@ from scipy import special, stats
 
 from assay import AssayError
 from assay.results.statistics.bounds import bounds, has_two_modes
-from assay.results.statistics.changes import find_changes, since_last_change
+from assay.results.statistics.changes import beginning, find_changes, since_last_change
 from assay.results.statistics.comparison import compare, judge
 from assay.results.statistics.controls import cleared, moved
 from assay.results.statistics.multiplicity import holm, rate_of_a_look
 from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
-from assay.results.statistics.series import location, series
+from assay.results.statistics.series import DAY, location, series
 from assay.results.statistics.spread import (
     MANY,
     Kind,
@@ -704,6 +704,13 @@ def test_unchanged_histories_show_no_change(alike):
         values[:, i] = alike * values[:, i - 1] + math.sqrt(1 - alike**2) * values[:, i]
     found = find_changes([series(one) for one in np.exp(0.01 * values)])
     assert sum(map(bool, found)) == 0
+
+
+def test_where_a_drift_begins_is_no_error_with_sessions_of_one_time():
+    times = np.minimum(np.arange(40.0), 34) * DAY
+    logs = 0.01 * np.maximum(0, np.arange(40) - 20)
+    first, earliest, latest = beginning(logs, times)
+    assert 15 <= earliest <= first <= latest <= 25
 
 
 def test_the_greatest_statistic_has_the_distribution_that_is_claimed():

@@ -398,7 +398,10 @@ def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
     after = np.maximum(0.0, times - times[: n - EDGE, None])
     after -= after.mean(axis=1, keepdims=True)
     values = logs - logs.mean()
-    squares = (values**2).sum() - (after @ values) ** 2 / (after**2).sum(axis=1)
+    norms = (after**2).sum(axis=1)
+    # 0 where all later sessions have one time: nothing slopes from there on.
+    explained = np.divide((after @ values) ** 2, norms, out=np.zeros(len(norms)), where=norms > 0)
+    squares = (values**2).sum() - explained
     squares = np.maximum(squares, n * 1e-18)
     best = int(squares.argmin())
     plausible = np.flatnonzero(n * np.log(squares / squares[best]) <= stats.chi2.isf(0.05, 1))
