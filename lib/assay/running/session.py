@@ -15,6 +15,8 @@ from assay.config import settings
 from assay.config.lint import lint
 from assay.running import prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
+from assay.running.named_checks import files_of
+from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.supervise import Ended
 from assay.vcluster.command import run_on_head
@@ -95,10 +97,11 @@ class Suite:
         return supervise.supervise(command, environment, own, [own.handle, *handles], aloud)
 
 
-def suite(system: str, mode: str, extra: Sequence[str]) -> Suite:
+def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
     """The suite, with what the machine lacks installed.
 
     :param extra: what ``--with`` names.
+    :param given: what is asked of ReFrame.
     :raises AssayError: if mode or system are unknown, something cannot be installed, or nothing may
         be written.
     """
@@ -109,5 +112,6 @@ def suite(system: str, mode: str, extra: Sequence[str]) -> Suite:
     exports = settings.exports(system)
     prepare.prepare(system, extra)
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
-    command = (str(paths.VENV_BIN / 'reframe'), *options)
+    files = (f'--checkpath={file}' for file in files_of(given, paths.CHECKS))
+    command = (str(paths.VENV_BIN / 'reframe'), *options, *files)
     return Suite(own, system, mode, command, {**os.environ, **exports})
