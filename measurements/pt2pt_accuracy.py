@@ -13,36 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from common import build, environment
+from against_imb import mpich, run, spread, verdict
+from common import build
 
 from assay.machine.imb import find_imb
-from assay.machine.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi
 from assay.programs.imb import parse
-
-CLAIM = 0.05
-
-
-def run(mpi: Mpi, fabric: str, command: list[str], libraries: Path) -> tuple[str, float]:
-    """Standard output and wall seconds of two bound ranks of a program."""
-    env = environment(mpi, fabric) | {'LD_LIBRARY_PATH': str(libraries)}
-    launch = [mpi.launcher, '-n', '2', '-bind-to', 'core', '-map-by', 'core', *command]
-    start = time.monotonic()
-    done = subprocess.run(launch, env=env, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        sys.exit(f'{command[0]} ended with exit code {done.returncode}: {done.stderr.strip()}')
-    return done.stdout, time.monotonic() - start
-
-
-def spread(values: list[float]) -> float:
-    """Interquartile range over median."""
-    low, _, high = statistics.quantiles(values, n=4)
-    return (high - low) / statistics.median(values)
 
 
 def compare(mpi: Mpi, fabric: str, runs: int, budget: float, pt2pt: Path, folder: Path) -> bool:
@@ -71,16 +51,12 @@ def compare(mpi: Mpi, fabric: str, runs: int, budget: float, pt2pt: Path, folder
     print('| bytes | IMB us | IMB spread | pt2pt us | pt2pt spread | ratio | within 5% |')
     print('|---:|---:|---:|---:|---:|---:|---|')
     for size in sorted(set(ours) & set(theirs)):
-        ratio = statistics.median(ours[size]) / statistics.median(theirs[size])
-        if spread(theirs[size]) > CLAIM:
-            verdict = 'no claim: IMB spread'
-        else:
-            verdict = 'yes' if abs(ratio - 1) <= CLAIM else 'NO'
-            within &= verdict == 'yes'
+        ratio, word = verdict(ours[size], theirs[size])
+        within &= word != 'NO'
         print(
             f'| {size} | {statistics.median(theirs[size]) * 1e6:.2f} | {spread(theirs[size]):.1%} '
             f'| {statistics.median(ours[size]) * 1e6:.2f} | {spread(ours[size]):.1%} '
-            f'| {ratio:.3f} | {verdict} |'
+            f'| {ratio:.3f} | {word} |'
         )
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     ratio = medians['pt2pt'] / medians['IMB-MPI1']
@@ -97,9 +73,7 @@ def main() -> None:
     parser.add_argument('--budget', type=float, default=0.05, help='seconds per size for pt2pt')
     parser.add_argument('--fabric', nargs='+', default=['shm', 'ofi-tcp'])
     arguments = parser.parse_args()
-    mpi = next((mpi for mpi in find_mpis() if mpi.name == 'mpich'), None)
-    if mpi is None or find_imb(mpi) is None:
-        sys.exit('MPICH with an IMB-MPI1 is needed: ./assay run --with mpich --with intelmpi -l')
+    mpi = mpich()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pt2pt = build(mpi, folder / 'build') / 'pt2pt'

@@ -1,4 +1,4 @@
-"""The limits between two hosts: namespaces of this machine that a cable joins, with a rank each."""
+"""Between two hosts: namespaces of this machine that a cable joins, with some ranks each."""
 
 import os
 import shutil
@@ -58,22 +58,32 @@ def hosts():
 
 
 @pytest.fixture
-def limits(mpi, surroundings, build, tmp_path, hosts):
-    """Runs `limits` with a rank on each host."""
+def between(mpi, surroundings, build, tmp_path, hosts):
+    """Runs a program with so many ranks on each host."""
 
-    def limits(env):
+    def between(program, *arguments, env, ranks=1):
         command = [mpi.launcher]
         for host in hosts:
             command += [':'] if len(command) > 1 else []
-            command += ['-n', '1', 'nsenter', '-t', str(host.pid), '-n', '-u']
-            command += [
-                str(build('limits', SANITIZED) / 'limits'),
-                '--json',
-                str(tmp_path / 'report.json'),
-            ]
+            command += ['-n', str(ranks), 'nsenter', '-t', str(host.pid), '-n', '-u']
+            command += [str(build(program, SANITIZED) / program), *arguments]
+            command += ['--json', str(tmp_path / 'report.json')]
         return run_command(command, surroundings | env, tmp_path, 120)
 
-    return limits
+    return between
+
+
+@pytest.fixture
+def limits(between):
+    return lambda env: between('limits', env=env)
+
+
+def over_cable(mpi):
+    """The variables of a fabric of sockets over the cable."""
+    catalogue = load_catalogue()
+    fabric = next(f for f in ('ofi-tcp', 'ucx-tcp') if catalogue.no_recipe(f, mpi) is None)
+    recipe = catalogue.recipe(fabric, 'mpich').env
+    return recipe | {'FI_TCP_IFACE': 'cable', 'UCX_NET_DEVICES': 'cable'}
 
 
 def ends(done):
@@ -89,10 +99,7 @@ def ends(done):
 def test_the_socket_goes_where_that_of_mpi_goes(mpi, hosts, limits):
     for host, name in zip(hosts, ('one.invalid', 'two.invalid'), strict=True):
         inside(host, 'hostname', name)  # by which nobody is found
-    catalogue = load_catalogue()
-    fabric = next(f for f in ('ofi-tcp', 'ucx-tcp') if catalogue.no_recipe(f, mpi) is None)
-    over_cable = {'FI_TCP_IFACE': 'cable', 'UCX_NET_DEVICES': 'cable'}
-    assert ends(limits(catalogue.recipe(fabric, 'mpich').env | over_cable)) == ADDRESSES
+    assert ends(limits(over_cable(mpi))) == ADDRESSES
 
 
 def test_without_one_of_mpi_it_goes_where_the_hosts_know_each_other(limits):
@@ -120,3 +127,15 @@ def test_a_network_that_lets_no_socket_through_is_a_sentence(hosts, limits):
     done = limits({})
     assert done.code != 0
     assert 'a TCP socket between 198.18.7.1 and 198.18.7.2: Connection timed out' in done.err
+
+
+def test_hosts_are_the_nodes_of_pairs(mpi, between):
+    done = between('pairs', '--large', '64K', '--budget', '0.005', env=over_cable(mpi), ranks=2)
+    assert done.code == 0, done.err
+    report = done.report
+    assert (report['nodes'], report['ranks_per_node']) == (2, 2)
+    assert [pair['nodes'] for pair in report['pairs']] == [[*ADDRESSES]]
+    results = report['results']
+    rates = [entry['senders'] for entry in results if entry['measure'] == 'message_rate']
+    assert rates == [1, 2]
+    assert results[-1]['pairs'] == 2

@@ -14,7 +14,7 @@ from building import SANITIZED, SOURCES, configure
 from families import on_one_mpi
 from measured import check_head
 
-PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits']
+PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits', 'pairs']
 
 
 class Stats(ctypes.Structure):

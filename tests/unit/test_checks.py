@@ -34,6 +34,7 @@ FILES = {
     'Collectives': 'mpi/collectives',
     'Overlap': 'mpi/overlap',
     'Halo': 'mpi/halo',
+    'Pairs': 'mpi/pairs',
     'IntelMpiBenchmarks': 'mpi/imb',
     'OsuMicroBenchmarks': 'mpi/osu',
     'Stream': 'node/stream',

@@ -50,8 +50,9 @@ _Noreturn static void report_mismatch(const char *bytes, size_t size, size_t off
         i++;
     bench_abort(EXIT_WRONG_PAYLOAD,
                 "message from rank %d of %zu bytes arrived wrong at offset %zu: expected 0x%02x, "
-                "found 0x%02x",
-                sender, size, offset + i, word[i], (unsigned char)bytes[offset + i]);
+                "found 0x%02x; from host %s to host %s",
+                sender, size, offset + i, word[i], (unsigned char)bytes[offset + i],
+                bench.hosts[bench.host_of[sender]], bench.hosts[bench.host_of[bench.rank]]);
 }
 
 void payload_check(const void *buffer, size_t size, int sender, long message)

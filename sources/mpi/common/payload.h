@@ -11,8 +11,8 @@ void payload_fill(void *buffer, size_t size, int sender, long message);
 /* Writes the complement of what is expected, so that a message that never arrives is noticed. */
 void payload_spoil(void *buffer, size_t size, int sender, long message);
 
-/* Aborts with EXIT_WRONG_PAYLOAD and a sentence (rank, source, size, offset, expected, found)
- * when the buffer is not what `sender` filled. Ranks are those of MPI_COMM_WORLD. */
+/* Aborts with EXIT_WRONG_PAYLOAD and a sentence (rank, source, size, offset, expected, found,
+ * hosts) when the buffer is not what `sender` filled. Ranks are those of MPI_COMM_WORLD. */
 void payload_check(const void *buffer, size_t size, int sender, long message);
 
 #endif
