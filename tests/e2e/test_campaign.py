@@ -11,7 +11,6 @@ from assay.machine.mpi import find_mpis
 CAMPAIGN = paths.ROOT / 'measurements' / 'verdict.py'
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 def test_no_bad_run_ends_green_and_no_good_one_red():
     if not any(mpi.name == 'openmpi' for mpi in find_mpis()):

@@ -294,6 +294,7 @@ def test_nothing_is_lost_while_two_reframes_write(tmp_path):
     (tmp_path / 'system.py').write_text(CONFIGURATION)
     (tmp_path / 'toy.py').write_text(CHECK)
     path = tmp_path / 'perflogs' / 'toy' / 'node' / 'Toy.log'
+    database = tmp_path / 'perflogs' / 'results.db'
     with reframe(tmp_path, 'one') as one, reframe(tmp_path, 'other') as other:
         while one.poll() is None or other.poll() is None:
             if not path.exists() or b'\n' not in path.read_bytes():
@@ -303,13 +304,14 @@ def test_nothing_is_lost_while_two_reframes_write(tmp_path):
                 with path.open('a') as file:  # as ReFrame does, and so there is one to remove
                     file.write(f'{line(9)}\n')
             assert perflogs.remove_before(path, ago(4)) == 1
-            load(tmp_path / 'perflogs' / 'results.db')
+            if database.exists() and database.stat().st_size:  # or ReFrame is just making it
+                load(database)
             time.sleep(0.02)
         assert (one.returncode, other.returncode) == (0, 0), one.stdout.read()
     lines = path.read_text().splitlines()
     assert lines[0].startswith('job_completion_time|')
     assert len([one for one in lines if '|seconds|1.5|' in one]) == 8
-    history = load(tmp_path / 'perflogs' / 'results.db')
+    history = load(database)
     assert len(history.runs) == 2
     stored_figures = history.figures(history.runs)
     assert stored_figures.height == 8
