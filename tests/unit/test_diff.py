@@ -14,15 +14,17 @@ from assay import AssayError, paths
 from assay.commands.main import app
 from assay.results.cases import cases
 from assay.results.choice import choose
-from assay.results.diff import difference
+from assay.results.diff.difference import difference
 from assay.results.grouping import Member, grouped
 from assay.results.history import load
 from assay.results.machine_figures import CONDITIONS
 from assay.witness.disturbance import DISTURBANCES
+from assay.witness.profile import figures
+from assay.witness.reading import read
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 FABRICS = {'shm': '1_node', 'ofi-tcp': '2_nodes', 'tcp': '2_nodes'}
-JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
+HALO = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Halo'
 CHECKS = ('Ring', 'PointToPoint')
 FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
 
@@ -86,6 +88,12 @@ class Site:
                 }
                 run['testcases'].append(case)
         return report
+
+    def add_socket_latency(self, case, values, factor):
+        """Give a case a figure of the network itself: so many times its usual value."""
+        values['socket_latency'] = 50 * math.exp(self.random.normal(0, 0.004)) * factor
+        case['directions'] = case['directions'] | {'socket_latency': 'lower'}
+        case['units'] = {'socket_latency': 'us'}
 
     def difference(self, before='last~1', after='last', **options):
         history = load(self.database)
@@ -198,9 +206,7 @@ def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
     def with_a_socket(factor):
         def change(case, values):
             if case['scale'] == '2_nodes':
-                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * factor
-                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
-                case['units'] = {'socket_latency': 'us'}
+                site.add_socket_latency(case, values, factor)
                 slower(factor)(case, values)
             elif factor > 1:
                 values['latency'] *= 1.1  # which stays within a node
@@ -225,9 +231,7 @@ def test_what_got_worse_although_the_machine_got_better_is_blamed(site, told):
     def with_a_socket(socket, mpi):
         def change(case, values):
             if case['scale'] == '2_nodes':
-                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * socket
-                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
-                case['units'] = {'socket_latency': 'us'}
+                site.add_socket_latency(case, values, socket)
                 slower(mpi)(case, values)
 
         return change
@@ -241,18 +245,19 @@ def test_what_got_worse_although_the_machine_got_better_is_blamed(site, told):
     assert worse == {'latency', 'bandwidth'}
 
 
+def of_job(folder, change=None):
+    def left(case, values):
+        if case['display_name'].startswith('Ring'):
+            case['outputdir'] = str(folder)
+        if change:
+            change(case, values)
+
+    return left
+
+
 def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tmp_path):
-    def of_job(job, change=None):
-        def left(case, values):
-            if case['display_name'].startswith('Ring'):
-                case['outputdir'] = str(JOBS / 'Halo' / job)
-            if change:
-                change(case, values)
-
-        return left
-
-    site.runs(10, of_job('openmpi-shm'))
-    site.runs(1, of_job('mpich-ucx-shm', upgraded))
+    site.runs(10, of_job(HALO / 'openmpi-shm'))
+    site.runs(1, of_job(HALO / 'mpich-ucx-shm', upgraded))
     _, text = told('last~1', 'last')
     assert re.search(
         r'\n  where the time of Ring %fabric=ofi-tcp %scale=2_nodes .* @toy:node\+mpich went: '
@@ -261,6 +266,7 @@ def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tm
     )
     (group,) = json.loads(told('last~1', 'last', '--json')[1])['groups']
     assert sum(group['time']['before'].values()) == pytest.approx(1)
+    assert group['time']['jobs'] == [1, 1]
     damaged = tmp_path / 'job'
     damaged.mkdir()
     (damaged / 'witness.json').write_text('{')
@@ -270,16 +276,30 @@ def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tm
     assert 'where the time' not in text
 
 
+def test_where_the_time_went_is_the_median_of_all_jobs_that_still_tell(site, told, tmp_path):
+    jobs = [HALO / name for name in ('openmpi-shm', 'intelmpi-ofi-tcp', 'mpich-ucx-shm')]
+    seen = {job: figures(read(job / 'witness.json')) for job in jobs}
+    in_transfer = sorted(jobs, key=lambda job: seen[job].transfer_share)
+    site.runs(10)
+    # The median is neither the first nor the last.
+    for job in (in_transfer[0], in_transfer[1], in_transfer[2], tmp_path):
+        site.runs(1, of_job(job), label='before')
+    site.runs(1, of_job(jobs[0], upgraded), label='after')
+    (group,) = json.loads(told('before', 'after', '--json')[1])['groups']
+    assert group['time']['jobs'] == [3, 1]
+    assert group['time']['before']['transfer'] == seen[in_transfer[1]].transfer_share
+    text = told('before', 'after')[1]
+    assert re.search(r's over all ranks; medians of 3 jobs before and 1 after\n', text)
+
+
 def test_where_the_time_went_is_told_of_what_followed_the_machine(site, told):
     def on_a_network(factor, job):
         def change(case, values):
             values['latency'] *= factor if case['scale'] == '2_nodes' else 1
             if case['display_name'].startswith('Ring') and case['scale'] == '2_nodes':
-                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * factor
-                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
-                case['units'] = {'socket_latency': 'us'}
+                site.add_socket_latency(case, values, factor)
             elif case['fabric'] == 'tcp':
-                case['outputdir'] = str(JOBS / 'Halo' / job)
+                case['outputdir'] = str(HALO / job)
 
         return change
 
@@ -430,9 +450,7 @@ def test_a_reference_that_is_missed_since_the_machine_moved_is_worse(site):
         def change(case, values):
             slow(case, values)
             if case['scale'] == '2_nodes':
-                values['socket_latency'] = 50 * math.exp(site.random.normal(0, 0.004)) * moved
-                case['directions'] = case['directions'] | {'socket_latency': 'lower'}
-                case['units'] = {'socket_latency': 'us'}
+                site.add_socket_latency(case, values, moved)
 
         return change
 
@@ -530,7 +548,10 @@ def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_worse(site, tol
     code, text = told('last~1', 'last')
     assert code == 1
     assert text.endswith('of 0 figures, 6 cases lost\n')
-    with pytest.raises(AssayError, match=r'no figure is of runs before .* both: choose runs'):
+    code, text = told('last', 'last~1')
+    assert code == 0
+    assert 'only after: 12 figures of 6 cases' in text
+    with pytest.raises(AssayError, match=r'before and after both \(Point.*, \.\.\.\) ever gave'):
         site.runs(1, failed)
         told('last~1', 'last')
     site.runs(3, label='new')
@@ -568,7 +589,7 @@ def test_a_run_of_the_future_teaches_nothing(site, told):
     site.number += 500
     site.runs(1, slower(3))
     site.number -= 500
-    assert site.difference().past_runs == 8
+    assert site.difference().earlier.runs == 8
     code, text = told('last', f'{site.number + 500:08x}')
     assert code == 1
     assert 'which is in the future: a clock was wrong' in text
@@ -630,8 +651,8 @@ def test_runs_that_are_read_twice_are_never_compared_with_themselves(site, told,
         told(folder, 'last')
     # Nor do they teach the spread that they are held against.
     site.runs(1)
-    assert site.difference(folder, 'last').past_runs == 6
-    assert site.difference('last~1', 'last').past_runs == 11
+    assert site.difference(folder, 'last').earlier.runs == 6
+    assert site.difference('last~1', 'last').earlier.runs == 11
 
 
 @pytest.mark.parametrize('margin', ['0', '-1', 'nan', '5'])

@@ -16,6 +16,7 @@ LIB = paths.ROOT / 'lib'
 FLOORS = [
     ('commands',),
     ('checks', 'report', 'bundle'),
+    ('comparing',),
     ('results',),
     ('running', 'job'),
     ('layout', 'spack', 'vcluster'),

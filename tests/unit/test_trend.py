@@ -170,18 +170,27 @@ def test_a_drift_over_months_is_told_in_percent_a_week(stored):
     assert code == 1
     assert 'drift: 1 figure worse by 0.5' in text
     assert '% a week' in text
-    assert 'nothing changed of what is stored between the first run and the last' in text
+    assert 'nothing changed of what is stored since the drift may have begun' in text
 
 
 def test_a_drift_may_begin_later_than_the_history(stored):
     weeks = np.maximum(0, np.arange(180) - 60) / 7
-    history = stored([{'value': float(one)} for one in noise(180) * 1.005**weeks])
+    nights = [{'value': float(one)} for one in noise(180) * 1.005**weeks]
+    # What changed long before it began is not to blame for it.
+    for at, fact in ((20, 'built_compiler'), (60, 'built_mpi')):
+        for number, night in enumerate(nights):
+            night[fact] = 'new' if number >= at else 'old'
+    history = stored(nights)
     (one,) = look(history).drifts
     assert 50 <= int(one.first.name, 16) <= 70
     assert int(one.earliest.name, 16) <= 60 <= int(one.latest.name, 16)
     assert one.per_week == pytest.approx(0.005, abs=0.0005)
-    assert one.last_good.name == one.first.name
-    assert one.first.name in said()[1]
+    assert one.last_good.begun < one.earliest.begun
+    assert one.facts == (('mpi', 'old -> new'),)
+    text = said()[1]
+    assert one.first.name in text
+    assert 'changed since the drift may have begun:\n    mpi: old -> new' in text
+    assert 'compiler' not in text
 
 
 def test_without_a_change_there_is_one_sentence(stored):
@@ -263,6 +272,27 @@ def test_figures_without_values_and_with_zeros_are_counted(stored, value, senten
     code, text = said()
     assert code == 0
     assert sentence in text
+
+
+def test_runs_of_one_time_have_no_order(stored):
+    history = stored([one | {'begun': 5} for one in upgraded()])
+    assert [line.state for line in look(history).lines] == ['one time']
+    text = said()[1]
+    assert 'nothing changed in 0 figures' in text
+    assert '1 figure whose runs all began at one time, in no known order' in text
+
+
+@pytest.mark.parametrize('form', ['step', 'drift'])
+def test_a_change_beyond_all_numbers_is_json(stored, form):
+    logs = np.repeat([-690, 690], 30) if form == 'step' else np.linspace(-690, 690, 60)
+    values = noise(60) / 42 * np.exp(logs)
+    stored([{'value': float(one)} for one in [*values[:-1], 1.5e300]])
+    code, text = said('--json')
+    told = json.loads(text, parse_constant=pytest.fail)
+    (change,) = told['drifts'] or told['groups'][0]['changes']
+    assert (code, change['form'], change['ratio']) == (1, form, None)
+    assert [one['unusable'] for one in told['figures']] == [1]
+    assert ('drift: 1 figure' if form == 'drift' else 'at run 0000001e') in said()[1]
 
 
 def test_another_unit_is_another_figure(stored):

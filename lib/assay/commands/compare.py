@@ -11,7 +11,14 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, say
-from assay.commands.options import ExtraOption, ModeOption, SystemOption
+from assay.commands.options import (
+    AllRowsOption,
+    ExtraOption,
+    JsonOption,
+    MarginOption,
+    ModeOption,
+    SystemOption,
+)
 from assay.config import settings
 
 
@@ -31,21 +38,16 @@ def compare(
             'measured in any case.',
         ),
     ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar='FRACTION', help='A change within this is called the same.')
-    ] = 0.05,
-    everything: Annotated[
-        bool, typer.Option('--all', help='Show all rows, and the figures that are the same.')
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option('--json', help='Print JSON, of all that is known.')
-    ] = False,
+    margin: MarginOption = 0.05,
+    everything: AllRowsOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure in two environments in turn, and say what is worse or better in the second.
 
     What looks changed is measured again, alone, in pairs A B B A: until it is decided, or 12 pairs
-    are spent. The exit code is 1 if a figure is worse, or a case fails with one of them only.
-    Every other option is passed to ReFrame, as `assay run` does it: -n, -t, -S, ...
+    are spent. The exit code is 1 if a figure is worse, or a case fails with one of them only, or
+    far more often with one. Every other option is passed to ReFrame, as `assay run` does it: -n,
+    -t, -S, ...
 
     Examples:
 
@@ -54,10 +56,11 @@ def compare(
       assay compare openmpi mpich -n '^Ring%fabric=shm' --minutes 10
       assay compare openmpi intelmpi --with intelmpi --mode maintenance
     """
-    from assay.report.comparing import Measuring
+    from assay.comparing.foursomes import Foursomes
+    from assay.comparing.measuring import Measuring
     from assay.report.interleaved import as_text, show
     from assay.results import store
-    from assay.results.diff import assert_margin
+    from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
     from assay.running.both_environments import assert_both
     from assay.spack import builds
@@ -66,7 +69,7 @@ def compare(
         raise AssayError('the two environments come first: `assay compare openmpi mpich -n Ring`.')
     given = reframe_options.read_for_comparison(context.args)
     assert_margin(margin)
-    suite = session.suite(system, mode, extra or [])
+    suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()
@@ -76,9 +79,8 @@ def compare(
         say(f'the results database was damaged: it is {aside} now, and a new one begins')
     builds.install_for_checks(site, system, [f'{re.escape(name)}$' for name in (before, after)])
     seconds = None if minutes is None else 60 * minutes
-    both = (before, after)
-    measuring = Measuring(suite, site, both, given, context.args, handles, seconds)
-    found, code = measuring.run(margin)
+    foursomes = Foursomes(suite, site, (before, after), given, context.args, handles)
+    found, code = Measuring(foursomes, margin, seconds).run()
     if as_json:
         print(as_text(found))
     else:

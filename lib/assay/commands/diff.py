@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from assay.commands.options import AllRowsOption, JsonOption, MarginOption
+
 
 def diff(
     before: Annotated[str, typer.Argument(metavar='BEFORE', help='Runs of the old state.')],
@@ -16,15 +18,9 @@ def diff(
     system: Annotated[
         str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
     ] = None,
-    margin: Annotated[
-        float, typer.Option(metavar='FRACTION', help='A change within this is called the same.')
-    ] = 0.05,
-    everything: Annotated[
-        bool, typer.Option('--all', help='Show all rows, and the figures that are the same.')
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option('--json', help='Print JSON, of all that is known.')
-    ] = False,
+    margin: MarginOption = 0.05,
+    everything: AllRowsOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what is worse or better in some runs than in others, and what else changed.
 
@@ -42,7 +38,7 @@ def diff(
     from assay.report.diff import as_text, show
     from assay.report.terminal import warn
     from assay.results.choice import choose
-    from assay.results.diff import difference
+    from assay.results.diff.difference import difference
     from assay.results.history import load
 
     stored = load()

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from assay import AssayError
+from assay.commands.options import JsonOption
 
 
 def history(
@@ -20,9 +21,7 @@ def history(
         str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
     ] = None,
     last: Annotated[int, typer.Option(metavar='N', help='At most the newest N.', min=1)] = 20,
-    as_json: Annotated[
-        bool, typer.Option('--json', help='Print JSON, of all that is known.')
-    ] = False,
+    as_json: JsonOption = False,
     remove: Annotated[
         str | None,
         typer.Option(metavar='RUNS', help='Remove these runs from the database for good.'),

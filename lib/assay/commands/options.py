@@ -24,3 +24,14 @@ ExtraOption = Annotated[
         "spack:minife, spack:applications, to build and run upstream's programs as well.",
     ),
 ]
+
+MarginOption = Annotated[
+    float,
+    typer.Option('--margin', metavar='FRACTION', help='A change within this is called the same.'),
+]
+
+AllRowsOption = Annotated[
+    bool, typer.Option('--all', help='Show all rows, and the figures that are the same.')
+]
+
+JsonOption = Annotated[bool, typer.Option('--json', help='Print JSON, of all that is known.')]

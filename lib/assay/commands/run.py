@@ -65,7 +65,7 @@ def run(
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)
     started = time.monotonic()
-    suite = session.suite(system, mode, extra or [])
+    suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()

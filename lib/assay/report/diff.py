@@ -13,7 +13,10 @@ from rich.console import Console
 
 from assay.report.console import console
 from assay.report.table import percent, say, table
-from assay.results.diff import Cause, Compared, Difference, Fact, Failed
+from assay.results.diff.causes import Cause, Fact
+from assay.results.diff.compared import Compared
+from assay.results.diff.difference import Difference
+from assay.results.diff.endings import Failed
 from assay.results.figure_series import Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
@@ -95,7 +98,7 @@ def conclusion(found: Difference) -> str:
 def _show_runs(found: Difference, out: Console) -> None:
     for name, runs in (('before', found.before), ('after', found.after)):
         say(out, f'{name + ":":8}{_runs(runs)}')
-    past = many(found.past_runs, 'earlier run') if found.past_runs else 'no earlier run'
+    past = many(found.earlier.runs, 'earlier run') if found.earlier.runs else 'no earlier run'
     say(out, f'system {found.after[0].summary.system}; the spread is learned from {past}')
     for name, states in zip(('before', 'after'), found.states, strict=True):
         if states:
@@ -170,12 +173,14 @@ def _places(cause: Cause) -> str:
 
 
 def _time(spent: TimeSpent) -> str:
-    """Such as ``where the time of ... went: computation 70.0% -> 60.0%; MPI_Send 1 -> 2 s``."""
+    """Where the time of a case went, such as ``computation 70.0% -> 60.0%; MPI_Send 1 -> 2 s``."""
     before, after = asdict(spent.before), asdict(spent.after)
     parts = [f'{part} {percent(share)} -> {percent(after[part])}' for part, share in before.items()]
     times = ' -> '.join(f'{time:.3g}' for time in spent.seconds)
     call = f'; {spent.call} {times} s over all ranks' if spent.call else ''
-    return f'where the time of {spent.case} went: {", ".join(parts)}{call}'
+    then, now = spent.jobs
+    jobs = f'medians of {many(then, "job")} before and {now} after'
+    return f'where the time of {spent.case} went: {", ".join(parts)}{call}; {jobs}'
 
 
 def cause_title(cause: Cause) -> str:
@@ -344,7 +349,7 @@ def as_json(found: Difference) -> dict[str, Any]:
         'margin': found.margin,
         'before': [run.uuid for run in found.before],
         'after': [run.uuid for run in found.after],
-        'past_runs': found.past_runs,
+        'past_runs': found.earlier.runs,
         'counts': {word.replace(' ', '_'): found.counts[word] for word in get_args(Word)}
         | {'lost': len(found.lost), 'failed_at_times': len(found.at_times)}
         | {'gone': len(found.gone)},

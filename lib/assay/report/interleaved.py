@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+from assay.comparing.failing import Failing
+from assay.comparing.interleaved import Interleaved
 from assay.report import diff
 from assay.report.console import console
 from assay.report.table import say
-from assay.results.interleaved import Interleaved, Uneven
 from assay.spelling import many
 from assay.text import visible
 
@@ -26,9 +27,9 @@ def show(found: Interleaved, everything: bool = False) -> None:
     say(out, f'{again}, A B B A; of these the pairs alone decide')
     diff.show_all(found.difference, out, everything)
     for one in found.uneven:
-        say(out, visible(f'failed: {_uneven(one, found)}'))
-    if found.failed:
-        say(out, visible(f'failed with both, which is no difference: {", ".join(found.failed)}'))
+        say(out, visible(f'failed: {_failing(one, found)}'))
+    for one in found.failed:
+        say(out, visible(f'failed with both, which is no difference: {_failing(one, found)}'))
     say(out, visible(conclusion(found)))
 
 
@@ -37,11 +38,11 @@ def conclusion(found: Interleaved) -> str:
     told = diff.conclusion(found.difference)
     if found.uneven:
         counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
-        told = f'WORSE: {counts}, {cases} failed with one environment'
+        told = f'WORSE: {counts}, {cases} failed more often with one environment'
     return f'STOPPED: {told}; {found.stopped}' if found.stopped else told
 
 
-def _uneven(one: Uneven, found: Interleaved) -> str:
+def _failing(one: Failing, found: Interleaved) -> str:
     told = (
         f'{bad} of {many(ran, "session")} with {name}'
         for bad, ran, name in zip(one.failed, one.ran, found.environments, strict=True)
@@ -57,7 +58,7 @@ def as_text(found: Interleaved) -> str:
         'pairs': found.pairs,
         'stopped': found.stopped or None,
         'uneven': [vars(one) for one in found.uneven],
-        'failed_with_both': list(found.failed),
+        'failed_with_both': [vars(one) for one in found.failed],
         **diff.as_json(found.difference),
     }
     told['verdict'] = 'worse' if found.is_worse else found.difference.verdict

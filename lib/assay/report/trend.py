@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.report.console import console
 from assay.report.sparkline import sparkline
 from assay.report.table import say, table
-from assay.results.rows import number
+from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, Found, Line, Trend
 from assay.spelling import many
@@ -42,7 +42,7 @@ def show(found: Trend, show_all: bool) -> None:
         _show(out, title, between, group.found, lines, found, show_all)
     if found.drifts:
         title = f'drift: {_how_many(found.drifts)}'
-        between = 'between the first run and the last'
+        between = 'since the drift may have begun'
         _show(out, title, between, found.drifts, lines, found, show_all)
     if show_all:
         changed = {one.figure for one in found.found}
@@ -58,7 +58,7 @@ def show(found: Trend, show_all: bool) -> None:
 def sentences(found: Trend) -> list[str]:
     """What was found in how much, and what could not be looked at."""
     runs, states = found.runs, found.states()
-    looked = sum(states.values()) - states['too few'] - states['has zeros']
+    looked = sum(states.values()) - sum(states[one] for one in ('too few', 'has zeros', 'one time'))
     if not runs:
         told = ['no run was looked at']
     else:
@@ -82,6 +82,8 @@ def sentences(found: Trend) -> list[str]:
         told.append(f'{many(few, "figure")} with too few runs (fewer than {FEWEST}) to tell')
     if zeros := states['has zeros']:
         told.append(f'{many(zeros, "figure")} with zeros, of which no ratio can be taken')
+    if same := states['one time']:
+        told.append(f'{many(same, "figure")} whose runs all began at one time, in no known order')
     if found.empty:
         told.append(f'{many(len(found.empty), "figure")} without any value to use')
     disturbed = sum(line.measured.disturbed for line in found.lines)
@@ -227,7 +229,7 @@ def as_text(found: Trend) -> str:
         ],
         'without_values': [vars(figure) for figure in found.empty],
     }
-    return json.dumps(whole, indent=2)
+    return json.dumps(whole, indent=2, allow_nan=False)
 
 
 def _plain_change(one: Found) -> dict[str, Any]:
@@ -235,8 +237,9 @@ def _plain_change(one: Found) -> dict[str, Any]:
         **vars(one.figure),
         'form': one.form,
         'direction': one.direction,
-        'ratio': one.ratio,
-        'per_week': one.per_week,
+        # None is beyond all numbers.
+        'ratio': one.ratio if is_number(one.ratio) else None,
+        'per_week': one.per_week if is_number(one.per_week) else None,
         'p_value': one.p_value,
         'first_bad': _plain_run(one.first),
         'earliest': _plain_run(one.earliest),

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from assay.results.statistics.series import Series, location, series
+from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import Kind, learn
 
 #: Sessions of a history to learn from: what is older says little of the machine today.
@@ -58,7 +58,8 @@ class Measured:
     :param lowers: shape (n,), the bounds that each was held to; None where there was none.
     :param uppers: shape (n,), likewise.
     :param disturbed: how many values are left out because others used the nodes.
-    :param unusable: how many are left out because they are not finite, or negative.
+    :param unusable: how many are left out because they are not finite, negative, or beyond all that
+        is measured.
     """
 
     figure: Figure
@@ -135,7 +136,7 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
     """
     # Not when each job ended: runs that overlap would be mixed.
     time = pl.col('begun').dt.epoch('ms') / 1000
-    number = pl.col('value').is_finite() & (pl.col('value') >= 0)
+    number = pl.col('value').is_between(0, GREATEST)
     calm = pl.col('disturbances').is_null()
     groups = (
         table.lazy()

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -27,7 +28,7 @@ from assay.results.cases import (
     class_name,
     what_counts,
 )
-from assay.results.provenance import facts, nodes_of
+from assay.results.provenance import Facts, facts, nodes_of
 from assay.results.rows import Row, rows_of
 from assay.running.session_extras import label_of, mode_of
 
@@ -144,7 +145,13 @@ def _held(case: Case, row: Row) -> PlainRow:
 def _told(case: Case) -> PlainRow:
     """The columns from ``nodes`` on."""
     disturbances = '; '.join(case.get('taken_by_others') or ()) or None
-    return (nodes_of(case) or None, disturbances, json.dumps(dict(facts(case))))
+    return (nodes_of(case) or None, disturbances, _as_json(facts(case)))
+
+
+# Thousands of cases of a history have the same.
+@lru_cache(maxsize=1024)
+def _as_json(known: Facts) -> str:
+    return json.dumps(dict(known))
 
 
 def _milliseconds(seconds: float | None) -> int | None:

@@ -35,10 +35,17 @@ def where_by_case(report: Report) -> dict[str, str]:
 
 def nodes_of(case: Case) -> str:
     """The nodes of a case's job, such as ``n[1-4]``; empty where there was none."""
+    nodes = case.get('job_nodelist') or []
+    return _abbreviated(tuple(nodes)) if isinstance(nodes, list) else str(nodes)
+
+
+# Thousands of cases of a history ran on the same.
+@lru_cache(maxsize=1024)
+def _abbreviated(nodes: tuple[str, ...]) -> str:
     from reframe.utility import nodelist_abbrev
 
-    nodes = case.get('job_nodelist') or []
-    return nodelist_abbrev(nodes) if isinstance(nodes, list) else str(nodes)
+    text: str = nodelist_abbrev([*nodes])
+    return text
 
 
 def facts(case: Case) -> Facts:
@@ -48,11 +55,13 @@ def facts(case: Case) -> Facts:
 
     :raises AssayError: if one of them is no text.
     """
+    names = sorted(
+        name for name in case if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
+    )
     found = {
-        name.removeprefix('built_'): value
-        for name, value in sorted(case.items())
-        if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
-        if value or not name.startswith(_OF_NODES)
+        name.removeprefix('built_'): case[name]
+        for name in names
+        if case[name] or not name.startswith(_OF_NODES)
     }
     assert_text(*found.values())
     # A variable is a fact of its own.

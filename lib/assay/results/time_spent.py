@@ -5,14 +5,16 @@ Its reports are in the folders of runs, of which only the newest are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from assay import AssayError
 from assay.results import store
 from assay.results.cases import counted, title
 from assay.results.history import History, StoredRun
+from assay.running.runs import KEPT
 from assay.witness.profile import figures, summarise_calls
 from assay.witness.reading import WitnessError, read
 from assay.witness.report import Report
@@ -20,7 +22,7 @@ from assay.witness.report import Report
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the wall time of a job, the mean of its ranks."""
+    """Of the wall time of a job, the mean of its ranks; of several jobs the median of each."""
 
     computation: float
     transfer: float
@@ -29,48 +31,54 @@ class Shares:
 
 @dataclass(frozen=True)
 class TimeSpent:
-    """Where the time of a case went, in one run before and one after.
+    """Where the time of a case went: medians over its jobs before, and over those after.
 
     :param case: its name, partition and environment.
+    :param jobs: how many of them still tell, before and after.
     :param call: the MPI call whose time changed most; empty if there is none.
     :param seconds: of that call before and after, over all ranks.
     """
 
     case: str
+    jobs: tuple[int, int]
     before: Shares
     after: Shares
     call: str
     seconds: tuple[float, float]
 
 
-#: The folder in which a run keeps what a case left, by the case's name, partition and environment.
-Folders = Mapping[str, Path]
+#: The folders in which runs keep what a case left, by the case's name, partition and environment.
+Folders = Mapping[str, Sequence[Path]]
 
 
-def folders(history: History, run: StoredRun) -> Folders:
-    """Those of a run; none of a report from elsewhere, whose paths mean nothing here."""
-    found: dict[str, Path] = {}
-    if run.file is None:
-        for _, report in store.reports([run.uuid], history.database):
-            if not isinstance(report, AssayError):
-                kept = ((title(case), case.get('outputdir')) for case in counted(report))
-                found |= {name: Path(folder) for name, folder in kept if folder}
-    return found
+def folders(history: History, runs: Sequence[StoredRun]) -> Folders:
+    """Those of the newest of some runs; none of a report from elsewhere, whose paths are not here.
+
+    :param runs: oldest first.
+    """
+    found: dict[str, dict[Path, None]] = {}
+    of_here = [run.uuid for run in runs[-KEPT:] if run.file is None]
+    for _, report in store.reports(of_here, history.database):
+        for case in [] if isinstance(report, AssayError) else counted(report):
+            if folder := case.get('outputdir'):
+                found.setdefault(title(case), {})[Path(folder)] = None
+    return {case: [*of_case] for case, of_case in found.items()}
 
 
 def time_spent(before: Folders, after: Folders, cases: Iterable[str]) -> TimeSpent | None:
     """Of the first case of which both sides still have what the witness saw; None if none has."""
     for case in cases:
-        then, now = (_seen(side.get(case)) for side in (before, after))
+        then, now = (
+            [report for folder in side.get(case, ()) if (report := _seen(folder))]
+            for side in (before, after)
+        )
         if then and now:
             return _compared(case, then, now)
     return None
 
 
-def _seen(folder: Path | None) -> Report | None:
+def _seen(folder: Path) -> Report | None:
     """What the witness saw; None where that is gone or damaged, or says nothing of time."""
-    if folder is None:
-        return None
     try:
         report = read(folder / 'witness.json')
     except WitnessError:
@@ -78,15 +86,26 @@ def _seen(folder: Path | None) -> Report | None:
     return report if report.has_profile else None
 
 
-def _compared(case: str, before: Report, after: Report) -> TimeSpent:
-    old, new = ({call.name: call.time for call in summarise_calls(one)} for one in (before, after))
+def _compared(case: str, before: Sequence[Report], after: Sequence[Report]) -> TimeSpent:
+    old, new = _seconds(before), _seconds(after)
     calls = sorted(old.keys() | new.keys())
     call = max(calls, key=lambda name: abs(new.get(name, 0) - old.get(name, 0)), default='')
     seconds = (old.get(call, 0.0), new.get(call, 0.0))
-    return TimeSpent(case, _shares(before), _shares(after), call, seconds)
+    jobs = (len(before), len(after))
+    return TimeSpent(case, jobs, _shares(before), _shares(after), call, seconds)
 
 
-def _shares(report: Report) -> Shares:
-    seen = figures(report)
-    computation = 1 - seen.transfer_share - seen.imbalance_share
-    return Shares(computation, seen.transfer_share, seen.imbalance_share)
+def _seconds(jobs: Sequence[Report]) -> dict[str, float]:
+    """The time of each MPI call, over all ranks; in a job that did not make it, 0."""
+    found = [{call.name: call.time for call in summarise_calls(job)} for job in jobs]
+    names = {name for calls in found for name in calls}
+    return {name: median(calls.get(name, 0.0) for calls in found) for name in names}
+
+
+def _shares(jobs: Sequence[Report]) -> Shares:
+    seen = [figures(job) for job in jobs]
+    return Shares(
+        computation=median(1 - one.transfer_share - one.imbalance_share for one in seen),
+        transfer=median(one.transfer_share for one in seen),
+        waiting=median(one.imbalance_share for one in seen),
+    )

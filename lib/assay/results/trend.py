@@ -32,7 +32,7 @@ from assay.results.statistics.changes import (
     slope,
 )
 from assay.results.statistics.multiplicity import rate_of_a_look
-from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.series import GREATEST, Floats, Series, location, ratio
 
 #: Of a look at the trend by somebody who looks every day: 0.35 false alarms a year are expected.
 RATE = rate_of_a_look(365)
@@ -43,7 +43,9 @@ FEWEST_OF_PART = 2 * FEWEST
 
 Direction = Literal['worse', 'better', 'changed']
 #: What became of a figure by its newest run.
-State = Literal['worse', 'better', 'changed', 'repaired', 'unchanged', 'too few', 'has zeros']
+State = Literal[
+    'worse', 'better', 'changed', 'repaired', 'unchanged', 'too few', 'has zeros', 'one time'
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class Found:
     :param first: the first bad run, as most likely; of a drift, the run that it begins at.
     :param earliest: the first run that is as plausible (95%).
     :param latest: the last run that is as plausible.
-    :param last_good: the figure's run before the first bad one; of a drift, where it begins.
+    :param last_good: the figure's run before the first bad one; of a drift, before the earliest.
     :param bad: the figure's run after it; of a drift, where it ends.
     :param facts: what differs between those two.
     :param is_repaired: whether the newest state is the one before again, or a better one.
@@ -229,7 +231,7 @@ class _Step:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
         first, earliest, latest = change.first, change.earliest, change.latest
-        ratio, per_week = self.ratio, change.per_week
+        whole, per_week = self.ratio, change.per_week
         if at is None:
             bad = latest
             history = self.measured.series
@@ -237,11 +239,11 @@ class _Step:
             logs, times = history.locations[: bad + 1], history.session_times[: bad + 1]
             places = beginning(logs[first:], times[first:])
             first, earliest, latest = (first + one for one in places)
-            good = first
+            good = max(change.first, earliest - 1)
             # That of :class:`Change` is of the level part before it as well.
             rate = slope(logs[first:], times[first:])
-            ratio = math.exp(rate * float(times[-1] - times[first]))
-            per_week = math.expm1(rate * WEEK)
+            whole = ratio(rate * float(times[-1] - times[first]))
+            per_week = ratio(rate * WEEK) - 1
         else:
             bad = max(1, bisect_left(sessions, at))
             good = bad - 1
@@ -250,7 +252,7 @@ class _Step:
             figure=self.measured.figure,
             form=change.form,
             direction=self.direction,
-            ratio=ratio,
+            ratio=whole,
             per_week=per_week,
             p_value=change.p_value,
             first=runs[sessions[first]],
@@ -326,13 +328,13 @@ def _judged(
             change, left = was.end - was.begin, newest.end - was.begin
         noise = AS_BEFORE * math.hypot(was.error, newest.error) + 1e-9
         is_repaired = math.copysign(1, change) * left <= noise
-        judged.append((one, _direction(better, change), math.exp(change), is_repaired))
+        judged.append((one, _direction(better, change), ratio(change), is_repaired))
     return judged
 
 
 def _level(logs: Floats, drift: Change | None) -> _Level:
     """:param drift: over all of them, if there is one."""
-    whole = math.log(drift.ratio) if drift else 0.0
+    whole = math.log(min(max(drift.ratio, 1 / GREATEST), GREATEST)) if drift else 0.0
     beside = logs - np.linspace(-whole / 2, whole / 2, len(logs))
     middle = float(location(beside))
     return _Level(
@@ -352,6 +354,8 @@ def _state(steps: Sequence[_Step], history: Series) -> State:
         return 'has zeros'
     if history.size < FEWEST:
         return 'too few'
+    if not history.has_order:
+        return 'one time'
     if any(one.direction == 'worse' and not one.is_repaired for one in steps):
         return 'worse'
     left = [one.direction for one in steps if not one.is_repaired]

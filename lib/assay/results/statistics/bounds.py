@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.results.statistics.changes import Change, find_changes
 from assay.results.statistics.comparison import Better, single_variance
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.series import Floats, Series, location, ratio
 from assay.results.statistics.spread import FLOOR, UNSEEN_TAIL, Kind, alike, learn, quantile
 
 #: The fewest sessions that a baseline is made of.
@@ -95,6 +95,8 @@ def _bounds(
         return _refused(middle, n, 'a value is 0, of which there is no ratio')
     if n < FEWEST:
         return _refused(middle, n, f'{n} sessions are too few: {FEWEST - n} more are needed')
+    if not history.has_order:
+        return _refused(middle, n, 'its sessions have one time: whether it changed is not known')
     if changes:
         what = 'drifts' if changes[-1].form == 'drift' else 'has a step'
         return _refused(middle, n, f'it {what}: {changes[-1].ratio - 1:+.1%} within the history')
@@ -111,8 +113,10 @@ def _bounds(
     reach = quantile(alone / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
     value = math.exp(centre)
     step = 2 * max(resolved, FLOOR * value)
-    lower = min(value * math.exp(-reach * error), value - step)
-    upper = max(value * math.exp(reach * error), value + step)
+    lower = min(value * ratio(-reach * error), value - step)
+    upper = max(value * ratio(reach * error), value + step)
+    if math.isinf(upper):
+        return _refused(middle, n, 'it is not steady enough: its bounds are beyond all numbers')
     return Bounds(value, max(lower, 0.0), upper, n, math.sqrt(single.value), term)
 
 

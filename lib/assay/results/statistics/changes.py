@@ -24,7 +24,7 @@ from scipy import special, stats
 
 from assay import AssayError
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import DAY, Floats, Series, location
+from assay.results.statistics.series import DAY, Floats, Series, location, ratio
 from assay.results.statistics.spread import FLOOR
 
 #: What is looked for; places in arrays.
@@ -62,7 +62,8 @@ class Change:
     :param earliest: the first position that is as plausible (95%).
     :param latest: the last position that is as plausible.
     :param time: when session ``first`` began, seconds.
-    :param ratio: after over before; of a drift, its end over its beginning.
+    :param ratio: after over before; of a drift, its end over its beginning; infinite beyond all
+        numbers.
     :param per_week: of a drift, the change in a week as a fraction; 0 of a step.
     :param p_value: adjusted for the search, and for all series of the call (Holm).
     """
@@ -85,7 +86,8 @@ def find_changes(
     Of histories in which nothing changed, at most ``rate`` of calls find anything at all. A series
     with a step is searched again on both of its sides, at the same rate, and so on.
 
-    :param histories: one a figure; those with too few sessions or with zeros show no change.
+    :param histories: one a figure; those with too few sessions, with zeros, or with sessions of one
+        time show no change.
     :param fewest: the fewest sessions in which changes are looked for; 10 or more.
     :raises AssayError: if the rate is not between 0 and 1.
     """
@@ -94,7 +96,7 @@ def find_changes(
     parts = [
         (number, 0, one.locations)
         for number, one in enumerate(histories)
-        if one.has_logarithms and one.size >= fewest
+        if one.has_logarithms and one.size >= fewest and one.has_order
     ]
     found: list[list[Change]] = [[] for _ in histories]
     while parts:
@@ -111,7 +113,7 @@ def find_changes(
                 again += [
                     (number, start + begin, logs[begin:end])
                     for begin, end in pairwise(bounds)
-                    if end - begin >= fewest
+                    if end - begin >= fewest and np.ptp(times[begin:end]) > 0
                 ]
         parts = again
     return [tuple(sorted(changes, key=lambda one: one.first)) for changes in found]
@@ -366,7 +368,7 @@ def _changes(
                 start + edge.earliest,
                 start + edge.latest,
                 float(times[edge.first]),
-                math.exp(after - before),
+                ratio(after - before),
                 0.0,
                 p_value,
             )
@@ -380,8 +382,8 @@ def _changes(
             start,
             start + len(logs) - 1,
             float(times[0]),
-            math.exp(rate * float(times[-1] - times[0])),
-            math.expm1(rate * WEEK),
+            ratio(rate * float(times[-1] - times[0])),
+            ratio(rate * WEEK) - 1,
             p_value,
         )
     ]
@@ -395,12 +397,15 @@ def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
     Association 61, 1966).
     """
     n = len(logs)
-    after = np.maximum(0.0, times - times[: n - EDGE, None])
-    after -= after.mean(axis=1, keepdims=True)
-    values = logs - logs.mean()
-    norms = (after**2).sum(axis=1)
+    values, gaps = logs - logs.mean(), np.diff(times)
+    later = np.arange(n - 1, 0, -1)
+    # Of the times since each session, of all later ones: sum, sum of squares, product with values.
+    total = _from_end(gaps * later)
+    squared = _from_end(gaps * (gaps * later + 2 * np.append(total[1:], 0)))
+    product = _from_end(gaps * _from_end(values[1:]))
+    norms, product = (squared - total**2 / n)[: n - EDGE], product[: n - EDGE]
     # 0 where all later sessions have one time: nothing slopes from there on.
-    explained = np.divide((after @ values) ** 2, norms, out=np.zeros(len(norms)), where=norms > 0)
+    explained = np.divide(product**2, norms, out=np.zeros(len(norms)), where=norms > 0)
     squares = (values**2).sum() - explained
     squares = np.maximum(squares, n * 1e-18)
     best = int(squares.argmin())
@@ -408,16 +413,25 @@ def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
     return best, int(plausible[0]), int(plausible[-1])
 
 
+def _from_end(terms: Floats) -> Floats:
+    """Of each place the sum of all from there on."""
+    sums: Floats = terms[::-1].cumsum()[::-1]
+    return sums
+
+
 def slope(logs: Floats, times: NDArray[np.float64]) -> float:
     """The median slope of all pairs of values: of means of neighbours where they are many.
 
     Source: Sen, Journal of the American Statistical Association 63 (1968).
+
+    :param times: shape (n,), not all equal.
     """
     parts = min(len(logs), MOST_IN_PAIRS)
     edges = np.arange(parts) * len(logs) // parts
     counts = np.diff([*edges, len(logs)])
     neighbours = [np.add.reduceat(one, edges) / counts for one in (logs, times)]
-    return float(stats.theilslopes(*neighbours).slope)
+    with np.errstate(invalid='ignore'):  # in its confidence interval
+        return float(stats.theilslopes(*neighbours).slope)
 
 
 def since_last_change(history: Series, changes: Sequence[Change]) -> Series:

@@ -12,7 +12,7 @@ from scipy import special
 
 from assay import AssayError
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Series, location
+from assay.results.statistics.series import Series, location, ratio
 from assay.results.statistics.spread import (
     FLOOR,
     MANY,
@@ -72,8 +72,8 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """After over before."""
-        return math.exp(self.change)
+        """After over before; infinite beyond all numbers."""
+        return ratio(self.change)
 
     @property
     def is_seen(self) -> bool:
@@ -87,7 +87,7 @@ class Comparison:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """After over before, from and to."""
         reach = self.quantile((1 - confidence) / 2) * self.error
-        return math.exp(self.change - reach), math.exp(self.change + reach)
+        return ratio(self.change - reach), ratio(self.change + reach)
 
     def smallest(self, rate: float, power: float = POWER) -> float:
         """The smallest change, as a fraction, that this much data finds with this power.
@@ -97,10 +97,7 @@ class Comparison:
         :param rate: two-sided error rate of this figure alone.
         """
         reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
-        try:
-            return math.expm1(reach * self.error)
-        except OverflowError:
-            return math.inf
+        return ratio(reach * self.error) - 1
 
     def more_runs(self, change: float, rate: float, power: float = POWER) -> int | None:
         """How many more sessions, before and after, would find a change; None if too many.
@@ -265,7 +262,7 @@ def _exact(before: Series, after: Series) -> Comparison:
     if len(values) == 1:
         return Comparison('exact', sizes, 0.0, 0.0, 1, 1, 1.0, 'none: it is exact')
     old, new = float(np.median(before.values)), float(np.median(after.values))
-    change = math.log(new / old) if old > 0 and new > 0 else math.nan
+    change = math.log(new) - math.log(old) if old > 0 and new > 0 else math.nan
     return Comparison('exact', sizes, change, 0.0, 1, 1, 0.0, 'none: it is exact')
 
 

@@ -41,7 +41,7 @@ def cleared(
         return verdict
     for control in controls:
         if _may_follow(verdict.comparison, control, alone, is_fraction):
-            percent = abs(math.expm1(control.change))
+            percent = abs(control.ratio - 1)
             told = 'the machine moved: a figure that the change cannot touch moved by'
             return replace(verdict, word='cannot tell', reason=f'{told} {percent:.1%}')
     return verdict

@@ -20,7 +20,7 @@ from scipy import special
 from assay import AssayError
 from assay.results.statistics.comparison import MARGIN, Better, Comparison, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.series import Floats
+from assay.results.statistics.series import Floats, ratio
 from assay.results.statistics.spread import FLOOR, Variance, moderated
 
 #: Pairs after which somebody looks, and the shares of the rate that are spent then. A tenth is kept
@@ -108,14 +108,14 @@ def decide(
         raise AssayError('a value of a pair is no finite number above 0')
     if suspects < 1 or not 0 < rate < 1 or not margin > 0:
         raise AssayError('there is at least one suspect, a rate within 0 and 1, a margin above 0')
-    logs = np.log(new / old)[:BUDGET]
+    logs = (np.log(new) - np.log(old))[:BUDGET]
     pairs = len(logs)
     change = float(logs.mean())
     look = max((n for n in LOOKS if n <= pairs), default=None)
     waiting = next((n - pairs for n in LOOKS if n > pairs), 0)
     # Only what was there at a look counts: who looks in between spends nothing and learns nothing.
     if look is None or (look != pairs and waiting):
-        return Decision(None, waiting, math.exp(change), (0.0, math.inf), pairs)
+        return Decision(None, waiting, ratio(change), (0.0, math.inf), pairs)
     change, variance = _location(logs.reshape(-1, 2).mean(axis=1), spread)
     error = math.sqrt(variance.value)
     share = LOOKS[look] * rate / suspects
@@ -123,10 +123,10 @@ def decide(
     p_value = min(1.0, alone * rate / share)
 
     def decided(word: Word | None, more: int = 0) -> Decision:
-        return Decision(word, more, math.exp(change), ends, pairs, error, variance.freedom, p_value)
+        return Decision(word, more, ratio(change), ends, pairs, error, variance.freedom, p_value)
 
     reach = -float(special.stdtrit(variance.freedom, share / 2)) * error
-    ends = (_ratio(change - reach), _ratio(change + reach))
+    ends = (ratio(change - reach), ratio(change + reach))
     if abs(change) > reach:
         word: Word = 'better' if (change > 0) == (better == 'higher') else 'worse'
         if suspected not in (None, word):
@@ -154,14 +154,6 @@ def spread_of_foursomes(logs: Floats) -> Variance | None:
     value = max(float(np.mean(ratios**2)), FLOOR**2)
     kurtosis = max(float(np.mean(ratios**4)) / value**2, 3.0)
     return Variance(value, min(MOST_PRIOR, len(ratios) / 2 * 2 / (kurtosis - 1)))
-
-
-def _ratio(change: float) -> float:
-    """Infinite beyond all numbers: of one degree of freedom an interval may reach there."""
-    try:
-        return math.exp(change)
-    except OverflowError:
-        return math.inf
 
 
 def _location(logs: Floats, spread: Variance | None) -> tuple[float, Variance]:

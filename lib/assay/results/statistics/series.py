@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,10 @@ Floats = NDArray[np.float64]
 #: How much of each end a location leaves out: of five values the least and the greatest.
 TRIM = 0.2
 DAY = 86400.0
+#: No figure is greater: of numbers that are nearly the greatest there is no mean.
+GREATEST = 1e300
+#: No time is later, or as much before 1970: 10000-01-01, in seconds.
+LATEST = 253402300800.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,11 @@ class Series:
     def has_logarithms(self) -> bool:
         """Whether all values are above 0, so that ratios mean something."""
         return bool(self.values.min() > 0)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether its sessions have more than one time: else nobody knows which was first."""
+        return bool(np.ptp(self.session_times) > 0)
 
     @cached_property
     def locations(self) -> Floats:
@@ -96,8 +106,8 @@ def series(
     :param times: seconds; without them the runs are taken to be in order, a day apart.
     :param sessions: numbers or names, the same for repeats of one session; without them each run is
         a session of its own.
-    :raises AssayError: if there is no value, a value or time is not a finite number, a value is
-        negative, or the lengths differ.
+    :raises AssayError: if there is no value, a value or time is not a finite number, or beyond all
+        that are measured (``GREATEST``, ``LATEST``), a value is negative, or the lengths differ.
     """
     try:
         numbers: Floats = np.asarray(values, dtype=np.float64)
@@ -115,13 +125,23 @@ def series(
         )
     if not numbers.size:
         raise AssayError('a figure without any value cannot be judged')
-    for what, some in (('value', numbers), ('time', when)):
+    for what, some, most in (('value', numbers, GREATEST), ('time', when, LATEST)):
         if bad := np.count_nonzero(~np.isfinite(some)):
             raise AssayError(f'{bad} of {some.size} {what}s are not finite numbers')
+        if bad := np.count_nonzero(np.abs(some) > most):
+            raise AssayError(f'{bad} of {some.size} {what}s are beyond {most:.4g}')
     if bad := np.count_nonzero(numbers < 0):
         raise AssayError(f'{bad} of {numbers.size} values are negative: a ratio means nothing')
     order = np.argsort(when, kind='stable')
     return Series(numbers[order], when[order], names[order])
+
+
+def ratio(change: float) -> float:
+    """The ratio that a difference of logarithms is; infinite beyond all numbers."""
+    try:
+        return math.exp(change)
+    except OverflowError:
+        return math.inf
 
 
 def location(values: Floats) -> Floats:

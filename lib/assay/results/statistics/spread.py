@@ -156,19 +156,21 @@ def inflation(logs: Floats, n: int) -> Variance | None:
     """
     if len(logs) < max(4 * n, ENOUGH_HISTORY) or np.ptp(logs) == 0:
         return None
-    value = float(_inflations(logs[None], _locations(logs[None], n))[0])
+    value = float(_inflations(logs[None], _locations(logs[None], n), n)[0])
     return Variance(max(value, 0.01), _freedom(len(logs), n))
 
 
 def _locations(logs: Floats, n: int) -> Floats:
-    """Of windows of n successive sessions, from shape (F, N) to (F, N - n + 1)."""
-    return logs if n == 1 else location(sliding_window_view(logs, n, axis=1))
+    """Of windows of n successive sessions, from shape (F, N) to (F, N - n + 1).
+
+    Of long windows not all: neighbours that have 99% of their sessions in common tell the same.
+    """
+    return logs if n == 1 else location(sliding_window_view(logs, n, axis=1)[:, :: 1 + n // 100])
 
 
-def _inflations(logs: Floats, places: Floats) -> Floats:
-    """``inflation`` of several series of one length."""
+def _inflations(logs: Floats, places: Floats, n: int) -> Floats:
+    """``inflation`` of several series of one length, of the locations of windows of n sessions."""
     size = logs.shape[1]
-    n = size - places.shape[1] + 1
     # Windows are held against the location of all, of which each is a part: that hides n / size.
     found: Floats = places.var(axis=1) / (1 - n / size) / logs.var(axis=1, ddof=1) * n
     return found
@@ -194,7 +196,8 @@ def alike(n: int, own: Floats | None, kind: Kind) -> Variance:
             return Variance(float(n), MANY)
     mine = inflation(own, size) if own is not None else None
     if mine is None:
-        return windows.inflation
+        # One figure alone shows nothing of others.
+        return windows.inflation if windows.inflation.freedom else Variance(float(n), MANY)
     both = moderated(mine, windows.inflation)
     return Variance(max(windows.inflation.value, both.value), both.freedom)
 
@@ -208,7 +211,7 @@ def _windows(histories: tuple[Floats, ...], n: int) -> Windows | None:
         return None
     stacks = [np.array(group) for group in groups.values()]
     places = [_locations(stack, n) for stack in stacks]
-    own = [np.maximum(_inflations(*pair), 0.01) for pair in zip(stacks, places, strict=True)]
+    own = [np.maximum(_inflations(*pair, n), 0.01) for pair in zip(stacks, places, strict=True)]
     freedom = [np.full(len(stack), _freedom(stack.shape[1], n)) for stack in stacks]
     values, weights = np.concatenate(own), np.concatenate(freedom)
     mean = float(np.average(values, weights=weights))

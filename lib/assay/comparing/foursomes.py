@@ -1,0 +1,152 @@
+"""Four sessions of two environments at a time, A B B A: run, judged and stored."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from assay import say
+from assay.comparing.sessions import (
+    FOURSOME,
+    Session,
+    assert_something_in_common,
+    session,
+    without_partition,
+)
+from assay.results.diff.sides import Environments
+from assay.results.failures import failures
+from assay.results.judged import judged, kept
+from assay.running import runs, selection
+from assay.running.reframe_options import Given
+from assay.running.runs import Run
+from assay.running.session import Suite
+from assay.spelling import many
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: So many times what others disturbed is measured again at once; what they still do is left out.
+AGAIN = 2
+
+
+class StoppedError(Exception):
+    """No more is measured: this command was told to stop, or its time was over."""
+
+
+class NoGoodError(StoppedError):
+    """A session was no good as a whole."""
+
+
+class Foursomes:
+    """What measures four sessions after four others.
+
+    :param suite: what its sessions are started with.
+    :param site: its configuration, loaded.
+    :param options: of ReFrame, for all of them.
+    :param handles: locks that are held all the while.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        site: _SiteConfig,
+        environments: Environments,
+        given: Given,
+        options: Sequence[str],
+        handles: Sequence[int],
+    ) -> None:
+        self.suite, self.site, self.environments, self.given = suite, site, environments, given
+        self.options, self.handles = options, handles
+        self.number = 0
+        #: Folders of good sessions of this stage, the newest last.
+        self.folders: list[tuple[int, Run]] = []
+
+    def begin_stage(self) -> None:
+        """From here on the folders that are left of the sessions so far stay."""
+        self.folders.clear()
+
+    def measure(
+        self, done: list[Session], left_out: Iterable[str], signals: list[signal.Signals]
+    ) -> None:
+        """Measure four sessions.
+
+        :param done: gets each session that is complete.
+        :param left_out: names of cases.
+        :param signals: to stop, that this command was sent; gets those that a session took.
+        :raises StoppedError: if there is one, or a session is no good.
+        :raises AssayError: if the first two have no case in common.
+        """
+        left_out = {*left_out}
+        for side in FOURSOME:
+            one = self._session(side, left_out, signals)
+            # Those that others disturbed at once, so that the four stay in their order.
+            for _ in range(AGAIN):
+                if one.disturbed:
+                    disturbed = {without_partition(case) for case in one.disturbed}
+                    # A case of two partitions is run on both again.
+                    calm = {without_partition(case) for case in one.ran} - disturbed
+                    say(f'others disturbed {many(len(one.disturbed), "case")}: measured again')
+                    one = one.then(self._session(side, left_out | calm, signals))
+            done.append(one)
+            if len(done) == 2:
+                assert_something_in_common(done, self.environments)
+
+    def _session(
+        self, side: int, left_out: Iterable[str], signals: list[signal.Signals]
+    ) -> Session:
+        """One session, judged and stored.
+
+        :raises NoGoodError: if more is wrong with it than that cases failed.
+        :raises StoppedError: if this command was told to stop.
+        """
+        if signals:
+            raise StoppedError(f'stopped by {signals[0].name}')
+        name = self.environments[side]
+        self.number += 1
+        say(f'session {self.number}: {name}')
+        # ReFrame searches names without their blanks.
+        names = [re.escape(case.replace(' ', '')) for case in sorted(left_out)]
+        without = [f'--exclude=^{case}$' for case in names]
+        own = runs.begin() if self.number > 1 else self.suite.own
+        options = ['-p', f'^{re.escape(name)}$', *self.options, *without]
+        end = self.suite.run(own, label(self.environments, side), options, self.handles, False)
+        found = judged(own, end, self.given)
+        report, verdict = found.report, found.verdict
+        problems = verdict.of_session
+        if report:
+            problems = (*problems, *kept(report, verdict))
+        if end.stopped:
+            signals.insert(0, end.stopped)
+            raise StoppedError(f'stopped by {end.stopped.name}')
+        for one in failures(report) if report else []:
+            say(f'failed: {one.case}: {one.reason}')
+        if report is None and not end.code:
+            selection.explain(self.site, self.suite.environment, self.given)
+        if problems:
+            raise NoGoodError(f'a session of {name} is no good: {"; ".join(problems)}')
+        assert report
+        self._tidy(side, own, bool(verdict.problems))
+        os.close(own.handle)
+        return session(report, side)
+
+    def _tidy(self, side: int, own: Run, has_failed: bool) -> None:
+        """Of good sessions the newest of each environment keeps its folder.
+
+        A comparison has so many that those of all other runs would go.
+        """
+        if has_failed:
+            return
+        for one, earlier in self.folders:
+            if one == side:
+                shutil.rmtree(earlier.folder, ignore_errors=True)
+        self.folders = [(one, run) for one, run in self.folders if one != side] + [(side, own)]
+
+
+def label(environments: Environments, side: int) -> str:
+    """By which `assay history` tells what a session was; no label has a stroke."""
+    before, after = (name.replace('/', '-') for name in environments)
+    return f'compare {before} with {after}: {(before, after)[side]}'

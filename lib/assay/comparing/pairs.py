@@ -1,0 +1,168 @@
+"""What pairs of sessions say of suspects, which they alone decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import polars as pl
+
+from assay.comparing.sessions import Session, stored
+from assay.comparing.suspects import Suspect
+from assay.results.diff.compared import Compared
+from assay.results.diff.sides import Environments, tables_of
+from assay.results.figure_series import Figure, Measured, measured
+from assay.results.history import History
+from assay.results.statistics.comparison import Better, Comparison, Verdict
+from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide
+from assay.results.statistics.spread import MANY
+
+#: Where the error of what was measured again comes from.
+TERM = 'pairs of sessions, A B B A'
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What pairs say of a suspect so far.
+
+    :param decision: at the last look; None before the first.
+    :param before: its values in the pairs that were looked at; None if there are none.
+    :param after: likewise.
+    """
+
+    decision: Decision | None = None
+    before: Measured | None = None
+    after: Measured | None = None
+
+    @property
+    def is_decided(self) -> bool:
+        return self.decision is not None and self.decision.word is not None
+
+
+def decisions(
+    history: History,
+    wanted: Sequence[Suspect],
+    pairs: Sequence[Session],
+    environments: Environments,
+    margin: float,
+) -> dict[Figure, Told]:
+    """What pairs say of suspects so far.
+
+    Of four sessions of which one gave no value that counts, none counts for that figure. Who is
+    decided stays so, whatever is measured later on.
+
+    :param pairs: sessions in fours, as ``FOURSOME``; what is left of a last four is not looked at.
+    """
+    fours = [pairs[at : at + 4] for at in range(0, len(pairs) - 3, 4)]
+    told = {one.figure: Told() for one in wanted}
+    if not fours:
+        return told
+    runs = stored(history, [one for four in fours for one in four])
+    before, after = (measured(one) for one in tables_of(history, *runs, environments))
+    for one in wanted:
+        old, new = before.get(one.figure), after.get(one.figure)
+        if old and new:
+            kept, values = _aligned(old, new, fours)
+            better = cast(Better, new.better or old.better)
+            decision = _last_look(values, better, len(wanted), margin, one)
+            if decision:
+                fours_of_it = kept[: decision.pairs // 2]
+                looked_at = [uuid for four in fours_of_it for each in four for uuid in each.uuids]
+                names = pl.Series(looked_at, dtype=pl.String)
+                told[one.figure] = Told(decision, old.of_runs(names), new.of_runs(names))
+    return told
+
+
+def _last_look(
+    values: tuple[list[float], list[float]],
+    better: Better,
+    count: int,
+    margin: float,
+    one: Suspect,
+) -> Decision | None:
+    decision = None
+    for look in LOOKS:
+        if look > len(values[0]):
+            break
+        before, after = (side[:look] for side in values)
+        decision = decide(before, after, better, count, SUITE_RATE, margin, one.spread, one.looked)
+        if decision.word:
+            break
+    return decision
+
+
+def _aligned(
+    old: Measured, new: Measured, fours: Sequence[Sequence[Session]]
+) -> tuple[list[Sequence[Session]], tuple[list[float], list[float]]]:
+    """The fours of which all sessions gave a value, and these values as pairs."""
+    of_run = [
+        dict(zip(side.runs.cast(pl.String).to_list(), side.values.to_list(), strict=True))
+        for side in (old, new)
+    ]
+    kept: list[Sequence[Session]] = []
+    values: tuple[list[float], list[float]] = ([], [])
+    for four in fours:
+        found = [(one.side, _first(of_run[one.side], one.uuids)) for one in four]
+        if all(value is not None and value > 0 for _, value in found):
+            kept.append(four)
+            for side, value in found:
+                values[side].append(cast(float, value))
+    return kept, values
+
+
+def _first(values: Mapping[str, float], runs: Iterable[str]) -> float | None:
+    """The value of the first run that has one that counts."""
+    return next((values[run] for run in runs if run in values), None)
+
+
+def said_of(first: Compared, told: Told, count: int, margin: float, stopped: str) -> Compared:
+    """A suspect with what the pairs say of it.
+
+    :param count: of the suspects, which share the rate.
+    """
+    decision, before, after = told.decision, told.before, told.after
+    if decision is None or before is None or after is None:
+        if first.verdict is None:
+            return first
+        why = stopped or 'of too few pairs all four sessions gave a value that counts'
+        reason = f'not decided by pairs: {why}'
+        return replace(
+            first, verdict=replace(first.verdict, word='cannot tell', reason=reason), misses=False
+        )
+    rate = LOOKS[decision.pairs] * SUITE_RATE / count
+    comparison = Comparison(
+        cast(Better, after.better or before.better),
+        (decision.pairs, decision.pairs),
+        math.log(decision.ratio),
+        decision.error,
+        decision.freedom,
+        MANY,
+        decision.p_value / count,
+        TERM,
+    )
+    word, reason = decision.word or 'cannot tell', ''
+    if word == 'cannot tell':
+        reason = _why_undecided(decision, margin, stopped)
+    verdict = Verdict(
+        word,
+        comparison,
+        decision.p_value,
+        comparison.interval(),
+        comparison.smallest(rate),
+        None,
+        reason,
+    )
+    # Whatever references were missed at first: the pairs decide.
+    told_again = replace(first, before=before, after=after, verdict=verdict)
+    return replace(told_again, why_not='', misses=False)
+
+
+def _why_undecided(decision: Decision, margin: float, stopped: str) -> str:
+    if decision.p_value <= SUITE_RATE:
+        return 'the pairs say the opposite of what it looked like at first'
+    if decision.pairs == BUDGET:
+        return f'{BUDGET} pairs were not enough: the interval reaches over {margin:.0%}'
+    return f'not decided by {decision.pairs} pairs: {stopped or "the others were no evidence"}'

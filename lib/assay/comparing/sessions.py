@@ -1,0 +1,100 @@
+"""Sessions of two environments, in the order A B B A: what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from assay import AssayError
+from assay.results.cases import Report, counted, title
+from assay.results.diff.sides import Environments
+from assay.results.failures import is_bad
+from assay.results.history import History, StoredRun
+
+#: Which environment each session of four is of: a drift, and a spell of four, touch both alike.
+FOURSOME = (0, 1, 1, 0)
+#: Sessions before anything is measured again: this many times four.
+FIRST = 2
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session of one of the environments, and those that measured again what others disturbed.
+
+    :param side: 0 of the first, 1 of the second.
+    :param uuids: of their runs, in order of time.
+    :param ran: its cases that were run, without their environment.
+    :param failed: those of them that failed.
+    :param disturbed: those of them that others disturbed, each time.
+    """
+
+    side: int
+    uuids: tuple[str, ...]
+    ran: frozenset[str]
+    failed: frozenset[str]
+    disturbed: frozenset[str] = frozenset()
+
+    def then(self, again: Session) -> Session:
+        """With one that measured its disturbed cases again."""
+        return replace(
+            self,
+            uuids=(*self.uuids, *again.uuids),
+            failed=self.failed | again.failed,
+            disturbed=self.disturbed & again.disturbed,
+        )
+
+
+def session(report: Report, side: int) -> Session:
+    """What came of a session."""
+    ran, failed, disturbed = set(), set(), set()
+    for case in counted(report):
+        if case['fixture'] or case['result'] == 'skip':
+            continue
+        # The name ends with the environment.
+        name = title(case).removesuffix(f'+{case["environ"]}')
+        ran.add(name)
+        if is_bad(case):
+            failed.add(name)
+        elif case.get('taken_by_others'):
+            disturbed.add(name)
+    uuids = (report['session_info']['uuid'],)
+    return Session(side, uuids, *map(frozenset, (ran, failed, disturbed)))
+
+
+def assert_something_in_common(sessions: Iterable[Session], environments: Environments) -> None:
+    """:raises AssayError: if no case was run with both."""
+    ran: tuple[set[str], set[str]] = (set(), set())
+    for one in sessions:
+        ran[one.side].update(one.ran)
+    if not ran[0] & ran[1]:
+        told = ' and '.join(
+            f'{len(names)} with {name}' for names, name in zip(ran, environments, strict=True)
+        )
+        raise AssayError(
+            f'no case is run with both {environments[0]} and {environments[1]}: of those selected '
+            f'there are {told}. `assay run -l -p NAME` lists the cases of one.'
+        )
+
+
+def without_partition(case: str) -> str:
+    """The name of a case as its session has it, without its partition."""
+    return case.rpartition(' @')[0]
+
+
+def stored(
+    history: History, sessions: Iterable[Session]
+) -> tuple[list[StoredRun], list[StoredRun]]:
+    """The runs of sessions in the history: of the one environment, and of the other.
+
+    :raises AssayError: if one is not there, or cannot be read.
+    """
+    known = {run.uuid: run for run in history.runs}
+    found: tuple[list[StoredRun], list[StoredRun]] = ([], [])
+    for side, uuid in ((one.side, uuid) for one in sessions for uuid in one.uuids):
+        run = known.get(uuid)
+        if run is None:
+            raise AssayError(f'{history.database}: the session {uuid} was not stored.')
+        if run.summary.problem:
+            raise AssayError(run.summary.problem)
+        found[side].append(run)
+    return found

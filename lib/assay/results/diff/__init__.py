@@ -1,0 +1,1 @@
+"""Some runs compared with others: verdicts, causes, and what ended otherwise."""

@@ -1,0 +1,110 @@
+"""A figure before and after, what is said of it, and what it may share with others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from assay.config.scales import SCALES
+from assay.results.figure_series import Figure, Measured
+from assay.results.grouping import Attribute
+from assay.results.statistics.comparison import Verdict, Word
+
+#: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
+FEW_NODES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A figure before and after.
+
+    :param before: its values then.
+    :param after: its values since; in another unit if the unit changed.
+    :param verdict: what is said of it; None where it cannot be compared.
+    :param why_not: why it cannot be compared, in words; empty if it can.
+    :param is_of: ``network`` or ``node`` of a figure of the machine itself, which no software above
+        the kernel touches; empty of others.
+    :param misses: whether it is worse because it misses a reference that it met before.
+    :param has_followed: whether it changed, and may only have followed the machine.
+    """
+
+    before: Measured
+    after: Measured
+    verdict: Verdict | None
+    why_not: str = ''
+    is_of: str = ''
+    misses: bool = False
+    has_followed: bool = False
+
+    @property
+    def figure(self) -> Figure:
+        return self.after.figure
+
+    @property
+    def word(self) -> Word:
+        return self.verdict.word if self.verdict else 'cannot tell'
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be told; empty if it can."""
+        return self.verdict.reason if self.verdict else self.why_not
+
+    @property
+    def change(self) -> float:
+        """Of after over before the natural logarithm; 0 where there is no ratio."""
+        change = self.verdict.comparison.change if self.verdict else 0.0
+        return change if math.isfinite(change) else 0.0
+
+    @property
+    def is_exact(self) -> bool:
+        return self.verdict is not None and self.verdict.comparison.better == 'exact'
+
+    @cached_property
+    def reach(self) -> str:
+        """Whether its messages leave the node: ``between nodes``, ``within a node`` or unknown."""
+        nodes = SCALES.get(self.after.scale)
+        return '' if nodes is None else 'within a node' if nodes == 1 else 'between nodes'
+
+    @cached_property
+    def attributes(self) -> frozenset[Attribute]:
+        """What it may share with others."""
+        one = self.after
+        found = {
+            *(('partition', self.figure.partition), ('environment', self.figure.environment)),
+            *(('fabric', one.fabric), ('layout', one.layout), ('scale', one.scale)),
+            *(('reach', self.reach), ('check', one.check), ('figure', self.figure.figure)),
+            ('quantity', _quantity(self.figure)),
+        }
+        for nodes in {nodes for nodes in one.nodes.unique().to_list() if nodes}:
+            names = _names(nodes)
+            if len(names) <= FEW_NODES:
+                found |= {('node', name) for name in names}
+            if len(names) > 1:
+                found.add(('nodes', nodes))
+        return frozenset((kind, value) for kind, value in found if value not in ('', '-'))
+
+
+def worst_first(figures: Iterable[Compared]) -> tuple[Compared, ...]:
+    """Sorted: the one that changed most first."""
+    return tuple(sorted(figures, key=lambda one: -abs(one.change)))
+
+
+def _quantity(figure: Figure) -> str:
+    """What bounds it, where its name or its unit tell: latency, or bandwidth; else empty."""
+    for quantity, unit in (('bandwidth', 'B/s'), ('latency', 'us')):
+        if quantity in figure.figure or figure.unit.endswith(unit):
+            return quantity
+    return ''
+
+
+@lru_cache(maxsize=1024)
+def _names(nodes: str) -> list[str]:
+    """The nodes of a list such as ``n[1-4]``; the text itself where it is none."""
+    from reframe.utility import nodelist_expand
+
+    try:
+        return list(nodelist_expand(nodes))
+    except ValueError:
+        return [nodes]

@@ -1,0 +1,200 @@
+"""What is worse, better or the same in some runs than in others, what it shares, what else changed.
+
+The figures of both are compared by :mod:`assay.results.statistics`, all of them at once, against
+the spread that the runs before them show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from assay import AssayError
+from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
+from assay.results.diff.compared import Compared, worst_first
+from assay.results.diff.earlier import Earlier, learn_earlier
+from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
+from assay.results.diff.followed import figures_that_moved, not_blamed_on_software, slowed
+from assay.results.diff.judging import assert_margin, judge_figures
+from assay.results.diff.sides import (
+    Environments,
+    assert_comparable,
+    paired,
+    some,
+    tables_of,
+    without_conditions,
+)
+from assay.results.figure_series import Figure, measured
+from assay.results.history import History, StoredRun
+from assay.results.machine_figures import CONDITIONS
+from assay.results.read_twice import read_twice
+from assay.results.statistics.comparison import MARGIN, Word
+from assay.results.time_spent import TimeSpent, folders, time_spent
+from assay.results.two_states import TwoStates, two_states
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """All that is said of runs before and after.
+
+    :param earlier: what the runs before them show, which the spread was learned from.
+    :param figures: of both, as they are sorted.
+    :param lost: cases that gave figures before, and only failed after.
+    :param at_times: cases that never failed before, and after in some runs.
+    :param gone: figures of cases that ran, without a usable value that they had before.
+    :param only_before: figures of cases that were not run after.
+    :param only_after: likewise.
+    :param conditions: how many figures tell of a job's conditions alone, and are not judged.
+    :param moved: figures of the machine itself that changed, the one that changed most first.
+    :param states: of before and of after, where the runs of a side are of two states.
+    :param followed: figures that may only have followed it, likewise.
+    :param time: where the time went of a case that the machine may have slowed; None if it did not
+        move, or no job of such a case still tells.
+    :param causes: those of what is worse first.
+    :param facts: what else differs, that of most figures first.
+    :param disturbances: what disturbed jobs whose values do not count, each with how many values.
+    """
+
+    before: tuple[StoredRun, ...]
+    after: tuple[StoredRun, ...]
+    earlier: Earlier
+    margin: float
+    figures: tuple[Compared, ...]
+    lost: tuple[Failed, ...]
+    at_times: tuple[Failed, ...]
+    gone: tuple[Gone, ...]
+    only_before: tuple[Figure, ...]
+    only_after: tuple[Figure, ...]
+    conditions: int
+    moved: tuple[Compared, ...]
+    states: tuple[TwoStates | None, TwoStates | None]
+    followed: tuple[Compared, ...]
+    time: TimeSpent | None
+    causes: tuple[Cause, ...]
+    facts: tuple[Fact, ...]
+    disturbances: tuple[tuple[str, int], ...]
+
+    @property
+    def is_worse(self) -> bool:
+        missed = self.lost or self.at_times or self.gone
+        return bool(missed) or any(one.word == 'worse' for one in self.figures)
+
+    @property
+    def verdict(self) -> str:
+        """``worse``, ``not worse``, or ``cannot tell`` where that is so of most figures."""
+        if self.is_worse:
+            return 'worse'
+        unknown = self.counts['cannot tell']
+        return 'cannot tell' if 2 * unknown > len(self.figures) else 'not worse'
+
+    @property
+    def counts(self) -> Counter[Word]:
+        return Counter(one.word for one in self.figures)
+
+
+def difference(
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    margin: float = MARGIN,
+    environments: Environments | None = None,
+    again: Mapping[Figure, Compared] | None = None,
+    earlier: Earlier | None = None,
+) -> Difference:
+    """What differs between runs.
+
+    :param before: one or more, oldest first.
+    :param after: likewise.
+    :param margin: what is within it is called the same: 0.05 is 5%.
+    :param environments: that of before and that of after, whose figures are compared.
+    :param again: figures that were measured again, and what is said of them instead.
+    :param earlier: what was learned of the runs before, if these runs were compared already.
+    :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the
+        margin is none.
+    """
+    assert_margin(margin)
+    assert_comparable(before, after)
+    tables = tables_of(history, before, after, environments)
+    if twice := read_twice(tables[1], tables[0]):
+        raise AssayError(
+            f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
+            'they were read twice, from perflogs and from the database or a report.'
+        )
+    old, new = (measured(table) for table in tables)
+    pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
+    then, now = (ends_of(table) for table in tables)
+    both = sorted(then.keys() & now.keys())
+    lost = [Failed(case, now[case]) for case in both if is_lost(then[case], now[case])]
+    at_times = [Failed(case, now[case]) for case in both if fails_at_times(then[case], now[case])]
+    if not both:
+        raise AssayError(
+            f'no figure is of runs before ({some([*then])}) and after ({some([*now])}) both: '
+            'choose runs of the same selection; `assay history` lists them.'
+        )
+    if not any(None in ends for case in both for ends in (then[case], now[case])):
+        raise AssayError(
+            f'no case that was run before and after both ({some(both)}) ever gave a figure: '
+            'nothing is to be compared.'
+        )
+    earlier = earlier or learn_earlier(history, before, after, tables, pairs)
+    judged = judge_figures(pairs, earlier, margin, environments, again or {})
+    controls = figures_that_moved(judged)
+    compared = not_blamed_on_software(judged, controls)
+    gives = {case for case, ends in now.items() if None in ends}
+    gone = [
+        *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
+        *unusable(compared),
+    ]
+    facts = facts_of(compared)
+    causes = [*causes_of('worse', compared, facts), *causes_of('better', compared, facts)]
+    time = None
+    if causes or controls:
+        kept = folders(history, before), folders(history, after)
+        if environments:
+            ends = tuple(f'+{name}' for name in environments)
+            renamed = ((one.removesuffix(ends[0]) + ends[1], at) for one, at in kept[0].items())
+            kept = dict(renamed), kept[1]
+        causes = [replace(one, time=time_spent(*kept, _cases_of(one.figures))) for one in causes]
+        time = time_spent(*kept, _cases_of(slowed(compared, controls)))
+    return Difference(
+        before=tuple(before),
+        after=tuple(after),
+        earlier=earlier,
+        margin=margin,
+        figures=tuple(compared),
+        lost=tuple(lost),
+        at_times=tuple(at_times),
+        gone=tuple(gone),
+        only_before=tuple(one for one in only_before if one.test_case not in now),
+        only_after=only_after,
+        conditions=sum(figure.figure in CONDITIONS for figure in new),
+        moved=controls,
+        followed=worst_first(one for one in compared if one.has_followed),
+        time=time,
+        # Sessions of two environments are in turn: a step meets both, and pairs stand against it.
+        states=(None, None)
+        if environments
+        else (
+            two_states((before for before, _ in pairs), earlier.past),
+            two_states((after for _, after in pairs), earlier.past),
+        ),
+        causes=tuple(causes),
+        facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
+        disturbances=_disturbances(pl.concat(tables)),
+    )
+
+
+def _disturbances(table: pl.DataFrame) -> tuple[tuple[str, int], ...]:
+    said = table.filter(
+        pl.col('disturbances').is_not_null()
+        & (pl.col('figure') != '-')
+        & ~pl.col('figure').cast(pl.String).is_in([*CONDITIONS])
+    )
+    return tuple(Counter(said['disturbances'].cast(pl.String).to_list()).most_common())
+
+
+def _cases_of(figures: Iterable[Compared]) -> list[str]:
+    return list(dict.fromkeys(one.figure.test_case for one in figures))

@@ -1,0 +1,150 @@
+"""The verdict on each figure of a comparison, or why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from assay import AssayError
+from assay.results.diff.compared import Compared
+from assay.results.diff.earlier import Earlier
+from assay.results.diff.sides import Environments, Pair
+from assay.results.figure_series import Figure, Measured, Past
+from assay.results.machine_figures import is_of_the_network, is_of_the_node
+from assay.results.rows import is_beyond
+from assay.results.statistics.comparison import Better, compare, judge
+from assay.results.statistics.series import Series
+
+#: Sessions that a figure was the same in before it counts as exact: of counts that a check says to
+#: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
+#: at most 1.8% of comparisons come after so many equal ones.
+EXACT_SINCE = 20
+#: Likewise a reference that was met in so many sessions before and missed in all after: of one that
+#: is missed in any share of sessions, this share of comparisons looks so at most.
+BY_CHANCE = 20**20 / 21**21
+
+
+def assert_margin(margin: float) -> None:
+    """:raises AssayError: if it is none."""
+    if not 0 < margin < 1:
+        raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
+
+
+def judge_figures(
+    pairs: Sequence[Pair],
+    earlier: Earlier,
+    margin: float,
+    environments: Environments | None,
+    again: Mapping[Figure, Compared],
+) -> list[Compared]:
+    """Every figure with its verdict: all of them are one suite, whose error rate is promised.
+
+    :param earlier: what the runs before show, in which nothing is judged.
+    :param again: as of :func:`~assay.results.diff.difference.difference`.
+    """
+    past = earlier.past
+    found = [
+        Compared(*pair, None, _why_not(*pair, past, environments), _is_of(*pair)) for pair in pairs
+    ]
+    told = [number for number, one in enumerate(found) if not one.why_not]
+    comparisons = []
+    for number in told:
+        before, after = found[number].before, found[number].after
+        assert before.series and after.series
+        unchanged, kind = past_of(after.figure, past, environments), past.kinds.get(after.kind)
+        better = cast(Better, after.better or before.better)
+        comparisons.append(compare(before.series, after.series, better, unchanged, kind))
+    for number, verdict in zip(told, judge(comparisons, margin=margin), strict=True):
+        one = found[number]
+        if verdict.word != 'worse' and _misses_now(one, earlier.figures.get(one.figure)):
+            verdict = replace(verdict, word='worse', reason='')
+            one = replace(one, misses=True)
+        found[number] = replace(one, verdict=verdict)
+    return [again.get(one.figure, one) for one in found]
+
+
+def past_of(figure: Figure, past: Past, environments: Environments | None = None) -> Series | None:
+    """The history of a figure; of two environments that one which varies more.
+
+    :param figure: as it is called in the environment after.
+    """
+    names = environments or (figure.environment,)
+    found = (past.unchanged.get(replace(figure, environment=name)) for name in names)
+    usable = [one for one in found if one]
+    return max(usable, key=_variation) if usable else None
+
+
+def _variation(one: Series) -> float:
+    return float(one.locations.var()) if one.has_logarithms else 0.0
+
+
+def _misses_now(one: Compared, earlier: Measured | None) -> bool:
+    """Whether all sessions after miss a reference that all before would meet, and not by chance.
+
+    The spread may be too wide to tell more, or the change within the margin, but who sees the case
+    fail is right. Before they may have been held to another reference: who tightens it makes
+    nothing worse.
+    """
+    met, missed = [one.before, *([earlier] if earlier else [])], one.after
+    if {*missed.verdicts} != {'fail'}:
+        return False
+    better = missed.better or one.before.better
+    lower = cast('float | None', missed.lowers.max()) if better != 'lower' else None
+    upper = cast('float | None', missed.uppers.min()) if better != 'higher' else None
+
+    def beyond(side: Measured) -> Iterator[bool]:
+        return (is_beyond(value, lower, upper) for value in side.values)
+
+    if not all(beyond(missed)) or any(any(beyond(side)) for side in met):
+        return False
+    n, k = (sum(side.runs.n_unique() for side in sides) for sides in (met, [missed]))
+    return (n / (n + k)) ** n * (k / (n + k)) ** k <= BY_CHANCE
+
+
+def _why_not(
+    before: Measured, after: Measured, past: Past, environments: Environments | None = None
+) -> str:
+    """Why two sides of a figure cannot be compared; empty if they can."""
+    old, new = before.figure.unit or 'none', after.figure.unit or 'none'
+    if old != new:
+        return f'its unit was {old} and is {new}'
+    if before.better and after.better and before.better != after.better:
+        return f'it got better {before.better}, and now gets better {after.better}'
+    better = after.better or before.better
+    if better is None:
+        return 'the direction in which it gets better was not stored yet'
+    if better not in ('higher', 'lower', 'exact'):
+        return f'the direction in which it gets better is stored as {better!r}'
+    for side, when in ((before, 'before'), (after, 'after')):
+        if side.series is None:
+            return f'no value {when} is left: {_left_out(side)}'
+    environment = environments[0] if environments else after.figure.environment
+    past_name = replace(after.figure, environment=environment)
+    return _why_not_exact(before, after, past.unchanged.get(past_name)) if better == 'exact' else ''
+
+
+def _why_not_exact(before: Measured, after: Measured, known: Series | None) -> str:
+    """Why a count that changed may be no exact one; empty if it is, or did not change."""
+    assert before.series
+    earlier, sessions = {*before.values}, before.series.size
+    if not {*after.values} - earlier and len(earlier) == 1:
+        return ''
+    if known:
+        earlier, sessions = earlier | {*known.values.tolist()}, sessions + known.size
+    if len(earlier) > 1:
+        return 'it is said to be exact, and varied before as well'
+    if sessions < EXACT_SINCE:
+        return f'it is said to be exact, which takes {EXACT_SINCE} equal runs before to show'
+    return ''
+
+
+def _left_out(one: Measured) -> str:
+    counts = {'disturbed by others': one.disturbed, 'not a number, or negative': one.unusable}
+    return ', '.join(f'{count} {what}' for what, count in counts.items() if count)
+
+
+def _is_of(before: Measured, after: Measured) -> str:
+    if is_of_the_network(after):
+        return 'network'
+    return 'node' if is_of_the_node(before, after) else ''

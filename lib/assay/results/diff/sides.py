@@ -1,0 +1,78 @@
+"""The two sides of a comparison: whether they can be compared, and their figures in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from assay import AssayError
+from assay.results.figure_series import Figure, Measured
+from assay.results.history import History, StoredRun
+from assay.results.machine_figures import CONDITIONS
+
+#: The environment that the figures before were measured in, and that of the figures after.
+Environments = tuple[str, str]
+Pair = tuple[Measured, Measured]
+
+
+def assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) -> None:
+    """:raises AssayError: if they share a run, or are of several systems."""
+    if shared := {run.uuid for run in before} & {run.uuid for run in after}:
+        names = some(sorted(uuid[:8] for uuid in shared))
+        raise AssayError(f'BEFORE and AFTER share {names}: a run is compared with others only.')
+    systems = sorted({run.summary.system for run in (*before, *after)})
+    if len(systems) > 1:
+        raise AssayError(
+            f'the runs are of several systems, {some(systems)}, which are never compared: '
+            '--system chooses the runs of one.'
+        )
+
+
+def tables_of(
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    environments: Environments | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The tables of figures of both.
+
+    :param environments: as of :func:`difference`: then each table is of one of them, and that of
+        before has the other's name for it, so that a figure of a case has one name in both.
+    """
+    tables = history.figures(before), history.figures(after)
+    if environments is None:
+        return tables
+    old, new = (
+        table.filter(pl.col('environment') == name)
+        for table, name in zip(tables, environments, strict=True)
+    )
+    return old.with_columns(environment=pl.lit(environments[1], pl.Categorical())), new
+
+
+def paired(
+    old: Mapping[Figure, Measured], new: Mapping[Figure, Measured]
+) -> tuple[list[Pair], tuple[Figure, ...], tuple[Figure, ...]]:
+    """The figures of both, whatever their units; then those of only one of them."""
+    rest = {figure: replace(figure, unit='') for figure in old if figure not in new}
+    pairs, only_after = [], []
+    for figure, one in new.items():
+        alike = (was for was, name in rest.items() if name == replace(figure, unit=''))
+        was = figure if figure in old else next(alike, None)
+        if was is None:
+            only_after.append(figure)
+        else:
+            pairs.append((old[was], one))
+            rest.pop(was, None)
+    return pairs, tuple(rest), tuple(only_after)
+
+
+def without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
+    """Without the figures that only tell how quiet the nodes were."""
+    return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """The first few of some names."""
+    return ', '.join([*names[:most], *(['...'] if len(names) > most else [])]) or 'nothing'
