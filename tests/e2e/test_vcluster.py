@@ -181,6 +181,15 @@ def test_up_that_was_stopped(before, nothing_left, number):
     assert traces() == before
 
 
+def test_a_node_ends_though_nobody_waited_for_what_ran_on_it(up):
+    """As where a signal comes just after it was started."""
+    node = vcluster.Cluster.current().node('n1')
+    lost = node.spawn(['true'])
+    node.kill()
+    assert node.pid is None
+    lost.wait()
+
+
 def test_exec_that_is_stopped(up):
     """What it ran on the node hears of it, with all that it started, and has ended before."""
 

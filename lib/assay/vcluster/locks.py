@@ -13,6 +13,7 @@ import select
 import signal
 import stat
 import struct
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -133,12 +134,26 @@ class Locks:
             for process in processes:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(process, signal.SIGKILL)
+            deadline = time.monotonic() + PATIENCE
             for process in processes:
-                if not select.select([process], [], [], PATIENCE)[0]:
-                    raise AssayError(
-                        f'a process of the virtual cluster was killed and has not ended after '
-                        f'{PATIENCE} s. Try again: ./assay cluster down'
-                    )
+                while not select.select([process], [], [], 0.05)[0]:
+                    if time.monotonic() > deadline:
+                        raise AssayError(
+                            f'a process of the virtual cluster was killed and has not ended after '
+                            f'{PATIENCE} s. Try again: ./assay cluster down'
+                        )
+                    _reap_children()
         finally:
             for process in processes:
                 os.close(process)
+
+
+def _reap_children() -> None:
+    """Wait for our own children that have ended.
+
+    A node's process 1 ends after all that ran on the node, and what we started there has only ended
+    once it was waited for. A signal may have come just when nothing but the kernel knew of it.
+    """
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
