@@ -134,6 +134,28 @@ def test_a_locked_database_is_named(database, made, monkeypatch):
     connection.close()
 
 
+MAKES_A_DATABASE = """
+import fcntl, sqlite3, sys, time
+from pathlib import Path
+database = Path(sys.argv[1])
+lock = open(database.with_name('.db.lock'), 'a')
+fcntl.lockf(lock, fcntl.LOCK_EX)
+database.touch()
+print('begun', flush=True)
+time.sleep(0.5)
+with sqlite3.connect(database) as connection:
+    connection.execute('CREATE TABLE sessions(uuid, session_start_unix, session_end_unix)')
+"""
+
+
+def test_a_database_that_is_just_being_made_is_waited_for(database):
+    database.parent.mkdir()
+    command = [sys.executable, '-c', MAKES_A_DATABASE, database]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == 'begun\n'
+        assert store.sessions(database) == []
+
+
 @pytest.mark.parametrize('text', ['', '{"runs": []', b'{"\xff": 1}', '[' * 100_000, '{"runs": 1}'])
 def test_one_damaged_session_is_named_among_good_ones(database, made, text):
     put(database, made(1, days=2), made(2, days=1), made(3))

@@ -212,7 +212,7 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
     """
     try:
         with closing(_connect(database)) as connection:
-            if 'sessions' not in _tables(connection):
+            if not _has_sessions(connection, database):
                 raise sqlite3.DatabaseError('it has no tables of ReFrame')
             _assert_form(connection, database)
             # Text that is not UTF-8 is the damage of one row, not of all.
@@ -227,6 +227,14 @@ def _connect(database: Path) -> sqlite3.Connection:
     writable = os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)
     mode = 'rw' if writable else 'ro'
     return sqlite3.connect(f'file:{quote(str(database))}?mode={mode}', timeout=PATIENCE, uri=True)
+
+
+def _has_sessions(connection: sqlite3.Connection, database: Path) -> bool:
+    """Whether it has ReFrame's table; where ReFrame is just making that, once it has."""
+    if 'sessions' not in _tables(connection):
+        with suppress(AssayError), _locked(database):  # as ReFrame does meanwhile
+            pass
+    return 'sessions' in _tables(connection)
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
