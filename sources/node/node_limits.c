@@ -1,6 +1,7 @@
 #include "node_limits.h"
 
 #include <omp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,6 +19,14 @@ enum {
     TRIAD_BYTES = 24, /* of an element */
     EXIT_BROKEN = 4,
 };
+
+/* Whether there is time for another repeat, on which all ranks agree; they go on together. */
+static bool goes_on(MPI_Comm comm, int repeats, double start, double seconds)
+{
+    int in_time = omp_get_wtime() - start < seconds;
+    MPI_Allreduce(MPI_IN_PLACE, &in_time, 1, MPI_INT, MPI_MIN, comm);
+    return in_time || repeats < FEWEST_REPEATS;
+}
 
 static double sum_over_ranks(MPI_Comm comm, double own)
 {
@@ -49,10 +58,8 @@ static double fma_rate(const struct vector_kernels *kernels)
 double limit_vector(MPI_Comm comm, double seconds)
 {
     const struct vector_kernels *kernels = vector_kernels();
-    int repeats = (int)(seconds / WINDOW);
-    double best = 0;
-    for (int i = 0; i < repeats || i < FEWEST_REPEATS; i++) {
-        MPI_Barrier(comm);
+    double best = 0, start = omp_get_wtime();
+    for (int i = 0; goes_on(comm, i, start, seconds); i++) {
         double rate = fma_rate(kernels);
         best = rate > best ? rate : best;
     }
@@ -93,10 +100,8 @@ static double triad_rate(const struct arrays *arrays, vector_operate *triad, siz
 static double triad_best(MPI_Comm comm, const struct arrays *arrays, vector_operate *triad,
                          size_t *positions, double seconds)
 {
-    int repeats = (int)(seconds / WINDOW);
-    double best = 0;
-    for (int i = 0; i < repeats || i < FEWEST_REPEATS; i++) {
-        MPI_Barrier(comm);
+    double best = 0, start = omp_get_wtime();
+    for (int i = 0; goes_on(comm, i, start, seconds); i++) {
         double rate = sum_over_ranks(comm, triad_rate(arrays, triad, positions));
         best = rate > best ? rate : best;
     }

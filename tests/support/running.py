@@ -17,6 +17,11 @@ from assay.config.environments import AS_ROOT, tcp_over
 
 LEAKS = paths.ROOT / 'tests' / 'support' / 'leaks.supp'
 
+MPICH_ALGORITHMS = [
+    f'MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM'
+    for name in ('ALLREDUCE', 'BARRIER', 'BCAST', 'REDUCE')
+]
+
 # More ranks than cores, started by whoever runs the tests, on this machine only.
 SURROUNDINGS = {
     **dict(AS_ROOT + tcp_over('lo')),
@@ -28,6 +33,8 @@ SURROUNDINGS = {
     'OMPI_MCA_mpi_yield_when_idle': '1',
     'MPIR_CVAR_ENABLE_HEAVY_YIELD': '1',
     'MPIR_CVAR_POLLS_BEFORE_YIELD': '100',
+    # In those of its collectives that are made for shared memory MPICH leaves no core to others.
+    **dict.fromkeys(MPICH_ALGORITHMS, 'mpir'),
     # Leaks are looked for in the programs; those inside the MPIs are theirs (see leaks.supp).
     'LSAN_OPTIONS': f'suppressions={LEAKS}:print_suppressions=0',
     # Whole stacks, or the suppressions would not find the library.
@@ -40,6 +47,7 @@ POLLING = {
     'OMPI_MCA_mpi_yield_when_idle': '0',
     'MPIR_CVAR_ENABLE_HEAVY_YIELD': '0',
     'MPIR_CVAR_POLLS_BEFORE_YIELD': '1000',
+    **dict.fromkeys(MPICH_ALGORITHMS, 'auto'),
 }
 
 
