@@ -15,7 +15,7 @@ from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi
 from building import FAULTS, PROGRAMS, SANITIZED, SOURCES, check_command, configure, make
 from families import MPIS
-from running import SURROUNDINGS, Run, run_command
+from running import SURROUNDINGS, YIELDING_COLLECTIVES, Run, run_command
 
 
 @pytest.fixture(scope='session', params=[*MPIS] or ['none'])
@@ -197,7 +197,8 @@ def run(
             # Into the ranks only: a launcher is no MPI program.
             command += ['env', f'LD_PRELOAD={preload}']
         command += [str(program), *arguments, '--json', str(report)]
-        return run_command(command, {**surroundings, **(env or {})}, tmp_path, timeout)
+        variables = {**surroundings, **YIELDING_COLLECTIVES, **(env or {})}
+        return run_command(command, variables, tmp_path, timeout)
 
     return run
 
@@ -232,7 +233,8 @@ def launch(
             # Into the ranks only: a launcher is no MPI program.
             command += ['env', f'LD_PRELOAD={preload}']
         command += [str(program), *arguments]
-        variables = {**surroundings, 'OMP_NUM_THREADS': str(threads), **(env or {})}
+        variables = {**surroundings, **YIELDING_COLLECTIVES, 'OMP_NUM_THREADS': str(threads)}
+        variables |= env or {}
         return run_command(command, variables, folder, timeout, cwd=folder)
 
     return launch

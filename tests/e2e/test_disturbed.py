@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 # What others take is itself held to a reference, which on a quiet machine nothing misses: no speed
-# decides. Of two processes that want one CPU each has half of it.
+# decides. Of two processes that want one CPU each has about half of it: 30% was seen.
 CHECK = """
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Held(Ring):
 
     @run_after('setup')
     def read_references(self):
-        held = {'$index': ['fabric'], '.*': {'foreign_share': [0, None, 0.3, '1']}}
+        held = {'$index': ['fabric'], '.*': {'foreign_share': [0, None, 0.15, '1']}}
         self.layers = [Layer(Path(__file__), RegressionTestDict(held))]
 """
 SELECTED = ('-n', '^Held%fabric=shm%layout=packed%scale=1_node', '-p', '^mpich$')
@@ -56,7 +56,7 @@ test = os.getppid()
 while os.getppid() == test:  # and no longer, however that ends
     pass
 """
-CASE = r'Held .*: foreign_share is 0\.\d+ 1, but at most 0\.3000 1 is allowed'
+CASE = r'Held .*: foreign_share is 0\.\d+ 1, but at most 0\.1500 1 is allowed'
 DISTURBED = rf"{CASE}.*; the node was disturbed: other processes took \d+% of the time of the job's"
 
 

@@ -17,11 +17,6 @@ from assay.config.environments import AS_ROOT, tcp_over
 
 LEAKS = paths.ROOT / 'tests' / 'support' / 'leaks.supp'
 
-MPICH_ALGORITHMS = [
-    f'MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM'
-    for name in ('ALLREDUCE', 'BARRIER', 'BCAST', 'REDUCE')
-]
-
 # More ranks than cores, started by whoever runs the tests, on this machine only.
 SURROUNDINGS = {
     **dict(AS_ROOT + tcp_over('lo')),
@@ -33,8 +28,6 @@ SURROUNDINGS = {
     'OMPI_MCA_mpi_yield_when_idle': '1',
     'MPIR_CVAR_ENABLE_HEAVY_YIELD': '1',
     'MPIR_CVAR_POLLS_BEFORE_YIELD': '100',
-    # In those of its collectives that are made for shared memory MPICH leaves no core to others.
-    **dict.fromkeys(MPICH_ALGORITHMS, 'mpir'),
     # Leaks are looked for in the programs; those inside the MPIs are theirs (see leaks.supp).
     'LSAN_OPTIONS': f'suppressions={LEAKS}:print_suppressions=0',
     # Whole stacks, or the suppressions would not find the library.
@@ -42,12 +35,19 @@ SURROUNDINGS = {
     'UBSAN_OPTIONS': 'print_stacktrace=1',
 }
 
+# For MPICH's collectives in their general form: in those for shared memory, who waits leaves no
+# core to others. An application on 4 ranks took 1.5 s of CPU time instead of 3.6. Not where ranks
+# leave without a word, which MPICH's launcher overlooks now and then, and more often with these.
+YIELDING_COLLECTIVES = {
+    f'MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM': 'mpir'
+    for name in ('ALLREDUCE', 'BARRIER', 'BCAST', 'REDUCE')
+}
+
 # Ranks that wait as they do where each has a core of its own.
 POLLING = {
     'OMPI_MCA_mpi_yield_when_idle': '0',
     'MPIR_CVAR_ENABLE_HEAVY_YIELD': '0',
     'MPIR_CVAR_POLLS_BEFORE_YIELD': '1000',
-    **dict.fromkeys(MPICH_ALGORITHMS, 'auto'),
 }
 
 
