@@ -430,7 +430,7 @@ def test_checks_between_nodes(up, label):
     ended = run('srun', '-n', ALL_FOUR, '--max-retries=2', mpi='mpich')
     assert_good(ended)
     for node in ('n1', 'n2', 'n3'):
-        inject('delay', node, '2000')
+        inject('delay', node, '400')
     ended = assay(*both, '--label', f'{label}-after')
     slow = r'^failed: PointToPoint .*@vcluster:\w+\+openmpi: latency is [\d.]+ us, but at most'
     assert ended.returncode == 1, ended.stdout
