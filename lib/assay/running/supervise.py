@@ -62,7 +62,7 @@ def supervise(
     :param handles: what it is to keep open: the locks of the run.
     :param aloud: whether what ReFrame says is passed on; its log has it anyway.
     """
-    end = Ended()
+    end, clock = Ended(), _clock_of_the_day()
     process = subprocess.Popen(
         command,
         env=environment,
@@ -83,7 +83,7 @@ def supervise(
     with _stopped_by(process, end):
         for pump in pumps:
             pump.start()
-        deadline, clock = None, _clock_of_the_day()
+        deadline = None
         while process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.5)
