@@ -36,7 +36,8 @@ def one_run(fabrics: str) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, 'report.json')
         # What others disturbed counts as well: it is not measured again.
-        command = [paths.ROOT / 'assay', 'run', '-p', '^mpich$', '-S', 'wait_for_quiet=0']
+        command = [paths.ROOT / 'assay', 'run', '--with', 'mpich', '-p', '^mpich$']
+        command += ['-S', 'wait_for_quiet=0']
         command += [f'--report-file={path}']
         command += ['-n', f'{CHECKS}%fabric=({fabrics})%layout=packed']
         subprocess.run(command, stdout=subprocess.DEVNULL, timeout=3600)
