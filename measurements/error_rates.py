@@ -5,7 +5,7 @@
 
 Simulated: figures that are autocorrelated, have spells, heavy tails, outliers and two modes, with
 spreads from 0.3% to 10% and a part that all figures of a run share. With ``--data``, histories are
-also resampled in moving blocks from a null campaign on this machine. Seeds are fixed; it takes five
+also resampled in moving blocks from a null campaign on this machine. Seeds are fixed; it takes six
 minutes on two cores, and prints Markdown. The rules of others are written here from what they
 document; Apache Otava itself is used if it can be imported (it is no dependency).
 """
@@ -66,6 +66,8 @@ OTHER_SUSPECTS = 3
 OTAVA_EACH = 10
 #: Noise of nightly runs: a spell of hours or a mode of hours is over by the next night.
 NIGHTLY = ('independent', 'autocorrelated', 't with 3 df', 'outliers', 'modes')
+#: Lengths of histories in which nothing changed.
+NIGHTS = (20, 24, 30, 45, 70, 94)
 #: A run of the campaign is some minutes long, and spells are longer: blocks hold several runs.
 BLOCK = 10
 
@@ -439,6 +441,13 @@ def steady(job):
     return {name: (which.any(), which.mean()) for name, which in found.items()}
 
 
+def is_alarmed(job):
+    """Whether the trend calls any figure of a suite of so many nights changed; none has."""
+    seed, nights = job
+    values = np.exp(0.01 * simulated(np.random.default_rng(seed), FIGURES, nights, NIGHTLY))
+    return any(find_changes([series(one) for one in values]))
+
+
 def drift(job):
     """How often 0.2% a week is found within 10 weeks of nightly runs, each in a suite of 100."""
     seed, spread, repeats, many = job
@@ -574,6 +583,12 @@ def main() -> None:
                 rows = np.array([one[name] for one in done]).mean(axis=0)
                 title = what if isinstance(what, str) else what[0]
                 print(f'| {title} | {name} | {percent(rows[0])} | {100 * rows[1]:.3f}% |')
+        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
+        print('\n| nights, mixed noise | suites alarmed by Assay, trend |\n|---:|---:|')
+        for nights in NIGHTS:
+            jobs = [(90000 + seed, nights) for seed in seeds]
+            share = np.mean(list(pool.map(is_alarmed, jobs, chunksize=10)))
+            print(f'| {nights} | {percent(share)} |')
         print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
         years = list(pool.map(year, range(args.years)))
         print(f'\n### {args.years} simulated years of nightly runs, looked at each day\n')

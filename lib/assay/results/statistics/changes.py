@@ -147,7 +147,7 @@ def _scan(all_logs: Sequence[Floats]) -> list[_Scan]:
     alike = np.empty((len(BIAS), len(all_logs)))
     for n, which in groups.items():
         alike[:, which] = looks[n].alike
-    alike = np.array([_leaning(of_form, 0.9 / lengths) for of_form in alike])
+    alike = np.array([_leaning(of_form, lengths) for of_form in alike])
     scans: list[_Scan | None] = [None] * len(all_logs)
     for n, which in groups.items():
         look = looks[n]
@@ -317,20 +317,23 @@ def _neighbours(residuals: Floats) -> Floats:
     return alike
 
 
-def _leaning(alike: Floats, sampling: Floats) -> Floats:
+def _leaning(alike: Floats, lengths: NDArray[np.int64]) -> Floats:
     """Autocorrelations as they are assumed.
 
     Each leans on those of the other series by empirical Bayes (Efron and Morris, Journal of the
-    American Statistical Association 70, 1975), and is taken 1.5 standard deviations too large: with
-    one, 2.8% of suites of mixed noise had a change that were to have none in 99%.
+    American Statistical Association 70, 1975), and is taken 1.5 standard deviations too large, and
+    more in short series: with 1.5 alone, 1.3% to 1.5% of suites of 20 to 45 sessions of mixed noise
+    had a change that were to have none in 99%.
 
     :param alike: shape (F,), estimates.
-    :param sampling: shape (F,), their variance.
+    :param lengths: shape (F,), sessions that they are of.
     """
+    sampling = 0.9 / lengths  # their variance
     between = max(0.0, float(np.var(alike) - sampling.mean())) if len(alike) > 1 else 1.0
     weight = between / (between + sampling)
     leaning = weight * alike + (1 - weight) * alike.mean()
-    assumed: Floats = np.clip(leaning + 1.5 * np.sqrt(weight * sampling), 0, MOST_ALIKE)
+    larger = (1.5 + 12 / lengths) * np.sqrt(weight * sampling)
+    assumed: Floats = np.clip(leaning + larger, 0, MOST_ALIKE)
     return assumed
 
 
