@@ -17,6 +17,7 @@ site_configuration = {
         {'name': 'smoke', 'options': ["--tag='^smoke$'"]},
         {'name': 'maintenance', 'options': ["--tag='^maintenance$'"]},
         {'name': 'acceptance', 'options': ["--tag='^acceptance$'"]},
+        {'name': 'screen', 'options': ["--tag='^screen$'"]},
     ],
     'logging': [
         {

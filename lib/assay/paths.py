@@ -29,3 +29,4 @@ SPACK = STATE / 'spack'
 # What a run leaves for good.
 PERFLOGS = ROOT / 'perflogs'
 RESULTS_DATABASE = PERFLOGS / 'results.db'
+SCREENINGS = PERFLOGS / 'screenings'

@@ -1,15 +1,14 @@
 /* clock: the frequency of the cores under load, and what keeps them from it.
  *
- * Each thread runs a chain of integer additions of which each waits for the one before. An addition
- * of two registers takes one cycle on every x86-64 and AArch64 CPU there is, so additions per
- * second are cycles per second; no counter, no driver and no rights are needed. (Not of a register
- * and a constant: the latest CPUs take several of those in one cycle.) */
+ * Each thread runs a chain of additions that take one cycle each (chain.h), so additions per second
+ * are cycles per second; no counter, no driver and no rights are needed. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "chain.h"
 #include "memory.h"
 #include "stats.h"
 #include "vector_kernels.h"
@@ -44,37 +43,11 @@ static const struct option_spec options[] = {
 
 static const double SLICE = 1e-3;
 
-enum {
-    CHAIN_BLOCK = 100,
-    CHAIN_BLOCKS = 800,  /* 80,000 cycles between looks at the clock, which cost 100 of them */
-    FMA_ITERATIONS = 32000, /* some 320,000 cycles: vectors work for four fifths of the time */
-};
+enum { FMA_ITERATIONS = 32000 }; /* some 320,000 cycles: vectors work for four fifths of the time */
 
 enum load { SCALAR, VECTOR, LOADS };
 
 static const char *const load_names[] = { "scalar", "vector" };
-
-/* CHAIN_BLOCK * CHAIN_BLOCKS additions, each of which needs the result of the one before. */
-static long chain(long sum, long addend)
-{
-    for (int block = 0; block < CHAIN_BLOCKS; block++) {
-#if defined(__x86_64__)
-        __asm__ volatile(".rept %c2\n\tadd %1, %0\n\t.endr"
-                         : "+r"(sum)
-                         : "r"(addend), "i"(CHAIN_BLOCK));
-#elif defined(__aarch64__)
-        __asm__ volatile(".rept %c2\n\tadd %0, %0, %1\n\t.endr"
-                         : "+r"(sum)
-                         : "r"(addend), "i"(CHAIN_BLOCK));
-#else
-        for (int i = 0; i < CHAIN_BLOCK; i++) {
-            sum += addend;
-            __asm__ volatile("" : "+r"(sum));
-        }
-#endif
-    }
-    return sum;
-}
 
 /* What one thread measured. */
 struct thread_times {
@@ -103,7 +76,7 @@ static void measure_thread(enum load load, const struct vector_kernels *kernels,
             sum = chain(sum, 1);
             now = omp_get_wtime();
             chain_seconds += now - before;
-            additions += (double)CHAIN_BLOCK * CHAIN_BLOCKS;
+            additions += CHAIN_ADDITIONS;
         }
         times->hz[times->slices] = additions / chain_seconds;
         times->flops[times->slices++] = load == VECTOR ? flops / fma_seconds : 0;

@@ -10,12 +10,12 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "arrays.h"
 #include "bench.h"
 #include "caches.h"
 #include "memory.h"
+#include "rest.h"
 #include "turns.h"
 #include "watch.h"
 
@@ -99,18 +99,6 @@ static void measure(struct crew *crew, double *medians)
         medians[operation] = stats_of(crew->own[operation], count).median;
 }
 
-/* Without taking a core from those that measure, as a blocking MPI call does in most MPIs. */
-static void wait_asleep(void)
-{
-    MPI_Request request;
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    for (int done = 0; !done;) {
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (!done)
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    }
-}
-
 /* The ranks of each host one after the other, those of all hosts at the same time. */
 static void measure_alone(struct crew *crew, double *medians)
 {
@@ -127,7 +115,7 @@ static void measure_alone(struct crew *crew, double *medians)
     for (int turn = 0; turn < most; turn++) {
         if (turn == place)
             measure(crew, medians);
-        wait_asleep();
+        rest_until_all(MPI_COMM_WORLD);
     }
 }
 

@@ -16,7 +16,7 @@ LIB = paths.ROOT / 'lib'
 FLOORS = [
     ('commands',),
     ('checks', 'report', 'bundle'),
-    ('comparing',),
+    ('comparing', 'screening'),
     ('results',),
     ('running', 'job'),
     ('layout', 'spack', 'vcluster'),

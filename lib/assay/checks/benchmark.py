@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -62,18 +63,7 @@ class MpiBenchmark(MpiCheck):
 
         :raises SanityError: if it is missing or not whole.
         """
-        try:
-            text = Path(self.stagedir, RESULT).read_text()
-        except FileNotFoundError:
-            raise SanityError(
-                f'{self.program} wrote no {RESULT}: it did not get to its end '
-                f'({self.launch.reason})'
-            ) from None
-        try:
-            report: dict[str, Any] = json.loads(text, parse_constant=_refuse_constant)
-        except ValueError as error:
-            raise SanityError(f'{self.program}: {RESULT} is not valid: {error}') from None
-        return report
+        return read_report(Path(self.stagedir, RESULT), self.program, lambda: self.launch.reason)
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
@@ -143,9 +133,33 @@ class MpiBenchmark(MpiCheck):
         return figures
 
     def verify_answers(self) -> None:
-        report = self.report
-        if report.get('program') != self.program or not report.get('complete'):
-            raise SanityError(f'{RESULT} is not a complete report of {self.program}')
+        assert self.report, 'reading it says what is wrong with it'
+
+
+def read_report(
+    path: Path, program: str, why: Callable[[], str] = lambda: 'see what it wrote'
+) -> dict[str, Any]:
+    """The JSON report of a program.
+
+    :param why: tells, if there is no report, why the program did not get to its end.
+    :raises SanityError: if it is missing, not whole, or another program's.
+    """
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise SanityError(
+            f'{program} wrote no {RESULT}: it did not get to its end ({why()})'
+        ) from None
+    try:
+        report = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise SanityError(f'{program}: {RESULT} is not valid: {error}') from None
+    if not isinstance(report, dict) or (report.get('program'), report.get('complete')) != (
+        program,
+        True,
+    ):
+        raise SanityError(f'{RESULT} is not a complete report of {program}')
+    return report
 
 
 def _refuse_constant(name: str) -> None:

@@ -82,9 +82,14 @@ class IsStarted(RegressionTestPlugin):
         except DoesNotFitError as error:
             self.skip(str(error))
 
+    @property
+    def node_count(self) -> int:
+        """Nodes of the job."""
+        return SCALES[self.scale]
+
     @run_after('setup')
     def apply_layout(self) -> None:
-        nodes = SCALES[self.scale]
+        nodes = self.node_count
         per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
         self.placement = self.place(per_node, self.cores_per_rank)
         self.num_tasks = self.placement.ranks * nodes

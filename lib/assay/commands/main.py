@@ -27,6 +27,7 @@ from assay.commands.history import history
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
 from assay.commands.run import run
+from assay.commands.screen import screen
 from assay.commands.trend import trend
 from assay.commands.witness import witness
 from assay.config import settings
@@ -105,6 +106,7 @@ app.command()(provenance)
 app.command()(history)
 app.command()(diff)
 app.command(context_settings=PASS_ON)(compare)
+app.command(context_settings=PASS_ON)(screen)
 app.command()(trend)
 app.command()(baseline)
 app.command()(export)

@@ -7,6 +7,7 @@ decided on. docs/reframe-options.md shows it.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -201,6 +202,18 @@ NOT_IN_A_COMPARISON = {
 }
 
 
+_ONE_CASE = 'a screening is one case, which --system, --environment and --fabric choose'
+
+#: What `assay screen` takes no more, and why.
+NOT_IN_A_SCREENING = {
+    **dict.fromkeys(
+        ('--name', '--prgenv', '--tag', '--exclude', '--exclude-tag', '--filter-expr'), _ONE_CASE
+    ),
+    **dict.fromkeys(('--checkpath', '--parameterize', '--distribute'), _ONE_CASE),
+    **dict.fromkeys(('--repeat', '--reruns', '--duration', '--max-retries'), 'it is one job'),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise AssayError(f'{message[:1].lower()}{message[1:]}. See `assay run --help`.')
@@ -211,12 +224,24 @@ def read_for_comparison(arguments: list[str]) -> Given:
 
     :raises AssayError: also if one session would not be as the next, or nothing would be measured.
     """
+    return _read_for('a comparison', NOT_IN_A_COMPARISON, arguments)
+
+
+def read_for_screening(arguments: list[str]) -> Given:
+    """As :func:`read`, for the one job of a screening.
+
+    :raises AssayError: also if it would be another one, or nothing would be measured.
+    """
+    return _read_for('a screening', NOT_IN_A_SCREENING, arguments)
+
+
+def _read_for(purpose: str, refused: Mapping[str, str], arguments: list[str]) -> Given:
     given = read(arguments)
     if given.action:
-        raise AssayError(f'{given.action} is not for a comparison: `assay run {given.action}`.')
+        raise AssayError(f'{given.action} is not for {purpose}: `assay run {given.action}`.')
     for name in given.names_of_options:
-        if name in NOT_IN_A_COMPARISON:
-            raise AssayError(f'{name} is not for a comparison: {NOT_IN_A_COMPARISON[name]}.')
+        if name in refused:
+            raise AssayError(f'{name} is not for {purpose}: {refused[name]}.')
     return given
 
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "bench.h"
+#include "rest.h"
 
 /* The first `senders` ranks of each node that has a partner, those of the lower half first;
  * MPI_COMM_NULL on the others. */
@@ -27,7 +28,7 @@ static struct timing measure(const struct nodes *nodes, struct meter *meter,
         timing = meter_measure(meter, pattern, crowd, size);
         MPI_Comm_free(&crowd);
     }
-    nodes_rest(MPI_COMM_WORLD);
+    rest_until_all(MPI_COMM_WORLD);
     return timing;
 }
 

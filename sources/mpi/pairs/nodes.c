@@ -1,7 +1,6 @@
 #include "nodes.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "bench.h"
 
@@ -47,20 +46,4 @@ void nodes_name(const struct nodes *nodes, int leader, char *name, size_t length
         snprintf(name, length, "%s:%d", host, leader);
     else
         snprintf(name, length, "%s", host);
-}
-
-void nodes_rest(MPI_Comm comm)
-{
-    enum { SHORTEST = 10000, LONGEST = 1000000 }; /* ns */
-    struct timespec nap = { .tv_nsec = SHORTEST };
-    MPI_Request request;
-    int done;
-    MPI_Ibarrier(comm, &request);
-    for (;;) {
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (done)
-            return;
-        nanosleep(&nap, NULL);
-        nap.tv_nsec = nap.tv_nsec < LONGEST / 2 ? 2 * nap.tv_nsec : LONGEST;
-    }
 }

@@ -23,8 +23,4 @@ void nodes_free(struct nodes *nodes);
  * followed by that rank. */
 void nodes_name(const struct nodes *nodes, int leader, char *name, size_t length);
 
-/* Collective over comm: a barrier whose ranks sleep while they wait, so that they take neither a
- * core nor memory bandwidth from those that still measure. */
-void nodes_rest(MPI_Comm comm);
-
 #endif

@@ -9,6 +9,7 @@
 #include "crowd.h"
 #include "meter.h"
 #include "nodes.h"
+#include "rest.h"
 #include "table.h"
 #include "tournament.h"
 
@@ -41,6 +42,7 @@ static const struct bench_about about = {
 static long group = 0;
 static size_t small = 8, large = (size_t)1 << 20;
 static double budget = 0.1;
+static bool tournament = false;
 
 /* clang-format off */
 static const struct option_spec options[] = {
@@ -52,6 +54,8 @@ static const struct option_spec options[] = {
       .high = (size_t)1 << 30, .help = "messages of bandwidth and bisection" },
     { .name = "budget", .kind = OPTION_NUMBER, .value = &budget, .argument = "SECONDS",
       .low = 1e-3, .high = 60, .help = "time of each of them, in each round" },
+    { .name = "tournament", .kind = OPTION_FLAG, .value = &tournament,
+      .help = "tell every pair that met, of any number of nodes, and end there" },
     { .name = NULL },
 };
 /* clang-format on */
@@ -63,10 +67,10 @@ static void play(const struct nodes *nodes, struct meter *meter)
         struct tournament *t = memory_allocate(sizeof *t);
         *t = (struct tournament){ .nodes = nodes, .meter = meter, .small = small, .large = large };
         tournament_play(t);
-        table_report(t);
+        table_report(t, tournament);
         free(t);
     }
-    nodes_rest(MPI_COMM_WORLD);
+    rest_until_all(MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
@@ -94,8 +98,10 @@ int main(int argc, char **argv)
 
     struct meter meter = meter_make(small, large, budget);
     play(&nodes, &meter);
-    crowd_message_rate(&nodes, &meter, small);
-    crowd_bisection(&nodes, &meter, large);
+    if (!tournament) {
+        crowd_message_rate(&nodes, &meter, small);
+        crowd_bisection(&nodes, &meter, large);
+    }
     json_end(bench.json);
     meter_free(&meter);
     nodes_free(&nodes);

@@ -62,13 +62,14 @@ static int by_nodes(const void *a, const void *b)
 static int gather(const struct tournament *t, struct game *games)
 {
     int nodes = t->nodes->count, bytes = t->count * (int)sizeof *games;
-    int counts[TABLE_MOST], starts[TABLE_MOST];
+    int *counts = memory_allocate(2 * (size_t)nodes * sizeof *counts), *starts = counts + nodes;
     MPI_Gather(&bytes, 1, MPI_INT, counts, 1, MPI_INT, 0, t->nodes->leaders);
     for (int node = 0, start = 0; t->nodes->index == 0 && node < nodes; node++) {
         starts[node] = start;
         start += counts[node];
     }
     MPI_Gatherv(t->games, bytes, MPI_BYTE, games, counts, starts, MPI_BYTE, 0, t->nodes->leaders);
+    free(counts);
     return (int)t->all;
 }
 
@@ -94,10 +95,10 @@ static void report_games(const struct tournament *t, const struct game *games, i
     json_end(bench.json);
 }
 
-/* All pairs of a few nodes, the worst of many. */
-static void report_pairs(const struct tournament *t)
+/* All pairs of a few nodes, and of many where they are wanted; else the worst of many. */
+static void report_pairs(const struct tournament *t, bool every)
 {
-    if (t->nodes->count > TABLE_MOST) {
+    if (t->nodes->count > TABLE_MOST && !every) {
         if (t->nodes->index == 0) {
             printf("\nThe slowest of %lld pairs:\n", t->all);
             report_games(t, t->worst, t->worst_count);
@@ -169,11 +170,11 @@ static void report_head_of(const struct tournament *t)
     json_end(bench.json);
 }
 
-void table_report(const struct tournament *t)
+void table_report(const struct tournament *t, bool every)
 {
     if (t->nodes->index == 0)
         report_head_of(t);
-    report_pairs(t);
+    report_pairs(t, every);
     if (t->nodes->index == 0)
         report_usual(t);
 }

@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "clock.h"
+#include "rest.h"
 
 /* Playing -------------------------------------------------------------------------------------- */
 
@@ -22,10 +23,10 @@ static void play(struct tournament *t, MPI_Comm pair, struct timing *latency,
 {
     if (pair != MPI_COMM_NULL)
         *latency = meter_measure(t->meter, PING_PONG, pair, t->small);
-    nodes_rest(t->nodes->leaders);
+    rest_until_all(t->nodes->leaders);
     if (pair != MPI_COMM_NULL)
         *exchange = meter_measure(t->meter, EXCHANGE, pair, t->large);
-    nodes_rest(t->nodes->leaders);
+    rest_until_all(t->nodes->leaders);
 }
 
 static void play_round(struct tournament *t, int round)

@@ -1,0 +1,141 @@
+"""All nodes of a partition in one job, to find the one that is not like the others."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.exceptions import ReframeError, SanityError
+
+from assay.checks.benchmark import RESULT, MpiBenchmark, read_report
+from assay.checks.cases import offered
+from assay.config.fabrics import load_catalogue
+from assay.job.launch import apart
+from assay.programs.figure import Figure
+
+CROSSING = [name for name, one in load_catalogue().fabrics.items() if one.crosses_nodes]
+
+#: Of `nodes`, and of the first tournament of `pairs`; the second is the job's own program.
+NODES, FIRST = 'nodes', 'first'
+
+#: What is wrong with the placement, by node; and the part of the nodes that it may be wrong on.
+MISPLACED, MOST_MISPLACED = 'misplaced.json', 0.25
+
+
+@rfm.simple_test
+class Screen(MpiBenchmark):
+    """What each node gives, alone and all at once, and how fast it reaches the others, twice.
+
+    Who is to blame, `assay screen` tells from the job's files. The figures are of the node and the
+    pair in the middle.
+    """
+
+    program = 'pairs'
+    always_sends = frozenset()
+    fabric = parameter(offered(CROSSING), type=str, loggable=True)
+    layout = parameter(['hybrid'], type=str, loggable=True)
+    scale = parameter(['all_nodes'], type=str, loggable=True)
+    #: Nodes of the job; 0 for all that are idle.
+    asked_nodes = variable(int, value=0)
+    quick = variable(bool, value=False)
+    time_limit = '30m'
+
+    @run_after('init')
+    def select_where_to_run(self):
+        self.valid_systems = [f'+{self.fabric}']
+        self.valid_prog_environs = [f'+mpi +{self.fabric}']
+
+    @run_after('init')
+    def select_modes(self):
+        self.tags |= {'screen'}
+
+    @property
+    def node_count(self):
+        if not self._count:
+            self.job.num_tasks_per_node = 1
+            self._count = self.asked_nodes or self._idle_nodes()
+        return self._count
+
+    _count = 0
+
+    def _idle_nodes(self):
+        where = self.current_partition
+        if where.scheduler.is_local:
+            raise ReframeError(
+                f'a screening holds nodes against each other, and {where.fullname} is one machine: '
+                f'choose a partition that has a scheduler'
+            )
+        try:
+            count = self.job.guess_num_tasks()
+        except NotImplementedError:
+            raise ReframeError(
+                f'{where.scheduler.registered_name} does not tell which nodes are idle: '
+                f'name them by --nodes'
+            ) from None
+        if count < 2:
+            raise ReframeError(f'{count} node(s) of {where.fullname} are idle: two are needed')
+        return count
+
+    @run_before('run')
+    def measure_nodes_and_links(self):
+        self.arguments = ['--tournament', '--budget 0.05', '--json', RESULT]
+        self.executable_opts = self.arguments
+        sweeps = '--sweeps 3' if self.quick else '--sweeps 8'
+        commands = {
+            NODES: [self.build.product('nodes'), sweeps, '--json', RESULT],
+            FIRST: [self.build.product('pairs'), *self.arguments],
+        }
+        for folder in commands:
+            Path(self.stagedir, folder).mkdir(exist_ok=True)
+        self.prerun_cmds = [
+            apart(folder, self.start_line(*command)) for folder, command in commands.items()
+        ]
+        self.keep_files = [*self.keep_files, MISPLACED, *commands]
+
+    def verify(self):
+        launches = [
+            self.launch_apart(folder, program, self.placement, self.num_tasks)
+            for folder, program in ((NODES, 'nodes'), (FIRST, 'pairs'))
+        ]
+        for launch in (*launches, self.launch):
+            launch.assert_ended_well()
+            launch.assert_as_asked(wherever_placed=True)
+        self.misplaced = launches[0].misplaced()
+        # Of a few nodes it is what is wrong with them; of more, with the job.
+        if len(self.misplaced) > MOST_MISPLACED * self.node_count:
+            raise SanityError(next(iter(self.misplaced.values())))
+        Path(self.stagedir, MISPLACED).write_text(json.dumps(self.misplaced))
+        self.verify_answers()
+
+    def verify_answers(self):
+        super().verify_answers()
+        self.nodes = read_report(Path(self.stagedir, NODES, RESULT), 'nodes')
+        first = read_report(Path(self.stagedir, FIRST, RESULT), 'pairs')
+        for report in (first, self.report):
+            rounds = report['rounds']
+            if rounds['measured'] < rounds['planned']:
+                raise SanityError(
+                    f'only {rounds["measured"]} of {rounds["planned"]} rounds were measured: they '
+                    f'took more than ten times as long as planned'
+                )
+
+    def figures(self):
+        entries = self.nodes['results']
+        nodes = {
+            name: np.median([entry['together'][name] for entry in entries], axis=1)
+            for name in ('triad', 'dgemm', 'frequency')
+        }
+        middle = {name: float(np.median(values)) for name, values in nodes.items()}
+        slowest = float(nodes['dgemm'].min()) / middle['dgemm']
+        placed = 1 - len(self.misplaced) / self.node_count
+        latency, bandwidth = self.select(measure='latency'), self.select(measure='bandwidth')
+        return {
+            'triad': Figure(middle['triad'] / 1e9, 'GB/s', 'higher', headline=True),
+            'dgemm': Figure(middle['dgemm'] / 1e9, 'Gflop/s', 'higher', headline=True),
+            'frequency': Figure(middle['frequency'] / 1e9, 'GHz', 'higher'),
+            'slowest_node_of_median': Figure(slowest, '1', 'higher', must_be_held=True),
+            'well_placed_share': Figure(placed, '1', 'higher', must_be_held=True),
+            'pair_latency': Figure(latency['median'] * 1e6, 'us', 'lower', headline=True),
+            'pair_bandwidth': Figure(bandwidth['median'] / 1e9, 'GB/s', 'higher', headline=True),
+        }

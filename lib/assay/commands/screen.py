@@ -1,0 +1,86 @@
+"""The command ``screen``: all nodes of a partition against each other.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from assay.commands.options import ExtraOption, JsonOption, SystemOption
+from assay.config import settings
+
+
+def screen(
+    context: typer.Context,
+    system: SystemOption = settings.DEFAULT_SYSTEM,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar='LIST', help='The nodes, such as n[1-16]; all idle ones by default.'),
+    ] = None,
+    reserve: Annotated[
+        str | None, typer.Option(metavar='NAME', help='A reservation of Slurm to run in.')
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option('--quick', help='Measure each node 3 times instead of 8.')
+    ] = False,
+    environment: Annotated[
+        str | None, typer.Option(metavar='NAME', help='The MPI; the first one by default.')
+    ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(metavar='NAME', help="The partition's first by default, devices before TCP."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option('--from', metavar='FILE', help='Judge a screening that was kept, or `last`.'),
+    ] = None,
+    extra: ExtraOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the bad node, link or switch of a partition, in one job.
+
+    Measures every node alone and all at once, and pairs of nodes, each again and again; holds them
+    against each other and against their own past; and names who is to blame, with the evidence and
+    the commands that would drain it. Nothing is drained, and nothing resumed.
+
+    The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if all that
+    can be said is that others disturbed nodes. Every other option is passed to ReFrame: -J, -S, ...
+
+    Examples:
+
+    \b
+      assay screen --system mycluster:compute
+      assay screen --system mycluster:compute --nodes n[1-64] --quick
+      assay screen --system mycluster:compute --reserve maintenance
+      assay screen --system mycluster:compute --from last --json
+    """
+    from assay.report import screening as report
+    from assay.running import reframe_options, session
+    from assay.screening import kept
+    from assay.screening.measured import read
+    from assay.screening.measuring import job_options, measure
+    from assay.screening.nodes import MOST_EARLIER
+    from assay.screening.verdict import judge
+    from assay.screening.where import choose
+
+    given = reframe_options.read_for_screening(context.args)
+    suite = session.suite(system, 'screen', extra or [], given)
+    if not source and (code := suite.on_head()) is not None:
+        raise typer.Exit(code)
+    site = suite.load()
+    where = choose(site, system, environment, fabric)
+    if source:
+        path = kept.find(source, where.partition)
+    else:
+        job = job_options(where, nodes, reserve, quick)
+        path = kept.keep(measure(suite, site, where, given, job, context.args))
+    now = read(path)
+    verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
+    if as_json:
+        print(report.as_text(now, verdict, where.scheduler, path))
+    else:
+        report.show(now, verdict, where.scheduler, path)
+    raise typer.Exit(verdict.exit_code)

@@ -1,0 +1,144 @@
+"""What a screening shows: as text, with the commands that would drain nodes, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from assay.report.console import console
+from assay.report.table import say
+from assay.screening.findings import Evidence, Finding
+from assay.screening.measured import Screening
+from assay.screening.verdict import Verdict
+from assay.spelling import many
+
+#: What takes a node out of service, by ReFrame's name of the scheduler.
+_DRAIN = {
+    'slurm': 'scontrol update NodeName={node} State=DRAIN Reason={reason}',
+    'pbs': 'pbsnodes -o -C {reason} {node}',
+    'torque': 'pbsnodes -o -N {reason} {node}',
+}
+_DRAIN['squeue'] = _DRAIN['slurm']
+
+
+def show(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
+    """All that was found, what would drain the bad nodes, and the verdict in the last line."""
+    out = console()
+    pairs, times = now.links.latency.shape
+    say(
+        out,
+        f'{many(len(now.nodes), "node")} of {now.system}, {now.environment}, {now.fabric}, '
+        f'{now.begun:%Y-%m-%d %H:%M}: {many(now.sweeps, "sweep")} of each, {many(pairs, "pair")} '
+        f'measured {times} times; held against {many(verdict.earlier, "earlier screening")}',
+    )
+    if verdict.without_peers:
+        say(out, f'too few of a kind to be judged: {node_set(verdict.without_peers)}')
+    for one in verdict.findings:
+        say(out, f'\n{headline(one)}')
+        for evidence in one.evidence:
+            say(out, f'  {evidence.figure}: {evidence.text}')
+    if lines := [*drain_lines(now, verdict, scheduler)]:
+        say(out, '\nto drain them:')
+        for line in lines:
+            say(out, f'  {line}')
+    say(out, f'\nkept in {path}')
+    say(out, conclusion(now, verdict))
+
+
+def headline(one: Finding) -> str:
+    """Who is to blame, in words."""
+    who = node_set(one.members)
+    text = {
+        'node': f'{who} is bad',
+        'pair': f'the link between {" and ".join(one.members)} is bad',
+        'group': f'what {who} share is bad',
+        'machine': 'everything is slower than before',
+        'different': f'{who} is different',
+        'disturbed': f'{who} was disturbed',
+    }[one.kind]
+    if one.name:
+        text += f': the switch {one.name}, or its uplink'
+    if one.chance is not None:
+        text += f' (by chance {_often(one.chance)})'
+    return text
+
+
+def _often(chance: float) -> str:
+    """How often sound nodes would look so."""
+    if chance < 1e-6:
+        return 'less than once in a million screenings'
+    return f'once in {round(1 / chance):,} screenings'
+
+
+def node_set(names: Iterable[str]) -> str:
+    """Names of nodes, folded: ``n[1-4,7]``."""
+    from ClusterShell.NodeSet import NodeSet
+
+    return str(NodeSet.fromlist([*names]))
+
+
+def drain_lines(now: Screening, verdict: Verdict, scheduler: str) -> Iterable[str]:
+    """A line of the shell for each bad node; none where the scheduler has no such command."""
+    for one in verdict.drain:
+        if command := _DRAIN.get(scheduler):
+            yield command.format(node=one.members[0], reason=shlex.quote(_reason(now, one)))
+
+
+def _reason(now: Screening, one: Finding) -> str:
+    strongest = min(one.evidence, key=lambda found: found.chance or 0.0)
+    return f'assay screen {now.begun:%Y-%m-%d}: {strongest.figure}: {strongest.text}'
+
+
+def conclusion(now: Screening, verdict: Verdict) -> str:
+    """One line: what was found, of how many nodes."""
+    word = {0: 'NOTHING FOUND', 1: 'FOUND', 3: 'DISTURBED'}[verdict.exit_code]
+    names = {
+        'node': 'bad node',
+        'group': 'bad group',
+        'pair': 'bad link',
+        'machine': 'change of everything',
+        'different': 'different node',
+        'disturbed': 'disturbed node',
+    }
+    counts = {kind: sum(one.kind == kind for one in verdict.findings) for kind in names}
+    told = ', '.join(many(count, names[kind]) for kind, count in counts.items() if count)
+    return f'{word}{": " * bool(told)}{told} of {many(len(now.nodes), "node")}'
+
+
+def as_text(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str:
+    """JSON of all that is known."""
+    return json.dumps(
+        {
+            'system': now.system,
+            'environment': now.environment,
+            'fabric': now.fabric,
+            'begun': now.begun.isoformat(),
+            'nodes': now.nodes,
+            'sweeps': now.sweeps,
+            'pairs': len(now.links.ends),
+            'earlier': verdict.earlier,
+            'without_peers': verdict.without_peers,
+            'findings': [
+                {
+                    'kind': one.kind,
+                    'members': one.members,
+                    'name': one.name,
+                    'chance': one.chance,
+                    'evidence': [_as_json(evidence) for evidence in one.evidence],
+                }
+                for one in verdict.findings
+            ],
+            'drain': [one.members[0] for one in verdict.drain],
+            'drain_commands': [*drain_lines(now, verdict, scheduler)],
+            'file': str(path),
+            'exit_code': verdict.exit_code,
+        },
+        indent=2,
+    )
+
+
+def _as_json(evidence: Evidence) -> dict[str, object]:
+    return asdict(evidence)

@@ -1,0 +1,82 @@
+"""Which of many alike is not like the others, on the side that is worse.
+
+How far off one is, is told by how many sound ones would be as far off, on average, of all that are
+tested at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.results.statistics.series import Floats
+from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated, tail
+
+#: What is asked of a robust scale at least: fewer than these have no others.
+FEWEST = 4
+#: Efficiency of the median absolute deviation for normal values: n of them tell as much of the
+#: spread as 0.37 n by the standard deviation (Rousseeuw and Croux, "Alternatives to the median
+#: absolute deviation", 1993, section 1).
+EFFICIENCY = 0.37
+#: Variance of a median over that of a mean, of normal values.
+OF_A_MEDIAN = np.pi / 2
+#: Values on the good side from which tails can be told: five of them are 3%.
+ENOUGH = 167
+#: Degrees of freedom of tails where too few values show them: of medians of several measurements.
+UNSEEN_TAIL = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Outliers:
+    """How far values are from the others.
+
+    :param far: shape (n,), by how much each is worse than the median.
+    :param spread: standard deviation between those that are not outliers.
+    :param chance: shape (n,), how many sound ones as far off there are on average, in all that is
+        tested; infinite where nobody looked.
+    """
+
+    far: Floats
+    spread: float
+    chance: Floats
+
+
+def robust(values: Floats) -> Variance:
+    """The variance of most values, whatever up to half of them are: shape (n,)."""
+    deviations = np.abs(values - np.median(values))
+    return Variance((1.4826 * float(np.median(deviations))) ** 2, EFFICIENCY * (len(values) - 1))
+
+
+def tails(standard: Floats) -> float:
+    """Degrees of freedom of the tails of sound ones.
+
+    By those on the good side, where no fault brings anybody.
+
+    :param standard: values over their spread, positive where they are worse.
+    """
+    good = standard[standard < 0]
+    return tail(good, 0.5) if len(good) >= ENOUGH else UNSEEN_TAIL
+
+
+def outliers(
+    values: Floats, prior: Variance, tests: float, least: float, tail: float = UNSEEN_TAIL
+) -> Outliers:
+    """Hold each value against the median of all.
+
+    :param values: shape (n,), natural logarithms, larger where worse.
+    :param prior: what is known of their spread beforehand; a few values lean on it.
+    :param tests: of all values and figures that are tested at once.
+    :param least: nearer than this to the median nothing is an outlier.
+    :param tail: degrees of freedom of the sound ones' tails.
+    """
+    n = len(values)
+    far = values - np.median(values)
+    chance = np.full(n, np.inf)
+    spread = moderated(robust(values), prior)
+    scale = max(spread.value, FLOOR**2) ** 0.5
+    if n >= FEWEST:
+        error = scale * (1 + OF_A_MEDIAN / n) ** 0.5
+        for i in np.flatnonzero(far > least):
+            chance[i] = tests * beyond(float(far[i]) / error, spread.freedom, tail)
+    return Outliers(far, scale, chance)

@@ -1,0 +1,133 @@
+"""From the files of a screening's job to what was measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay import AssayError, witness
+from assay.screening.measured import MEASURES, MODES, Links, Screening
+from assay.screening.where import Where
+from assay.witness.report import Machine
+
+#: What the job leaves: of `nodes`, and of the two tournaments of `pairs` (checks/mpi/screen.py).
+NODES, WITNESS = 'nodes/result.json', 'nodes/witness.json'
+TOURNAMENTS = ('first/result.json', 'result.json')
+MISPLACED = 'misplaced.json'
+
+_ALONE = ('latency', 'bandwidth')
+
+
+def collect(
+    folder: Path, where: Where, begun: datetime, switches: Mapping[str, tuple[str, ...]]
+) -> Screening:
+    """What the job of a screening measured.
+
+    :param folder: of its files.
+    :raises AssayError: if one is missing or damaged.
+    """
+    try:
+        results = _read(folder / NODES)['results']
+        names = [entry['node'] for entry in results]
+        report = witness.read(folder / WITNESS)
+        apart = _share_no_cpus(report) if where.on_this_machine else _any_two
+        return Screening(
+            system=where.partition,
+            environment=where.environment,
+            fabric=where.fabric,
+            begun=begun,
+            nodes=tuple(names),
+            values={
+                f'{measure} {mode}': np.array([entry[mode][measure] for entry in results])
+                for measure in MEASURES
+                for mode in MODES
+            },
+            taken={mode: np.array([entry[mode]['taken'] for entry in results]) for mode in MODES},
+            facts=_facts(results, report),
+            faults=_faults(results, _read(folder / MISPLACED)),
+            links=_links([_read(folder / one) for one in TOURNAMENTS], names, apart),
+            switches=switches,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise AssayError(
+            f'{folder}: not the files of a screening: {type(error).__name__}: {error}'
+        ) from None
+    except witness.WitnessError as error:
+        raise AssayError(str(error)) from None
+
+
+def _any_two(_: str, __: str) -> bool:
+    return True
+
+
+def _share_no_cpus(report: witness.Report) -> Callable[[str, str], bool]:
+    """Whether two nodes have none in common: else their messages wait for each other's turns."""
+    allowed = {host.name: {*host.allowed} for host in report.hosts}
+    return lambda a, b: not allowed[a] & allowed[b]
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise AssayError(f'{path}: cannot be read: {error}') from None
+
+
+def _facts(
+    results: list[dict[str, Any]], report: witness.Report
+) -> tuple[dict[str, str | int], ...]:
+    """What each node is, as the program and the witness saw it; what nobody told is left out."""
+    machines = {host.name: host.machine or Machine() for host in report.hosts}
+    return tuple(
+        {name: fact for name, fact in machines[entry['node']].model_dump().items() if fact}
+        | entry['facts']
+        for entry in results
+    )
+
+
+def _faults(
+    results: list[dict[str, Any]], misplaced: dict[str, str]
+) -> tuple[dict[str, str | int], ...]:
+    """What nobody need compare with other nodes."""
+    return tuple(
+        entry.get('memory_errors', {})
+        | ({'wrong': entry['wrong']} if 'wrong' in entry else {})
+        | ({'placement': misplaced[entry['node']]} if entry['node'] in misplaced else {})
+        for entry in results
+    )
+
+
+def _links(
+    tournaments: list[dict[str, Any]], names: list[str], counts: Callable[[str, str], bool]
+) -> Links:
+    """The pairs that met in all tournaments, of those that count."""
+    number = {name: at for at, name in enumerate(names)}
+    met = [
+        {
+            (number[a], number[b]): pair
+            for pair in one['pairs']
+            for a, b in [pair['nodes']]
+            if counts(a, b)
+        }
+        for one in tournaments
+    ]
+    both = sorted(set.intersection(*map(set, met)))
+
+    def together(figure: str) -> np.ndarray:
+        rows = [[one[pair]['together'][figure] for one in met] for pair in both]
+        return np.array(rows, dtype=np.float64).reshape(-1, len(met))
+
+    alone = [
+        [met[-1][pair].get('alone', {}).get(figure, np.nan) for figure in _ALONE] for pair in both
+    ]
+    return Links(
+        np.array(both, dtype=np.int64).reshape(-1, 2),
+        together('latency'),
+        together('bandwidth'),
+        np.array(alone, dtype=np.float64).reshape(-1, 2),
+    )

@@ -1,0 +1,57 @@
+"""What a screening can find, each with what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+#: ``node``: a bad node, to be drained. ``pair``: the cable or path between two nodes. ``group``:
+#: what several nodes share, a switch or its uplink. ``machine``: everything, against the past.
+#: ``different``: a node that is not what the others are. ``disturbed``: no evidence, others were
+#: there.
+Kind = Literal['node', 'group', 'pair', 'machine', 'different', 'disturbed']
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: Sound nodes, pairs and so on that a screening accuses, on average.
+FALSE_RATE = 0.05
+#: Ways in which it may do so, each as often: a node against its peers, against its past and against
+#: its other sweeps; a node's links; a pair; the whole machine against its past.
+WAYS = 6
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing that shows a fault.
+
+    :param figure: ``triad alone``, ``latency``, ``memory``, ...
+    :param text: in words.
+    :param change: by how much it is worse, as a fraction of what is usual: 0.2 for 20% less
+        bandwidth or 20% more time; None where there is no such number.
+    :param chance: how many sound nodes, pairs, ... as far off there are in such a screening, on
+        average; None where it was not by chance, as of a counted error.
+    """
+
+    figure: str
+    text: str
+    change: float | None = None
+    chance: float | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A culprit, and what shows that it is one.
+
+    :param members: names of nodes: one, the two of a pair, or a group's; none of the machine.
+    :param name: of a group, where the scheduler knows it.
+    """
+
+    kind: Kind
+    members: tuple[str, ...]
+    evidence: tuple[Evidence, ...] = field(default=())
+    name: str = ''
+
+    @property
+    def chance(self) -> float | None:
+        """That of the strongest evidence; None if something was not by chance."""
+        chances = [one.chance for one in self.evidence if one.chance is not None]
+        return min(chances) if len(chances) == len(self.evidence) > 0 else None

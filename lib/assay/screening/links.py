@@ -1,0 +1,219 @@
+"""Nodes, pairs and groups by how fast they reach each other.
+
+The time of a pair is what is usual for its kind of path, what its two nodes add to all their pairs,
+and what is its own. A node's part is the median over its pairs, so one bad path makes no node bad,
+and a bad node none of its partners. Nodes that are slow to all others and not to each other have
+something in common.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.results.statistics.outliers import FEWEST, UNSEEN_TAIL, outliers, robust, tails
+from assay.results.statistics.series import Floats
+from assay.results.statistics.spread import FLOOR, Variance
+from assay.screening.findings import FALSE_RATE, WAYS, Evidence
+from assay.screening.measured import Screening
+
+#: The spread that is supposed before any is seen, and what that is worth: of nodes, and of pairs.
+SUPPOSED = Variance(0.1**2, 6.0)
+#: What is nearer to the others than this is as good as they are.
+LEAST = 0.10
+
+Found = defaultdict[str, list[Evidence]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Nodes that are slow to all but each other.
+
+    :param name: of the switch, where the scheduler knows it.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What was found of links.
+
+    :param nodes: by name, what shows that a node is slow to all others.
+    :param pairs: by the names of both.
+    """
+
+    nodes: Found
+    pairs: Mapping[tuple[str, str], list[Evidence]]
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Figure:
+    """One figure of all pairs.
+
+    :param far: shape (P,), by how much each pair is worse than usual, in all tournaments.
+    :param of_nodes: shape (n,), the median of that over each node's pairs; 0 without any.
+    :param alone: shape (P,), the same while nobody else sent; NaN where that was not measured.
+    """
+
+    name: str
+    far: Floats
+    of_nodes: Floats
+    alone: Floats
+
+
+def find_links(now: Screening) -> Reached:
+    """The nodes, pairs and groups that are slow to reach."""
+    empty = Reached(defaultdict(list), {}, ())
+    if len(now.nodes) < FEWEST or not len(now.links.ends):
+        return empty
+    figures = [*_figures(now)]
+    tests = WAYS * len(figures) * len(now.nodes)
+    slow: Found = defaultdict(list)
+    for figure in figures:
+        spread = max(robust(figure.of_nodes).value ** 0.5, FLOOR)
+        tail = tails((figure.of_nodes - np.median(figure.of_nodes)) / spread)
+        found = outliers(figure.of_nodes, SUPPOSED, tests, LEAST, tail)
+        for i in np.flatnonzero(found.chance < FALSE_RATE):
+            worse = _worse(figure.name, found.far[i])
+            text = f'{worse} to the others, whose spread is {found.spread:.0%}'
+            slow[now.nodes[i]].append(_evidence(figure.name, text, found.far[i], found.chance[i]))
+    groups = tuple(_groups(now, figures, slow))
+    nodes: Found = defaultdict(list, slow)
+    for group in groups:
+        for name in group.members:
+            del nodes[name]
+    return Reached(nodes, _pairs(now, figures, slow), groups)
+
+
+def _figures(now: Screening) -> Iterator[_Figure]:
+    """Latency and bandwidth. A pair is as bad as it was at its best: a fault shows each time."""
+    links = now.links
+    classes = _classes(now)
+    for column, (name, times) in enumerate(
+        (('latency', np.log(links.latency)), ('bandwidth', -np.log(links.bandwidth)))
+    ):
+        usual = np.empty_like(times)
+        for one in np.unique(classes):
+            which = classes == one
+            # Of each node's own, then of the nodes: a few bad nodes are in many pairs.
+            of_nodes = _medians(links.ends[which], times[which], len(now.nodes))
+            usual[which] = np.nanmedian(of_nodes, axis=0)
+        far = (times - usual).min(axis=1)
+        alone = np.log(links.alone[:, column]) * (1 if name == 'latency' else -1)
+        of_nodes = _medians(links.ends, far[:, None], len(now.nodes))[:, 0]
+        yield _Figure(name, far, np.nan_to_num(of_nodes), alone - usual.mean(axis=1))
+
+
+def _classes(now: Screening) -> Floats:
+    """Of each pair whether it is behind one switch, where the scheduler knows."""
+    switch = {name: switch for switch, names in now.switches.items() for name in names}
+    ends = [[switch.get(now.nodes[i]) for i in pair] for pair in now.links.ends]
+    return np.array([a is not None and a == b for a, b in ends], dtype=np.float64)
+
+
+def _medians(ends: np.ndarray, values: Floats, nodes: int) -> Floats:
+    """Of values of pairs, shape (P, T), the median over each node's: shape (nodes, T)."""
+    found = np.full((nodes, values.shape[1]), np.nan)
+    flat = ends.T.ravel()
+    order = np.argsort(flat, kind='stable')
+    both = np.concatenate([values, values])[order]
+    which, starts = np.unique(flat[order], return_index=True)
+    for number, rows in zip(which, np.split(both, starts[1:]), strict=True):
+        found[number] = np.median(rows, axis=0)
+    return found
+
+
+def _groups(now: Screening, figures: list[_Figure], slow: Found) -> Iterator[Group]:
+    """The switches of which all nodes are slow, then others that are fast to each other."""
+    left = {*slow}
+    for name, members in sorted(now.switches.items()):
+        if len(members) > 1 and left.issuperset(members) and len(members) < len(now.nodes):
+            left -= {*members}
+            yield Group(name, tuple(sorted(members)), _of_group(slow, members))
+    for members in _fast_to_each_other(now, figures, left):
+        yield Group('', members, _of_group(slow, members))
+
+
+def _of_group(slow: Found, members: Iterable[str]) -> tuple[Evidence, ...]:
+    """For each figure the evidence of the member that it is least for."""
+    by_figure: dict[str, Evidence] = {}
+    for one in (one for name in sorted(members) for one in slow[name]):
+        known = by_figure.get(one.figure)
+        if known is None or (one.change or 0) < (known.change or 0):
+            by_figure[one.figure] = one
+    return tuple(by_figure.values())
+
+
+def _fast_to_each_other(
+    now: Screening, figures: list[_Figure], among: set[str]
+) -> Iterator[tuple[str, ...]]:
+    """Sets of slow nodes, joined by pairs that are not slow."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = now.links.ends
+    joined = [
+        (a, b)
+        for (a, b), far in zip(ends, np.array([one.far for one in figures]).T, strict=True)
+        if {now.nodes[a], now.nodes[b]} <= among and _is_fast(figures, a, b, far)
+    ]
+    n = len(now.nodes)
+    rows, columns = np.array(joined, dtype=np.int64).reshape(-1, 2).T
+    _, part = connected_components(coo_array((np.ones(len(rows)), (rows, columns)), (n, n)), False)
+    for one in np.unique(part[rows]):
+        yield tuple(sorted(now.nodes[i] for i in np.flatnonzero(part == one)))
+
+
+def _is_fast(figures: list[_Figure], a: int, b: int, far: Floats) -> bool:
+    """Whether two slow nodes are not so to each other, in what both are slow in."""
+    both = [min(figure.of_nodes[a], figure.of_nodes[b]) for figure in figures]
+    told = [pair < node / 2 for pair, node in zip(far, both, strict=True) if node > LEAST]
+    return bool(told) and all(told)
+
+
+def _pairs(
+    now: Screening, figures: list[_Figure], slow: Found
+) -> dict[tuple[str, str], list[Evidence]]:
+    """What is slow of itself, and not because of one of its nodes."""
+    ends = now.links.ends
+    bad = np.array([name in slow for name in now.nodes])
+    sound = np.flatnonzero(~bad[ends].any(axis=1))
+    tests = WAYS * len(figures) * len(sound)
+    found: defaultdict[tuple[str, str], list[Evidence]] = defaultdict(list)
+    for figure in figures:
+        own = figure.far[sound] - figure.of_nodes[ends[sound]].sum(axis=1)
+        if len(own) < FEWEST:
+            continue
+        spread = max(robust(own).value ** 0.5, FLOOR)
+        tail = tails((own - np.median(own)) / spread)
+        outside = outliers(own, SUPPOSED, tests, LEAST, min(tail, UNSEEN_TAIL))
+        for i in np.flatnonzero(outside.chance < FALSE_RATE):
+            pair, far = sound[i], outside.far[i]
+            # As fast as others when nobody else sends: a path that pairs share, and no bad one.
+            # What was not measured so is not confirmed.
+            if not figure.alone[pair] > far / 2:
+                continue
+            a, b = sorted(now.nodes[end] for end in ends[pair])
+            worse = _worse(figure.name, far)
+            text = f'{worse} than between others, whose spread is {outside.spread:.0%}, also alone'
+            found[a, b].append(_evidence(figure.name, text, far, outside.chance[i]))
+    return dict(found)
+
+
+def _worse(name: str, far: float) -> str:
+    """A latency as a multiple, a bandwidth as what is missing."""
+    if name == 'bandwidth':
+        return f'{1 - np.exp(-far):.0%} less'
+    return f'{np.exp(far):.3g} times as long'
+
+
+def _evidence(name: str, text: str, far: float, chance: float) -> Evidence:
+    change = 1 - np.exp(-far) if name == 'bandwidth' else np.exp(far) - 1
+    return Evidence(name, text, float(change), float(chance))

@@ -1,0 +1,186 @@
+"""What a screening measured, and the file that keeps it.
+
+The file is all that the verdict is made of: the same files give the same verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay import AssayError
+from assay.files import write_whole
+from assay.results.statistics.series import Floats
+
+#: Of the file.
+SCHEMA = 1
+#: How nodes are measured, and what.
+MODES = ('alone', 'together')
+MEASURES = ('triad', 'dgemm', 'frequency')
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Pairs of nodes that were measured, P of them, in T tournaments; all pairs of a round at once.
+
+    :param ends: shape (P, 2), numbers of the two nodes.
+    :param latency: shape (P, T), seconds one way.
+    :param bandwidth: shape (P, T), bytes per second both ways.
+    :param alone: shape (P, 2), latency and bandwidth while nobody else sent, of what was slow in
+        the last tournament; else NaN.
+    """
+
+    ends: NDArray[np.int64]
+    latency: Floats
+    bandwidth: Floats
+    alone: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """What was measured of n nodes in one job.
+
+    :param begun: local time with its zone.
+    :param nodes: names, in the order of the job.
+    :param values: shape (n, k) of each figure, ``triad alone`` and so on: k sweeps; bytes,
+        operations or cycles per second.
+    :param taken: of each mode, shape (n, k): the share of the CPUs' time that others took.
+    :param facts: of each node: what it is and how it is set.
+    :param faults: of each node: errors of its memory, wrong results, ranks that sat elsewhere.
+    :param switches: names of the nodes behind each, where the scheduler knows.
+    """
+
+    system: str
+    environment: str
+    fabric: str
+    begun: datetime
+    nodes: tuple[str, ...]
+    values: Mapping[str, Floats]
+    taken: Mapping[str, Floats]
+    facts: tuple[Mapping[str, str | int], ...]
+    faults: tuple[Mapping[str, str | int], ...]
+    links: Links
+    switches: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """Of each node by its name."""
+        return {name: number for number, name in enumerate(self.nodes)}
+
+    @property
+    def sweeps(self) -> int:
+        return len(next(iter(self.values.values()))[0])
+
+
+def mode_of(figure: str) -> str:
+    """``alone`` or ``together``."""
+    return figure.rpartition(' ')[2]
+
+
+def write(path: Path, measured: Screening) -> None:
+    """Keep it in a file, which appears when it is whole.
+
+    :raises AssayError: if it cannot be written.
+    """
+    links = measured.links
+    record = {
+        'schema': SCHEMA,
+        'system': measured.system,
+        'environment': measured.environment,
+        'fabric': measured.fabric,
+        'begun': measured.begun.isoformat(),
+        'nodes': measured.nodes,
+        'values': {name: values.tolist() for name, values in measured.values.items()},
+        'taken': {name: values.tolist() for name, values in measured.taken.items()},
+        'facts': [dict(one) for one in measured.facts],
+        'faults': [dict(one) for one in measured.faults],
+        'links': {
+            'ends': links.ends.tolist(),
+            'latency': links.latency.tolist(),
+            'bandwidth': links.bandwidth.tolist(),
+            'alone': [[None if np.isnan(v) else v for v in pair] for pair in links.alone.tolist()],
+        },
+        'switches': measured.switches,
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(record, allow_nan=False) + '\n')
+    except OSError as error:
+        raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
+
+
+def read(path: Path) -> Screening:
+    """What :func:`write` kept.
+
+    :raises AssayError: if the file is missing, damaged, or none of a screening.
+    """
+    try:
+        return _read(json.loads(path.read_text(), parse_constant=_refuse))
+    except OSError as error:
+        raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = f'{error}' if isinstance(error, ValueError) else f'{type(error).__name__} {error}'
+        raise AssayError(f'{path}: not the file of a screening: {why}') from None
+
+
+def _read(record: dict[str, Any]) -> Screening:
+    if record['schema'] != SCHEMA:
+        raise ValueError(f'schema {record["schema"]!r} is not {SCHEMA}')
+    nodes = tuple(map(str, record['nodes']))
+    n = len(nodes)
+    links = record['links']
+    ends = np.array(links['ends'], dtype=np.int64).reshape(-1, 2)
+    pairs = len(ends)
+    alone = np.array(links['alone'], dtype=np.float64).reshape(-1, 2)
+    values = {f'{measure} {mode}': None for measure in MEASURES for mode in MODES}
+    measured = Screening(
+        system=str(record['system']),
+        environment=str(record['environment']),
+        fabric=str(record['fabric']),
+        begun=datetime.fromisoformat(record['begun']),
+        nodes=nodes,
+        values={name: _positive(name, record['values'][name], n) for name in values},
+        taken={mode: _table(mode, record['taken'][mode], n) for mode in MODES},
+        facts=tuple(map(dict, record['facts'])),
+        faults=tuple(map(dict, record['faults'])),
+        links=Links(
+            ends,
+            _positive('latency', links['latency'], pairs),
+            _positive('bandwidth', links['bandwidth'], pairs),
+            alone,
+        ),
+        switches={str(name): tuple(map(str, one)) for name, one in record['switches'].items()},
+    )
+    if not (n == len(set(nodes)) == len(measured.facts) == len(measured.faults) > 0):
+        raise ValueError('its nodes are not told apart, or not all told of')
+    if len({table.shape for table in (*measured.values.values(), *measured.taken.values())}) > 1:
+        raise ValueError('figures have different numbers of sweeps')
+    if len(alone) != pairs or (pairs and not 0 <= ends.min() <= ends.max() < n):
+        raise ValueError('its pairs are not of its nodes')
+    return measured
+
+
+def _table(name: str, rows: Any, n: int) -> Floats:
+    table = np.array(rows, dtype=np.float64).reshape(n, -1)
+    if n and (not table.size or not np.isfinite(table).all()):
+        raise ValueError(f'{name} has values that are no numbers')
+    return table
+
+
+def _positive(name: str, rows: Any, n: int) -> Floats:
+    table = _table(name, rows, n)
+    if (table <= 0).any():
+        raise ValueError(f'{name} has values that are not above 0')
+    return table
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f'{name} is no measured value')

@@ -1,0 +1,96 @@
+"""The job of a screening: run through ReFrame, and what it measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay import AssayError, say
+from assay.results import store
+from assay.results.cases import Case, last_cases
+from assay.results.failures import failures
+from assay.results.judged import Concluded, judged, kept
+from assay.running.reframe_options import Given
+from assay.running.session import Suite
+from assay.screening.collected import collect
+from assay.screening.measured import Screening
+from assay.screening.where import Where, node_names, switches
+from assay.spack import builds
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: Where a case that missed a reference failed: it has measured all the same.
+_MEASURED = (None, 'performance')
+
+
+def measure(
+    suite: Suite,
+    site: _SiteConfig,
+    where: Where,
+    given: Given,
+    job: Sequence[str],
+    options: Sequence[str],
+) -> Screening:
+    """Run the job, whatever number of nodes it has.
+
+    :param job: options of ReFrame that :func:`job_options` gave.
+    :param options: those of the user.
+    :raises AssayError: if it did not measure, with the reasons.
+    :raises SystemExit: if it was told to stop.
+    """
+    handles = suite.take_turn(site)
+    if aside := store.make_ready():
+        say(f'the results database was damaged: it is {aside} now, and a new one begins')
+    builds.install_for_checks(site, suite.system, [f'{re.escape(where.environment)}$'])
+    begun = datetime.now().astimezone()
+    end = suite.run(suite.own, None, [*where.options, *job, *options], handles)
+    found = judged(suite.own, end, given)
+    problems = kept(found.report, found.verdict) if found.report else []
+    if end.stopped:
+        raise SystemExit(128 + end.stopped)
+    folder = _folder(found)
+    if folder is None or problems:
+        raise AssayError('\n'.join(_why(found, problems)))
+    return collect(folder, where, begun, switches())
+
+
+def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:
+    """ReFrame's options for the nodes that a user names.
+
+    :raises AssayError: if they are none, or the scheduler is not told by these.
+    """
+    options = ['-S', 'Screen.quick=yes'] if is_quick else []
+    if (nodes or reserve) and where.scheduler not in ('slurm', 'squeue'):
+        raise AssayError(
+            f'--nodes and --reserve are for Slurm; {where.partition} has {where.scheduler}: tell '
+            f'it by -J, and the number of nodes by -S Screen.asked_nodes=N'
+        )
+    if nodes:
+        names = node_names(nodes)
+        options += ['-J', f'nodelist={",".join(names)}', '-S', f'Screen.asked_nodes={len(names)}']
+    if reserve:
+        options += ['-J', f'reservation={reserve}']
+    return options
+
+
+def _folder(found: Concluded) -> Path | None:
+    """Where the files of the job are; None if it did not measure."""
+    cases: list[Case] = last_cases(found.report) if found.report else []
+    for case in cases:
+        if case['name'].startswith('Screen') and case['fail_phase'] in _MEASURED:
+            return Path(case['outputdir'] if case['result'] == 'pass' else case['stagedir'])
+    return None
+
+
+def _why(found: Concluded, problems: Sequence[str]) -> list[str]:
+    told = failures(found.report) if found.report else []
+    return [
+        'the screening did not measure:',
+        *(f'{one.case}: {one.reason}' for one in told),
+        *found.verdict.of_session,
+        *problems,
+    ]

@@ -1,0 +1,274 @@
+"""Nodes by what each gives: slow against its peers, against its own past, or now and then."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.results.statistics.outliers import (
+    EFFICIENCY,
+    FEWEST,
+    OF_A_MEDIAN,
+    outliers,
+    robust,
+    tails,
+)
+from assay.results.statistics.series import Floats
+from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
+from assay.screening.findings import FALSE_RATE, WAYS, Evidence
+from assay.screening.measured import Screening, mode_of
+
+#: The spread of sound nodes of one kind that is supposed before any are seen, and its worth.
+#: Processors of one model differ by some percent in frequency under load: Rountree et al., "Beyond
+#: DVFS" (IPDPSW 2012), and Inadomi et al. (SC 2015), found up to some 10% between the ends.
+SUPPOSED = Variance(0.02**2, 4.0)
+#: The same of what one node's place among its peers varies by from screening to screening.
+SUPPOSED_OF_ONE = Variance(0.01**2, 2.0)
+#: A node that is nearer to the others than this is as good as they are.
+LEAST = 0.02
+#: By how much a sweep has to be slower than the node's own others to be told.
+LEAST_ONCE = 0.10
+#: What others took of a node's CPUs, beyond what they took of its peers': from here on its figures
+#: are no evidence.
+TAKEN = 0.10
+#: Earlier screenings that show what a node was like, and the most that are looked at.
+FEWEST_EARLIER, MOST_EARLIER = 3, 10
+#: Steps that follow each other have a value in common: each tells less than one of its own would.
+OVERLAP = 1.5
+
+Numbers = NDArray[np.int64]
+Found = defaultdict[str, list[Evidence]]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What was found of nodes, by name.
+
+    :param bad: what shows that a node is.
+    :param disturbed: what could not be told of it.
+    :param alone: nodes that have no peers to be held against.
+    """
+
+    bad: Found
+    disturbed: Found
+    alone: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Peers:
+    """One figure of peers.
+
+    :param numbers: shape (n,), of the nodes.
+    :param slow: shape (n, k), natural logarithms of all sweeps, larger where worse.
+    :param tests: of each of the ways to find a node, in the whole screening.
+    """
+
+    figure: str
+    numbers: Numbers
+    slow: Floats
+    tests: int
+
+    @property
+    def places(self) -> Floats:
+        """Shape (n,): of each node among the others, by its median."""
+        medians = np.median(self.slow, axis=1)
+        return np.asarray(medians - np.median(medians))
+
+
+def kinds(now: Screening) -> list[Numbers]:
+    """Numbers of the nodes that are peers: of one processor, with as many CPUs."""
+    groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+    for number, facts in enumerate(now.facts):
+        groups[facts.get('processor'), facts.get('cpus')].append(number)
+    return [np.array(one) for one in groups.values()]
+
+
+def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
+    """The nodes that are not like their peers, or not like before.
+
+    :param earlier: older screenings of the same system, newest last.
+    """
+    found = Nodes(defaultdict(list), defaultdict(list), _without_peers(now))
+    tests = WAYS * len(now.nodes) * len(now.values)
+    for numbers in kinds(now):
+        if len(numbers) < FEWEST:
+            continue
+        peers = [
+            _Peers(figure, numbers, slowness(values[numbers]), tests)
+            for figure, values in now.values.items()
+        ]
+        for number, evidence in (
+            *_against_peers(peers),
+            *_against_their_past(now, earlier, peers),
+            *_now_and_then(now, peers),
+        ):
+            name, others = now.nodes[number], _taken(now, evidence.figure)[number]
+            if others > TAKEN:
+                text = f"others took {others:.0%} more of its CPUs than of its peers'"
+                found.disturbed[name].append(Evidence(evidence.figure, text))
+            else:
+                found.bad[name].append(evidence)
+    for number, faults in enumerate(now.faults):
+        if counted := [*_counted(faults)]:
+            found.bad[now.nodes[number]] += counted
+    return found
+
+
+def _without_peers(now: Screening) -> tuple[str, ...]:
+    few = (kind for kind in kinds(now) if len(kind) < FEWEST)
+    return tuple(now.nodes[number] for kind in few for number in kind)
+
+
+def slowness(values: Floats) -> Floats:
+    """Logarithms of rates, larger where worse."""
+    return -np.log(values)
+
+
+def _taken(now: Screening, figure: str) -> Floats:
+    """By how much others took more of each node's CPUs than of most nodes': shape (n,)."""
+    taken = np.median(now.taken[mode_of(figure)], axis=1)
+    return np.asarray(taken - np.median(taken))
+
+
+def _standard(values: Floats) -> Floats:
+    """Over their own robust spread, around their median."""
+    return np.asarray((values - np.median(values)) / max(robust(values).value ** 0.5, FLOOR))
+
+
+def _against_peers(peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
+    tail = tails(np.concatenate([_standard(one.places) for one in peers]))
+    for one in peers:
+        found = outliers(one.places, SUPPOSED, one.tests, LEAST, tail)
+        half = np.median(one.slow, axis=0) + found.far[:, None] / 2
+        for i in np.flatnonzero(found.chance < FALSE_RATE):
+            sweeps = int((one.slow[i] > half[i]).sum())
+            text = (
+                f'{_less(found.far[i])} than its {len(one.numbers) - 1} peers, whose spread is '
+                f'{found.spread:.1%}, in {sweeps} of {one.slow.shape[1]} sweeps'
+            )
+            yield int(one.numbers[i]), _evidence(one.figure, text, found.far[i], found.chance[i])
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """How one figure of peers has changed.
+
+    :param numbers: shape (n,), of the nodes that were there often enough.
+    :param change: shape (n,), of their places among each other.
+    :param times: shape (n,), in how many screenings each was there.
+    :param steps: of all nodes' places from each earlier screening to the next.
+    :param usual: what such a change varies by, as those tell.
+    """
+
+    peers: _Peers
+    numbers: Numbers
+    change: Floats
+    times: Numbers
+    steps: Floats
+    usual: Variance
+
+
+def _past(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> _Past | None:
+    """None where too few were there often enough."""
+    before = _before(now, earlier, peers)
+    times = (~np.isnan(before)).sum(axis=1)
+    known = np.flatnonzero(times >= FEWEST_EARLIER)
+    if len(known) < FEWEST:
+        return None
+    middles = np.nanmedian(before[known], axis=1)
+    # Not what they are around their own middles: of a few values one is the middle.
+    steps = np.diff(before[known], axis=1).ravel()
+    steps = steps[~np.isnan(steps)]
+    if len(steps) < FEWEST:
+        return None
+    single, m = robust(steps).value / 2, float(times[known].mean())
+    usual = Variance(
+        max(single * (1 + OF_A_MEDIAN / m), FLOOR**2), EFFICIENCY * len(steps) / OVERLAP
+    )
+    change = peers.places[known] - middles
+    return _Past(peers, peers.numbers[known], change, times[known], steps, usual)
+
+
+def _against_their_past(
+    now: Screening, earlier: Sequence[Screening], peers: list[_Peers]
+) -> Iterator[tuple[int, Evidence]]:
+    pasts = [past for one in peers if (past := _past(now, earlier, one))]
+    if not pasts:
+        return
+    tail = tails(np.concatenate([_standard(past.steps) for past in pasts]))
+    for past in pasts:
+        one = past.peers
+        prior = moderated(past.usual, SUPPOSED_OF_ONE)
+        found = outliers(past.change, prior, one.tests, LEAST, tail)
+        for i in np.flatnonzero(found.chance < FALSE_RATE):
+            text = (
+                f'{_less(found.far[i])} than in {past.times[i]} earlier screenings, against its '
+                f'peers, which varies by {found.spread:.1%}'
+            )
+            yield int(past.numbers[i]), _evidence(one.figure, text, found.far[i], found.chance[i])
+
+
+def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floats:
+    """Places among their peers in earlier screenings: shape (nodes, screenings), NaN if not there.
+
+    Held against those of the kind that were there both times.
+    """
+    names = [now.nodes[number] for number in peers.numbers]
+    columns = [np.empty((len(names), 0))]
+    for one in earlier[-MOST_EARLIER:]:
+        rows = np.array([one.number.get(name, -1) for name in names])
+        column = np.full(len(names), np.nan)
+        if (rows >= 0).sum() >= FEWEST:
+            places = np.median(slowness(one.values[peers.figure][rows[rows >= 0]]), axis=1)
+            column[rows >= 0] = places - np.median(places)
+        columns.append(column[:, None])
+    return np.hstack(columns)
+
+
+def _now_and_then(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
+    """Sweeps in which a node was far slower than in its own others."""
+    if now.sweeps < FEWEST_EARLIER:
+        return
+    # What all nodes had in a sweep is nobody's own.
+    fars = [one.slow - np.median(one.slow, axis=1, keepdims=True) for one in peers]
+    fars = [far - np.median(far, axis=0) for far in fars]
+    tail = tails(np.concatenate([_standard(far.ravel()) for far in fars]))
+    for one, far in zip(peers, fars, strict=True):
+        pooled = Variance(max(robust(far.ravel()).value, FLOOR**2), float(now.sweeps))
+        taken = now.taken[mode_of(one.figure)][one.numbers]
+        told = (far > LEAST_ONCE) & (taken - np.median(taken, axis=0) <= TAKEN)
+        for i in np.flatnonzero(told.any(axis=1)):
+            # A node that is never steady is told by its place: its own spread counts as well.
+            spread = moderated(robust(far[i]), pooled)
+            tests = one.tests * now.sweeps
+            sizes = far[i][told[i]] / spread.value**0.5
+            chances = [tests * beyond(float(size), spread.freedom, tail) for size in sizes]
+            often = sum(chance < FALSE_RATE for chance in chances)
+            if 0 < often <= now.sweeps / 2:
+                worst = float(far[i][told[i]].max())
+                text = f'{_less(worst)} in {often} of {now.sweeps} sweeps than in its others'
+                yield int(one.numbers[i]), _evidence(one.figure, text, worst, min(chances))
+
+
+def _counted(faults: Mapping[str, str | int]) -> Iterator[Evidence]:
+    """Errors that nobody need compare with others'."""
+    if wrong := faults.get('wrong'):
+        yield Evidence('answers', f'{wrong} came out wrong')
+    if where := faults.get('placement'):
+        yield Evidence('placement', str(where))
+    if count := faults.get('uncorrected'):
+        yield Evidence('memory', f'its memory had {count} uncorrected errors since it was started')
+    if count := faults.get('new'):
+        yield Evidence('memory', f'its memory had {count} errors during the screening')
+
+
+def _less(far: float) -> str:
+    return f'{1 - np.exp(-far):.1%} less'
+
+
+def _evidence(figure: str, text: str, far: float, chance: float) -> Evidence:
+    return Evidence(figure, text, float(1 - np.exp(-far)), float(chance))

@@ -1,0 +1,123 @@
+"""The verdict on a screening: who is to blame, and what everything is like against the past.
+
+Nothing but what was measured goes into it, so the same files give the same verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.results.statistics.outliers import OF_A_MEDIAN, UNSEEN_TAIL, robust
+from assay.results.statistics.series import Floats
+from assay.results.statistics.spread import Variance, beyond, moderated
+from assay.screening.different import find_different
+from assay.screening.findings import FALSE_RATE, KINDS, WAYS, Evidence, Finding
+from assay.screening.links import find_links
+from assay.screening.measured import Screening
+from assay.screening.nodes import FEWEST_EARLIER, find_nodes
+
+#: The spread of the middle of a machine between screenings that is supposed before any is seen.
+SUPPOSED = Variance(0.05**2, 6.0)
+#: What is nearer to the past than this is as it was.
+LEAST = 0.02
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a screening shows.
+
+    :param findings: by kind, then by name.
+    :param without_peers: nodes that could be held against no others.
+    :param earlier: how many screenings before it were looked at.
+    """
+
+    findings: tuple[Finding, ...]
+    without_peers: tuple[str, ...]
+    earlier: int
+
+    @property
+    def drain(self) -> tuple[Finding, ...]:
+        """The bad nodes."""
+        return tuple(one for one in self.findings if one.kind == 'node')
+
+    @property
+    def exit_code(self) -> int:
+        """0: nothing was found; 1: something was; 3: no more than that others disturbed nodes."""
+        if not self.findings:
+            return 0
+        return 3 if all(one.kind == 'disturbed' for one in self.findings) else 1
+
+
+def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
+    """Find the culprits of a screening.
+
+    On average a screening of sound nodes and links accuses ``FALSE_RATE`` of them.
+
+    :param earlier: screenings of the same system and environment, oldest first.
+    """
+    nodes, links = find_nodes(now, earlier), find_links(now)
+    bad = {
+        name: (*nodes.bad.get(name, ()), *links.nodes.get(name, ()))
+        for name in {*nodes.bad, *links.nodes}
+    }
+    findings = [Finding('node', (name,), evidence) for name, evidence in bad.items()]
+    findings += [Finding('group', one.members, one.evidence, one.name) for one in links.groups]
+    findings += [Finding('pair', pair, tuple(found)) for pair, found in links.pairs.items()]
+    if evidence := tuple(_against_the_past(now, earlier)):
+        findings.append(Finding('machine', (), evidence))
+    findings += [
+        Finding('different', (name,), tuple(found)) for name, found in find_different(now).items()
+    ]
+    findings += [
+        Finding('disturbed', (name,), tuple(found))
+        for name, found in nodes.disturbed.items()
+        if name not in bad
+    ]
+    findings.sort(
+        key=lambda one: (KINDS.index(one.kind), *(now.number[name] for name in one.members))
+    )
+    return Verdict(tuple(findings), nodes.alone, len(earlier))
+
+
+def _middles(one: Screening, names: set[str]) -> dict[str, float]:
+    """The median of each figure over nodes, larger where worse; of links over all pairs."""
+    rows = [number for number, name in enumerate(one.nodes) if name in names]
+    found = {
+        figure: float(-np.median(np.log(np.median(values[rows], axis=1))))
+        for figure, values in one.values.items()
+    }
+    if len(one.links.ends):
+        found['latency'] = float(np.median(np.log(one.links.latency)))
+        found['bandwidth'] = float(-np.median(np.log(one.links.bandwidth)))
+    return found
+
+
+def _against_the_past(now: Screening, earlier: Sequence[Screening]) -> Iterator[Evidence]:
+    """Figures of which the middle is worse than before, over nodes that were there each time."""
+    names = {*now.nodes}.intersection(*(one.nodes for one in earlier))
+    if len(earlier) < FEWEST_EARLIER or not names:
+        return
+    middles, before = _middles(now, names), [_middles(one, names) for one in earlier]
+    for figure, middle in middles.items():
+        past: Floats = np.array([one[figure] for one in before if figure in one])
+        if len(past) < FEWEST_EARLIER:
+            continue
+        far = middle - float(np.median(past))
+        spread = moderated(robust(past), SUPPOSED)
+        error = (spread.value * (1 + OF_A_MEDIAN / len(past))) ** 0.5
+        chance = (
+            WAYS * len(middles) * beyond(far / error, spread.freedom, UNSEEN_TAIL)
+            if far > 0
+            else 1.0
+        )
+        if far > LEAST and chance < FALSE_RATE:
+            more = figure == 'latency'
+            change = np.exp(far) - 1 if more else 1 - np.exp(-far)
+            text = (
+                f'{change:.1%} {"more" if more else "less"} than in {len(past)} earlier '
+                f'screenings, which varied by {spread.value**0.5:.1%}'
+            )
+            yield Evidence(figure, text, float(change), chance)

@@ -1,0 +1,129 @@
+"""Where a screening runs: on which partition, in which environment, over which fabric."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay import AssayError, paths
+from assay.config.fabrics import load_catalogue
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: Seconds that Slurm has to tell its topology.
+PATIENCE = 30
+
+_LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a screening runs.
+
+    :param partition: ``system:partition``.
+    :param scheduler: ReFrame's name of it.
+    :param on_this_machine: whether the nodes share this machine's CPUs, as in a virtual cluster.
+    """
+
+    partition: str
+    scheduler: str
+    on_this_machine: bool
+    environment: str
+    fabric: str
+
+    @property
+    def options(self) -> list[str]:
+        """Of ReFrame, which choose the check's one case."""
+        return [
+            f'--checkpath={paths.CHECKS / "mpi" / "screen.py"}',
+            *('-n', f'^Screen%fabric={self.fabric}%'),
+            *('-p', f'^{re.escape(self.environment)}$'),
+        ]
+
+
+def choose(
+    site: _SiteConfig, system: str, environment: str | None = None, fabric: str | None = None
+) -> Where:
+    """The one partition, the first environment, and the network's own fabric if there is one.
+
+    :param environment: a name, if the user chose one; likewise the fabric.
+    :raises AssayError: if none is fit, or which is meant is not known.
+    """
+    name = system.partition(':')[0]
+    partitions = [one for one in site['systems'][0]['partitions'] if [*_fabrics(one)]]
+    if not partitions:
+        raise AssayError(f'{system} has no fabric between nodes: nothing could be screened')
+    if len(partitions) > 1:
+        ways = ' or '.join(f'--system {name}:{one["name"]}' for one in partitions)
+        raise AssayError(f'{system} has several partitions: choose one by {ways}')
+    (partition,) = partitions
+    fit = [
+        (one, way)
+        for way in _fabrics(partition)
+        for one in _environments(site, partition, f'{name}:{partition["name"]}', way)
+        if environment in (None, one) and fabric in (None, way)
+    ]
+    if not fit:
+        asked = ' and '.join(filter(None, [environment, fabric])) or 'an MPI'
+        known = ', '.join(partition.get('environs', []))
+        ways = ', '.join(_fabrics(partition))
+        raise AssayError(
+            f'{name}:{partition["name"]} does not offer {asked} between nodes: it has the '
+            f'environments {known}, and the fabrics {ways}'
+        )
+    is_here = bool(partition.get('extras', {}).get('on_this_machine'))
+    return Where(f'{name}:{partition["name"]}', partition['scheduler'], is_here, *fit[0])
+
+
+def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:
+    """Those between its nodes, with a device of their own first: that is what was bought."""
+    known = load_catalogue().fabrics
+    offered = [
+        name
+        for name, one in known.items()
+        if one.crosses_nodes and name in partition.get('features', [])
+    ]
+    yield from sorted(offered, key=lambda name: not known[name].needs_device)
+
+
+def _environments(
+    site: _SiteConfig, partition: Mapping[str, Any], full_name: str, fabric: str
+) -> Iterator[str]:
+    """Those of a partition that have an MPI with the fabric, in its order."""
+    for name in partition.get('environs', []):
+        for one in site['environments']:
+            if one['name'] == name and {'mpi', fabric} <= {*one.get('features', [])}:
+                yield name
+                break
+
+
+def switches() -> dict[str, tuple[str, ...]]:
+    """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
+    from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+    command = ['scontrol', '--oneliner', 'show', 'topology']
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        return {name: tuple(NodeSet(nodes)) for name, nodes in _LEAF.findall(told.stdout)}
+    except (OSError, subprocess.TimeoutExpired, NodeSetException):
+        return {}
+
+
+def node_names(text: str) -> list[str]:
+    """The names that a set of nodes has: ``n[1-4,7]``.
+
+    :raises AssayError: if it is none.
+    """
+    from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+    try:
+        names = [*NodeSet(text)]
+    except NodeSetException as error:
+        raise AssayError(f'--nodes {text}: {error}') from None
+    if len(names) < 2:
+        raise AssayError(f'--nodes {text}: a screening holds nodes against each other: name two')
+    return names

@@ -1,0 +1,28 @@
+/* What a rank's cores and memory give, each taken for a while: work over time, interruptions and
+ * all. The ranks of a host measure at the same time, and their rates add up. */
+#ifndef ASSAY_MEASURES_H
+#define ASSAY_MEASURES_H
+
+#include <stddef.h>
+
+enum measure { TRIAD, DGEMM, FREQUENCY, MEASURES };
+
+/* As reports name them. */
+extern const char *const measure_names[MEASURES];
+
+/* Bytes that a rank's arrays and matrices take. */
+size_t measures_bytes(size_t elements, int n);
+
+/* Takes memory for three arrays of so many elements and three matrices of order n, and touches it.
+ * Aborts the job without it. */
+void measures_start(size_t elements, int n);
+
+/* For `seconds`: bytes per second of the triad, counted as STREAM counts; floating-point operations
+ * per second of a matrix product; cycles per second of the slowest thread's core, of which slices of
+ * a millisecond with no interruption tell. */
+double measures_take(enum measure measure, double seconds);
+
+/* A word on what came out wrong, NULL if all is right; releases the memory. */
+const char *measures_end(void);
+
+#endif
