@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from building import SOURCES
+from families import on_one_mpi
 from measured import check_head
 
 SHORT = ('--group', '1', '--large', '64K', '--budget', '0.005')
@@ -177,3 +178,11 @@ def test_what_cannot_be_measured_is_refused(run, arguments, sentence):
     assert done.code == 2
     assert f'pairs: {sentence}' in done.err
     assert not list(done.files.iterdir())
+
+
+@on_one_mpi
+def test_a_tournament_ends_with_its_pairs(run):
+    done = run('pairs', *SHORT, '--tournament', ranks=4)
+    assert done.code == 0, done.err
+    assert len(done.report['pairs']) == 6
+    assert [one['measure'] for one in done.report['results']] == ['latency', 'bandwidth']

@@ -1,6 +1,7 @@
 """The virtual cluster, as a user starts, breaks, heals and ends it."""
 
 import copy
+import json
 import os
 import re
 import shutil
@@ -528,3 +529,25 @@ def test_a_node_dies(up):
     assert ended.returncode == 1
     words = ': the scheduler did not start its job: '
     assert words in ended.stdout, ended.stdout[-4000:]
+
+
+@pytest.mark.alone
+def test_a_screening_names_the_bad_nodes(nothing_left):
+    assert_good(assay('cluster', 'up', '--nodes', '6'))
+    assert_good(assay('cluster', 'fault', 'cpu', 'n3', '50'))
+    assert_good(assay('cluster', 'fault', 'delay', 'n5', '5000'))
+    command = ['screen', '--system', 'vcluster:srun', '--environment', 'mpich']
+    screened = assay(*command, '--quick')
+    assert screened.returncode == 1, screened.stdout + screened.stderr
+    assert 'scontrol update NodeName=n3 State=DRAIN' in screened.stdout
+    again = [assay(*command, '--from', 'last', '--json') for _ in range(2)]
+    assert [one.returncode for one in again] == [1, 1], again[0].stderr
+    assert again[0].stdout == again[1].stdout
+    # Others may disturb the machine meanwhile, and any node with it: these two are so in any case.
+    evidence = {
+        one['members'][0]: [found['figure'] for found in one['evidence']]
+        for one in json.loads(again[0].stdout)['findings']
+        if one['kind'] == 'node'
+    }
+    assert 'placement' in evidence['n3']
+    assert 'latency' in evidence['n5']

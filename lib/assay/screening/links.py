@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.results.statistics.outliers import FEWEST, UNSEEN_TAIL, outliers, robust, tails
 from assay.results.statistics.series import Floats
@@ -26,6 +27,7 @@ SUPPOSED = Variance(0.1**2, 6.0)
 LEAST = 0.10
 
 Found = defaultdict[str, list[Evidence]]
+Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,16 @@ class Reached:
 class _Figure:
     """One figure of all pairs.
 
-    :param far: shape (P,), by how much each pair is worse than usual, in all tournaments.
+    :param far: shape (P,), by how much each pair is worse than usual, on average over tournaments.
     :param of_nodes: shape (n,), the median of that over each node's pairs; 0 without any.
+    :param is_confirmed: shapes (P,) and (n,), whether it was at least half of that each time.
     :param alone: shape (P,), the same while nobody else sent; NaN where that was not measured.
     """
 
     name: str
     far: Floats
     of_nodes: Floats
+    is_confirmed: tuple[Truths, Truths]
     alone: Floats
 
 
@@ -80,7 +84,7 @@ def find_links(now: Screening) -> Reached:
         spread = max(robust(figure.of_nodes).value ** 0.5, FLOOR)
         tail = tails((figure.of_nodes - np.median(figure.of_nodes)) / spread)
         found = outliers(figure.of_nodes, SUPPOSED, tests, LEAST, tail)
-        for i in np.flatnonzero(found.chance < FALSE_RATE):
+        for i in np.flatnonzero((found.chance < FALSE_RATE) & figure.is_confirmed[1]):
             worse = _worse(figure.name, found.far[i])
             text = f'{worse} to the others, whose spread is {found.spread:.0%}'
             slow[now.nodes[i]].append(_evidence(figure.name, text, found.far[i], found.chance[i]))
@@ -93,7 +97,7 @@ def find_links(now: Screening) -> Reached:
 
 
 def _figures(now: Screening) -> Iterator[_Figure]:
-    """Latency and bandwidth. A pair is as bad as it was at its best: a fault shows each time."""
+    """Latency and bandwidth."""
     links = now.links
     classes = _classes(now)
     for column, (name, times) in enumerate(
@@ -105,10 +109,19 @@ def _figures(now: Screening) -> Iterator[_Figure]:
             # Of each node's own, then of the nodes: a few bad nodes are in many pairs.
             of_nodes = _medians(links.ends[which], times[which], len(now.nodes))
             usual[which] = np.nanmedian(of_nodes, axis=0)
-        far = (times - usual).min(axis=1)
+        each = times - usual
+        far = each.mean(axis=1)
         alone = np.log(links.alone[:, column]) * (1 if name == 'latency' else -1)
-        of_nodes = _medians(links.ends, far[:, None], len(now.nodes))[:, 0]
-        yield _Figure(name, far, np.nan_to_num(of_nodes), alone - usual.mean(axis=1))
+        of_nodes, of_nodes_each = (
+            np.nan_to_num(_medians(links.ends, one, len(now.nodes))) for one in (far[:, None], each)
+        )
+        each_time = _each_time(far, each), _each_time(of_nodes[:, 0], of_nodes_each)
+        yield _Figure(name, far, of_nodes[:, 0], each_time, alone - usual.mean(axis=1))
+
+
+def _each_time(mean: Floats, each: Floats) -> Truths:
+    """Whether no tournament shows less than half of their mean: of shapes (N,) and (N, T)."""
+    return np.asarray((each >= mean[:, None] / 2).all(axis=1))
 
 
 def _classes(now: Screening) -> Floats:
@@ -118,7 +131,7 @@ def _classes(now: Screening) -> Floats:
     return np.array([a is not None and a == b for a, b in ends], dtype=np.float64)
 
 
-def _medians(ends: np.ndarray, values: Floats, nodes: int) -> Floats:
+def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
     """Of values of pairs, shape (P, T), the median over each node's: shape (nodes, T)."""
     found = np.full((nodes, values.shape[1]), np.nan)
     flat = ends.T.ravel()
@@ -198,7 +211,7 @@ def _pairs(
             pair, far = sound[i], outside.far[i]
             # As fast as others when nobody else sends: a path that pairs share, and no bad one.
             # What was not measured so is not confirmed.
-            if not figure.alone[pair] > far / 2:
+            if not (figure.is_confirmed[0][pair] and figure.alone[pair] > far / 2):
                 continue
             a, b = sorted(now.nodes[end] for end in ends[pair])
             worse = _worse(figure.name, far)

@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from assay.results.statistics.outliers import (
     EFFICIENCY,
+    ENOUGH,
     FEWEST,
     OF_A_MEDIAN,
+    UNSEEN_TAIL,
     outliers,
     robust,
     tails,
 )
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
+from assay.results.statistics.spread import tail as tail_of
 from assay.screening.findings import FALSE_RATE, WAYS, Evidence
 from assay.screening.measured import Screening, mode_of
 
@@ -28,8 +31,11 @@ from assay.screening.measured import Screening, mode_of
 SUPPOSED = Variance(0.02**2, 4.0)
 #: The same of what one node's place among its peers varies by from screening to screening.
 SUPPOSED_OF_ONE = Variance(0.01**2, 2.0)
-#: A node that is nearer to the others than this is as good as they are.
+#: What is nearer to its own past than this is as it was.
 LEAST = 0.02
+#: Without a past nobody knows what is sound: identical parts differ by as much as this. Who is
+#: slower by less is told by its own past.
+LEAST_OF_ALL = 0.08
 #: By how much a sweep has to be slower than the node's own others to be told.
 LEAST_ONCE = 0.10
 #: What others took of a node's CPUs, beyond what they took of its peers': from here on its figures
@@ -94,24 +100,23 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
     """
     found = Nodes(defaultdict(list), defaultdict(list), _without_peers(now))
     tests = WAYS * len(now.nodes) * len(now.values)
-    for numbers in kinds(now):
-        if len(numbers) < FEWEST:
-            continue
-        peers = [
-            _Peers(figure, numbers, slowness(values[numbers]), tests)
-            for figure, values in now.values.items()
-        ]
-        for number, evidence in (
-            *_against_peers(peers),
-            *_against_their_past(now, earlier, peers),
-            *_now_and_then(now, peers),
-        ):
-            name, others = now.nodes[number], _taken(now, evidence.figure)[number]
-            if others > TAKEN:
-                text = f"others took {others:.0%} more of its CPUs than of its peers'"
-                found.disturbed[name].append(Evidence(evidence.figure, text))
-            else:
-                found.bad[name].append(evidence)
+    peers = [
+        _Peers(figure, numbers, slowness(values[numbers]), tests)
+        for numbers in kinds(now)
+        if len(numbers) >= FEWEST
+        for figure, values in now.values.items()
+    ]
+    for number, evidence in (
+        *_against_peers(now, peers),
+        *_against_their_past(now, earlier, peers),
+        *_now_and_then(now, peers),
+    ):
+        name, others = now.nodes[number], _taken(now, evidence.figure)[number]
+        if others > TAKEN:
+            text = f"others took {others:.0%} more of its CPUs than of its peers'"
+            found.disturbed[name].append(Evidence(evidence.figure, text))
+        else:
+            found.bad[name].append(evidence)
     for number, faults in enumerate(now.faults):
         if counted := [*_counted(faults)]:
             found.bad[now.nodes[number]] += counted
@@ -139,16 +144,18 @@ def _standard(values: Floats) -> Floats:
     return np.asarray((values - np.median(values)) / max(robust(values).value ** 0.5, FLOOR))
 
 
-def _against_peers(peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
+def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
+    if not peers:
+        return
     tail = tails(np.concatenate([_standard(one.places) for one in peers]))
     for one in peers:
-        found = outliers(one.places, SUPPOSED, one.tests, LEAST, tail)
+        found = outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail)
         half = np.median(one.slow, axis=0) + found.far[:, None] / 2
-        for i in np.flatnonzero(found.chance < FALSE_RATE):
-            sweeps = int((one.slow[i] > half[i]).sum())
+        often = (one.slow > half).sum(axis=1)
+        for i in np.flatnonzero((found.chance < FALSE_RATE) & (often > now.sweeps / 2)):
             text = (
                 f'{_less(found.far[i])} than its {len(one.numbers) - 1} peers, whose spread is '
-                f'{found.spread:.1%}, in {sweeps} of {one.slow.shape[1]} sweeps'
+                f'{found.spread:.1%}, in {often[i]} of {now.sweeps} sweeps'
             )
             yield int(one.numbers[i]), _evidence(one.figure, text, found.far[i], found.chance[i])
 
@@ -199,7 +206,9 @@ def _against_their_past(
     pasts = [past for one in peers if (past := _past(now, earlier, one))]
     if not pasts:
         return
-    tail = tails(np.concatenate([_standard(past.steps) for past in pasts]))
+    # To both sides: whoever has become bad was mended, or was so the next time.
+    steps = np.concatenate([_standard(past.steps) for past in pasts])
+    tail = tail_of(steps) if len(steps) >= ENOUGH else UNSEEN_TAIL
     for past in pasts:
         one = past.peers
         prior = moderated(past.usual, SUPPOSED_OF_ONE)
@@ -231,7 +240,7 @@ def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floa
 
 def _now_and_then(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
     """Sweeps in which a node was far slower than in its own others."""
-    if now.sweeps < FEWEST_EARLIER:
+    if now.sweeps < FEWEST_EARLIER or not peers:
         return
     # What all nodes had in a sweep is nobody's own.
     fars = [one.slow - np.median(one.slow, axis=1, keepdims=True) for one in peers]

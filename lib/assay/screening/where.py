@@ -54,9 +54,16 @@ def choose(
     :raises AssayError: if none is fit, or which is meant is not known.
     """
     name = system.partition(':')[0]
-    partitions = [one for one in site['systems'][0]['partitions'] if [*_fabrics(one)]]
+    partitions = [
+        one
+        for one in site['systems'][0]['partitions']
+        if one['scheduler'] != 'local' and [*_fabrics(one)]
+    ]
     if not partitions:
-        raise AssayError(f'{system} has no fabric between nodes: nothing could be screened')
+        raise AssayError(
+            f'{system} has no partition with a scheduler and a fabric between nodes: a screening '
+            f'holds nodes against each other'
+        )
     if len(partitions) > 1:
         ways = ' or '.join(f'--system {name}:{one["name"]}' for one in partitions)
         raise AssayError(f'{system} has several partitions: choose one by {ways}')

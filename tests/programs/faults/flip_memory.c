@@ -4,7 +4,8 @@
  *     mpicc -shared -fPIC flip_memory.c -o flip_memory.so
  *     FLIP_RANK=1 LD_PRELOAD=$PWD/flip_memory.so stream
  * FLIP_RANK (1): the rank of MPI_COMM_WORLD whose memory is damaged: one bit in the largest piece
- * of private memory that it has mapped itself, a sixth of the way in, at its tenth MPI_Barrier. */
+ * of private memory that it has mapped itself, at its tenth MPI_Barrier. FLIP_SIXTHS (1): how many
+ * sixths of the way in. */
 #define _GNU_SOURCE 1
 
 #include <dlfcn.h>
@@ -32,11 +33,11 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t of
 int MPI_Barrier(MPI_Comm comm)
 {
     static int barriers;
-    const char *chosen = getenv("FLIP_RANK");
+    const char *chosen = getenv("FLIP_RANK"), *sixths = getenv("FLIP_SIXTHS");
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     /* Bit 52 of a double: the last one of its exponent. */
     if (++barriers == 10 && rank == (chosen ? atoi(chosen) : 1) && largest)
-        largest[largest_bytes / 6 / 8 * 8 + 6] ^= 0x10;
+        largest[largest_bytes / 6 * (size_t)(sixths ? atoi(sixths) : 1) / 8 * 8 + 6] ^= 0x10;
     return PMPI_Barrier(comm);
 }

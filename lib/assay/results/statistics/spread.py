@@ -229,7 +229,7 @@ def _windows(histories: tuple[Floats, ...], n: int) -> Windows | None:
     return Windows(common, tail(np.concatenate(standard), n))
 
 
-def tail(standard: ArrayLike, alike: float = 1) -> float:
+def tail(standard: ArrayLike, alike: int = 1) -> float:
     """Degrees of freedom of Student's t of variance 1 whose tails reach as far as values do.
 
     Held against the values that the outermost ten go beyond, and thrice as many, up to 3% of all:

@@ -1,0 +1,309 @@
+"""Screenings: who is named, who is not, and what becomes of files that are damaged."""
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+from assay import AssayError
+from assay.config import settings
+from assay.report import screening as report
+from assay.running import reframe_options
+from assay.screening import kept
+from assay.screening.measured import MEASURES, MODES, Links, Screening, read, write
+from assay.screening.measuring import job_options
+from assay.screening.verdict import judge
+from assay.screening.where import Where, choose, node_names
+
+BEGUN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ALL = tuple(f'{measure} {mode}' for measure in MEASURES for mode in MODES)
+
+
+def screening(n=16, seed=0, day=0, sweeps=8, noise=0.01, slow=None, facts=None, switches=None):
+    """One of sound nodes that all meet; what is different about it is told by number of the node.
+
+    :param slow: of a figure and a node, the part of its rate that is left, in all sweeps or some.
+    """
+    random = np.random.default_rng([seed, day])
+    own = np.random.default_rng(seed).normal(0, 0.01, (len(ALL), n))
+    values = {
+        name: 1e9 * np.exp(usual[:, None] + random.normal(0, noise, (n, sweeps)))
+        for name, usual in zip(ALL, own, strict=True)
+    }
+    for (figure, node), left in (slow or {}).items():
+        values[figure][node] *= left
+    ends = np.array([(a, b) for a in range(n) for b in range(a + 1, n)])
+    return Screening(
+        system='made:up',
+        environment='openmpi',
+        fabric='tcp',
+        begun=BEGUN + timedelta(days=day),
+        nodes=tuple(f'n{i}' for i in range(n)),
+        values=values,
+        taken={mode: np.zeros((n, sweeps)) for mode in MODES},
+        facts=tuple(
+            {'processor': 'x', 'cpus': 64, 'memory': 256 << 30} | (facts or {}).get(i, {})
+            for i in range(n)
+        ),
+        faults=tuple({} for _ in range(n)),
+        links=Links(
+            ends,
+            2e-6 * np.exp(random.normal(0, 0.03, (len(ends), 2))),
+            2e10 * np.exp(random.normal(0, 0.03, (len(ends), 2))),
+            np.full((len(ends), 2), np.nan),
+        ),
+        switches=switches or {},
+    )
+
+
+def slow_links(one, is_slow, times=3.0, alone=False):
+    """Latency of those pairs is so many times as long."""
+    latency, by_itself = one.links.latency.copy(), one.links.alone.copy()
+    which = [is_slow(a, b) for a, b in one.links.ends]
+    latency[which] *= times
+    if alone:
+        by_itself[which] = 2e-6 * times, 2e10
+    return replace(one, links=replace(one.links, latency=latency, alone=by_itself))
+
+
+def named(now, earlier=()):
+    return [(one.kind, one.members) for one in judge(now, earlier).findings]
+
+
+@pytest.mark.parametrize('n', [2, 3, 4, 8, 16, 64])
+def test_nobody_is_named_where_all_are_sound(n):
+    past = [screening(n, day=day) for day in range(5)]
+    for day in range(5, 10):
+        assert named(screening(n, day=day), past) == []
+        assert named(screening(n, day=day)) == []
+
+
+def test_a_node_is_held_against_its_peers():
+    assert named(screening(slow={('dgemm alone', 3): 0.75})) == [('node', ('n3',))]
+
+
+def test_a_node_is_held_against_its_own_past():
+    past = [screening(day=day) for day in range(5)]
+    now = screening(day=5, slow={('triad together', 3): 0.95})
+    assert named(now) == []
+    assert named(now, past) == [('node', ('n3',))]
+    # Who always was so is as it was.
+    past = [screening(day=day, slow={('triad together', 3): 0.95}) for day in range(5)]
+    assert named(now, past) == []
+
+
+def test_a_past_of_too_few_screenings_shows_nothing():
+    now = screening(day=5, slow={('triad together', 3): 0.95})
+    assert named(now, [screening(day=day) for day in range(2)]) == []
+
+
+def test_nodes_of_two_generations_are_not_held_against_each_other():
+    old = {i: {'processor': 'old'} for i in range(8)}
+    slow = {(name, i): 0.6 for name in ALL for i in range(8)}
+    assert named(screening(slow=slow, facts=old)) == []
+    slow['dgemm alone', 2] = 0.4
+    assert named(screening(slow=slow, facts=old)) == [('node', ('n2',))]
+
+
+def test_what_shows_once_counts():
+    once = np.ones(8)
+    once[5] = 0.5
+    (found,) = judge(screening(slow={('dgemm together', 7): once})).findings
+    assert (found.kind, found.members) == ('node', ('n7',))
+    assert '1 of 8 sweeps' in found.evidence[0].text
+
+
+def test_what_others_took_is_no_evidence():
+    now = screening(slow={('dgemm together', 7): 0.5})
+    now.taken['together'][7] = 0.5
+    verdict = judge(now)
+    assert [(one.kind, one.members) for one in verdict.findings] == [('disturbed', ('n7',))]
+    assert verdict.exit_code == 3 and not verdict.drain
+
+
+@pytest.mark.parametrize(
+    'fault, words',
+    [
+        ({'uncorrected': 2}, '2 uncorrected errors'),
+        ({'corrected': 5, 'new': 1}, '1 errors during'),
+        ({'wrong': 'a matrix product'}, 'a matrix product came out wrong'),
+        ({'placement': 'n2 has 1 core'}, 'n2 has 1 core'),
+    ],
+)
+def test_what_is_counted_needs_no_peers(fault, words):
+    now = screening(3)
+    now = replace(now, faults=({}, {}, fault))
+    (found,) = judge(now).findings
+    assert (found.kind, found.members) == ('node', ('n2',))
+    assert words in found.evidence[0].text and found.chance is None
+
+
+def test_corrected_errors_of_long_ago_are_no_fault():
+    assert named(replace(screening(3), faults=({}, {}, {'corrected': 5, 'new': 0}))) == []
+
+
+def test_a_node_that_is_slow_to_all_others():
+    assert named(slow_links(screening(8), lambda a, b: 5 in (a, b))) == [('node', ('n5',))]
+
+
+def test_a_pair_is_named_if_it_is_slow_alone_as_well():
+    def is_slow(a, b):
+        return (a, b) == (2, 5)
+
+    assert named(slow_links(screening(8), is_slow, alone=True)) == [('pair', ('n2', 'n5'))]
+    assert named(slow_links(screening(8), is_slow)) == []
+
+
+def test_a_slow_pair_is_of_its_bad_node():
+    now = slow_links(screening(8), lambda a, b: 5 in (a, b), alone=True)
+    assert named(now) == [('node', ('n5',))]
+
+
+@pytest.mark.parametrize('is_known', [True, False])
+def test_nodes_that_are_slow_to_all_but_each_other(is_known):
+    switches = {f's{i // 4}': tuple(f'n{j}' for j in range(i, i + 4)) for i in range(0, 16, 4)}
+    now = screening(switches=switches if is_known else None)
+    now = slow_links(now, lambda a, b: (a // 4 == 1) != (b // 4 == 1))
+    (found,) = judge(now).findings
+    assert (found.kind, found.members) == ('group', ('n4', 'n5', 'n6', 'n7'))
+    assert found.name == ('s1' if is_known else '')
+    assert not judge(now).drain
+
+
+def test_a_link_that_was_slow_in_one_tournament_only_is_not_confirmed():
+    now = screening(8)
+    latency = now.links.latency.copy()
+    latency[[5 in pair for pair in now.links.ends], 0] *= 3
+    assert named(replace(now, links=replace(now.links, latency=latency))) == []
+
+
+def test_everything_is_slower_than_before():
+    past = [screening(day=day) for day in range(8)]
+    now = screening(day=8, slow={('triad alone', i): 0.7 for i in range(16)})
+    (found,) = judge(now, past).findings
+    assert found.kind == 'machine'
+    assert [one.figure for one in found.evidence] == ['triad alone']
+
+
+def test_a_node_that_is_different():
+    facts = {i: {'kernel': '6.2'} for i in range(16)}
+    facts[3]['memory'] = 224 << 30
+    facts[5]['kernel'] = '6.1'
+    facts[6]['memory'] = (256 << 30) - (1 << 20)  # kernels differ by as much
+    found = {one.members: one for one in judge(screening(facts=facts)).findings}
+    assert {*found} == {('n3',), ('n5',)}
+    assert {one.kind for one in found.values()} == {'different'}
+    (memory,), (kernel,) = (found[name,].evidence for name in ('n3', 'n5'))
+    assert memory.text == '224.0 GiB; 15 others have 256.0 GiB'
+    assert kernel.text == '6.1; 15 others have 6.2'
+
+
+def test_the_same_data_give_the_same_verdict(tmp_path):
+    now = screening(slow={('dgemm alone', 3): 0.7, ('triad alone', 9): 0.6})
+    texts = []
+    for name in ('a', 'b'):
+        write(tmp_path / name, now)
+        again = read(tmp_path / name)
+        texts.append(report.as_text(again, judge(again), 'slurm', tmp_path))
+    assert texts[0] == texts[1] == report.as_text(now, judge(now), 'slurm', tmp_path)
+
+
+def edited(path, change):
+    record = json.loads(path.read_text())
+    change(record)
+    path.write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize(
+    'change, words',
+    [
+        (lambda r: r.pop('values'), "KeyError 'values'"),
+        (lambda r: r.update(schema=2), 'schema 2 is not 1'),
+        (lambda r: r['nodes'].append('n0'), 'cannot reshape'),
+        (lambda r: r['nodes'].__setitem__(1, 'n0'), 'not told apart'),
+        (lambda r: r['values']['triad alone'][0].__setitem__(0, -1), 'not above 0'),
+        (lambda r: r['taken']['alone'][0].__setitem__(0, None), 'no numbers'),
+        (lambda r: r['links']['ends'][0].__setitem__(0, 99), 'not of its nodes'),
+        (lambda r: r.update(begun='yesterday'), 'yesterday'),
+        (lambda r: r.update(facts=[]), 'not all told of'),
+        (lambda r: r.update(switches=[]), 'AttributeError'),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path, change, words):
+    path = tmp_path / 'one.json'
+    write(path, screening(4))
+    edited(path, change)
+    with pytest.raises(AssayError, match='not the file of a screening') as refused:
+        read(path)
+    assert words in str(refused.value) and str(path) in str(refused.value)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(AssayError, match='cannot be read: No such file'):
+        read(tmp_path / 'none.json')
+
+
+def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
+    with pytest.raises(AssayError, match='no screening of made:up'):
+        kept.find('last', 'made:up')
+    paths = [kept.keep(screening(4, day=day)) for day in range(4)]
+    kept.keep(replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(hours=5)))
+    assert kept.find('last', 'made:up') == paths[-1]
+    days = [one.begun.day for one in kept.earlier(paths[-1], read(paths[-1]), most=2)]
+    assert days == [2, 3]
+
+
+def test_what_is_shown(capsys, tmp_path):
+    now = screening(slow={('dgemm alone', 3): 0.7})
+    report.show(now, judge(now), 'slurm', tmp_path)
+    shown = capsys.readouterr().out
+    assert 'n3 is bad (by chance ' in shown
+    assert 'dgemm alone: 3' in shown and '15 peers' in shown
+    assert "scontrol update NodeName=n3 State=DRAIN Reason='assay screen 2026-01-01" in shown
+    assert shown.endswith('FOUND: 1 bad node of 16 nodes\n')
+    assert 'resume' not in shown.lower()
+    found = json.loads(report.as_text(now, judge(now), 'pbs', tmp_path))
+    assert found['drain'] == ['n3'] and found['exit_code'] == 1
+    assert found['drain_commands'][0].startswith("pbsnodes -o -C 'assay screen")
+
+
+def test_nothing_found_is_said(capsys, tmp_path):
+    report.show(screening(), judge(screening()), 'slurm', tmp_path)
+    assert capsys.readouterr().out.endswith('NOTHING FOUND of 16 nodes\n')
+
+
+def test_nodes_without_peers_are_told(capsys, tmp_path):
+    report.show(screening(3), judge(screening(3)), 'slurm', tmp_path)
+    assert 'too few of a kind to be judged: n[0-2]' in capsys.readouterr().out
+
+
+SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
+
+
+def test_nodes_and_reservations_reach_slurm():
+    assert job_options(SLURM, 'n[1-3]', 'repair', True) == [
+        *('-S', 'Screen.quick=yes', '-J', 'nodelist=n1,n2,n3', '-S', 'Screen.asked_nodes=3'),
+        *('-J', 'reservation=repair'),
+    ]
+    with pytest.raises(AssayError, match='are for Slurm; s:p has pbs'):
+        job_options(replace(SLURM, scheduler='pbs'), 'n[1-3]', None, False)
+
+
+@pytest.mark.parametrize('text, words', [('n[1-', 'n'), ('n1', 'name two'), ('', 'name two')])
+def test_wrong_sets_of_nodes(text, words):
+    with pytest.raises(AssayError, match=words):
+        node_names(text)
+
+
+@pytest.mark.parametrize('option', ['-n=Ring', '--repeat=2', '-p=mpich', '-l'])
+def test_options_that_are_not_for_a_screening(option):
+    with pytest.raises(AssayError, match='is not for a screening'):
+        reframe_options.read_for_screening([option])
+
+
+def test_a_single_machine_is_refused():
+    with pytest.raises(AssayError, match='generic has no partition with a scheduler'):
+        choose(settings.load('generic'), 'generic')
