@@ -88,8 +88,10 @@ class Screen(MpiBenchmark):
         }
         for folder in commands:
             Path(self.stagedir, folder).mkdir(exist_ok=True)
+        placed = self.placement, self.num_tasks
         self.prerun_cmds = [
-            apart(folder, self.start_line(*command)) for folder, command in commands.items()
+            apart(folder, self.start_line(*command, placed=placed))
+            for folder, command in commands.items()
         ]
         self.keep_files = [*self.keep_files, MISPLACED, *commands]
 

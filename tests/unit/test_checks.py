@@ -35,6 +35,7 @@ FILES = {
     'Overlap': 'mpi/overlap',
     'Halo': 'mpi/halo',
     'Pairs': 'mpi/pairs',
+    'Screen': 'mpi/screen',
     'IntelMpiBenchmarks': 'mpi/imb',
     'OsuMicroBenchmarks': 'mpi/osu',
     'Stream': 'node/stream',
@@ -63,9 +64,12 @@ def chosen(name, fabric):
         wanted['size'] = 'cache'
     if name.endswith('Sweep'):
         wanted['sweep'] = 'strong'
-    return wanted | {'Overlap': {'progress': 'none'}, 'MiniMDMixed': {'layout': 'mixed'}}.get(
-        name, {}
-    )
+    others = {
+        'Overlap': {'progress': 'none'},
+        'MiniMDMixed': {'layout': 'mixed'},
+        'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
+    }
+    return wanted | others.get(name, {})
 
 
 GOLDEN = sorted(path.relative_to(JOBS) for path in JOBS.glob('*/*'))
@@ -101,6 +105,8 @@ def job(tmp_path):
             edit(tmp_path)
         where = (SYSTEM, 'golden:node', tmp_path / 'reframe', FILES[name], name, environment)
         with check_on(*where, **chosen(name, fabric)) as (check, partition, environ):
+            if name == 'Screen':
+                check.asked_nodes = 2
             if change:
                 change(check)
             check.setup(partition, environ)

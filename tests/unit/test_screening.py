@@ -210,6 +210,13 @@ def test_the_same_data_give_the_same_verdict(tmp_path):
     assert texts[0] == texts[1] == report.as_text(now, judge(now), 'slurm', tmp_path)
 
 
+def test_nodes_that_did_not_meet_are_kept_as_well(tmp_path):
+    empty = np.empty((0, 2))
+    now = replace(screening(4), links=Links(empty.astype(int), empty, empty, empty))
+    write(tmp_path / 'one', now)
+    assert judge(read(tmp_path / 'one')).findings == ()
+
+
 def edited(path, change):
     record = json.loads(path.read_text())
     change(record)

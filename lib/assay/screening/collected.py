@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ def collect(
         names = [entry['node'] for entry in results]
         report = witness.read(folder / WITNESS)
         apart = _share_no_cpus(report) if where.on_this_machine else _any_two
+        have_their_own = apart is _any_two or all(apart(*two) for two in combinations(names, 2))
         return Screening(
             system=where.partition,
             environment=where.environment,
@@ -45,7 +47,7 @@ def collect(
             values={
                 f'{measure} {mode}': np.array([entry[mode][measure] for entry in results])
                 for measure in MEASURES
-                for mode in MODES
+                for mode in (MODES if have_their_own else MODES[:1])
             },
             taken={mode: np.array([entry[mode]['taken'] for entry in results]) for mode in MODES},
             facts=_facts(results, report),
@@ -66,7 +68,7 @@ def _any_two(_: str, __: str) -> bool:
 
 
 def _share_no_cpus(report: witness.Report) -> Callable[[str, str], bool]:
-    """Whether two nodes have none in common: else their messages wait for each other's turns."""
+    """Whether two nodes have none in common: else each waits for the other's turns."""
     allowed = {host.name: {*host.allowed} for host in report.hosts}
     return lambda a, b: not allowed[a] & allowed[b]
 

@@ -1,9 +1,8 @@
 """Nodes, pairs and groups by how fast they reach each other.
 
-The time of a pair is what is usual for its kind of path, what its two nodes add to all their pairs,
-and what is its own. A node's part is the median over its pairs, so one bad path makes no node bad,
-and a bad node none of its partners. Nodes that are slow to all others and not to each other have
-something in common.
+A node's part is the median over its pairs, so one bad path makes no node bad, and a bad node none
+of its partners. Where pairs are looked at, those of bad nodes are left out. Nodes that are slow to
+all others and not to each other have something in common.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.results.statistics.outliers import FEWEST, UNSEEN_TAIL, outliers, robust, tails
+from assay.results.statistics.outliers import FEWEST, good_side, outliers, tails
 from assay.results.statistics.series import Floats
-from assay.results.statistics.spread import FLOOR, Variance
+from assay.results.statistics.spread import Variance
 from assay.screening.findings import FALSE_RATE, WAYS, Evidence
 from assay.screening.measured import Screening
 
@@ -81,8 +80,7 @@ def find_links(now: Screening) -> Reached:
     tests = WAYS * len(figures) * len(now.nodes)
     slow: Found = defaultdict(list)
     for figure in figures:
-        spread = max(robust(figure.of_nodes).value ** 0.5, FLOOR)
-        tail = tails((figure.of_nodes - np.median(figure.of_nodes)) / spread)
+        tail = tails(good_side(figure.of_nodes))
         found = outliers(figure.of_nodes, SUPPOSED, tests, LEAST, tail)
         for i in np.flatnonzero((found.chance < FALSE_RATE) & figure.is_confirmed[1]):
             worse = _worse(figure.name, found.far[i])
@@ -201,12 +199,10 @@ def _pairs(
     tests = WAYS * len(figures) * len(sound)
     found: defaultdict[tuple[str, str], list[Evidence]] = defaultdict(list)
     for figure in figures:
-        own = figure.far[sound] - figure.of_nodes[ends[sound]].sum(axis=1)
+        own = figure.far[sound]
         if len(own) < FEWEST:
             continue
-        spread = max(robust(own).value ** 0.5, FLOOR)
-        tail = tails((own - np.median(own)) / spread)
-        outside = outliers(own, SUPPOSED, tests, LEAST, min(tail, UNSEEN_TAIL))
+        outside = outliers(own, SUPPOSED, tests, LEAST, tails(good_side(own)))
         for i in np.flatnonzero(outside.chance < FALSE_RATE):
             pair, far = sound[i], outside.far[i]
             # As fast as others when nobody else sends: a path that pairs share, and no bad one.

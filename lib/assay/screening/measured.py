@@ -51,7 +51,7 @@ class Screening:
     :param begun: local time with its zone.
     :param nodes: names, in the order of the job.
     :param values: shape (n, k) of each figure, ``triad alone`` and so on: k sweeps; bytes,
-        operations or cycles per second.
+        operations or cycles per second. Nodes that share CPUs have none together.
     :param taken: of each mode, shape (n, k): the share of the CPUs' time that others took.
     :param facts: of each node: what it is and how it is set.
     :param faults: of each node: errors of its memory, wrong results, ranks that sat elsewhere.
@@ -140,14 +140,16 @@ def _read(record: dict[str, Any]) -> Screening:
     ends = np.array(links['ends'], dtype=np.int64).reshape(-1, 2)
     pairs = len(ends)
     alone = np.array(links['alone'], dtype=np.float64).reshape(-1, 2)
-    values = {f'{measure} {mode}': None for measure in MEASURES for mode in MODES}
+    known = {f'{measure} {mode}' for measure in MEASURES for mode in MODES}
+    if not record['values'] or not known.issuperset(record['values']):
+        raise ValueError(f'its figures are {", ".join(record["values"]) or "none"}')
     measured = Screening(
         system=str(record['system']),
         environment=str(record['environment']),
         fabric=str(record['fabric']),
         begun=datetime.fromisoformat(record['begun']),
         nodes=nodes,
-        values={name: _positive(name, record['values'][name], n) for name in values},
+        values={name: _positive(name, rows, n) for name, rows in record['values'].items()},
         taken={mode: _table(mode, record['taken'][mode], n) for mode in MODES},
         facts=tuple(map(dict, record['facts'])),
         faults=tuple(map(dict, record['faults'])),
@@ -169,8 +171,10 @@ def _read(record: dict[str, Any]) -> Screening:
 
 
 def _table(name: str, rows: Any, n: int) -> Floats:
+    if not n and not rows:
+        return np.empty((0, 1))
     table = np.array(rows, dtype=np.float64).reshape(n, -1)
-    if n and (not table.size or not np.isfinite(table).all()):
+    if not table.size or not np.isfinite(table).all():
         raise ValueError(f'{name} has values that are no numbers')
     return table
 

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 
 from assay.results.statistics.outliers import (
     EFFICIENCY,
-    ENOUGH,
     FEWEST,
     OF_A_MEDIAN,
-    UNSEEN_TAIL,
+    good_side,
     outliers,
     robust,
     tails,
 )
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
-from assay.results.statistics.spread import tail as tail_of
 from assay.screening.findings import FALSE_RATE, WAYS, Evidence
 from assay.screening.measured import Screening, mode_of
 
@@ -139,15 +137,10 @@ def _taken(now: Screening, figure: str) -> Floats:
     return np.asarray(taken - np.median(taken))
 
 
-def _standard(values: Floats) -> Floats:
-    """Over their own robust spread, around their median."""
-    return np.asarray((values - np.median(values)) / max(robust(values).value ** 0.5, FLOOR))
-
-
 def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
     if not peers:
         return
-    tail = tails(np.concatenate([_standard(one.places) for one in peers]))
+    tail = tails(np.concatenate([good_side(one.places) for one in peers]))
     for one in peers:
         found = outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail)
         half = np.median(one.slow, axis=0) + found.far[:, None] / 2
@@ -207,8 +200,8 @@ def _against_their_past(
     if not pasts:
         return
     # To both sides: whoever has become bad was mended, or was so the next time.
-    steps = np.concatenate([_standard(past.steps) for past in pasts])
-    tail = tail_of(steps) if len(steps) >= ENOUGH else UNSEEN_TAIL
+    steps = [past.steps / max(robust(past.steps).value ** 0.5, FLOOR) for past in pasts]
+    tail = tails(np.concatenate(steps))
     for past in pasts:
         one = past.peers
         prior = moderated(past.usual, SUPPOSED_OF_ONE)
@@ -231,7 +224,7 @@ def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floa
     for one in earlier[-MOST_EARLIER:]:
         rows = np.array([one.number.get(name, -1) for name in names])
         column = np.full(len(names), np.nan)
-        if (rows >= 0).sum() >= FEWEST:
+        if peers.figure in one.values and (rows >= 0).sum() >= FEWEST:
             places = np.median(slowness(one.values[peers.figure][rows[rows >= 0]]), axis=1)
             column[rows >= 0] = places - np.median(places)
         columns.append(column[:, None])
@@ -245,7 +238,7 @@ def _now_and_then(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Ev
     # What all nodes had in a sweep is nobody's own.
     fars = [one.slow - np.median(one.slow, axis=1, keepdims=True) for one in peers]
     fars = [far - np.median(far, axis=0) for far in fars]
-    tail = tails(np.concatenate([_standard(far.ravel()) for far in fars]))
+    tail = tails(np.concatenate([good_side(far.ravel()) for far in fars]))
     for one, far in zip(peers, fars, strict=True):
         pooled = Variance(max(robust(far.ravel()).value, FLOOR**2), float(now.sweeps))
         taken = now.taken[mode_of(one.figure)][one.numbers]

@@ -21,9 +21,11 @@ FEWEST = 4
 EFFICIENCY = 0.37
 #: Variance of a median over that of a mean, of normal values.
 OF_A_MEDIAN = np.pi / 2
-#: Values from which tails can be told, by the ten that are furthest out. Where those are more than
-#: 0.5%, normal values seem to have 3 degrees of freedom in one sample and a thousand in the next.
+#: Values from which tails can be told, by the thirty furthest out. By fewer, or where those
+#: are more than 1.5%, normal values seem to have 3 degrees of freedom in one sample and a thousand
+#: in the next.
 ENOUGH = 2000
+OUTERMOST = 3
 #: Degrees of freedom of tails where too few values show them: of medians of several measurements.
 UNSEEN_TAIL = 10.0
 
@@ -52,12 +54,18 @@ def robust(values: Floats) -> Variance:
 def tails(standard: Floats) -> float:
     """Degrees of freedom of the tails of sound ones.
 
-    By those on the good side, where no fault brings anybody.
-
-    :param standard: values over their spread, positive where they are worse.
+    :param standard: values over their spread, of those that no fault has moved.
     """
-    good = standard[standard < 0]
-    return tail(good) if len(good) >= ENOUGH else UNSEEN_TAIL
+    return tail(standard, OUTERMOST) if len(standard) >= ENOUGH else UNSEEN_TAIL
+
+
+def good_side(values: Floats) -> Floats:
+    """Of values over their robust spread, those that are better than the median, as distances.
+
+    No fault brings anybody there, so they show how far off sound ones are.
+    """
+    standard = (values - np.median(values)) / max(robust(values).value ** 0.5, FLOOR)
+    return np.asarray(-standard[standard < 0])
 
 
 def outliers(
