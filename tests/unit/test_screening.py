@@ -1,23 +1,27 @@
 """Screenings: who is named, who is not, and what becomes of files that are damaged."""
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.config import settings
 from assay.report import screening as report
 from assay.running import reframe_options
 from assay.screening import kept
+from assay.screening.collected import collect
 from assay.screening.measured import MEASURES, MODES, Links, Screening, read, write
 from assay.screening.measuring import job_options
 from assay.screening.verdict import judge
 from assay.screening.where import Where, choose, node_names
 
 BEGUN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
 ALL = tuple(f'{measure} {mode}' for measure in MEASURES for mode in MODES)
 
 
@@ -256,11 +260,58 @@ def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
     with pytest.raises(AssayError, match='no screening of made:up'):
         kept.find('last', 'made:up')
-    paths = [kept.keep(screening(4, day=day)) for day in range(4)]
+    files = [kept.keep(screening(4, day=day)) for day in range(4)]
     kept.keep(replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(hours=5)))
-    assert kept.find('last', 'made:up') == paths[-1]
-    days = [one.begun.day for one in kept.earlier(paths[-1], read(paths[-1]), most=2)]
+    assert kept.find('last', 'made:up') == files[-1]
+    days = [one.begun.day for one in kept.earlier(files[-1], read(files[-1]), most=2)]
     assert days == [2, 3]
+
+
+def test_an_earlier_one_that_is_damaged_is_told_and_left_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
+    files = [kept.keep(screening(4, day=day)) for day in range(3)]
+    files[1].write_text('{')
+    assert len(kept.earlier(files[-1], read(files[-1]), most=5)) == 1
+    assert f'left out: {files[1]}: not the file of a screening' in capsys.readouterr().err
+
+
+GOLDEN = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'
+
+
+def test_a_real_job_is_collected(tmp_path):
+    where = Where('vcluster:srun', 'slurm', False, 'mpich', 'ucx-tcp')
+    found = collect(GOLDEN, where, BEGUN, ['n1', 'n2'], {})
+    assert found.nodes == ('n1', 'n2')
+    assert found.sweeps == 3 and {*found.values} == {*ALL}
+    assert found.facts[0]['cpus'] == 2 and found.facts[0]['processor']
+    assert found.links.ends.tolist() == [[0, 1]] and found.links.latency.shape == (1, 2)
+    write(tmp_path / 'one', found)
+    again = read(tmp_path / 'one')
+    assert judge(again).without_peers == ('n1', 'n2') and judge(again).exit_code == 0
+
+
+def test_nodes_that_share_cpus_are_measured_alone_only():
+    where = Where('vcluster:srun', 'slurm', True, 'mpich', 'ucx-tcp')
+    found = collect(GOLDEN, where, BEGUN, ['n1', 'n2'], {})
+    assert {name.rpartition(' ')[2] for name in found.values} == {'alone'}
+    assert not len(found.links.ends)
+
+
+@pytest.mark.parametrize('name', ['nodes/result.json', 'first/result.json', 'misplaced.json'])
+def test_a_file_that_the_job_did_not_leave(tmp_path, name):
+    shutil.copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).unlink()
+    with pytest.raises(AssayError, match=f'{name}: cannot be read'):
+        collect(tmp_path, SLURM, BEGUN, [], {})
+
+
+def test_a_host_is_called_as_the_scheduler_does(tmp_path):
+    shutil.copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
+    for path in tmp_path.rglob('*.json'):
+        path.write_text(re.sub(r'"(n[12])"', r'"\1.cluster.test"', path.read_text()))
+    assert collect(tmp_path, SLURM, BEGUN, ['n1', 'n2'], {}).nodes == ('n1', 'n2')
+    names = ('n1.cluster.test', 'n2.cluster.test')
+    assert collect(tmp_path, SLURM, BEGUN, names, {}).nodes == names
 
 
 def test_what_is_shown(capsys, tmp_path):
@@ -285,9 +336,6 @@ def test_nothing_found_is_said(capsys, tmp_path):
 def test_nodes_without_peers_are_told(capsys, tmp_path):
     report.show(screening(3), judge(screening(3)), 'slurm', tmp_path)
     assert 'too few of a kind to be judged: n[0-2]' in capsys.readouterr().out
-
-
-SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
 
 
 def test_nodes_and_reservations_reach_slurm():

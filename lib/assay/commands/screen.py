@@ -76,7 +76,8 @@ def screen(
         path = kept.find(source, where.partition)
     else:
         job = job_options(where, nodes, reserve, quick)
-        path = kept.keep(measure(suite, site, where, given, job, context.args))
+        measured = measure(suite, site, where, given, job, context.args, aloud=not as_json)
+        path = kept.keep(measured)
     now = read(path)
     verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
     if as_json:

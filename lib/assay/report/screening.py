@@ -84,7 +84,8 @@ def drain_lines(now: Screening, verdict: Verdict, scheduler: str) -> Iterable[st
     """A line of the shell for each bad node; none where the scheduler has no such command."""
     for one in verdict.drain:
         if command := _DRAIN.get(scheduler):
-            yield command.format(node=one.members[0], reason=shlex.quote(_reason(now, one)))
+            node = shlex.quote(one.members[0])
+            yield command.format(node=node, reason=shlex.quote(_reason(now, one)))
 
 
 def _reason(now: Screening, one: Finding) -> str:

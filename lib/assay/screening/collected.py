@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 from pathlib import Path
@@ -25,11 +25,16 @@ _ALONE = ('latency', 'bandwidth')
 
 
 def collect(
-    folder: Path, where: Where, begun: datetime, switches: Mapping[str, tuple[str, ...]]
+    folder: Path,
+    where: Where,
+    begun: datetime,
+    nodelist: Sequence[str],
+    switches: Mapping[str, tuple[str, ...]],
 ) -> Screening:
     """What the job of a screening measured.
 
     :param folder: of its files.
+    :param nodelist: the nodes of the job, as the scheduler calls them.
     :raises AssayError: if one is missing or damaged.
     """
     try:
@@ -43,7 +48,7 @@ def collect(
             environment=where.environment,
             fabric=where.fabric,
             begun=begun,
-            nodes=tuple(names),
+            nodes=tuple(_as_scheduled(name, nodelist) for name in names),
             values={
                 f'{measure} {mode}': np.array([entry[mode][measure] for entry in results])
                 for measure in MEASURES
@@ -61,6 +66,12 @@ def collect(
         ) from None
     except witness.WitnessError as error:
         raise AssayError(str(error)) from None
+
+
+def _as_scheduled(name: str, nodelist: Sequence[str]) -> str:
+    """A host's name as the scheduler has it, which may leave out the domain."""
+    short = name.partition('.')[0]
+    return short if name not in nodelist and short in nodelist else name
 
 
 def _any_two(_: str, __: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.screening.measured import Screening, read, write
 
 #: The word for the newest.
@@ -22,7 +22,7 @@ def keep(measured: Screening) -> Path:
     :returns: its path.
     :raises AssayError: if that cannot be.
     """
-    path = folder_of(measured.system) / f'{measured.begun:%Y%m%dT%H%M%S}.json'
+    path = folder_of(measured.system) / f'{measured.begun:%Y%m%dT%H%M%S.%f}.json'
     write(path, measured)
     return path
 
@@ -44,15 +44,20 @@ def find(word: str, system: str) -> Path:
 def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
     """Those beside a screening that were of the same environment and fabric, oldest first.
 
+    One that is damaged is told, and left out.
+
     :param path: of its file.
-    :raises AssayError: if one of them is damaged.
     """
     found: list[Screening] = []
     for other in sorted(path.parent.glob('*.json'), reverse=True):
         if len(found) == most:
             break
         if other.name < path.name:
-            one = read(other)
+            try:
+                one = read(other)
+            except AssayError as error:
+                say(f'left out: {error}')
+                continue
             if (one.environment, one.fabric) == (now.environment, now.fabric):
                 found.append(one)
     return found[::-1]

@@ -34,11 +34,13 @@ def measure(
     given: Given,
     job: Sequence[str],
     options: Sequence[str],
+    aloud: bool,
 ) -> Screening:
     """Run the job, whatever number of nodes it has.
 
     :param job: options of ReFrame that :func:`job_options` gave.
     :param options: those of the user.
+    :param aloud: whether what ReFrame says is passed on.
     :raises AssayError: if it did not measure, with the reasons.
     :raises SystemExit: if it was told to stop.
     """
@@ -47,15 +49,16 @@ def measure(
         say(f'the results database was damaged: it is {aside} now, and a new one begins')
     builds.install_for_checks(site, suite.system, [f'{re.escape(where.environment)}$'])
     begun = datetime.now().astimezone()
-    end = suite.run(suite.own, None, [*where.options, *job, *options], handles)
+    end = suite.run(suite.own, None, [*where.options, *job, *options], handles, aloud)
     found = judged(suite.own, end, given)
     problems = kept(found.report, found.verdict) if found.report else []
     if end.stopped:
         raise SystemExit(128 + end.stopped)
-    folder = _folder(found)
-    if folder is None or problems:
+    case = _measured(found)
+    if case is None or problems:
         raise AssayError('\n'.join(_why(found, problems)))
-    return collect(folder, where, begun, switches())
+    folder = Path(case['outputdir'] if case['result'] == 'pass' else case['stagedir'])
+    return collect(folder, where, begun, case['job_nodelist'] or (), switches())
 
 
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:
@@ -77,12 +80,13 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
     return options
 
 
-def _folder(found: Concluded) -> Path | None:
-    """Where the files of the job are; None if it did not measure."""
+def _measured(found: Concluded) -> Case | None:
+    """The case of the job; None if it did not measure."""
     cases: list[Case] = last_cases(found.report) if found.report else []
     for case in cases:
-        if case['name'].startswith('Screen') and case['fail_phase'] in _MEASURED:
-            return Path(case['outputdir'] if case['result'] == 'pass' else case['stagedir'])
+        has_measured = case['result'] in ('pass', 'fail') and case['fail_phase'] in _MEASURED
+        if case['name'].startswith('Screen') and has_measured:
+            return case
     return None
 
 
