@@ -179,8 +179,22 @@ def test_nodes_that_are_slow_to_all_but_each_other(is_known):
 def test_a_link_that_was_slow_in_one_tournament_only_is_not_confirmed():
     now = screening(8)
     latency = now.links.latency.copy()
-    latency[[5 in pair for pair in now.links.ends], 0] *= 3
+    latency[[5 in pair for pair in now.links.ends], 0] *= 30
     assert named(replace(now, links=replace(now.links, latency=latency))) == []
+
+
+def test_nor_is_a_pair():
+    now = slow_links(screening(8), lambda a, b: (a, b) == (2, 5), times=30, alone=True)
+    latency = now.links.latency.copy()
+    latency[:, 1] = screening(8).links.latency[:, 1]
+    assert named(replace(now, links=replace(now.links, latency=latency))) == []
+
+
+def test_a_node_that_is_slow_in_fewer_than_half_of_the_sweeps_is_not_slow_for_good():
+    now = screening(sweeps=3)
+    now.values['triad alone'][:] *= np.exp([0, -0.5, -1])  # all of them alike
+    now.values['triad alone'][4] *= np.exp([1, -0.4, 0.1])
+    assert named(now) == []
 
 
 def test_everything_is_slower_than_before():
@@ -261,7 +275,9 @@ def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
     with pytest.raises(AssayError, match='no screening of made:up'):
         kept.find('last', 'made:up')
     files = [kept.keep(screening(4, day=day)) for day in range(4)]
-    kept.keep(replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(hours=5)))
+    kept.keep(
+        replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(days=2, hours=5))
+    )
     assert kept.find('last', 'made:up') == files[-1]
     days = [one.begun.day for one in kept.earlier(files[-1], read(files[-1]), most=2)]
     assert days == [2, 3]

@@ -250,7 +250,7 @@ def _now_and_then(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Ev
             sizes = far[i][told[i]] / spread.value**0.5
             chances = [tests * beyond(float(size), spread.freedom, tail) for size in sizes]
             often = sum(chance < FALSE_RATE for chance in chances)
-            if 0 < often <= now.sweeps / 2:
+            if often:
                 worst = float(far[i][told[i]].max())
                 text = f'{_less(worst)} in {often} of {now.sweeps} sweeps than in its others'
                 yield int(one.numbers[i]), _evidence(one.figure, text, worst, min(chances))
