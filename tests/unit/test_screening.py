@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from assay import AssayError, paths
+from assay.commands import main as cli
 from assay.config import settings
 from assay.report import screening as report
 from assay.running import reframe_options
@@ -378,3 +379,8 @@ def test_options_that_are_not_for_a_screening(option):
 def test_a_single_machine_is_refused():
     with pytest.raises(AssayError, match='generic has no partition with a scheduler'):
         choose(settings.load('generic'), 'generic')
+
+
+def test_a_kept_screening_is_not_measured():
+    with pytest.raises(AssayError, match='--from judges what was measured'):
+        cli.app(['screen', '--from', 'last', '--nodes', 'n[1-2]'], standalone_mode=False)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from assay import AssayError
 from assay.commands.options import ExtraOption, JsonOption, SystemOption
 from assay.config import settings
 
@@ -66,6 +67,8 @@ def screen(
     from assay.screening.verdict import judge
     from assay.screening.where import choose
 
+    if source and (nodes or reserve or quick or context.args):
+        raise AssayError('--from judges what was measured: leave out options of a measurement.')
     given = reframe_options.read_for_screening(context.args)
     suite = session.suite(system, 'screen', extra or [], given)
     if not source and (code := suite.on_head()) is not None:
