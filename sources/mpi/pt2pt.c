@@ -343,7 +343,7 @@ int main(int argc, char **argv)
     require_memory();
 
     if (with_limits)
-        limits_report();
+        limits_measure();
     json_array(bench.json, "results");
     for (int pattern = 0; pattern < PATTERNS; pattern++) {
         if (!(chosen_patterns & 1u << pattern))
@@ -354,5 +354,9 @@ int main(int argc, char **argv)
             measure_pair(pattern);
     }
     json_end(bench.json);
+    if (with_limits) {
+        limits_measure();
+        limits_report();
+    }
     return bench_end();
 }

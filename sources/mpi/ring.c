@@ -114,7 +114,7 @@ int main(int argc, char **argv)
     struct lap lap = { .send = memory_allocate(bytes), .receive = memory_allocate(bytes) };
 
     if (with_limits)
-        limits_report();
+        limits_measure();
     if (bench.rank == 0)
         printf("\n%10s %12s %14s %14s %8s %8s  %s\n", "words", "bytes", "us per hop",
                "MB/s per hop", "+- %", "samples", "stopped by");
@@ -128,6 +128,10 @@ int main(int argc, char **argv)
         measured = power;
     }
     json_end(bench.json);
+    if (with_limits) {
+        limits_measure();
+        limits_report();
+    }
     free(lap.send);
     free(lap.receive);
     return bench_end();

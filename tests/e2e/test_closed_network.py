@@ -54,7 +54,7 @@ def test_the_suite_runs_with_the_network_off(other_side, tmp_path):
     assert ended.returncode == 0, ended.stderr
     report = tmp_path / 'report.json'
     check = ('-n', '^Ring%fabric=shm%layout=packed', '-p', '^mpich$', '--with', 'mpich')
-    check += ('-S', 'wait_for_quiet=0')
+    check += ('-S', 'wait_for_quiet=0', '--max-retries=2')
     ended = other_side('./assay', 'run', *check, f'--report-file={report}')
     assert_good(ended)
     (ring,) = (

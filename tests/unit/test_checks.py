@@ -204,6 +204,10 @@ def edit_report(change, name='result.json'):
     return edit
 
 
+def in_folder(name, edit):
+    return lambda folder: edit(folder / name)
+
+
 def edit_witness(change):
     return edit_report(change, 'witness.json')
 
@@ -605,12 +609,12 @@ def test_imb_that_ran_one_rank(job):
     with pytest.raises(SanityError, match=r'PingPong ran with 0 rank\(s\) instead of 2'):
         job(
             Path('IntelMpiBenchmarks/mpich-shm'),
-            rewrite('rfm_job.out', lambda text: text.split('#----')[0] + lone),
+            rewrite('IMB-MPI1/out', lambda text: text.split('#----')[0] + lone),
         )
 
 
 def limits_alone_left_a_report(folder):
-    shutil.copy(folder / 'limits/witness.json', folder)
+    shutil.copy(folder / 'witness.json', folder / 'IMB-MPI1')
 
 
 @pytest.mark.parametrize(
@@ -618,26 +622,55 @@ def limits_alone_left_a_report(folder):
     [
         (
             limits_alone_left_a_report,
-            "the report of the witness is of '/scratch/reframe/stage/generic/node/mpich/"
-            "BuildSources_196f6a16/build/limits', and not of IMB-MPI1",
-        ),
-        (lambda folder: (folder / 'witness.json').unlink(), 'no witness report'),
-        (lambda folder: shutil.rmtree(folder / 'limits'), 'limits: limits was not run'),
-        (
-            lambda folder: (folder / 'limits/exit_code').write_text('3\n'),
-            'limits: limits ended with exit code 3',
+            "IMB-MPI1: the report of the witness is of '/suite/.assay/builds/"
+            "8fa207e07f7160d4da1eb1ec5ffde05f/limits', and not of IMB-MPI1",
         ),
         (
-            edit_report(both_on_core_0, 'limits/witness.json'),
-            'limits: ranks 0 and 1 share core 0',
+            in_folder('IMB-MPI1', lambda folder: (folder / 'witness.json').unlink()),
+            'IMB-MPI1: no witness report',
         ),
+        (
+            in_folder('IMB-MPI1', lambda folder: (folder / 'exit_code').write_text('3\n')),
+            'IMB-MPI1: IMB-MPI1 ended with exit code 3',
+        ),
+        (lambda folder: shutil.rmtree(folder / 'before'), 'before: limits was not run'),
+        (
+            in_folder('before', lambda folder: (folder / 'exit_code').write_text('3\n')),
+            'before: limits ended with exit code 3',
+        ),
+        (
+            in_folder('before', edit_witness(both_on_core_0)),
+            'before: ranks 0 and 1 share core 0',
+        ),
+        (lambda folder: (folder / 'before/result.json').unlink(), 'limits wrote no result.json'),
     ],
 )
 def test_wrong_runs_of_imb(job, edit, words):
-    """The report of the limits, which are measured just before, proves nothing of IMB."""
+    """The reports of the limits, which are measured around it, prove nothing of IMB."""
     with pytest.raises(SanityError) as error:
         job(Path('IntelMpiBenchmarks/mpich-shm'), edit)
     assert words in str(error.value)
+
+
+def test_imb_while_the_cpus_were_moved(job):
+    """What IMB did is held against the slower of the limits before and after it."""
+    golden = Path('IntelMpiBenchmarks/intelmpi-shm')
+    before, after = (
+        json.loads((JOBS / golden / folder / 'result.json').read_text())['limits']['cacheline']
+        for folder in ('before', '.')
+    )
+    assert before['latency'] > 5 * after['latency']
+    figures = job(golden)
+    over = figures['latency'][0] * 1e-6 / before['latency']
+    assert figures['latency_over_limit'][0] == pytest.approx(over)
+
+    def faster(report):
+        report['limits']['memcpy']['bandwidth'] *= 100
+
+    for folder in ('before', '.'):
+        moved = job(golden, in_folder(folder, edit_report(faster)))
+        of = moved['bandwidth_of_limit'][0] / figures['bandwidth_of_limit'][0]
+        assert 0.5 < of < 2
 
 
 @pytest.mark.parametrize('golden', GOLDEN, ids=str)
@@ -734,10 +767,6 @@ def osu_run(name, ranks=2):
 def by_another_fabric(folder):
     rewrite('out', lambda text: text.partition('Host')[0] + OTHER_FABRIC)(folder)
     (folder / 'err').write_text('')
-
-
-def in_folder(name, edit):
-    return lambda folder: edit(folder / name)
 
 
 @pytest.mark.parametrize(

@@ -80,19 +80,22 @@ class MpiBenchmark(MpiCheck):
     @property
     def limit(self) -> Limit | None:
         """What bounds a message on this fabric, measured in the same job; None if nothing was."""
-        limits = self.report['limits']
+        return self.limit_in(self.report)
+
+    def limit_in(self, report: dict[str, Any]) -> Limit | None:
+        """What bounds a message on this fabric, by a report."""
+        limits = report['limits']
         match self.limited_by:
             case 'memory':
                 return Limit(limits['cacheline']['latency'], limits['memcpy']['bandwidth'])
             case 'socket':
-                return self.socket
+                return _socket_in(report)
         return None
 
     @property
     def socket(self) -> Limit:
         """What a raw TCP socket between the two ranks did."""
-        socket = self.report['limits']['socket']
-        return Limit(socket['latency'], socket['bandwidth'])
+        return _socket_in(self.report)
 
     def limit_figures(
         self, prefix: str, small: dict[str, Any], large: dict[str, Any]
@@ -134,6 +137,11 @@ class MpiBenchmark(MpiCheck):
 
     def verify_answers(self) -> None:
         assert self.report, 'reading it says what is wrong with it'
+
+
+def _socket_in(report: dict[str, Any]) -> Limit:
+    socket = report['limits']['socket']
+    return Limit(socket['latency'], socket['bandwidth'])
 
 
 def read_report(

@@ -2,7 +2,7 @@
  * job and without MPI, so that MPI's figures can be judged as fractions of them.
  *
  * What each is, and why it bounds a message, is said in the help text of the program `limits`.
- * All of it takes less than 0.5 s, over a slow network as long as it needs for 30 MiB each way. */
+ * A measurement takes less than 0.5 s, over a slow network as long as it needs for 30 MiB each way. */
 #ifndef ASSAY_MACHINE_LIMITS_H
 #define ASSAY_MACHINE_LIMITS_H
 
@@ -13,9 +13,13 @@
       .help = "measure the machine's limits in the same job (see limits --help)" }
 /* clang-format on */
 
-/* Collective over MPI_COMM_WORLD, at least 2 ranks. Measures, prints a table, and writes the
- * object "limits" to the program's JSON file. Aborts with a sentence when something is refused or
- * the peer stops answering. */
+/* Collective over MPI_COMM_WORLD, at least 2 ranks. Call it before and after what is held against
+ * the limits: in between, the host of a virtual machine may move its CPUs together or apart. The
+ * slower of the two counts. Aborts with a sentence when something is refused or the peer stops
+ * answering. */
+void limits_measure(void);
+
+/* Prints a table, and writes the object "limits" to the program's JSON file. */
 void limits_report(void);
 
 #endif
