@@ -68,7 +68,7 @@ def between(mpi, surroundings, build, tmp_path, hosts):
             command += ['-n', str(ranks), 'nsenter', '-t', str(host.pid), '-n', '-u']
             command += [str(build(program, SANITIZED) / program), *arguments]
             command += ['--json', str(tmp_path / 'report.json')]
-        # MPICH 4.3.2 now and then does not start ("Bad file descriptor"): seen once in some 20 runs.
+        # MPICH 4.3.2 now and then does not start ("Bad file descriptor"): once in some 20 runs.
         for _ in range(3):
             done = run_command(command, surroundings | env, tmp_path, 120)
             if 'Fatal error in internal_Init' not in done.err:
