@@ -37,7 +37,14 @@ def partition(launcher):
         'scheduler': 'slurm',
         # Nobody comes to mend a node: a job that waits for one is cancelled.
         'sched_options': {
-            'slurm_job_cancel_reasons': ['ReqNodeNotAvail', 'Nodes required for job are DOWN'],
+            'slurm_job_cancel_reasons': [
+                'ReqNodeNotAvail',
+                'Nodes required for job are DOWN',
+                'PartitionDown',
+                'PartitionInactive',
+                'PartitionNodeLimit',
+                'PartitionTimeLimit',
+            ],
             'slurm_pending_job_reason_poll_freq': 1,
         },
         'launcher': launcher,

@@ -239,6 +239,10 @@ def rewrite(name, change):
     return edit
 
 
+def overwrite(name, data):
+    return lambda folder: (folder / name).write_bytes(data)
+
+
 def say(text):
     """The job printed nothing but this."""
 
@@ -258,6 +262,7 @@ OTHER_FABRIC = (paths.ROOT / 'tests/golden/statements/openmpi-5.0.9-tcp.out').re
     [
         (lambda f: (f / 'result.json').unlink(), 0, 'pt2pt wrote no result.json'),
         (rewrite('result.json', lambda text: text[:-100]), 0, 'result.json is not valid'),
+        (overwrite('result.json', b'{"program": "\xff\xfe'), 0, 'result.json is not valid'),
         (edit_report(lambda r: r.pop('complete')), 0, 'not a complete report of pt2pt'),
         (edit_report(lambda r: r.update(program='ring')), 0, 'not a complete report of pt2pt'),
         (lambda f: (f / 'witness.json').unlink(), 0, 'no witness report'),

@@ -50,6 +50,21 @@ def test_a_job_that_was_not_started_quotes_the_scheduler(golden_report):
     )
 
 
+def test_a_job_that_was_refused_quotes_the_scheduler(golden_report):
+    report = golden_report('FailedSanity')
+    cases(report)[1]['fail_reason'] = (
+        "spawned process error: command 'sbatch rfm_job.sh' failed with exit code 1:\n"
+        '--- stdout ---\n--- stdout ---\n--- stderr ---\n'
+        'sbatch: error: Munge encode failed: Failed to access "munge.socket"\n'
+        'sbatch: error: Batch job submission failed: Protocol authentication error\n\n'
+        '--- stderr ---'
+    )
+    assert failures(report)[0].reason == (
+        'the scheduler refused its job: Munge encode failed: Failed to access '
+        '"munge.socket"; Batch job submission failed: Protocol authentication error'
+    )
+
+
 def test_what_waits_for_a_broken_build_is_one_sentence(golden_report):
     build, waiting = failures(golden_report('FailedBuild'))
     assert build.case == 'BrokenBuild @toy:node+gnu'

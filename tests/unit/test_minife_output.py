@@ -133,6 +133,14 @@ def test_wrong_reports(tmp_path, old, new, sentence):
         read(tmp_path, REF, report=report.replace(old, new, 1))
 
 
+def test_a_report_with_garbage(tmp_path):
+    report = tmp_path / 'miniFE.100x100x100.P2.2026:11:21-00:56:51.yaml'
+    report.write_bytes(b'Mini-Application Name: \xff\xfe')
+    output = (GOLDEN / f'{REF}.out').read_text()
+    with pytest.raises(WrongAnswerError, match='is not whole'):
+        MiniFE().read(output, tmp_path, CUBE, 2, 1)
+
+
 def test_time_of_zero_is_no_rate(tmp_path):
     report = (GOLDEN / f'{REF}.yaml').read_text()
     lines = ['  DOT Time: 0' if 'DOT Time' in line else line for line in report.splitlines()]

@@ -83,6 +83,35 @@ def test_the_program_knows_best(name):
             ],
             'slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.',
         ),
+        # What kept a rank from starting, before what became of the others.
+        (
+            [
+                'srun: error: task 1 launch failed: Unspecified error\n',
+                'slurmstepd-n1: error: *** STEP 2.0 ON n1 CANCELLED AT 2026-11-23T16:25:34 ***\n',
+                'srun: error: n1: task 0: Killed\n',
+            ],
+            'srun: error: task 1 launch failed: Unspecified error',
+        ),
+        # Shared memory that is full: Open MPI says no more of it.
+        (
+            [
+                '[n1:96] select: initializing btl component sm\n',
+                '[n1:96] select: init of component sm returned failure\n',
+                '[n1:96] select: component ob1 selected\n',
+                'srun: error: n1: tasks 0-1: Killed\n',
+            ],
+            'select: init of component sm returned failure',
+        ),
+        # A message of Open MPI without its text, before what becomes of the program.
+        (
+            [
+                f'{"-" * 74}\nSorry!  You were supposed to get help about:\n    no-pmi\n'
+                'from the file:\n    /opt/openmpi/help-mpi-runtime.txt: No such file\n'
+                f"But I couldn't find that topic in the file.  Sorry!\n{'-' * 74}\n",
+                '[n2:712] Local abort, not able to guarantee that all others were killed!\n',
+            ],
+            'Open MPI stopped with its message no-pmi, ',
+        ),
         # Harmless, and in every output.
         (
             ['[1.2] [n1:7 :0] rdmacm_cm.c:928  UCX  DIAG  failed: No such device, cannot\nend\n'],

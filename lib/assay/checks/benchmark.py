@@ -153,7 +153,7 @@ def read_report(
     :raises SanityError: if it is missing, not whole, or another program's.
     """
     try:
-        text = path.read_text()
+        text = path.read_bytes()
     except FileNotFoundError:
         raise SanityError(
             f'{program} wrote no {RESULT}: it did not get to its end ({why()})'

@@ -117,7 +117,12 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
             return self.installed.provenance
         extras = self.current_environ.extras
         mpi = f'{extras["family"]}@{extras.get("version", "")}'
-        return of_cmake(Path(self.stagedir, self.build_system.builddir), mpi, checksum())
+        try:
+            return of_cmake(Path(self.stagedir, self.build_system.builddir), mpi, checksum())
+        except FileNotFoundError as error:
+            raise ReframeError(
+                f'the build left no {error.filename}: see whether its node can write there'
+            ) from None
 
     @sanity_function
     def built(self) -> bool:

@@ -16,6 +16,9 @@ _RULE = re.compile(r'-{20,}')
 _LINES_OF_FRAME = 16
 _FACT = re.compile(r'^[A-Z][a-z]\w*(?: \w+)?: +\S.*', re.MULTILINE)
 
+# Where Open MPI was moved, it does not find the files with its messages.
+_TOPIC = re.compile(r'supposed to get help about:\s+(\S+)')
+
 # Lines of MPICH's error stack, the innermost last.
 _STACK = re.compile(r'\w+\(\d+\)\.*: ?(.*)')
 
@@ -31,12 +34,15 @@ _TELLING = tuple(
     for words in (
         # The system's words for what ended a program, or kept it from starting.
         r'oom[_-]kill|[Oo]ut [Oo]f [Mm]emory|No space left|Disk quota|Bus error|Cannot allocate'
+        r'|Read-only file system|Too many open files|File too large|File size limit|launch failed'
         r'|error while loading shared libraries|undefined symbol|symbol lookup error'
         r'|execv\w* error|unable to launch|unable to find the specified|could not execute'
         r'|Permission denied|not enough slots',
         # An MPI's for what it lacks.
         r'UCX +ERROR|component was not found|No components were able|unable to reach each other'
-        r'|unreachable|No network interfaces|not compatible|MPI_ERR_|Fatal error in',
+        r'|the text of which is not installed|init of component \w+ returned failure|unreachable'
+        r'|No network interfaces|not compatible'
+        r'|MPI_ERR_|Fatal error in',
         r'Caught signal|[Ss]egmentation fault|[Kk]illed|signal \d+|Assertion|terminate called',
         r'MPI_ABORT was invoked|Abort\(',
         r'UCX +FATAL|[Ff]atal|cannot|[Cc]ould not|not found|No such file|[Ee]rror:',
@@ -100,6 +106,8 @@ def _said(output: Iterable[Piece]) -> Iterator[str]:
 def _unframed(frame: list[str]) -> Iterator[str]:
     """The first sentence of a message with the facts that it lists, and then each line."""
     text = '\n'.join(frame).strip()
+    if topic := _TOPIC.search(text):
+        yield f'Open MPI stopped with its message {topic[1]}, the text of which is not installed'
     first, _, rest = text.partition('\n\n')
     said = ' '.join(first.split())
     sentence = ended[0] if (ended := re.match(r'.*?\.(?= |$)', said)) else said

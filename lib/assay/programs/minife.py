@@ -117,7 +117,7 @@ def _report(folder: Path, problem: Problem, ranks: int) -> dict[str, Any]:
         names = ', '.join(path.name for path in found) or 'none'
         raise WrongAnswerError(f'miniFE left not one report of {mesh} on {ranks} ranks but {names}')
     try:
-        report = yaml.safe_load(mine[0].read_text())
+        report = yaml.safe_load(mine[0].read_bytes())
     except yaml.YAMLError:
         report = None
     if not isinstance(report, dict) or 'Total Program Time' not in report:

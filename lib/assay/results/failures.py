@@ -210,6 +210,13 @@ def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
+# What ReFrame says where a job could not be submitted.
+_REFUSED = re.compile(
+    r"^spawned process error: command '(sbatch|qsub)\b.*--- stderr ---\n(.*?)\n*--- stderr ---",
+    re.DOTALL,
+)
+
+
 def reason(case: Case) -> str:
     """Why a case failed, in a sentence."""
     return plain(_wrong(case) if case['result'] in GOOD else _reason(case))
@@ -231,6 +238,9 @@ def _reason(case: Case) -> str:
             return hung
     if blocked := re.search(r'it was blocked due to reason: (.*)', case['fail_reason'] or ''):
         return f'the scheduler did not start its job: {blocked[1]}'
+    if refused := _REFUSED.search(case['fail_reason'] or ''):
+        said = re.sub(rf'^{refused[1]}: (error: )?', '', refused[2], flags=re.MULTILINE)
+        return f'the scheduler refused its job: {"; ".join(said.splitlines())}'
     # ReFrame starts each reason with the kind of its exception.
     said = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
