@@ -117,6 +117,7 @@ def test_nodes_are_hosts(up):
         assert 'of-n1' in on('n1', 'ls', folder)
         assert 'of-n1' not in on('n2', 'ls', folder) + ' '.join(os.listdir(folder))
     assert on('n2', 'pwd').strip() == os.getcwd()
+    assert on('n2', 'nproc') == '1\n'
 
 
 def test_no_way_out(up):
@@ -243,6 +244,7 @@ def test_a_cluster_that_has_lost_its_files(up):
     ('arguments', 'words'),
     [
         (['up', '--nodes', '0'], '--nodes 0: there can be 1 to 200 nodes'),
+        (['up', '--switches', '5'], '--switches 5: each needs a node, of --nodes'),
         (['up', '--cpus', '1000'], '--cpus 1000: a node can have 1 to [0-9]+ CPUs here'),
         (['status'], 'no virtual cluster is up. Start one: ./assay cluster up'),
         (['exec', 'n1', 'true'], 'no virtual cluster is up. Start one: ./assay cluster up'),
@@ -319,6 +321,16 @@ def test_delay(healed):
 
 
 @pytest.mark.alone
+def test_a_pair(healed):
+    inject('delay', 'n2', '5000', '--to', 'n3')
+    assert 'delay 5000 us to and from n3' in status()['n2']
+    assert round_trip() < 5000
+    assert assay('cluster', 'heal', 'n2').returncode == 0
+    inject('delay', 'n2', '5000', '--to', 'n1')
+    assert 10_000 < round_trip() < 20_000
+
+
+@pytest.mark.alone
 def test_jitter(healed):
     inject('delay', 'n2', '1000', '--jitter', '8000')
     assert 'delay 1000 us + 0 to 8000 us' in status()['n2']
@@ -342,6 +354,26 @@ def test_a_carrier_dies(healed):
     inject('delay', 'n2', '1')
     assert 'delay 1 us' in status()['n2']
     assert on('n1', 'bash', '-c', 'exec 3<>/dev/tcp/n2/6818; echo slurmd') == 'slurmd\n'
+
+
+def test_the_uplink_of_a_switch(nothing_left):
+    assert_good(assay('cluster', 'up', '--nodes', '4', '--switches', '2'))
+    topology = on('head', 'scontrol', 'show', 'topology')
+    assert re.findall(r'^SwitchName=(\w+) .* Nodes=(\S+)', topology, re.MULTILINE) == [
+        ('s1', 'n1,n2'),
+        ('s2', 'n3,n4'),
+        ('core', 'n[1-4]'),
+    ]
+    inject('delay', 's1', '5000')
+    inject('rate', 's2', '100')
+    inject('link', 's2', 'down')
+    assert 'delay 5000 us' in status()['s1']
+    assert 'rate 100 Mbit/s, link down' in status()['s2']
+    assert round_trip() < 5000  # of n1 and n2, which are behind the same
+    ended = assay('cluster', 'fault', 'crash', 's1')
+    assert (ended.returncode, ended.stderr) == (1, 'assay: s1 is a switch: crash is for nodes\n')
+    assert_good(assay('cluster', 'heal'))
+    assert all(line.split()[-1] == '-' for line in status().values())
 
 
 def test_link(healed):
@@ -368,6 +400,9 @@ def test_crash_and_boot(healed):
         (['delay', 'n2', 'long'], 'delay needs a number from 0 to 1e+09'),
         (['loss', 'n2', '101'], 'loss needs a number from 0 to 100'),
         (['cpu', 'n2', '0'], 'cpu needs a number from 1 to 100'),
+        (['rate', 'n2', '1', '--to', 'n3'], 'rate knows no pair of nodes: delay and loss do'),
+        (['delay', 'n2', '1', '--to', 'n2'], 'a pair is two nodes, and not n2 twice'),
+        (['delay', 'n2', '1', '--to', 'n9'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
         (['link', 'n2', 'loose'], 'link needs down or up'),
         (['crash', 'n2', '1'], 'crash takes no value'),
         (['crash', 'head'], 'jobs do not run on the head node: choose a compute node'),
@@ -555,3 +590,14 @@ def test_a_screening_names_the_bad_node(nothing_left):
     ]
     assert len(times) == 3
     assert all(seconds > 0.005 for both in times for seconds in both)
+
+
+@pytest.mark.alone
+def test_a_campaign(nothing_left):
+    """Those that are seen soonest; what is healthy may be disturbed here."""
+    chosen = ['answers/zero_message', 'node/cpu', 'output/missing']
+    chosen += ['scheduler/partition_down', 'scheduler/few_nodes', 'software/pmi']
+    ended = assay('cluster', 'campaign', *chosen, '--severity', 'high')
+    rows = ended.stdout.splitlines()[2:]
+    assert len(rows) == len(chosen), ended.stdout + ended.stderr
+    assert '**nothing**' not in ended.stdout, ended.stdout

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from assay import AssayError, paths
-from assay.vcluster import cluster, faults, node
+from assay.vcluster import cluster, node
+from assay.vcluster.link import Carried, Link
 from assay.vcluster.locks import Locks, check_private
 from assay.vcluster.node import INIT, Node, are_up, kill_all, locks
 
@@ -92,8 +93,8 @@ def test_a_process_that_looks_like_a_node_is_none(state, forged):
 
 
 def test_a_process_that_looks_like_a_carrier_is_none(state, forged):
-    forged(str(state / 'forward'), 'n1', 'n1-near', '5', '0', '0')
-    assert faults._carried(Node(state, 1)) == (0, 0, 0)
+    forged(str(state / 'forward'), 'n1', 'n1-near', '5', '0', '0', 'any')
+    assert Link.of(Node(state, 0), Node(state, 1)).carried() == Carried()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from assay.vcluster.faults import COMPILE, SOURCE
+from assay.vcluster.link import COMPILE, SOURCE
 
 
 @pytest.mark.skipif(not shutil.which('cc'), reason='needs a C compiler')

@@ -16,7 +16,7 @@ LIB = paths.ROOT / 'lib'
 FLOORS = [
     ('commands',),
     ('checks', 'report', 'bundle'),
-    ('comparing', 'screening'),
+    ('comparing', 'screening', 'campaign'),
     ('results',),
     ('running', 'job'),
     ('layout', 'spack', 'vcluster'),

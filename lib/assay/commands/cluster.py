@@ -28,6 +28,9 @@ def up(
     cpus: Annotated[
         int, typer.Option(help="CPUs of each node; nodes share the machine's if there are too few.")
     ] = 1,
+    switches: Annotated[
+        int, typer.Option(min=1, help='Switches that the nodes are behind: s1, s2, ...')
+    ] = 1,
 ) -> None:
     """Start the cluster: a head node and compute nodes, with real Slurm. Needs root.
 
@@ -36,12 +39,13 @@ def up(
     \b
       assay cluster up
       assay cluster up --nodes 2 --cpus 2
+      assay cluster up --nodes 8 --switches 2
       assay run --system vcluster:srun -n PointToPoint
     """
     from assay.vcluster.cluster import Cluster
 
     began = time.monotonic()
-    cluster = Cluster(nodes, cpus)
+    cluster = Cluster(nodes, cpus, switches)
     cluster.up()
     names = ', '.join(node.name for node in cluster.nodes)
     print(f'up in {time.monotonic() - began:.1f} s: {names}, {cpus} CPU(s) each')
@@ -73,6 +77,9 @@ def status() -> None:
         cpus = ', '.join(map(str, node.cpus))
         row = (node.name, node.address, cpus, states.get(node.name, '?'), broken)
         table.add_row(*(Text(plain(cell)) for cell in row))
+    for switch in cluster.switches:
+        broken = ', '.join(faults.active(cluster, switch)) or '-'
+        table.add_row(*(Text(plain(cell)) for cell in (switch.name, '-', '-', '-', broken)))
     console().print(table)
 
 
@@ -105,7 +112,7 @@ def execute(
 KINDS_OF_FAULTS = '\n'.join(
     f'  {name:5} NODE {kind.value:8} {kind.effect}' for name, kind in KINDS.items()
 )
-FAULT = f"""Inject a fault into a node.
+FAULT = f"""Inject a fault into a node, or into the uplink of a switch.
 
 \b
 {KINDS_OF_FAULTS}
@@ -114,6 +121,8 @@ Examples:
 
 \b
   assay cluster fault delay n2 1000 --jitter 200
+  assay cluster fault delay n2 1000 --to n3
+  assay cluster fault rate s1 1000
   assay cluster fault rate n3 100
   assay cluster fault crash n4
 """
@@ -127,19 +136,26 @@ def fault(
     jitter: Annotated[
         float, typer.Option(help='With delay: add a random jitter of up to so many us.')
     ] = 0,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar='NODE', help='With delay and loss: only packets to and from this node.'
+        ),
+    ] = None,
 ) -> None:
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
 
     cluster = Cluster.current()
-    faults.inject(cluster, cluster.node(node), kind, value, jitter)
+    peer = cluster.node(to) if to else None
+    faults.inject(cluster, cluster.part(node), kind, value, jitter, peer)
 
 
 @app.command()
 def heal(
     node: Annotated[
         str | None,
-        typer.Argument(metavar='[NODE]', help='All nodes by default.', show_default=False),
+        typer.Argument(metavar='[NODE]', help='All by default.', show_default=False),
     ] = None,
 ) -> None:
     """Undo all faults, and wait until Slurm uses the nodes again.
@@ -154,7 +170,7 @@ def heal(
     from assay.vcluster.cluster import Cluster
 
     cluster = Cluster.current()
-    faults.heal(cluster, [cluster.node(node)] if node else cluster.nodes)
+    faults.heal(cluster, [cluster.part(node)] if node else cluster.parts)
 
 
 @app.command()

@@ -19,6 +19,7 @@ from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands.baseline import baseline
+from assay.commands.campaign import campaign
 from assay.commands.compare import compare
 from assay.commands.diff import diff
 from assay.commands.doctor import doctor
@@ -110,6 +111,7 @@ app.command(context_settings=PASS_ON)(screen)
 app.command()(trend)
 app.command()(baseline)
 app.command()(export)
+cluster_command.app.command()(campaign)
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')

@@ -73,6 +73,11 @@ class Group:
         except OSError as error:
             raise AssayError(f'{error.filename or MOUNT}: {error.strerror}') from None
 
+    def join(self) -> None:
+        """Put this process into the group."""
+        for folder in self.folders:
+            (folder / 'cgroup.procs').write_text('0')
+
     def limit(self, percent: float | None) -> None:
         """Give the group this much of the time of each of its CPUs; all of it if None."""
         quota = None if percent is None else int(PERIOD * len(self.cpus) * percent / 100)

@@ -22,6 +22,7 @@ from assay import AssayError, paths
 from assay.vcluster import cgroup, namespaces, slurm
 from assay.vcluster.locks import check_private
 from assay.vcluster.node import (
+    BRIDGE,
     MOST_NODES,
     SEARCH,
     Node,
@@ -30,6 +31,7 @@ from assay.vcluster.node import (
     locks,
     unique_name,
 )
+from assay.vcluster.switch import Switch
 
 STATE = paths.STATE / 'vcluster'
 RECORD = 'cluster.json'
@@ -73,14 +75,21 @@ class Cluster:
 
     :param nodes: the number of compute nodes.
     :param cpus: CPUs of each; nodes share them where the machine has too few.
+    :param switches: that the nodes are behind, as many behind each; with 1, all are joined at once.
     """
 
-    def __init__(self, nodes: int = 4, cpus: int = 1) -> None:
+    def __init__(self, nodes: int = 4, cpus: int = 1, switches: int = 1) -> None:
         own = sorted(os.sched_getaffinity(0))
         self.cpus = cpus
         self.head = Node(STATE, 0)
+        self.switches = [Switch(self.head, k + 1) for k in range(switches)] if switches > 1 else []
         self.nodes = [
-            Node(STATE, i + 1, tuple(sorted(own[(i * cpus + k) % len(own)] for k in range(cpus))))
+            Node(
+                STATE,
+                i + 1,
+                tuple(sorted(own[(i * cpus + k) % len(own)] for k in range(cpus))),
+                self.switches[i * switches // nodes].bridge if self.switches else BRIDGE,
+            )
             for i in range(nodes)
         ]
 
@@ -113,6 +122,18 @@ class Cluster:
             f'unknown node {name!r}. Nodes: {", ".join(n.name for n in [self.head, *self.nodes])}.'
         )
 
+    @property
+    def parts(self) -> list[Node | Switch]:
+        """All that can be broken."""
+        return [*self.nodes, *self.switches]
+
+    def part(self, name: str) -> Node | Switch:
+        """The node or switch of that name.
+
+        :raises AssayError: if there is none.
+        """
+        return next((one for one in self.switches if one.name == name), None) or self.node(name)
+
     def up(self) -> None:
         """Start it, and wait until Slurm calls all its nodes idle.
 
@@ -129,12 +150,20 @@ class Cluster:
                 STATE.mkdir(mode=0o700)
                 _check_state()
                 (STATE / RECORD).write_text(
-                    json.dumps({'nodes': len(self.nodes), 'cpus': self.cpus})
+                    json.dumps(
+                        {
+                            'nodes': len(self.nodes),
+                            'cpus': self.cpus,
+                            'switches': len(self.switches) or 1,
+                        }
+                    )
                 )
                 sacct = shutil.which('sacct', path=SEARCH)
                 assert sacct, 'it is one of the commands without which there is no cluster'
-                slurm.write(STATE, self.head, self.nodes, sacct)
+                slurm.write(STATE, self.head, self.nodes, self.switches, sacct)
                 self.head.boot(None)
+                for switch in self.switches:
+                    switch.start()
                 for node in self.nodes:
                     node.boot(self.head)
                 self._take_turns()
@@ -163,6 +192,8 @@ class Cluster:
             raise AssayError(f'--cpus {self.cpus}: a node can have 1 to {own} CPUs here')
         if not 1 <= len(self.nodes) <= MOST_NODES:
             raise AssayError(f'--nodes {len(self.nodes)}: there can be 1 to {MOST_NODES} nodes')
+        if len(self.switches) > len(self.nodes):
+            raise AssayError(f'--switches {len(self.switches)}: each needs a node, of --nodes')
 
     def wait_until_idle(self) -> None:
         """Wait until Slurm would start a job on every node.

@@ -1,18 +1,21 @@
 /* Carries packets between two interfaces, both ways, late or not at all.
  *
- *     forward A B DELAY JITTER LOSS
+ *     forward A B DELAY JITTER LOSS PEER
  *
- * Each packet is delayed by DELAY us and up to JITTER us more, evenly distributed; none overtakes
- * another. LOSS percent of the packets are dropped. A packet is what the kernel hands over: with
- * segmentation offload, as between veth interfaces, up to 64 KiB. Says "ready" once it carries.
+ * Each packet to or from the IPv4 address PEER, or "any", is delayed by DELAY us and up to JITTER us
+ * more, evenly distributed; none overtakes another. LOSS percent of them are dropped. All others are
+ * carried at once. A packet is what the kernel hands over: with segmentation offload, as between veth
+ * interfaces, up to 64 KiB. Says "ready" once it carries.
  *
  * The kernel's own netem would do, where it is built in: often it is not, and then there is no way
  * to bring it in. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/ethernet.h>
 #include <net/if.h>
+#include <netinet/ip.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdint.h>
@@ -45,6 +48,7 @@ struct way {
 
 static int64_t delay, jitter; /* ns */
 static double loss;
+static in_addr_t peer = INADDR_ANY; /* whose packets are disturbed */
 
 static _Noreturn void fail(const char *what)
 {
@@ -85,6 +89,22 @@ static int listen_at(const char *interface)
     return fd;
 }
 
+/* Whether a packet, which begins with what PACKET_VNET_HDR asks for, is to be disturbed. */
+static int concerns_peer(const char *bytes, size_t length)
+{
+    size_t ethernet = sizeof(struct virtio_net_hdr), ip = ethernet + sizeof(struct ether_header);
+    struct ether_header frame;
+    struct iphdr packet;
+    if (peer == INADDR_ANY)
+        return 1;
+    if (length < ip + sizeof packet)
+        return 0;
+    memcpy(&frame, bytes + ethernet, sizeof frame);
+    memcpy(&packet, bytes + ip, sizeof packet);
+    return frame.ether_type == htons(ETHERTYPE_IP) &&
+           (packet.saddr == peer || packet.daddr == peer);
+}
+
 static void take_in(struct way *way)
 {
     static char bytes[LARGEST];
@@ -92,6 +112,11 @@ static void take_in(struct way *way)
         ssize_t length = recv(way->from, bytes, sizeof bytes, MSG_DONTWAIT);
         if (length <= 0)
             return;
+        if (!concerns_peer(bytes, (size_t)length)) {
+            /* One that the interface refuses is lost, as on a wire. */
+            (void)!send(way->to, bytes, (size_t)length, 0);
+            continue;
+        }
         if (drand48() < loss)
             continue;
         struct packet *packet = &way->ring[way->end % WAITING];
@@ -109,7 +134,6 @@ static void send_what_is_due(struct way *way)
 {
     while (way->first != way->end && way->ring[way->first % WAITING].due <= now()) {
         struct packet *packet = &way->ring[way->first++ % WAITING];
-        /* One that the interface refuses is lost, as on a wire. */
         (void)!send(way->to, packet->bytes, packet->length, 0);
         free(packet->bytes);
     }
@@ -134,9 +158,17 @@ static double number(const char *text)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) {
-        fputs("usage: forward A B DELAY JITTER LOSS (us, us, percent)\n", stderr);
+    if (argc != 7) {
+        fputs("usage: forward A B DELAY JITTER LOSS PEER (us, us, percent, IPv4 or any)\n", stderr);
         return 2;
+    }
+    struct in_addr address;
+    if (strcmp(argv[6], "any") != 0) {
+        if (inet_pton(AF_INET, argv[6], &address) != 1) {
+            fprintf(stderr, "forward: %s is not an IPv4 address\n", argv[6]);
+            return 2;
+        }
+        peer = address.s_addr;
     }
     delay = (int64_t)(1000 * number(argv[3]));
     jitter = (int64_t)(1000 * number(argv[4]));

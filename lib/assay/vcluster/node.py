@@ -42,11 +42,13 @@ class Node:
 
     :param number: 0 is the head, on which slurmctld runs and jobs are submitted.
     :param cpus: CPUs of the machine that it has; all where there are none.
+    :param bridge: of the head, that its link ends in.
     """
 
     state: Path
     number: int
     cpus: tuple[int, ...] = ()
+    bridge: str = BRIDGE
 
     @property
     def name(self) -> str:
@@ -84,7 +86,7 @@ class Node:
         prepare: Callable[[], None] = lambda: None,
         **options: Any,
     ) -> subprocess.Popen[str]:
-        """Start a command on this node, in ``folder``.
+        """Start a command on this node and its CPUs, in ``folder``.
 
         :param prepare: called in the process that becomes the command.
         :param options: for :class:`subprocess.Popen`.
@@ -95,10 +97,16 @@ class Node:
             raise AssayError(
                 f'node {self.name} is down. Start it: ./assay cluster heal {self.name}'
             )
+
+        def join_and_prepare() -> None:
+            if self.group:
+                self.group.join()
+            prepare()
+
         variables = [f'{name}={value}' for name, value in self.environment.items()]
         command = ['env', f'--chdir={folder or self.state}', *variables, *argv]
         try:
-            return namespaces.spawn(command, init, prepare, **options)
+            return namespaces.spawn(command, init, join_and_prepare, **options)
         except (OSError, subprocess.SubprocessError) as error:
             raise AssayError(f'node {self.name} cannot be entered: {error}') from None
         finally:
@@ -191,7 +199,7 @@ class Node:
         with open(f'/proc/{init.pid}/ns/net') as network:
             peer = f'type veth peer name eth0 netns /proc/self/fd/{network.fileno()}'
             head.run(f'ip link add {self.name} {peer}', pass_fds=[network.fileno()])
-        head.run(f'ip link set {self.name} master {BRIDGE} up')
+        head.run(f'ip link set {self.name} master {self.bridge} up')
         self._set_up('eth0')
 
     def _set_up(self, interface: str) -> None:

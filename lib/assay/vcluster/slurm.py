@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from assay.vcluster.node import Node
+from assay.vcluster.switch import Switch
 
 #: MiB that Slurm is told a node has; nothing holds a job to it.
 MEMORY = 4000
@@ -52,13 +53,13 @@ NodeName={names} NodeAddr={addresses} CPUs={cpus} RealMemory={memory} State=UNKN
 # Jobs that measure take it, one after the other: all nodes are the same few CPUs.
 Licenses=machine:1
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-"""
+{topology}"""
 
 #: Stands for sacct, which knows no jobs that have not ended.
 SACCT = Path(__file__).with_name('sacct.sh')
 
 
-def write(state: Path, head: Node, nodes: list[Node], sacct: str) -> None:
+def write(state: Path, head: Node, nodes: list[Node], switches: list[Switch], sacct: str) -> None:
     """Write all files of a cluster into the folder ``state``.
 
     :param sacct: where Slurm's own ``sacct`` is.
@@ -74,8 +75,15 @@ def write(state: Path, head: Node, nodes: list[Node], sacct: str) -> None:
             cpus=len(nodes[0].cpus),
             memory=MEMORY,
             task_plugin='task/affinity' if has_first_cpus else 'task/none',
+            topology='TopologyPlugin=topology/tree\n' if switches else '',
         )
     )
+    leaves = [
+        f'SwitchName={one.name} Nodes={",".join(n.name for n in nodes if n.bridge == one.bridge)}\n'
+        for one in switches
+    ]
+    core = f'SwitchName=core Switches={",".join(one.name for one in switches)}\n'
+    (state / 'topology.conf').write_text(''.join([*leaves, core] if switches else []))
     # Not used, but slurmd looks for a version that it knows.
     (state / 'cgroup.conf').write_text('CgroupPlugin=cgroup/v1\n')
     hosts = [('127.0.0.1', 'localhost'), *((node.address, node.name) for node in [head, *nodes])]

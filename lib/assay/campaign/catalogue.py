@@ -1,0 +1,133 @@
+"""The catalogue of faults: what is broken and how, and what has to be said of it.
+
+A file of ``tests/faults/catalogue`` is a mapping of names to faults; its name is their kind
+(network, node, software, placement, scheduler). The fields are those of :class:`Fault`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from assay import AssayError, paths
+from assay.mpis.family import Entry, Expression, Variables, problems
+from assay.spelling import unknown
+
+CATALOGUE = paths.ROOT / 'tests' / 'faults' / 'catalogue'
+
+#: Of a fault that is there or not, ``high`` is the only one.
+Severity = Literal['low', 'middle', 'high']
+SEVERITIES: tuple[Severity, ...] = ('low', 'middle', 'high')
+
+#: What stands for the severity's value in a command or variable.
+VALUE = '{}'
+
+#: The check that is no check but ``assay screen``.
+SCREEN = 'screen'
+
+#: Before the run; while its job runs; or so long before it that Slurm knows of it.
+Moment = Literal['before', 'under a running job', 'long before']
+
+
+class OnNode(Entry):
+    """A shell command on a node.
+
+    :param node: such as ``n2``, or ``head``.
+    :param run: what is run; ends with the fault, if it has not ended before.
+    :param undo: what is run when the fault is healed.
+    """
+
+    node: str
+    run: str
+    undo: str | None = None
+
+
+class Fault(Entry):
+    """A fault, and how it must be seen.
+
+    :param what: it is, in words; the value of the severity stands for ``{}``.
+    :param severities: the values of the severities; none for a fault that is there or not.
+    :param nodes: of the cluster that it is brought into.
+    :param cpus: of each of them.
+    :param switches: that they are behind.
+    :param cluster: kind, node, value, jitter and peer of ``assay cluster fault``, a line each.
+    :param variables: of every job, as a module or a profile leaves them.
+    :param preload: a library of ``tests/programs/faults`` that every rank of a job loads first.
+    :param on_nodes: shell commands on nodes.
+    :param moment: when it is brought in.
+    :param check: the check that meets it, as ``-n`` of ``assay run`` has it; or ``screen``, whose
+        sentences begin with what they accuse: ``node n3: ``, ``pair n2 n5: ``, ``group n1 n2: ``.
+    :param cause: what its sentence has to say; none where the check has to stay green.
+    :param green: checks that have to stay green, by the beginning of their names.
+    """
+
+    what: str
+    severities: dict[Severity, int | float | str] = Field(default_factory=dict)
+    nodes: int = Field(2, ge=1)
+    cpus: int = Field(1, ge=1)
+    switches: int = Field(1, ge=1)
+    cluster: list[str] = Field(default_factory=list)
+    variables: Variables = Field(default_factory=dict)
+    preload: str | None = None
+    on_nodes: list[OnNode] = Field(default_factory=list)
+    moment: Moment = 'before'
+    check: str
+    cause: Expression | None = None
+    green: list[str] = Field(default_factory=list)
+
+    @model_validator(mode='after')
+    def _breaks_something(self) -> Fault:
+        if not (self.cluster or self.variables or self.preload or self.on_nodes):
+            raise ValueError('breaks nothing: cluster, variables, preload and on_nodes are empty')
+        if self.check == SCREEN and (self.green or self.moment == 'under a running job'):
+            raise ValueError('a screening stands alone: no green checks, no running job')
+        return self
+
+    @property
+    def degrees(self) -> list[Severity]:
+        """The severities at which it can be brought in, from the lowest."""
+        return [one for one in SEVERITIES if one in self.severities] or ['high']
+
+    def filled(self, text: str, severity: Severity) -> str:
+        """A text of it with the severity's value in place of ``{}``."""
+        return text.replace(VALUE, str(self.severities.get(severity, '')))
+
+
+def load(folder: Path = CATALOGUE) -> dict[str, Fault]:
+    """All faults, by kind and name: ``network/delay``.
+
+    :raises AssayError: if a file cannot be used; the message names file, fault and field.
+    """
+    found = {}
+    for path in sorted(folder.glob('*.yaml')):
+        try:
+            entries = yaml.safe_load(path.read_text())
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise AssayError(f'{path}: {error}') from None
+        if not isinstance(entries, dict):
+            raise AssayError(f'{path}: not a mapping of names to faults')
+        for name, entry in entries.items():
+            try:
+                found[f'{path.stem}/{name}'] = Fault.model_validate(entry)
+            except ValidationError as error:
+                raise AssayError(f'{path}: {name}.{problems(error)}') from None
+    return found
+
+
+def choose(faults: dict[str, Fault], names: list[str]) -> dict[str, Fault]:
+    """Those that were named, by a name or a kind; all if nothing was.
+
+    :raises AssayError: if there is none of that name.
+    """
+    kinds = {name.partition('/')[0] for name in faults}
+    for name in names:
+        if name not in kinds | faults.keys():
+            raise AssayError(unknown(name, 'fault', kinds | faults.keys()))
+    return {
+        name: fault
+        for name, fault in faults.items()
+        if not names or {name, name.partition('/')[0]} & set(names)
+    }

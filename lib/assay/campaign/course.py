@@ -1,0 +1,142 @@
+"""The campaign: a healthy run, then each fault and a healthy run after it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from assay import AssayError
+from assay.campaign import catalogue, look
+from assay.campaign.catalogue import Fault, Severity
+from assay.campaign.injected import injected, variables
+from assay.campaign.look import Look
+from assay.machine.mpi import Mpi
+from assay.results.failures import Failure
+from assay.vcluster.cluster import Cluster, down
+
+#: Times that a check may fail, before anything is broken, on a machine that others use as well.
+ATTEMPTS = 3
+
+#: The check that builds our programs.
+BUILD = 'BuildSources'
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the suite said of a fault.
+
+    :param name: of the fault in the catalogue.
+    :param severity: at which it was there.
+    :param broken: the run with it.
+    :param healed: the run after it.
+    :param problem: why it could not be brought in, or healed.
+    """
+
+    name: str
+    fault: Fault
+    severity: Severity
+    broken: Look = field(default_factory=Look)
+    healed: Look = field(default_factory=Look)
+    problem: str = ''
+
+    @property
+    def seen(self) -> list[Failure]:
+        """What is not green of its check, or of the build that it waits for."""
+        found = [*self.broken.failed, *self.broken.disturbed]
+        return [
+            one
+            for one in found
+            if look.is_of(one.case, self.fault.check) or look.is_of(one.case, BUILD)
+        ]
+
+    @property
+    def caught(self) -> list[Failure]:
+        """What of that names its cause."""
+        cause = self.fault.cause
+        return [one for one in self.seen if cause and re.search(cause, one.reason)]
+
+    @property
+    def words(self) -> list[str]:
+        """What was said of its check: of what names the cause, only the part that does."""
+        parts = [part for one in self.caught for part in one.reason.split('; ')]
+        named = [part for part in parts if re.search(self.fault.cause or '', part)]
+        return named or [one.reason for one in self.seen]
+
+    @property
+    def wrongly_red(self) -> list[Failure]:
+        """Failures of what should have stayed green, and those after it was healed."""
+        fault, broken = self.fault, self.broken.failed
+        green = [*fault.green, *([] if fault.cause else [fault.check])]
+        wrong = [one for one in broken if any(look.is_of(one.case, check) for check in green)]
+        if fault.check == catalogue.SCREEN:  # it names the culprit and nobody else
+            wrong += [one for one in broken if one not in self.caught]
+        return [*wrong, *self.healed.failed]
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it was caught, or is slight or harmless, and nothing was wrongly red."""
+        may_be_green = self.severity == 'low' or not self.fault.cause
+        return bool(self.caught or may_be_green) and not self.wrongly_red and not self.problem
+
+
+def course(mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]) -> Iterator[Outcome]:
+    """Bring in each fault at each of the severities that it has, one after the other.
+
+    Faults that need the same cluster are brought into the same one.
+
+    :param mpi: that the jobs use.
+    :raises AssayError: if a check fails before anything is broken.
+    """
+    clusters: dict[tuple[int, int, int], dict[str, Fault]] = {}
+    for name, fault in faults.items():
+        size = fault.nodes, fault.cpus, fault.switches
+        clusters.setdefault(size, {})[name] = fault
+    for size, own in clusters.items():
+        yield from _in_one(Cluster(*size), mpi, own, severities)
+
+
+def _in_one(
+    cluster: Cluster, mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]
+) -> Iterator[Outcome]:
+    cluster.up()
+    try:
+        _see_that_all_is_well(faults.values())
+        for name, fault in faults.items():
+            for severity in [one for one in fault.degrees if one in severities]:
+                try:
+                    yield _meet(cluster, mpi, name, fault, severity)
+                except AssayError as error:
+                    yield Outcome(name, fault, severity, problem=str(error))
+                    down()
+                    cluster.up()
+    finally:
+        down()
+
+
+def _see_that_all_is_well(faults: Iterable[Fault]) -> None:
+    checks = {check for fault in faults for check in [fault.check, *fault.green]}
+    apart = checks & {catalogue.SCREEN}
+    for some in filter(None, (checks - apart, apart)):
+        for _ in range(ATTEMPTS):
+            failed = look.look_at(sorted(some), {}).failed
+            if not failed:
+                break
+        else:
+            raise AssayError(f'{failed[0].case} fails where nothing is broken: {failed[0].reason}')
+
+
+def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severity) -> Outcome:
+    checks = [fault.check, *fault.green]
+    given = variables(fault, severity, mpi)
+    since = time.time()
+    if fault.moment == 'under a running job':
+        with look.started(checks, given) as run:
+            look.await_ranks(since)
+            with injected(cluster, fault, severity):
+                broken = look.ended(run, checks)
+    else:
+        with injected(cluster, fault, severity):
+            broken = look.look_at(checks, given)
+    return Outcome(name, fault, severity, broken, look.look_at(checks, {}))

@@ -1,0 +1,132 @@
+"""One run of the suite on the cluster, and what it said."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from assay import AssayError, paths
+from assay.campaign.catalogue import SCREEN
+from assay.results.cases import counted, read_report, title
+from assay.results.failures import Failure, disturbed_cases, failures
+from assay.running import runs
+
+ASSAY = str(paths.ROOT / 'assay')
+SYSTEM = 'vcluster:srun'
+ENVIRONMENT = 'openmpi'
+
+#: By which the runs can be taken out of the history: they measured what was broken.
+LABEL = 'campaign'
+
+#: Seconds until a job must have come through MPI_Init, with the build before it.
+PATIENCE = 120
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a run found.
+
+    :param failed: the cases that failed, with their sentences.
+    :param disturbed: those that are no evidence, with the sentences that say why.
+    """
+
+    failed: list[Failure] = field(default_factory=list)
+    disturbed: list[Failure] = field(default_factory=list)
+
+
+@contextmanager
+def started(checks: list[str], variables: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Start a run; one that is left before its end is stopped.
+
+    :param checks: as ``-n`` has them.
+    :param variables: of their jobs.
+    """
+    command = [ASSAY, 'run', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
+    command += ['--label', LABEL]
+    for check in checks:
+        command += ['-n', f'^{check}']
+        if variables:
+            given = ','.join(f'{name}:{value}' for name, value in variables.items())
+            command += ['-S', f'{class_of(check)}.env_vars={given}']
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield run
+    finally:
+        if run.poll() is None:
+            run.terminate()  # it cancels its jobs first
+            run.communicate()
+
+
+def look_at(checks: list[str], variables: dict[str, str]) -> Look:
+    """Run checks to the end, or a screening."""
+    if checks == [SCREEN]:
+        return screened()
+    with started(checks, variables) as run:
+        return ended(run, checks)
+
+
+def screened() -> Look:
+    """Screen the partition; what a finding accuses begins its sentence.
+
+    :raises AssayError: if the screening did not come to its end.
+    """
+    command = [ASSAY, 'screen', '--system', SYSTEM, '--environment', ENVIRONMENT, '--json']
+    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        findings = json.loads(done.stdout)['findings']
+    except ValueError:
+        raise AssayError(
+            f'a screening ended with exit code {done.returncode}:\n{done.stderr}'
+        ) from None
+    look = Look()
+    for one in findings:
+        evidence = '; '.join(entry['text'] for entry in one['evidence'])
+        reason = f'{" ".join([one["kind"], *one["members"]])}: {evidence}'
+        into = look.disturbed if one['kind'] == 'disturbed' else look.failed
+        into.append(Failure(SCREEN, reason, ()))
+    return look
+
+
+def is_of(case: str, check: str) -> bool:
+    """Whether a case, by its title, is one of a check, as ``-n`` has it."""
+    return f'{case.replace(" %", "%")} '.startswith((f'{check}%', f'{check} '))
+
+
+def class_of(check: str) -> str:
+    """The class of a check, by a name that may have parameters."""
+    return check.partition('%')[0]
+
+
+def ended(run: subprocess.Popen[str], checks: list[str]) -> Look:
+    """Wait for the end of a run.
+
+    :raises AssayError: if it lacks a check, or its exit code is not what it found.
+    """
+    said = run.communicate()[0]
+    report = read_report(runs.newest_report())
+    cases = [title(case) for case in counted(report)]
+    for check in checks:
+        if not any(is_of(case, check) for case in cases):
+            raise AssayError(f'no case of {check} was run:\n{said[-4000:]}')
+    look = Look(failures(report), disturbed_cases(report))
+    if run.returncode != (1 if look.failed else 3 if look.disturbed else 0):
+        raise AssayError(f'a run ended with exit code {run.returncode}:\n{said[-4000:]}')
+    return look
+
+
+def await_ranks(since: float) -> None:
+    """Wait until the ranks of a job are past MPI_Init: then the witness writes where they are.
+
+    :param since: seconds of the epoch, before the run was started.
+    :raises AssayError: if that takes too long.
+    """
+    stage = paths.RUNS / 'last' / 'stage'
+    deadline = time.monotonic() + PATIENCE
+    while not any(p.stat().st_mtime > since for p in stage.glob('vcluster/*/*/*/witness.json')):
+        if time.monotonic() > deadline:
+            raise AssayError(f'after {PATIENCE} s no job has come through MPI_Init')
+        time.sleep(0.1)
