@@ -63,6 +63,7 @@ def test_a_fault_that_is_there_or_not(faults):
         ('high: 100', 'worst: 100', "rate.severities.worst.[key]: Input should be 'low'"),
         ("cluster: ['rate n2 {}']", 'cluster: []', 'breaks nothing: cluster, variables, preload'),
         ('PointToPoint%fabric=tcp%scale=2_nodes', 'screen', 'a screening stands alone'),
+        ("  cause: 'bandwidth is'\n", '  missed: yes it is\n', 'is harmless, and so cannot be'),
         ("'bandwidth is'", "'('", 'rate.cause: Value error, not a valid expression'),
         (RATE, '- rate', 'network.yaml: not a mapping of names to faults'),
         (RATE, 'rate: {', 'network.yaml: '),
@@ -171,9 +172,16 @@ def test_a_row_of_the_matrix(faults):
         "| `network/rate`: n2's link carries 2500 Mbit/s | low | **nothing** | - | - "
         '| bandwidth is 1 MB/s |'
     )
-    assert '| **nothing** | latency is 1 s; n2 was disturbed |' in report.row(
+    assert '| red, without the cause | latency is 1 s; n2 was disturbed |' in report.row(
         outcome(rate, broken=[OTHER])
     )
+
+
+def test_what_is_known_to_be_missed_stays_in_the_matrix(faults):
+    missed = outcome(faults(f'{RATE}  missed: nobody looks\n')['network/rate'])
+    assert missed.is_good and not replace(missed, healed=Look([SLOW])).is_good
+    assert '| **nothing**: nobody looks | - |' in report.row(missed)
+    assert report.row(replace(missed, broken=Look([SLOW]))).count('nobody looks') == 0
 
 
 def test_faults_are_listed_without_a_cluster():

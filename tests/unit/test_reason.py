@@ -102,6 +102,22 @@ def test_the_program_knows_best(name):
             ],
             'select: init of component sm returned failure',
         ),
+        # What one rank says of its call, before a component that was not needed.
+        (
+            [
+                '[n1:96] select: init of component ofi returned failure\n',
+                'Error in MPI_Isend(0x7f, 1, MPI_BYTE, 1): 12\n',
+            ],
+            'Error in MPI_Isend(0x7f, 1, MPI_BYTE, 1): 12',
+        ),
+        # Who ended by itself, before whom srun ends for it.
+        (
+            [
+                'srun: error: n1: task 0: Killed\n',
+                'srun: error: n2: task 1: Exited with exit code 15\n',
+            ],
+            'srun: error: n2: task 1: Exited with exit code 15',
+        ),
         # A message of Open MPI without its text, before what becomes of the program.
         (
             [

@@ -112,12 +112,52 @@ def test_nodes_of_two_generations_are_not_held_against_each_other():
     assert named(screening(slow=slow, facts=old)) == [('node', ('n2',))]
 
 
-def test_what_shows_once_counts():
-    once = np.ones(8)
-    once[5] = 0.5
-    (found,) = judge(screening(slow={('dgemm together', 7): once})).findings
-    assert (found.kind, found.members) == ('node', ('n7',))
+def lapse(day=0, sweeps=(5,), node=7, figure='dgemm together'):
+    """A screening in which a node is slow in single sweeps."""
+    left = np.ones(8)
+    left[list(sweeps)] = 0.5
+    return screening(day=day, slow={(figure, node): left})
+
+
+def test_who_was_slow_once_is_a_suspect():
+    verdict = judge(lapse(), [screening(day=2)])
+    (found,) = verdict.findings
+    assert (found.kind, found.members) == ('suspect', ('n7',))
     assert '1 of 8 sweeps' in found.evidence[0].text
+    assert verdict.exit_code == 3 and not verdict.drain
+
+
+def test_who_was_slow_twice_is_bad():
+    assert named(lapse(sweeps=(2, 5))) == [('node', ('n7',))]
+    (found,) = judge(lapse(day=3), [lapse(), screening(day=2)]).findings
+    assert (found.kind, found.members) == ('node', ('n7',))
+    assert found.evidence[0].text.endswith(', and in 1 of 2 screenings before')
+    assert named(lapse(day=3), [lapse(node=6)]) == [('suspect', ('n7',))]
+
+
+def test_one_moment_in_two_figures_is_one():
+    now = lapse()
+    now.values['triad together'][7, 5] *= 0.5
+    assert named(now) == [('suspect', ('n7',))]
+    now.values['triad together'][7, 4] *= 0.5
+    assert named(now) == [('node', ('n7',))]
+
+
+def test_what_else_a_bad_node_does_is_evidence():
+    now = lapse()
+    now.values['frequency alone'][7] *= 0.7
+    (found,) = judge(now).findings
+    assert found.kind == 'node' and len(found.evidence) == 2
+
+
+def test_peers_that_happen_to_be_alike_make_no_outlier():
+    now = screening(8, noise=1e-4, sweeps=8)
+    for values in now.values.values():
+        values[:] = 1e9 * np.exp(np.random.default_rng(2).normal(0, 0.002, values.shape))
+    now.values['triad alone'][3] = 1e9 * np.exp([-0.5, 0.1, -0.25, -0.22, -0.18, -0.15, 0.3, -0.4])
+    assert named(now) == []
+    now.values['triad alone'][3] = 0.75e9
+    assert named(now) == [('node', ('n3',))]
 
 
 def test_what_others_took_is_no_evidence():
@@ -159,6 +199,16 @@ def test_a_pair_is_named_if_it_is_slow_alone_as_well():
 
     assert named(slow_links(screening(8), is_slow, alone=True)) == [('pair', ('n2', 'n5'))]
     assert named(slow_links(screening(8), is_slow)) == []
+
+
+def test_a_slow_pair_makes_no_node_of_few_pairs_bad():
+    now = slow_links(screening(8), lambda a, b: (a, b) == (2, 5), times=30, alone=True)
+    # As where nodes share CPUs: those of two have two pairs each.
+    kept_pairs = np.array(
+        [{a, b} & {2, 5} == set() or {a, b} <= {2, 5, 0} for a, b in now.links.ends]
+    )
+    links = Links(*(getattr(now.links, name)[kept_pairs] for name in Links.__dataclass_fields__))
+    assert named(replace(now, links=links)) == [('pair', ('n2', 'n5'))]
 
 
 def test_a_slow_pair_is_of_its_bad_node():

@@ -62,6 +62,7 @@ class Fault(Entry):
         sentences begin with what they accuse: ``node n3: ``, ``pair n2 n5: ``, ``group n1 n2: ``.
     :param cause: what its sentence has to say; none where the check has to stay green.
     :param green: checks that have to stay green, by the beginning of their names.
+    :param missed: why nobody sees it yet, if so: it stays in the matrix, and fails no campaign.
     """
 
     what: str
@@ -77,6 +78,7 @@ class Fault(Entry):
     check: str
     cause: Expression | None = None
     green: list[str] = Field(default_factory=list)
+    missed: str | None = None
 
     @model_validator(mode='after')
     def _breaks_something(self) -> Fault:
@@ -84,6 +86,8 @@ class Fault(Entry):
             raise ValueError('breaks nothing: cluster, variables, preload and on_nodes are empty')
         if self.check == SCREEN and (self.green or self.moment == 'under a running job'):
             raise ValueError('a screening stands alone: no green checks, no running job')
+        if self.missed and not self.cause:
+            raise ValueError('is harmless, and so cannot be missed')
         return self
 
     @property

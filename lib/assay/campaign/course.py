@@ -76,8 +76,9 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether it was caught, or is slight or harmless, and nothing was wrongly red."""
-        may_be_green = self.severity == 'low' or not self.fault.cause
+        """Whether it was caught, or is slight, harmless or known to be missed, and nothing was
+        wrongly red."""
+        may_be_green = self.severity == 'low' or not self.fault.cause or self.fault.missed
         return bool(self.caught or may_be_green) and not self.wrongly_red and not self.problem
 
 
@@ -138,5 +139,5 @@ def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severit
                 broken = look.ended(run, checks)
     else:
         with injected(cluster, fault, severity):
-            broken = look.look_at(checks, given)
+            broken = look.look_at(checks, given, is_broken=True)
     return Outcome(name, fault, severity, broken, look.look_at(checks, {}))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from assay import AssayError, paths
 from assay.campaign.catalogue import SCREEN
@@ -21,6 +22,9 @@ ENVIRONMENT = 'openmpi'
 
 #: By which the runs can be taken out of the history: they measured what was broken.
 LABEL = 'campaign'
+
+#: Findings of a screening that accuse nobody.
+UNDECIDED = ('suspect', 'disturbed')
 
 #: Seconds until a job must have come through MPI_Init, with the build before it.
 PATIENCE = 120
@@ -61,32 +65,35 @@ def started(checks: list[str], variables: dict[str, str]) -> Iterator[subprocess
             run.communicate()
 
 
-def look_at(checks: list[str], variables: dict[str, str]) -> Look:
-    """Run checks to the end, or a screening."""
+def look_at(checks: list[str], variables: dict[str, str], is_broken: bool = False) -> Look:
+    """Run checks to the end, or a screening, which no later one is held against if broken."""
     if checks == [SCREEN]:
-        return screened()
+        return screened(not is_broken)
     with started(checks, variables) as run:
         return ended(run, checks)
 
 
-def screened() -> Look:
+def screened(is_kept: bool) -> Look:
     """Screen the partition; what a finding accuses begins its sentence.
 
+    :param is_kept: whether later screenings are held against it.
     :raises AssayError: if the screening did not come to its end.
     """
     command = [ASSAY, 'screen', '--system', SYSTEM, '--environment', ENVIRONMENT, '--json']
     done = subprocess.run(command, capture_output=True, text=True)
     try:
-        findings = json.loads(done.stdout)['findings']
+        told = json.loads(done.stdout)
     except ValueError:
         raise AssayError(
             f'a screening ended with exit code {done.returncode}:\n{done.stderr}'
         ) from None
+    if not is_kept:
+        Path(told['file']).unlink()
     look = Look()
-    for one in findings:
-        evidence = '; '.join(entry['text'] for entry in one['evidence'])
+    for one in told['findings']:
+        evidence = '; '.join(f'{entry["figure"]}: {entry["text"]}' for entry in one['evidence'])
         reason = f'{" ".join([one["kind"], *one["members"]])}: {evidence}'
-        into = look.disturbed if one['kind'] == 'disturbed' else look.failed
+        into = look.disturbed if one['kind'] in UNDECIDED else look.failed
         into.append(Failure(SCREEN, reason, ()))
     return look
 

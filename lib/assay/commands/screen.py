@@ -47,8 +47,9 @@ def screen(
     against each other and against their own past; and names who is to blame, with the evidence and
     the commands that would drain it. Nothing is drained, and nothing resumed.
 
-    The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if all that
-    can be said is that others disturbed nodes. Every other option is passed to ReFrame: -J, -S, ...
+    The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if more
+    measurements would tell: others disturbed nodes, or one was slow once. Every other option is
+    passed to ReFrame: -J, -S, ...
 
     Examples:
 

@@ -40,10 +40,12 @@ _TELLING = tuple(
         r'|Permission denied|not enough slots',
         # An MPI's for what it lacks.
         r'UCX +ERROR|component was not found|No components were able|unable to reach each other'
-        r'|the text of which is not installed|init of component \w+ returned failure|unreachable'
-        r'|No network interfaces|not compatible'
-        r'|MPI_ERR_|Fatal error in',
-        r'Caught signal|[Ss]egmentation fault|[Kk]illed|signal \d+|Assertion|terminate called',
+        r'|the text of which is not installed|unreachable|No network interfaces|not compatible'
+        r'|MPI_ERR_|Fatal error in|Error in MPI_',
+        r'Caught signal|[Ss]egmentation fault|Assertion|terminate called',
+        # Of one rank, before what srun does to the others.
+        r'init of component \w+ returned failure|Exited with exit code',
+        r'[Kk]illed|signal \d+',
         r'MPI_ABORT was invoked|Abort\(',
         r'UCX +FATAL|[Ff]atal|cannot|[Cc]ould not|not found|No such file|[Ee]rror:',
         # What a launcher says of any failure.

@@ -10,9 +10,11 @@ from assay.campaign.look import class_of, is_of
 
 HEADER = ('fault', 'severity', 'caught by', 'which said', 'stayed green', 'after it was healed')
 
-
-#: Where its check is green, or red for another reason.
+#: Where its check is green.
 NOTHING = '**nothing**'
+
+#: Where its check is red, without words of the cause.
+OTHERWISE = 'red, without the cause'
 
 #: Where its check has to be green.
 HARMLESS = 'nothing, as it should be'
@@ -32,9 +34,13 @@ def row(outcome: Outcome) -> str:
     """The row of an outcome."""
     fault = outcome.fault
     value = fault.severities.get(outcome.severity)
-    by = NOTHING if fault.cause else HARMLESS
+    by = HARMLESS
+    if fault.cause:
+        by = OTHERWISE if outcome.seen else NOTHING
     if outcome.caught:
         by = _short(fault.check)
+    elif fault.missed:
+        by += f': {fault.missed}'
     red = [one.case for one in outcome.broken.failed]
     green = [check for check in fault.green if not any(is_of(case, check) for case in red)]
     if outcome.problem:

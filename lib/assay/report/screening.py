@@ -57,6 +57,7 @@ def headline(one: Finding) -> str:
         'group': f'what {who} share is bad',
         'machine': 'everything is slower than before',
         'different': f'{who} is different',
+        'suspect': f'{who} is a suspect until it is slow again',
         'disturbed': f'{who} was disturbed',
     }[one.kind]
     if one.name:
@@ -95,13 +96,14 @@ def _reason(now: Screening, one: Finding) -> str:
 
 def conclusion(now: Screening, verdict: Verdict) -> str:
     """One line: what was found, of how many nodes."""
-    word = {0: 'NOTHING FOUND', 1: 'FOUND', 3: 'DISTURBED'}[verdict.exit_code]
+    word = {0: 'NOTHING FOUND', 1: 'FOUND', 3: 'CANNOT TELL'}[verdict.exit_code]
     names = {
         'node': 'bad node',
         'group': 'bad group',
         'pair': 'bad link',
         'machine': 'change of everything',
         'different': 'different node',
+        'suspect': 'suspect',
         'disturbed': 'disturbed node',
     }
     counts = {kind: sum(one.kind == kind for one in verdict.findings) for kind in names}

@@ -7,9 +7,11 @@ from typing import Literal, get_args
 
 #: ``node``: a bad node, to be drained. ``pair``: the cable or path between two nodes. ``group``:
 #: what several nodes share, a switch or its uplink. ``machine``: everything, against the past.
-#: ``different``: a node that is not what the others are. ``disturbed``: no evidence, others were
-#: there.
-Kind = Literal['node', 'group', 'pair', 'machine', 'different', 'disturbed']
+#: ``different``: a node that is not what the others are. ``suspect``: a node that was slow once,
+#: and never before. ``disturbed``: no evidence, others were there.
+Kind = Literal['node', 'group', 'pair', 'machine', 'different', 'suspect', 'disturbed']
+#: Those that accuse nobody: more measurements would tell.
+UNDECIDED: tuple[Kind, ...] = ('suspect', 'disturbed')
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Sound nodes, pairs and so on that a screening accuses, on average.

@@ -1,8 +1,9 @@
 """Nodes, pairs and groups by how fast they reach each other.
 
 A node's part is the median over its pairs, so one bad path makes no node bad, and a bad node none
-of its partners. Where pairs are looked at, those of bad nodes are left out. Nodes that are slow to
-all others and not to each other have something in common.
+of its partners; of few pairs the one that stands apart is left out. Where pairs are looked at,
+those of bad nodes are left out. Nodes that are slow to all others and not to each other have
+something in common.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from assay.screening.measured import Screening
 SUPPOSED = Variance(0.1**2, 6.0)
 #: What is nearer to the others than this is as good as they are.
 LEAST = 0.10
+#: A pair this many times as far off as any other of both its nodes is no sign of either.
+APART = 2.0
 
 Found = defaultdict[str, list[Evidence]]
 Truths = NDArray[np.bool_]
@@ -110,8 +113,10 @@ def _figures(now: Screening) -> Iterator[_Figure]:
         each = times - usual
         far = each.mean(axis=1)
         alone = np.log(links.alone[:, column]) * (1 if name == 'latency' else -1)
+        own = ~_stand_apart(links.ends, far, len(now.nodes))
         of_nodes, of_nodes_each = (
-            np.nan_to_num(_medians(links.ends, one, len(now.nodes))) for one in (far[:, None], each)
+            np.nan_to_num(_medians(links.ends[own], one[own], len(now.nodes)))
+            for one in (far[:, None], each)
         )
         each_time = _each_time(far, each), _each_time(of_nodes[:, 0], of_nodes_each)
         yield _Figure(name, far, of_nodes[:, 0], each_time, alone - usual.mean(axis=1))
@@ -120,6 +125,19 @@ def _figures(now: Screening) -> Iterator[_Figure]:
 def _each_time(mean: Floats, each: Floats) -> Truths:
     """Whether no tournament shows less than half of their mean: of shapes (N,) and (N, T)."""
     return np.asarray((each >= mean[:, None] / 2).all(axis=1))
+
+
+def _stand_apart(ends: NDArray[np.int64], far: Floats, nodes: int) -> Truths:
+    """Pairs that are far slower than the others of both their nodes: shape (P,)."""
+    flat, both = ends.ravel(), np.repeat(far, 2)
+    worst_first = np.lexsort((-both, flat))
+    which, starts, counts = np.unique(flat[worst_first], return_index=True, return_counts=True)
+    has_others = counts > 1
+    first, second = np.full((2, nodes), np.inf)
+    first[which] = both[worst_first][starts]
+    second[which[has_others]] = both[worst_first][starts[has_others] + 1]
+    is_worst = (first[ends] == far[:, None]).all(axis=1)
+    return np.asarray(is_worst & (far > LEAST) & (far > APART * second[ends].max(axis=1)))
 
 
 def _classes(now: Screening) -> Floats:

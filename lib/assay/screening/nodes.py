@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from assay.results.statistics.outliers import (
     good_side,
     outliers,
     robust,
+    robust_rows,
     tails,
 )
 from assay.results.statistics.series import Floats
@@ -53,11 +55,13 @@ class Nodes:
     """What was found of nodes, by name.
 
     :param bad: what shows that a node is.
+    :param suspect: what was seen of it in one sweep, and never before.
     :param disturbed: what could not be told of it.
     :param alone: nodes that have no peers to be held against.
     """
 
     bad: Found
+    suspect: Found
     disturbed: Found
     alone: tuple[str, ...]
 
@@ -82,6 +86,24 @@ class _Peers:
         medians = np.median(self.slow, axis=1)
         return np.asarray(medians - np.median(medians))
 
+    @property
+    def errors(self) -> Floats:
+        """Shape (n,): of those medians, as the sweeps of each node tell."""
+        of_sweeps = np.array([one.value for one in self.steadiness])
+        return np.asarray((of_sweeps * OF_A_MEDIAN / self.slow.shape[1]) ** 0.5)
+
+    @cached_property
+    def off(self) -> Floats:
+        """Shape (n, k): of each sweep from the node's own others, by more than all nodes were."""
+        off = self.slow - np.median(self.slow, axis=1, keepdims=True)
+        return np.asarray(off - np.median(off, axis=0))
+
+    @cached_property
+    def steadiness(self) -> list[Variance]:
+        """Of each node's single sweeps, which are few, and lean on those of all nodes."""
+        pooled = Variance(max(robust(self.off.ravel()).value, FLOOR**2), float(self.off.shape[1]))
+        return [moderated(own, pooled) for own in robust_rows(self.off)]
+
 
 def kinds(now: Screening) -> list[Numbers]:
     """Numbers of the nodes that are peers: of one processor, with as many CPUs."""
@@ -96,18 +118,11 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
 
     :param earlier: older screenings of the same system, newest last.
     """
-    found = Nodes(defaultdict(list), defaultdict(list), _without_peers(now))
-    tests = WAYS * len(now.nodes) * len(now.values)
-    peers = [
-        _Peers(figure, numbers, slowness(values[numbers]), tests)
-        for numbers in kinds(now)
-        if len(numbers) >= FEWEST
-        for figure, values in now.values.items()
-    ]
+    found = Nodes(defaultdict(list), defaultdict(list), defaultdict(list), _without_peers(now))
+    peers = _peers(now)
     for number, evidence in (
         *_against_peers(now, peers),
         *_against_their_past(now, earlier, peers),
-        *_now_and_then(now, peers),
     ):
         name, others = now.nodes[number], _taken(now, evidence.figure)[number]
         if others > TAKEN:
@@ -118,7 +133,46 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
     for number, faults in enumerate(now.faults):
         if counted := [*_counted(faults)]:
             found.bad[now.nodes[number]] += counted
+    _add_lapses(now, earlier, peers, found)
     return found
+
+
+def _peers(now: Screening) -> list[_Peers]:
+    tests = WAYS * len(now.nodes) * len(now.values)
+    return [
+        _Peers(figure, numbers, slowness(values[numbers]), tests)
+        for numbers in kinds(now)
+        if len(numbers) >= FEWEST
+        for figure, values in now.values.items()
+    ]
+
+
+def _add_lapses(
+    now: Screening, earlier: Sequence[Screening], peers: list[_Peers], found: Nodes
+) -> None:
+    """Nodes that are slow now and then. Slow once, a sound node may be: it is a suspect, and bad if
+    another sweep or an earlier screening shows it as well."""
+    lapses: defaultdict[str, list[_Lapse]] = defaultdict(list)
+    for lapse in _lapses(now, peers):
+        lapses[now.nodes[lapse.number]].append(lapse)
+    if not lapses:
+        return
+    before = Counter(
+        name
+        for one in earlier[-MOST_EARLIER:]
+        for name in {one.nodes[lapse.number] for lapse in _lapses(one, _peers(one))}
+    )
+    for name, own in lapses.items():
+        sweeps = {sweep for lapse in own for sweep in lapse.sweeps}
+        is_bad = len(sweeps) > 1 or before[name] or name in found.bad
+        into = found.bad if is_bad else found.suspect
+        for lapse in own:
+            text = lapse.evidence.text
+            if before[name]:
+                text += (
+                    f', and in {before[name]} of {len(earlier[-MOST_EARLIER:])} screenings before'
+                )
+            into[name].append(replace(lapse.evidence, text=text))
 
 
 def _without_peers(now: Screening) -> tuple[str, ...]:
@@ -142,7 +196,7 @@ def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, E
         return
     tail = tails(np.concatenate([good_side(one.places) for one in peers]))
     for one in peers:
-        found = outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail)
+        found = outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail, one.errors)
         half = np.median(one.slow, axis=0) + found.far[:, None] / 2
         often = (one.slow > half).sum(axis=1)
         for i in np.flatnonzero((found.chance < FALSE_RATE) & (often > now.sweeps / 2)):
@@ -231,29 +285,38 @@ def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floa
     return np.hstack(columns)
 
 
-def _now_and_then(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
-    """Sweeps in which a node was far slower than in its own others."""
+@dataclass(frozen=True)
+class _Lapse:
+    """Sweeps in which a node was far slower than in its own others, in one figure."""
+
+    number: int
+    sweeps: tuple[int, ...]
+    evidence: Evidence
+
+
+def _lapses(now: Screening, peers: list[_Peers]) -> Iterator[_Lapse]:
     if now.sweeps < FEWEST_EARLIER or not peers:
         return
-    # What all nodes had in a sweep is nobody's own.
-    fars = [one.slow - np.median(one.slow, axis=1, keepdims=True) for one in peers]
-    fars = [far - np.median(far, axis=0) for far in fars]
-    tail = tails(np.concatenate([good_side(far.ravel()) for far in fars]))
-    for one, far in zip(peers, fars, strict=True):
-        pooled = Variance(max(robust(far.ravel()).value, FLOOR**2), float(now.sweeps))
+    tail = tails(np.concatenate([good_side(one.off.ravel()) for one in peers]))
+    for one in peers:
+        far = one.off
         taken = now.taken[mode_of(one.figure)][one.numbers]
         told = (far > LEAST_ONCE) & (taken - np.median(taken, axis=0) <= TAKEN)
         for i in np.flatnonzero(told.any(axis=1)):
             # A node that is never steady is told by its place: its own spread counts as well.
-            spread = moderated(robust(far[i]), pooled)
+            spread = one.steadiness[i]
             tests = one.tests * now.sweeps
-            sizes = far[i][told[i]] / spread.value**0.5
-            chances = [tests * beyond(float(size), spread.freedom, tail) for size in sizes]
-            often = sum(chance < FALSE_RATE for chance in chances)
-            if often:
-                worst = float(far[i][told[i]].max())
-                text = f'{_less(worst)} in {often} of {now.sweeps} sweeps than in its others'
-                yield int(one.numbers[i]), _evidence(one.figure, text, worst, min(chances))
+            chances = {
+                int(sweep): tests
+                * beyond(float(far[i][sweep]) / spread.value**0.5, spread.freedom, tail)
+                for sweep in np.flatnonzero(told[i])
+            }
+            sweeps = tuple(sweep for sweep, chance in chances.items() if chance < FALSE_RATE)
+            if sweeps:
+                worst = float(far[i][list(sweeps)].max())
+                text = f'{_less(worst)} in {len(sweeps)} of {now.sweeps} sweeps than in its others'
+                found = _evidence(one.figure, text, worst, min(chances.values()))
+                yield _Lapse(int(one.numbers[i]), sweeps, found)
 
 
 def _counted(faults: Mapping[str, str | int]) -> Iterator[Evidence]:

@@ -14,7 +14,7 @@ from assay.results.statistics.outliers import OF_A_MEDIAN, UNSEEN_TAIL, robust
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import Variance, beyond, moderated
 from assay.screening.different import find_different
-from assay.screening.findings import FALSE_RATE, KINDS, WAYS, Evidence, Finding
+from assay.screening.findings import FALSE_RATE, KINDS, UNDECIDED, WAYS, Evidence, Finding
 from assay.screening.links import find_links
 from assay.screening.measured import Screening
 from assay.screening.nodes import FEWEST_EARLIER, find_nodes
@@ -45,10 +45,10 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0: nothing was found; 1: something was; 3: no more than that others disturbed nodes."""
+        """0: nothing was found; 1: something was; 3: more measurements would tell."""
         if not self.findings:
             return 0
-        return 3 if all(one.kind == 'disturbed' for one in self.findings) else 1
+        return 3 if all(one.kind in UNDECIDED for one in self.findings) else 1
 
 
 def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
@@ -71,11 +71,12 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     findings += [
         Finding('different', (name,), tuple(found)) for name, found in find_different(now).items()
     ]
-    findings += [
-        Finding('disturbed', (name,), tuple(found))
-        for name, found in nodes.disturbed.items()
-        if name not in bad
-    ]
+    for kind, undecided in zip(UNDECIDED, (nodes.suspect, nodes.disturbed), strict=True):
+        findings += [
+            Finding(kind, (name,), tuple(found))
+            for name, found in undecided.items()
+            if name not in bad
+        ]
     findings.sort(
         key=lambda one: (KINDS.index(one.kind), *(now.number[name] for name in one.members))
     )

@@ -47,8 +47,15 @@ class Outliers:
 
 def robust(values: Floats) -> Variance:
     """The variance of most values, whatever up to half of them are: shape (n,)."""
-    deviations = np.abs(values - np.median(values))
-    return Variance((1.4826 * float(np.median(deviations))) ** 2, EFFICIENCY * (len(values) - 1))
+    return robust_rows(values[None])[0]
+
+
+def robust_rows(values: Floats) -> list[Variance]:
+    """The same of each row: shape (N, n)."""
+    deviations = np.abs(values - np.median(values, axis=1, keepdims=True))
+    freedom = EFFICIENCY * (values.shape[1] - 1)
+    scales = 1.4826 * np.median(deviations, axis=1)
+    return [Variance(scale**2, freedom) for scale in scales.tolist()]
 
 
 def tails(standard: Floats) -> float:
@@ -69,7 +76,12 @@ def good_side(values: Floats) -> Floats:
 
 
 def outliers(
-    values: Floats, prior: Variance, tests: float, least: float, tail: float = UNSEEN_TAIL
+    values: Floats,
+    prior: Variance,
+    tests: float,
+    least: float,
+    tail: float = UNSEEN_TAIL,
+    errors: Floats | None = None,
 ) -> Outliers:
     """Hold each value against the median of all.
 
@@ -78,6 +90,8 @@ def outliers(
     :param tests: of all values and figures that are tested at once.
     :param least: nearer than this to the median nothing is an outlier.
     :param tail: degrees of freedom of the sound ones' tails.
+    :param errors: shape (n,), standard errors of the values: none is surer than its own, however
+        alike the others happen to be.
     """
     n = len(values)
     far = values - np.median(values)
@@ -85,7 +99,8 @@ def outliers(
     spread = moderated(robust(values), prior)
     scale = max(spread.value, FLOOR**2) ** 0.5
     if n >= FEWEST:
-        error = scale * (1 + OF_A_MEDIAN / n) ** 0.5
+        own = np.zeros(n) if errors is None else errors
+        error = np.maximum(scale, own) * (1 + OF_A_MEDIAN / n) ** 0.5
         for i in np.flatnonzero(far > least):
-            chance[i] = tests * beyond(float(far[i]) / error, spread.freedom, tail)
+            chance[i] = tests * beyond(float(far[i] / error[i]), spread.freedom, tail)
     return Outliers(far, scale, chance)
