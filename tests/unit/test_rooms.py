@@ -15,6 +15,8 @@ LIB = paths.ROOT / 'lib'
 #: From top to bottom; those of one floor do not know each other.
 FLOORS = [
     ('commands',),
+    ('nights',),
+    ('one_run',),
     ('checks', 'report', 'bundle'),
     ('comparing', 'screening', 'campaign'),
     ('results',),

@@ -25,6 +25,7 @@ from assay.commands.diff import diff
 from assay.commands.doctor import doctor
 from assay.commands.export import export
 from assay.commands.history import history
+from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
 from assay.commands.run import run
@@ -59,6 +60,7 @@ def assay(
 
 
 app.command(context_settings=PASS_ON)(run)
+app.command(context_settings=PASS_ON)(nightly)
 
 
 @app.command()

@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from assay import say
 from assay.commands.options import ExtraOption, ModeOption, SystemOption
 from assay.config import settings
 
@@ -54,11 +53,9 @@ def run(
       assay run --label before --repeat 5
       assay run -l
     """
-    from assay.report.conclusion import conclude
-    from assay.results import store
+    from assay.one_run import make_ready, measure
     from assay.results.choice import assert_label
-    from assay.running import reframe_options, selection, session
-    from assay.spack import builds
+    from assay.running import reframe_options, session
 
     given = reframe_options.read(context.args)
     if label is not None:
@@ -73,14 +70,8 @@ def run(
         command = [*suite.command, *context.args]
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
-    given.remove_files_of_an_earlier_run()
-    handles = suite.take_turn(site)
-    if aside := store.make_ready():
-        say(f'the results database was damaged: it is {aside} now, and a new one begins')
-    # Before any job: what cannot be built fails here.
-    builds.install_for_checks(site, system, given.environments)
-    end = suite.run(suite.own, label, [*again, *context.args], handles)
-    if not end.code and not suite.own.report.exists():
-        selection.explain(site, suite.environment, given)
-    verdict = conclude(suite.own, end, given, time.monotonic() - started)
+    handles = make_ready(suite, site, given)
+    so_far = time.monotonic() - started
+    options = [*again, *context.args]
+    verdict, end = measure(suite, site, suite.own, given, label, options, handles, so_far)
     raise typer.Exit(128 + end.stopped if end.stopped else verdict.exit_code)

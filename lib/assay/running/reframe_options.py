@@ -214,6 +214,12 @@ NOT_IN_A_SCREENING = {
 }
 
 
+_ONE_NIGHT = 'a night is one run, and what looks worse is measured again anyway'
+
+#: What `assay nightly` takes no more, and why.
+NOT_IN_A_NIGHT = dict.fromkeys(('--repeat', '--reruns', '--duration', '--max-retries'), _ONE_NIGHT)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise AssayError(f'{message[:1].lower()}{message[1:]}. See `assay run --help`.')
@@ -233,6 +239,14 @@ def read_for_screening(arguments: list[str]) -> Given:
     :raises AssayError: also if it would be another one, or nothing would be measured.
     """
     return _read_for('a screening', NOT_IN_A_SCREENING, arguments)
+
+
+def read_for_night(arguments: list[str]) -> Given:
+    """As :func:`read`, for a run on a schedule.
+
+    :raises AssayError: also if it would be several, or nothing would be measured.
+    """
+    return _read_for('a night', NOT_IN_A_NIGHT, arguments)
 
 
 def _read_for(purpose: str, refused: Mapping[str, str], arguments: list[str]) -> Given:

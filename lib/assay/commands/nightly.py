@@ -1,0 +1,68 @@
+"""The command ``nightly``: a run that a schedule starts, and that tells people only what is new.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay import AssayError
+from assay.commands.options import ExtraOption, MarginOption, SystemOption
+from assay.config import settings
+
+if TYPE_CHECKING:
+    from assay.running.session import Suite
+
+
+def nightly(
+    context: typer.Context,
+    mode: Annotated[
+        str, typer.Option('--mode', help='Which checks: smoke, maintenance or acceptance.')
+    ] = 'maintenance',
+    system: SystemOption = settings.DEFAULT_SYSTEM,
+    extra: ExtraOption = None,
+    margin: MarginOption = 0.05,
+    tell: Annotated[
+        str | None,
+        typer.Option(
+            '--notify',
+            metavar='COMMAND',
+            help='A command of the shell that gets a message on its standard input when the '
+            'verdict changes.',
+        ),
+    ] = None,
+) -> None:
+    """Run checks on a schedule, and tell people when the verdict changes.
+
+    As `assay run`, and what passed is held against the last five good nights; what looks worse is
+    measured again first. If another night of the system and mode is under way, or Slurm says that
+    the machine is in maintenance, nothing is done.
+
+    The exit code is 0 if all passed and nothing is worse; 1 if something failed or is worse, or
+    nobody could be told; 3 if others disturbed it; and 75 if it was put off. After 48 hours of
+    maintenance it is 1. Every other option is passed to ReFrame, as with `assay run`.
+
+    Examples:
+
+    \b
+      assay nightly --system mycluster
+      assay nightly --system mycluster --notify 'mail -s "$ASSAY_SUBJECT" hpc@example.org'
+      assay nightly --system mycluster:compute --mode smoke --report-junit=junit.xml
+    """
+    from assay.nights.night import Night
+    from assay.running import reframe_options, session
+
+    given = reframe_options.read_for_night(context.args)
+    suite: Suite | AssayError
+    try:
+        suite = session.suite(system, mode, extra or [], given)
+    except AssayError as error:  # which is told as all else
+        suite = error
+    else:
+        if (code := suite.on_head()) is not None:
+            raise typer.Exit(code)
+    night = Night(suite, system, mode, given, context.args, margin, tell)
+    raise typer.Exit(night.spend())

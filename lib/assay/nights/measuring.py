@@ -1,0 +1,122 @@
+"""The runs of a night: one, and where something looks worse than in good nights, up to two more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from assay import AssayError, say
+from assay.comparing.sessions import without_partition
+from assay.nights.folder import Memory
+from assay.nights.outcome import Outcome, of_difference, of_run, suspicious_cases
+from assay.one_run import make_ready, measure
+from assay.report.diff import conclusion, show
+from assay.results.cases import Report, counted, read_report
+from assay.results.diff.difference import difference
+from assay.results.history import StoredRun, load
+from assay.running import runs
+from assay.running.reframe_options import Given
+from assay.running.runs import Run
+from assay.running.session import Suite
+from assay.spelling import many
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: By which `assay history` finds the runs of nights.
+LABEL = 'nightly'
+
+#: Good nights that one is held against, and how often what looks worse is measured again.
+AGAINST, AGAIN = 5, 2
+
+
+class Measuring:
+    """What measures a night.
+
+    :param options: of ReFrame.
+    :param handle: of the night's lock, which its jobs hold as well.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        site: _SiteConfig,
+        given: Given,
+        options: Sequence[str],
+        handle: int,
+    ) -> None:
+        self.suite, self.site, self.given, self.options = suite, site, given, options
+        self.handles = [handle]
+
+    def measure(self, memory: Memory, margin: float) -> tuple[Outcome, str | None]:
+        """Measure, and hold what passed against good nights.
+
+        :param margin: a change within it is called the same.
+        :returns: what came of it, and the identifier of the run if it was a good one.
+        :raises AssayError: if nothing could be measured.
+        :raises SystemExit: if it was told to stop.
+        """
+        self.handles += make_ready(self.suite, self.site, self.given)
+        outcome, report = self._run(self.suite.own, self.given, ())
+        if outcome.word != 'PASSED' or report is None:
+            return outcome, None
+        tonight = _uuid(report)
+        good = [run for run in load().runs if run.uuid in memory.good and not run.summary.problem]
+        if good:
+            outcome = self._against(good[-AGAINST:], report, margin)
+        else:
+            say('there is no good night yet to hold this one against')
+        return outcome, tonight if outcome.word == 'PASSED' else None
+
+    def _run(self, own: Run, given: Given, calm: Collection[str]) -> tuple[Outcome, Report | None]:
+        """A run, but for cases that are calm.
+
+        :param calm: their names.
+        """
+        # ReFrame searches names without their blanks.
+        without = [f'--exclude=^{re.escape(name.replace(" ", ""))}$' for name in sorted(calm)]
+        options = [*self.options, *without]
+        verdict, end = measure(self.suite, self.site, own, given, LABEL, options, self.handles)
+        if end.stopped:
+            raise SystemExit(128 + end.stopped)
+        try:
+            report = read_report(own.report)
+        except AssayError:  # the verdict says so
+            report = None
+        return of_run(verdict, report), report
+
+    def _against(self, good: list[StoredRun], report: Report, margin: float) -> Outcome:
+        """Hold this night against good ones; what looks worse is measured again first."""
+        uuids = [_uuid(report)]
+        names = {case['display_name'] for case in counted(report) if not case['fixture']}
+        for again in range(AGAIN + 1):
+            history = load()
+            tonight = [run for run in history.runs if run.uuid in uuids]
+            if len(tonight) < len(uuids):
+                raise AssayError(f'a run of this night is not stored in {history.database}')
+            try:
+                found = difference(history, good, tonight, margin)
+            except AssayError as error:
+                say(f'this night is not held against good ones: {error}')
+                return Outcome('PASSED')
+            if not found.is_worse or again == AGAIN:
+                break
+            suspects = {without_partition(case) for case in suspicious_cases(found)}
+            say(f'worse than in good nights, so measured again: {many(len(suspects), "case")}')
+            alone = replace(self.given, report=None, junit=None)
+            outcome, more = self._run(runs.begin(), alone, names - suspects)
+            if outcome.word == 'FAILED':
+                return outcome
+            if more:
+                uuids.append(_uuid(more))
+        if found.is_worse:
+            show(found)
+        else:
+            print(f'against {many(len(good), "good night")}: {conclusion(found)}')
+        return of_difference(found)
+
+
+def _uuid(report: Report) -> str:
+    return str(report['session_info']['uuid'])

@@ -1,0 +1,87 @@
+"""What came of a night, and whether that is news."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.results.cases import Report
+from assay.results.diff.compared import Compared, worst_first
+from assay.results.diff.difference import Difference
+from assay.results.failures import disturbed_cases, failures
+from assay.results.verdict import Verdict
+
+Word = Literal['PASSED', 'WORSE', 'FAILED', 'DISTURBED']
+
+#: The culprit where no case is: whatever kept the run from measuring counts as the same.
+RUN = 'the run itself'
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a night.
+
+    :param word: ``WORSE``: all references were met, and something is worse than in good nights.
+    :param culprits: cases that failed, or figures that are worse: the same words each night.
+    :param sentences: what is said of them.
+    """
+
+    word: Word
+    culprits: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return {'PASSED': 0, 'DISTURBED': 3}.get(self.word, 1)
+
+
+def of_run(verdict: Verdict, report: Report | None) -> Outcome:
+    """What the verdict of a run makes of its night."""
+    if verdict.passed:
+        return Outcome('PASSED')
+    if not verdict.problems:
+        told = disturbed_cases(report) if report else []
+        return Outcome('DISTURBED', (), tuple(f'{one.case}: {one.reason}' for one in told))
+    failed = failures(report) if report else []
+    of_session = verdict.of_session if failed else verdict.problems
+    culprits = sorted({one.case for one in failed} | ({RUN} if of_session else set()))
+    sentences = [*of_session, *(f'{one.case}: {one.reason}' for one in failed)]
+    return Outcome('FAILED', tuple(culprits), tuple(sentences))
+
+
+def of_problem(problem: str) -> Outcome:
+    """What kept a night from measuring anything."""
+    return Outcome('FAILED', (RUN,), tuple(problem.splitlines()))
+
+
+def of_difference(found: Difference) -> Outcome:
+    """What a night is that passed, held against good ones."""
+    if not found.is_worse:
+        return Outcome('PASSED')
+    told = {str(one.figure): _change(one) for one in worst_first(worse_figures(found))}
+    told |= {str(one.figure): one.reason for one in found.gone}
+    told |= {one.case: 'gave figures in good nights, and none now' for one in found.lost}
+    told |= {one.case: 'fails at times' for one in found.at_times}
+    sentences = tuple(f'{name}: {words}' for name, words in told.items())
+    return Outcome('WORSE', tuple(sorted(told)), sentences)
+
+
+def worse_figures(found: Difference) -> list[Compared]:
+    return [one for one in found.figures if one.word == 'worse']
+
+
+def suspicious_cases(found: Difference) -> set[str]:
+    """Cases of which something looks worse: name, partition and environment."""
+    figures = [
+        *(one.figure for one in worse_figures(found)),
+        *(one.figure for one in found.gone),
+    ]
+    failed = [one.case for one in (*found.lost, *found.at_times)]
+    return {*(one.test_case for one in figures), *failed}
+
+
+def _change(one: Compared) -> str:
+    if one.misses:
+        return 'misses a reference that it met before'
+    return f'{math.expm1(one.change):+.1%} than in good nights'

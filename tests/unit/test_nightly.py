@@ -1,0 +1,395 @@
+"""Nights: what is remembered, what is worse than in good ones, who is told, and when none is."""
+
+import json
+import os
+import signal
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from test_compare import Machine
+
+from assay import AssayError, paths
+from assay.nights import measuring, night, notify
+from assay.nights.folder import KEPT, Folder, Memory, Told
+from assay.nights.maintenance import in_maintenance
+from assay.nights.night import PUT_OFF, Night
+from assay.nights.outcome import RUN, Outcome
+from assay.results import judged, store
+from assay.results.history import load
+from assay.running import reframe_options, runs
+from assay.running.supervise import Ended
+from reports import LOG, NO_EVIDENCE
+from stored import put
+
+HERE = {'systems': [{'partitions': [{'name': 'node', 'scheduler': 'local'}]}]}
+
+
+class Site(Machine):
+    """A suite whose runs are made up: each case a little different in each."""
+
+    def load(self):
+        return HERE
+
+    def run(self, own, text, options, handles):
+        excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
+        (own.folder / 'stage').mkdir()
+        own.log.write_text('\n'.join(LOG))
+        self.ran.append(len(excluded))
+        self.labels.append(text)
+        report = self.report('openmpi', excluded, text=text)
+        put(self.database, report)
+        own.report.write_text(json.dumps(report))
+        return self.ends.pop(len(self.ran), Ended())
+
+
+@pytest.fixture
+def site(tmp_path, golden_report, monkeypatch):
+    monkeypatch.setattr(paths, 'RUNS', tmp_path / 'runs')
+    monkeypatch.setattr(paths, 'NIGHTS', tmp_path / 'nights')
+    monkeypatch.setattr(paths, 'REFERENCES', tmp_path)
+    one = Site(tmp_path / 'perflogs' / 'results.db', golden_report)
+    one.told = tmp_path / 'told'
+    monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
+    monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
+    keep = partial(store.keep_verdict, database=one.database)
+    monkeypatch.setattr(judged, 'keep_verdict', keep)
+    monkeypatch.setenv('COLUMNS', '200')
+    return one
+
+
+def spend(site, command=None, **others):
+    """A night; its exit code, and what people were told."""
+    site.told.unlink(missing_ok=True)
+    site.own = runs.begin()
+    given = reframe_options.read_for_night([])
+    command = command or f'(echo "$ASSAY_VERDICT: $ASSAY_SUBJECT"; cat) >{site.told}'
+    about = {'suite': site, 'system': 'toy', 'mode': 'smoke', 'given': given, 'options': []}
+    code = Night(**about | {'margin': 0.05, 'command': command} | others).spend()
+    return code, site.told.read_text() if site.told.exists() else None
+
+
+def remembered():
+    return Folder('toy', 'smoke').read()
+
+
+def slower(fabric='tcp', factor=1.3, result='pass'):
+    def change(name, number, case, values):
+        if case['fabric'] == fabric:
+            values['latency'] *= factor
+
+    return change
+
+
+def failing(fabric='tcp', reason='no answer'):
+    def change(name, number, case, values):
+        if case['fabric'] == fabric:
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': reason}
+
+    return change
+
+
+def nothing(*about):
+    pass
+
+
+def test_good_nights_are_silent_and_remembered(site, capsys):
+    for number in range(1, 4):
+        assert spend(site) == (0, None)
+        assert len(remembered().good) == number
+    assert {*site.labels} == {'nightly'}
+    out, err = capsys.readouterr()
+    assert 'there is no good night yet' in err
+    assert 'against 2 good nights: CANNOT TELL: 0 worse' in out
+    assert out.endswith('NIGHT PASSED: toy (smoke)\n')
+
+
+def test_what_is_worse_than_in_good_nights_is_measured_again_and_told_once(site, capsys):
+    for _ in range(6):
+        spend(site)
+    site.change = slower()
+    site.ran.clear()
+    code, told = spend(site)
+    assert code == 1
+    # Again the one case alone: the two others are left out.
+    assert site.ran == [0, 2, 2]
+    first, *lines = told.splitlines()
+    assert first == 'WORSE: Assay: toy (smoke) WORSE, was PASSED'
+    assert any(
+        line.startswith('  latency of Ring %fabric=tcp') and 'than in good nights' in line
+        for line in lines
+    )
+    assert lines[-1].startswith('files: ') and len(remembered().good) == 6
+    assert 'WORSE: ' in capsys.readouterr().out
+
+    code, told = spend(site)
+    assert (code, told) == (1, None)
+    assert ', as since 20' in capsys.readouterr().out
+
+    site.change = nothing
+    code, told = spend(site)
+    assert code == 0
+    assert told.splitlines()[0] == 'PASSED: Assay: toy (smoke) PASSED, was WORSE'
+    assert 'no longer:\n  latency of Ring %fabric=tcp' in told
+
+
+def test_what_looked_worse_once_is_not(site):
+    for _ in range(6):
+        spend(site)
+    bad = site.number + 1
+    site.change = lambda name, number, *about: (slower() if number == bad else nothing)(
+        name, number, *about
+    )
+    site.ran.clear()
+    code, told = spend(site)
+    assert (code, told, site.ran) == (0, None, [0, 2])
+
+
+def test_a_failure_is_told_and_so_is_another_one(site):
+    site.change = failing()
+    code, told = spend(site)
+    assert code == 1
+    assert told.startswith('FAILED: Assay: toy (smoke) FAILED, was PASSED\n')
+    assert '%fabric=tcp' in told and 'no answer' in told
+    assert spend(site) == (1, None)
+    site.change = failing('shm')
+    code, told = spend(site)
+    assert code == 1 and told.startswith('FAILED: Assay: toy (smoke) FAILED, not as before\n')
+    assert 'no longer:\n  Ring %fabric=tcp' in told
+    assert not remembered().good
+
+
+def test_a_case_that_fails_when_it_is_measured_again_has_failed(site):
+    for _ in range(6):
+        spend(site)
+    last = site.number + 1
+    site.change = lambda name, number, case, values: (slower() if number == last else failing())(
+        name, number, case, values
+    )
+    code, told = spend(site)
+    assert code == 1 and told.startswith('FAILED: ')
+
+
+def test_a_disturbed_night_tells_nothing(site):
+    def change(name, number, case, values):
+        case |= {
+            'result': 'fail',
+            'fail_phase': 'performance',
+            'no_evidence': NO_EVIDENCE,
+            'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
+        }
+
+    site.change = failing()
+    spend(site)
+    before = remembered()
+    site.change = change
+    assert spend(site) == (3, None)
+    assert remembered() == before
+    site.change = failing()
+    assert spend(site) == (1, None)
+
+
+def test_what_keeps_a_night_from_measuring_is_told(site, capsys):
+    code, told = spend(site, suite=AssayError('no MPI can be installed:\nthe disk is full'))
+    assert code == 1
+    assert '\n  no MPI can be installed:\n  the disk is full\n' in told
+    assert remembered().told.culprits == (RUN,)
+    assert 'no MPI can be installed' in capsys.readouterr().err
+
+
+def test_a_night_that_is_stopped_is_forgotten(site):
+    spend(site)
+    before = remembered()
+    site.ends[2] = Ended(stopped=signal.SIGTERM)
+    with pytest.raises(SystemExit) as stopped:
+        spend(site)
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert remembered() == before
+
+
+def test_who_could_not_be_told_is_told_the_next_time(site, capsys):
+    site.change = failing()
+    assert spend(site, command='echo no server >&2; exit 4') == (1, None)
+    assert "--notify 'echo no server >&2; exit 4' ended with exit code 4: no server" in (
+        capsys.readouterr().err
+    )
+    code, told = spend(site)
+    assert code == 1 and told.startswith('FAILED')
+    site.change = nothing
+    # The verdict is good, and that is what nobody knows.
+    assert spend(site, command='false') == (1, None)
+    assert spend(site)[0] == 0
+
+
+def test_without_a_command_nobody_is_told_twice_either(site):
+    site.change = failing()
+    given = reframe_options.read_for_night([])
+    assert Night(site, 'toy', 'smoke', given, [], 0.05, None).spend() == 1
+    assert spend(site) == (1, None)
+
+
+def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(notify, 'PATIENCE', 1)
+    with pytest.raises(AssayError, match='was stopped after 1 s'):
+        notify.notify(f'sleep 600 & echo $! >{tmp_path / "pid"}; wait', 'FAILED', 'it', 'is so')
+    pid = int((tmp_path / 'pid').read_text())
+    stat = Path(f'/proc/{pid}/stat')
+    assert not stat.exists() or stat.read_text().split()[2] == 'Z'
+
+
+def test_a_command_need_not_read_its_message():
+    notify.notify('exec <&-', 'FAILED', 'it', 'x' * 1_000_000)
+
+
+def test_a_second_night_leaves(site, capsys):
+    with Folder('toy', 'smoke').alone() as handle:
+        assert handle is not None
+        assert spend(site) == (PUT_OFF, None)
+        assert spend(site, mode='maintenance')[0] == 0
+    assert 'put off: another night of toy (smoke) is under way' in capsys.readouterr().err
+    assert spend(site) == (0, None)
+
+
+def test_a_maintenance_is_left_alone_for_two_days(site, monkeypatch, capsys):
+    monkeypatch.setattr(night, 'in_maintenance', lambda *about: 'the partition all is down')
+    assert spend(site) == (PUT_OFF, None)
+    assert spend(site) == (PUT_OFF, None)
+    assert not site.ran
+    assert 'put off: the partition all is down' in capsys.readouterr().err
+    since = remembered().put_off
+    folder = Folder('toy', 'smoke')
+    folder.write(remembered().after(Told(), None, since - timedelta(hours=49)))
+    code, told = spend(site)
+    assert code == 1 and 'nothing was measured since' in told and 'partition all is down' in told
+    assert spend(site) == (1, None)
+    monkeypatch.setattr(night, 'in_maintenance', lambda *about: None)
+    code, told = spend(site)
+    assert code == 0 and told.startswith('PASSED: ')
+    assert remembered().put_off is None
+
+
+def test_what_was_known_is_set_aside_where_it_is_damaged(site, capsys):
+    spend(site)
+    folder = Folder('toy', 'smoke')
+    folder.file.write_text('{"told"')
+    assert spend(site) == (0, None)
+    assert 'was damaged: it is ' in capsys.readouterr().err
+    assert len([*folder.path.glob('memory.json.damaged-*')]) == 1
+    assert len(remembered().good) == 1
+
+
+def test_what_is_remembered_has_an_end():
+    memory = Memory()
+    for number in range(KEPT + 3):
+        memory = memory.after(Told(), str(number))
+    assert memory.good == tuple(map(str, range(3, KEPT + 3)))
+
+
+def test_nights_of_another_selection_are_not_compared(site, capsys):
+    spend(site)
+    site.partitions = ['other']
+    assert spend(site) == (0, None)
+    assert 'this night is not held against good ones: no figure is of runs' in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize('option', ['--repeat=2', '--reruns=1', '--max-retries=1', '-l'])
+def test_options_that_are_not_for_a_night(option):
+    with pytest.raises(AssayError, match='is not for a night'):
+        reframe_options.read_for_night([option])
+
+
+def test_the_same_culprits_in_another_order_are_no_news():
+    told = Told(word='FAILED', culprits=('a', 'b'))
+    assert told.is_of(Outcome('FAILED', ('b', 'a')))
+    assert not told.is_of(Outcome('WORSE', ('a', 'b')))
+    assert not told.is_of(Outcome('FAILED', ('a',)))
+
+
+# Maintenance, by what a real Slurm 22.05 printed -------------------------------------------------
+
+PARTITION = (
+    'PartitionName={} AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL Default={} '
+    'QoS=N/A DefaultTime=NONE MaxNodes=UNLIMITED MaxTime=UNLIMITED Nodes={} '
+    'PreemptMode=OFF State={} TotalCPUs=4 TotalNodes=4 SelectTypeParameters=NONE'
+)
+RESERVATION = (
+    'ReservationName={} StartTime=2026-11-23T20:00:00 EndTime=2026-11-23T21:00:00 '
+    'Duration=01:00:00 Nodes={} NodeCnt=4 CoreCnt=4 Features=(null) PartitionName=(null) '
+    'Flags={} TRES=cpu=4 Users=root Groups=(null) Accounts=(null) Licenses=(null) State={} '
+    'BurstBuffer=(null) Watts=n/a MaxStartDelay=(null)'
+)
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A machine of two partitions whose scontrol prints these lines."""
+
+    def machine(partitions, reservations=(), access=('', '--partition=big')):
+        for what, lines in (('partition', partitions), ('reservation', reservations)):
+            (tmp_path / what).write_text(''.join(f'{line}\n' for line in lines))
+        script = tmp_path / 'scontrol'
+        script.write_text(f'#!/bin/sh\n[ "$1" = --oneliner ] && cat {tmp_path}/"$3"\n')
+        script.chmod(0o755)
+        monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+        both = [{'scheduler': 'slurm', 'access': [one]} for one in access]
+        return {'systems': [{'partitions': both}]}
+
+    return machine
+
+
+UP = [PARTITION.format('all', 'YES', 'n[1-4]', 'UP'), PARTITION.format('big', 'NO', 'n[5-8]', 'UP')]
+DOWN = [
+    PARTITION.format('all', 'YES', 'n[1-4]', 'DOWN'),
+    PARTITION.format('big', 'NO', 'n[5-8]', 'DRAIN'),
+]
+MAINT = 'MAINT,SPEC_NODES,ALL_NODES'
+
+
+@pytest.mark.parametrize(
+    ('partitions', 'reservations', 'why'),
+    [
+        (UP, [], None),
+        (DOWN, [], 'the partition all is down; the partition big is drain'),
+        ([DOWN[0], UP[1]], [], None),
+        (
+            UP,
+            [RESERVATION.format('repair', 'n[1-8]', MAINT, 'ACTIVE')],
+            'the reservation repair, of the kind MAINT, has all nodes of the partition all until '
+            '2026-11-23T21:00:00; the reservation repair, of the kind MAINT, has all nodes of the '
+            'partition big until 2026-11-23T21:00:00',
+        ),
+        (UP, [RESERVATION.format('repair', 'n[1-8]', MAINT, 'INACTIVE')], None),
+        (UP, [RESERVATION.format('course', 'n[1-8]', 'SPEC_NODES', 'ACTIVE')], None),
+        (UP, [RESERVATION.format('repair', 'n[1-7]', MAINT, 'ACTIVE')], None),
+        ([], [], None),
+        (['No partitions in the system'], ['No reservations in the system'], None),
+    ],
+)
+def test_a_machine_in_maintenance(slurm, partitions, reservations, why):
+    assert in_maintenance(slurm(partitions, reservations), []) == why
+
+
+def test_a_run_may_be_meant_for_a_reservation(slurm):
+    reserved = [RESERVATION.format('repair', 'n[1-8]', MAINT, 'ACTIVE')]
+    for option in ('-J=reservation=repair', '--job-option=--reservation=repair'):
+        assert in_maintenance(slurm(UP, reserved), [option]) is None
+    assert in_maintenance(slurm(UP, reserved), ['-J', 'reservation=repair']) is None
+    assert in_maintenance(slurm(DOWN, reserved), ['-J', 'reservation=repair'])
+    access = ('-p all --reservation=repair', '-pbig --reservation=repair')
+    assert in_maintenance(slurm(UP, reserved, access), []) is None
+    assert in_maintenance(slurm(UP, reserved, ('-p all', '-p big')), [])
+
+
+def test_where_no_scheduler_is_asked(slurm):
+    site = slurm(DOWN)
+    site['systems'][0]['partitions'][1]['scheduler'] = 'local'
+    assert in_maintenance(site, []) is None
+
+
+def test_a_slurm_that_says_nothing_is_not_in_maintenance(slurm, tmp_path):
+    site = slurm(DOWN)
+    (tmp_path / 'scontrol').unlink()
+    assert in_maintenance(site, []) is None
