@@ -134,6 +134,20 @@ def test_what_is_worse_than_in_good_nights_is_measured_again_and_told_once(site,
     assert 'no longer:\n  latency of Ring %fabric=tcp' in told
 
 
+def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):
+    for _ in range(6):
+        spend(site)
+    file = tmp_path / 'junit.xml'
+    given = reframe_options.read_for_night([f'--report-junit={file}'])
+    spend(site, given=given)
+    assert '<error' not in file.read_text()
+    site.change = slower()
+    spend(site, given=given)
+    text = file.read_text()
+    assert text.count('<error') == 1 and 'than in good nights' in text
+    assert text.count('<testcase') == 4
+
+
 def test_what_looked_worse_once_is_not(site):
     for _ in range(6):
         spend(site)

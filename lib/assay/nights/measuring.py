@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,10 +13,12 @@ from assay.comparing.sessions import without_partition
 from assay.nights.folder import Memory
 from assay.nights.outcome import Outcome, of_difference, of_run, suspicious_cases
 from assay.one_run import make_ready, measure
+from assay.report import junit
 from assay.report.diff import conclusion, show
 from assay.results.cases import Report, counted, read_report
 from assay.results.diff.difference import difference
 from assay.results.history import StoredRun, load
+from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
@@ -58,6 +61,7 @@ class Measuring:
         :raises AssayError: if nothing could be measured.
         :raises SystemExit: if it was told to stop.
         """
+        began = time.monotonic()
         self.handles += make_ready(self.suite, self.site, self.given)
         outcome, report = self._run(self.suite.own, self.given, ())
         if outcome.word != 'PASSED' or report is None:
@@ -66,6 +70,10 @@ class Measuring:
         good = [run for run in load().runs if run.uuid in memory.good and not run.summary.problem]
         if good:
             outcome = self._against(good[-AGAINST:], report, margin)
+            if outcome.word == 'WORSE' and self.given.junit:
+                log = self.suite.own.log.read_text(errors='replace').splitlines()
+                seconds = time.monotonic() - began
+                junit.write(self.given.junit, report, Verdict(outcome.sentences), log, seconds)
         else:
             say('there is no good night yet to hold this one against')
         return outcome, tonight if outcome.word == 'PASSED' else None
