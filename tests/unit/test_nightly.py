@@ -185,19 +185,40 @@ def test_a_case_that_fails_when_it_is_measured_again_has_failed(site):
     assert code == 1 and told.startswith('FAILED: ')
 
 
-def test_a_disturbed_night_tells_nothing(site):
+def disturbed(*fabrics):
     def change(name, number, case, values):
-        case |= {
-            'result': 'fail',
-            'fail_phase': 'performance',
-            'no_evidence': NO_EVIDENCE,
-            'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
-        }
+        if case['fabric'] in fabrics:
+            case |= {
+                'result': 'fail',
+                'fail_phase': 'performance',
+                'no_evidence': NO_EVIDENCE,
+                'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
+                'disturbances': ['n1 was disturbed'],
+            }
 
+    return change
+
+
+def test_what_is_worse_beside_what_was_disturbed_is_told(site):
+    for _ in range(6):
+        spend(site)
+
+    def change(*about):
+        disturbed('shm')(*about)
+        slower()(*about)
+
+    site.change = disturbed('shm')
+    assert spend(site) == (3, None)
+    site.change = change
+    code, told = spend(site)
+    assert code == 1 and told.startswith('WORSE: ') and '%fabric=shm' not in told
+
+
+def test_a_disturbed_night_tells_nothing(site):
     site.change = failing()
     spend(site)
     before = remembered()
-    site.change = change
+    site.change = disturbed('shm', 'tcp', 'ofi-tcp')
     assert spend(site) == (3, None)
     assert remembered() == before
     site.change = failing()

@@ -54,7 +54,7 @@ class Measuring:
         self.handles = [handle]
 
     def measure(self, memory: Memory, margin: float) -> tuple[Outcome, str | None]:
-        """Measure, and hold what passed against good nights.
+        """Measure, and hold what did not fail against good nights.
 
         :param margin: a change within it is called the same.
         :returns: what came of it, and the identifier of the run if it was a good one.
@@ -64,12 +64,13 @@ class Measuring:
         began = time.monotonic()
         self.handles += make_ready(self.suite, self.site, self.given)
         outcome, report = self._run(self.suite.own, self.given, ())
-        if outcome.word != 'PASSED' or report is None:
+        if outcome.word == 'FAILED' or report is None:
             return outcome, None
         tonight = _uuid(report)
         good = [run for run in load().runs if run.uuid in memory.good and not run.summary.problem]
         if good:
-            outcome = self._against(good[-AGAINST:], report, margin)
+            held = self._against(good[-AGAINST:], report, margin)
+            outcome = outcome if held.word == 'PASSED' else held
             if outcome.word == 'WORSE' and self.given.junit:
                 log = self.suite.own.log.read_text(errors='replace').splitlines()
                 seconds = time.monotonic() - began
