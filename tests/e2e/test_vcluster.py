@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -590,6 +591,71 @@ def test_a_screening_names_the_bad_node(nothing_left):
     ]
     assert len(times) == 3
     assert all(seconds > 0.005 for both in times for seconds in both)
+
+
+@pytest.fixture
+def night(nothing_left):
+    """A night on a cluster of two nodes; its exit code, output, and the message to people.
+
+    What is known of nights of this system stays as it was.
+    """
+    assert_good(assay('cluster', 'up', '--nodes', '2'))
+    known, told = paths.NIGHTS / 'vcluster' / 'srun', paths.STATE / 'told'
+    aside = known.with_name(f'srun-{uuid.uuid4()}')
+    if known.exists():
+        known.rename(aside)
+
+    def spend(command=''):
+        told.unlink(missing_ok=True)
+        tell = ['--notify', f'{command} cat >{told}']
+        about = ['--system', 'vcluster:srun', '--mode', 'smoke', '-p', '^openmpi$']
+        ended = assay('nightly', *about, '-n', BETWEEN_TWO, *tell)
+        said = ended.stdout + ended.stderr
+        return ended.returncode, said, told.read_text() if told.exists() else None
+
+    yield spend
+    shutil.rmtree(known, ignore_errors=True)
+    if aside.exists():
+        aside.rename(known)
+
+
+@pytest.mark.alone
+def test_nights(night):
+    """A maintenance is left alone, a fault is told once, its end as well, and one of two leaves."""
+    maintenance = ['scontrol', 'create', 'reservation', 'reservationname=repair', 'starttime=now']
+    maintenance += ['duration=10', 'users=root', 'flags=maint,ignore_jobs', 'nodes=ALL']
+    on('head', *maintenance)
+    code, said, told = night()
+    assert (code, told) == (75, None), said
+    assert 'put off: the reservation repair, of the kind MAINT, has all nodes of the' in said
+    on('head', 'scontrol', 'delete', 'reservationname=repair')
+    on('head', 'scontrol', 'update', 'partitionname=all', 'state=down')
+    code, said, told = night()
+    assert (code, told) == (75, None) and 'put off: the partition all is down' in said, said
+    on('head', 'scontrol', 'update', 'partitionname=all', 'state=up')
+
+    inject('delay', 'n2', '1000')
+    code, said, told = night()
+    assert code == 1, said
+    assert told.startswith('Assay: vcluster:srun (smoke) FAILED, was PASSED\n'), told
+    assert 'latency is ' in told
+    # While its message is written, another one leaves.
+    inject('heal')
+    began = paths.STATE / 'began'
+    began.unlink(missing_ok=True)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(night, f'touch {began}; sleep 3;')
+        while not began.exists() and not first.done():
+            time.sleep(0.1)
+        about = ['--system', 'vcluster:srun', '--mode', 'smoke']
+        second = assay('nightly', *about)
+        code, said, told = first.result()
+    if code == 3:  # others disturbed it, and nothing was to be told
+        assert told is None
+        return
+    assert (second.returncode, code) == (75, 0), second.stderr + said
+    assert 'another night of vcluster:srun (smoke) is under way' in second.stderr
+    assert told.startswith('Assay: vcluster:srun (smoke) PASSED, was FAILED\nno longer:\n'), told
 
 
 @pytest.mark.alone

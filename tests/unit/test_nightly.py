@@ -70,6 +70,14 @@ def spend(site, command=None, **others):
     return code, site.told.read_text() if site.told.exists() else None
 
 
+def good_nights(site):
+    """Six of them, which people know of."""
+    reports = [site.report('openmpi', days=6 - number) for number in range(6)]
+    put(site.database, *reports)
+    site.number += 10_000  # of what follows, each a later second of today
+    Folder('toy', 'smoke').write(Memory(good=tuple(one['session_info']['uuid'] for one in reports)))
+
+
 def remembered():
     return Folder('toy', 'smoke').read()
 
@@ -106,8 +114,7 @@ def test_good_nights_are_silent_and_remembered(site, capsys):
 
 
 def test_what_is_worse_than_in_good_nights_is_measured_again_and_told_once(site, capsys):
-    for _ in range(6):
-        spend(site)
+    good_nights(site)
     site.change = slower()
     site.ran.clear()
     code, told = spend(site)
@@ -135,8 +142,7 @@ def test_what_is_worse_than_in_good_nights_is_measured_again_and_told_once(site,
 
 
 def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):
-    for _ in range(6):
-        spend(site)
+    good_nights(site)
     file = tmp_path / 'junit.xml'
     given = reframe_options.read_for_night([f'--report-junit={file}'])
     spend(site, given=given)
@@ -149,8 +155,7 @@ def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):
 
 
 def test_what_looked_worse_once_is_not(site):
-    for _ in range(6):
-        spend(site)
+    good_nights(site)
     bad = site.number + 1
     site.change = lambda name, number, *about: (slower() if number == bad else nothing)(
         name, number, *about
@@ -175,8 +180,7 @@ def test_a_failure_is_told_and_so_is_another_one(site):
 
 
 def test_a_case_that_fails_when_it_is_measured_again_has_failed(site):
-    for _ in range(6):
-        spend(site)
+    good_nights(site)
     last = site.number + 1
     site.change = lambda name, number, case, values: (slower() if number == last else failing())(
         name, number, case, values
@@ -200,8 +204,7 @@ def disturbed(*fabrics):
 
 
 def test_what_is_worse_beside_what_was_disturbed_is_told(site):
-    for _ in range(6):
-        spend(site)
+    good_nights(site)
 
     def change(*about):
         disturbed('shm')(*about)

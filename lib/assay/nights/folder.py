@@ -106,6 +106,7 @@ class Folder:
     def write(self, memory: Memory) -> None:
         """:raises AssayError: if it cannot be written."""
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.file, f'{memory.model_dump_json(indent=2)}\n')
         except OSError as error:
             raise AssayError(f'{self.file}: cannot be written: {error.strerror}') from None
