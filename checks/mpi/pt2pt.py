@@ -6,7 +6,8 @@ from reframe.core.builtins import parameter
 from assay.checks.benchmark import MpiBenchmark
 from assay.programs.figure import Figure
 
-SMALL, LARGE = 8, 4 << 20
+#: MEDIUM is below every limit up to which an MPI sends a message at once (eagerly), over a network.
+SMALL, MEDIUM, LARGE = 8, 2 << 10, 4 << 20
 
 
 @rfm.simple_test
@@ -24,6 +25,7 @@ class PointToPoint(MpiBenchmark):
 
     def figures(self):
         small = self.select(pattern='ping-pong', size=SMALL)
+        medium = self.select(pattern='ping-pong', size=MEDIUM)
         large = self.select(pattern='ping-pong', size=LARGE)
         both_ways = self.select(pattern='bidirectional', size=LARGE)
         duplex = 2 * large['time']['min'] / both_ways['time']['min']
@@ -32,5 +34,6 @@ class PointToPoint(MpiBenchmark):
             'bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher', headline=True),
             'bidirectional_bandwidth': Figure(both_ways['bandwidth'] / 1e6, 'MB/s', 'higher'),
             'bidirectional_over_one_way': Figure(duplex, '1', 'higher'),
+            'medium_over_small': Figure(medium['time']['min'] / small['time']['min'], '1', 'lower'),
         }
         return figures | self.limit_figures('', small, large)

@@ -18,7 +18,10 @@ class Dgemm(NodeBenchmark):
         (result,) = self.report['results']
         ranks = result['rank_rates']
         return {
-            'rate': Figure(result['rate'] / 1e9, 'Gflop/s', 'higher'),
+            'rate': Figure(result['rate'] / 1e9, 'Gflop/s', 'higher', headline=True),
+            'rate_of_limit': Figure(
+                result['rate_best'] / result['limit'], '1', 'higher', must_be_held=True
+            ),
             'slowest_rank_of_median': Figure(ranks['min'] / ranks['median'], '1', 'higher'),
             **self.disturbance_figures(),
         }
