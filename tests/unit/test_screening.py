@@ -127,20 +127,48 @@ def test_who_was_slow_once_is_a_suspect():
     assert verdict.exit_code == 3 and not verdict.drain
 
 
-def test_who_was_slow_twice_is_bad():
-    assert named(lapse(sweeps=(2, 5))) == [('node', ('n7',))]
-    (found,) = judge(lapse(day=3), [lapse(), screening(day=2)]).findings
+def test_who_is_slow_more_often_than_others_is_bad():
+    assert named(lapse(sweeps=(2, 4, 5))) == [('node', ('n7',))]
+    (found,) = judge(lapse(day=3), [lapse(), lapse(day=2)]).findings
     assert (found.kind, found.members) == ('node', ('n7',))
-    assert found.evidence[0].text.endswith(', and in 1 of 2 screenings before')
-    assert named(lapse(day=3), [lapse(node=6)]) == [('suspect', ('n7',))]
+    assert found.evidence[0].text.endswith('; 3 times in 48, others 0 in 720')
+    assert named(lapse(day=3), [lapse(node=6), lapse(node=5, day=2)]) == [('suspect', ('n7',))]
+
+
+def test_where_many_are_slow_at_times_nobody_is_bad():
+    past = [
+        lapse(day=2 * day, node=node, sweeps=(node % 8, (node + 3) % 8))
+        for day, node in enumerate(range(16))
+    ]
+    assert named(lapse(day=40, sweeps=(2, 5)), past) == [('suspect', ('n7',))]
 
 
 def test_one_moment_in_two_figures_is_one():
     now = lapse()
-    now.values['triad together'][7, 5] *= 0.5
-    assert named(now) == [('suspect', ('n7',))]
-    now.values['triad together'][7, 4] *= 0.5
+    for sweep in (5, 5, 4, 3):
+        assert named(now) == [('suspect', ('n7',))]
+        now.values['triad together'][7, sweep] *= 0.5
     assert named(now) == [('node', ('n7',))]
+
+
+def test_alone_and_together_are_different_moments():
+    now = lapse(sweeps=(5, 6))
+    assert named(now) == [('suspect', ('n7',))]
+    now.values['dgemm alone'][7, 5] *= 0.5
+    assert named(now) == [('node', ('n7',))]
+
+
+@pytest.mark.parametrize('seed', range(8))
+@pytest.mark.parametrize('n', [8, 64])
+def test_a_node_that_slows_down_as_it_gets_hot(n, seed):
+    left = 1 - np.linspace(0.05, 0.45, 8)
+    assert ('node', ('n3',)) in named(screening(n, seed, slow={('dgemm together', 3): left}))
+
+
+def test_who_is_slow_in_little_more_than_half_of_its_sweeps_is_a_suspect_at_least():
+    left = np.array([0.4, 1, 0.5, 0.85, 1, 0.7, 0.6, 1])
+    verdict = judge(screening(64, slow={('dgemm together', 3): left}))
+    assert {one.members for one in verdict.findings} == {('n3',)} and verdict.exit_code
 
 
 def test_what_else_a_bad_node_does_is_evidence():
@@ -154,8 +182,8 @@ def test_peers_that_happen_to_be_alike_make_no_outlier():
     now = screening(8, noise=1e-4, sweeps=8)
     for values in now.values.values():
         values[:] = 1e9 * np.exp(np.random.default_rng(2).normal(0, 0.002, values.shape))
-    now.values['triad alone'][3] = 1e9 * np.exp([-0.5, 0.1, -0.25, -0.22, -0.18, -0.15, 0.3, -0.4])
-    assert named(now) == []
+    now.values['triad alone'][3] = 1e9 * np.exp([-0.5, 0.1, -0.25, -0.22, -0.18, -0.05, 0.3, -0.4])
+    assert named(now) == [('suspect', ('n3',))]
     now.values['triad alone'][3] = 0.75e9
     assert named(now) == [('node', ('n3',))]
 

@@ -48,7 +48,7 @@ def screen(
     the commands that would drain it. Nothing is drained, and nothing resumed.
 
     The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if more
-    measurements would tell: others disturbed nodes, or one was slow once. Every other option is
+    measurements would tell: others disturbed nodes, or one is a suspect. Every other option is
     passed to ReFrame: -J, -S, ...
 
     Examples:

@@ -57,7 +57,7 @@ def headline(one: Finding) -> str:
         'group': f'what {who} share is bad',
         'machine': 'everything is slower than before',
         'different': f'{who} is different',
-        'suspect': f'{who} is a suspect until it is slow again',
+        'suspect': f'{who} is a suspect: screen again',
         'disturbed': f'{who} was disturbed',
     }[one.kind]
     if one.name:

@@ -36,6 +36,8 @@ LEAST = 0.02
 #: Without a past nobody knows what is sound: identical parts differ by as much as this. Who is
 #: slower by less is told by its own past.
 LEAST_OF_ALL = 0.08
+#: In this part of its sweeps a node is slow that is so for good, however much they differ.
+FOR_GOOD = 0.75
 #: By how much a sweep has to be slower than the node's own others to be told.
 LEAST_ONCE = 0.10
 #: What others took of a node's CPUs, beyond what they took of its peers': from here on its figures
@@ -55,7 +57,7 @@ class Nodes:
     """What was found of nodes, by name.
 
     :param bad: what shows that a node is.
-    :param suspect: what was seen of it in one sweep, and never before.
+    :param suspect: what may show that it is, and may be chance.
     :param disturbed: what could not be told of it.
     :param alone: nodes that have no peers to be held against.
     """
@@ -120,7 +122,7 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
     """
     found = Nodes(defaultdict(list), defaultdict(list), defaultdict(list), _without_peers(now))
     peers = _peers(now)
-    for number, evidence in (
+    for number, evidence, is_sure in (
         *_against_peers(now, peers),
         *_against_their_past(now, earlier, peers),
     ):
@@ -129,7 +131,7 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
             text = f"others took {others:.0%} more of its CPUs than of its peers'"
             found.disturbed[name].append(Evidence(evidence.figure, text))
         else:
-            found.bad[name].append(evidence)
+            (found.bad if is_sure else found.suspect)[name].append(evidence)
     for number, faults in enumerate(now.faults):
         if counted := [*_counted(faults)]:
             found.bad[now.nodes[number]] += counted
@@ -150,29 +152,49 @@ def _peers(now: Screening) -> list[_Peers]:
 def _add_lapses(
     now: Screening, earlier: Sequence[Screening], peers: list[_Peers], found: Nodes
 ) -> None:
-    """Nodes that are slow now and then. Slow once, a sound node may be: it is a suspect, and bad if
-    another sweep or an earlier screening shows it as well."""
-    lapses: defaultdict[str, list[_Lapse]] = defaultdict(list)
+    """Nodes that are slow now and then.
+
+    Sound ones are so as well, as often as all the others show, now and before: whoever is no more
+    often than by chance is a suspect.
+    """
+    own: defaultdict[str, list[_Lapse]] = defaultdict(list)
     for lapse in _lapses(now, peers):
-        lapses[now.nodes[lapse.number]].append(lapse)
-    if not lapses:
+        own[now.nodes[lapse.number]].append(lapse)
+    if not own:
         return
-    before = Counter(
-        name
-        for one in earlier[-MOST_EARLIER:]
-        for name in {one.nodes[lapse.number] for lapse in _lapses(one, _peers(one))}
-    )
-    for name, own in lapses.items():
-        sweeps = {sweep for lapse in own for sweep in lapse.sweeps}
-        is_bad = len(sweeps) > 1 or before[name] or name in found.bad
+    lapsed: Counter[str] = Counter()
+    looked: Counter[str] = Counter()
+    screenings = [(now, peers), *((one, _peers(one)) for one in earlier[-MOST_EARLIER:])]
+    for one, its_peers in screenings:
+        moments = {
+            (lapse.number, mode_of(lapse.evidence.figure), sweep)
+            for lapse in _lapses(one, its_peers)
+            for sweep in lapse.sweeps
+        }
+        lapsed.update(one.nodes[number] for number, *_ in moments)
+        modes = {mode_of(figure) for figure in one.values}
+        looked.update({name: len(modes) * one.sweeps for name in one.nodes})
+    for name, lapses in own.items():
+        others = lapsed.total() - lapsed[name], looked.total() - looked[name]
+        chance = WAYS * len(now.nodes) * _as_often(lapsed[name], looked[name], *others)
+        is_bad = chance < FALSE_RATE or name in found.bad
         into = found.bad if is_bad else found.suspect
-        for lapse in own:
-            text = lapse.evidence.text
-            if before[name]:
-                text += (
-                    f', and in {before[name]} of {len(earlier[-MOST_EARLIER:])} screenings before'
-                )
-            into[name].append(replace(lapse.evidence, text=text))
+        often = f'; {lapsed[name]} times in {looked[name]}, others {others[0]} in {others[1]}'
+        into[name] += [
+            replace(one.evidence, text=f'{one.evidence.text}{often}', chance=chance)
+            for one in lapses
+        ]
+
+
+def _as_often(times: int, of: int, others: int, of_others: int) -> float:
+    """The probability of so many lapses or more of one that has them as often as the others.
+
+    Their rate is uncertain: it has a gamma distribution with Jeffreys' prior, and so the times are
+    negative binomial.
+    """
+    from scipy.special import betainc
+
+    return float(betainc(times, others + 0.5, of / (of + of_others)))
 
 
 def _without_peers(now: Screening) -> tuple[str, ...]:
@@ -191,12 +213,15 @@ def _taken(now: Screening, figure: str) -> Floats:
     return np.asarray(taken - np.median(taken))
 
 
-def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence]]:
+def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence, bool]]:
     if not peers:
         return
     tail = tails(np.concatenate([good_side(one.places) for one in peers]))
     for one in peers:
-        found = outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail, one.errors)
+        found, sure = (
+            outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail, errors)
+            for errors in (None, one.errors)
+        )
         half = np.median(one.slow, axis=0) + found.far[:, None] / 2
         often = (one.slow > half).sum(axis=1)
         for i in np.flatnonzero((found.chance < FALSE_RATE) & (often > now.sweeps / 2)):
@@ -204,7 +229,10 @@ def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, E
                 f'{_less(found.far[i])} than its {len(one.numbers) - 1} peers, whose spread is '
                 f'{found.spread:.1%}, in {often[i]} of {now.sweeps} sweeps'
             )
-            yield int(one.numbers[i]), _evidence(one.figure, text, found.far[i], found.chance[i])
+            # Of one that is slow in little more than half of them, it may be chance which half.
+            is_sure = often[i] >= FOR_GOOD * now.sweeps or sure.chance[i] < FALSE_RATE
+            evidence = _evidence(one.figure, text, found.far[i], found.chance[i])
+            yield int(one.numbers[i]), evidence, bool(is_sure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +277,7 @@ def _past(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> _Past 
 
 def _against_their_past(
     now: Screening, earlier: Sequence[Screening], peers: list[_Peers]
-) -> Iterator[tuple[int, Evidence]]:
+) -> Iterator[tuple[int, Evidence, bool]]:
     pasts = [past for one in peers if (past := _past(now, earlier, one))]
     if not pasts:
         return
@@ -265,7 +293,8 @@ def _against_their_past(
                 f'{_less(found.far[i])} than in {past.times[i]} earlier screenings, against its '
                 f'peers, which varies by {found.spread:.1%}'
             )
-            yield int(past.numbers[i]), _evidence(one.figure, text, found.far[i], found.chance[i])
+            evidence = _evidence(one.figure, text, found.far[i], found.chance[i])
+            yield int(past.numbers[i]), evidence, True
 
 
 def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floats:
