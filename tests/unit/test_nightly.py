@@ -3,7 +3,8 @@
 import json
 import os
 import signal
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def site(tmp_path, golden_report, monkeypatch):
     monkeypatch.setattr(paths, 'REFERENCES', tmp_path)
     one = Site(tmp_path / 'perflogs' / 'results.db', golden_report)
     one.told = tmp_path / 'told'
+    monkeypatch.setattr(night.settings, 'load', lambda system: HERE)
     monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
     monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
     keep = partial(store.keep_verdict, database=one.database)
@@ -169,6 +171,8 @@ def test_a_failure_is_told_and_so_is_another_one(site):
     site.change = failing()
     code, told = spend(site)
     assert code == 1
+    (case,) = remembered().told.culprits
+    assert case.startswith('Ring %fabric=tcp')
     assert told.startswith('FAILED: Assay: toy (smoke) FAILED, was PASSED\n')
     assert '%fabric=tcp' in told and 'no answer' in told
     assert spend(site) == (1, None)
@@ -179,14 +183,17 @@ def test_a_failure_is_told_and_so_is_another_one(site):
     assert not remembered().good
 
 
-def test_a_case_that_fails_when_it_is_measured_again_has_failed(site):
+def test_a_case_that_fails_when_it_is_measured_again_has_failed(site, tmp_path):
     good_nights(site)
     last = site.number + 1
     site.change = lambda name, number, case, values: (slower() if number == last else failing())(
         name, number, case, values
     )
-    code, told = spend(site)
+    junit = tmp_path / 'junit.xml'
+    given = reframe_options.read_for_night([f'--report-junit={junit}'])
+    code, told = spend(site, given=given)
     assert code == 1 and told.startswith('FAILED: ')
+    assert 'no answer' in junit.read_text()
 
 
 def disturbed(*fabrics):
@@ -197,7 +204,7 @@ def disturbed(*fabrics):
                 'fail_phase': 'performance',
                 'no_evidence': NO_EVIDENCE,
                 'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
-                'disturbances': ['n1 was disturbed'],
+                'taken_by_others': ['others took 48% of n1'],
             }
 
     return change
@@ -215,6 +222,77 @@ def test_what_is_worse_beside_what_was_disturbed_is_told(site):
     site.change = change
     code, told = spend(site)
     assert code == 1 and told.startswith('WORSE: ') and '%fabric=shm' not in told
+
+
+def test_what_was_disturbed_when_it_was_measured_again_is_worse_by_nobodys_word(site):
+    good_nights(site)
+    first = site.number + 1
+
+    def change(name, number, *about):
+        slower()(name, number, *about)
+        if number > first:
+            disturbed('tcp')(name, number, *about)
+
+    site.change = change
+    assert spend(site) == (3, None)
+    assert len(remembered().good) == 6
+
+
+def test_a_case_that_is_no_longer_run_is_told(site):
+    good_nights(site)
+    site.change = lambda name, number, case, values: case['fabric'] != 'tcp'
+    code, told = spend(site)
+    assert code == 1 and 'was run in good nights, and not now' in told
+    assert spend(site) == (1, None)
+
+
+def test_good_nights_that_are_gone_are_no_reason_to_begin_anew(site):
+    good_nights(site)
+    store.remove([run.uuid for run in load(site.database).runs], site.database)
+    code, told = spend(site)
+    assert code == 1 and 'the good nights are no longer in the history' in told
+    assert f'rm {Folder("toy", "smoke").file}' in told
+
+
+def test_an_option_for_a_check_that_is_not_measured_again_fails_nothing(site):
+    good_nights(site)
+    bad = site.number + 1
+    site.change = lambda name, number, *about: (slower() if number == bad else nothing)(
+        name, number, *about
+    )
+    options = ['-S', 'Ring.rounds=9', '-P', 'Ring.layout=packed']
+    given = reframe_options.read_for_night(options)
+    assert spend(site, given=given, options=options) == (0, None)
+    assert site.ran[-2:] == [0, 2]
+
+
+@pytest.mark.parametrize('error', [OSError(28, 'No space left'), ValueError('odd'), TypeError('?')])
+def test_whatever_ends_a_night_is_told(site, monkeypatch, error, capsys):
+    def fail(*about):
+        raise error
+
+    monkeypatch.setattr(measuring, 'make_ready', fail)
+    code, told = spend(site)
+    assert code == 1 and f'  {type(error).__name__}: ' in told
+    assert 'Traceback' in capsys.readouterr().err
+
+
+def test_a_maintenance_is_one_also_where_the_suite_cannot_be_prepared(site, monkeypatch):
+    monkeypatch.setattr(night, 'in_maintenance', lambda *about: 'the partition all is down')
+    assert spend(site, suite=AssayError('no network')) == (PUT_OFF, None)
+
+
+def test_files_of_the_night_before_are_not_left(site, tmp_path, monkeypatch):
+    junit, report = tmp_path / 'junit.xml', tmp_path / 'report.json'
+    options = [f'--report-junit={junit}', f'--report-file={report}']
+    given = reframe_options.read_for_night(options)
+    spend(site, given=given)
+    assert junit.exists() and report.exists()
+    spend(site, given=given, suite=AssayError('no MPI'))
+    assert 'no MPI' in junit.read_text() and not report.exists()
+    monkeypatch.setattr(night, 'in_maintenance', lambda *about: 'the partition all is down')
+    assert spend(site, given=given) == (PUT_OFF, None)
+    assert not junit.exists()
 
 
 def test_a_disturbed_night_tells_nothing(site):
@@ -287,6 +365,38 @@ def test_a_second_night_leaves(site, capsys):
         assert spend(site, mode='maintenance')[0] == 0
     assert 'put off: another night of toy (smoke) is under way' in capsys.readouterr().err
     assert spend(site) == (0, None)
+
+
+def test_a_night_that_does_not_end_is_told(site):
+    with Folder('toy', 'smoke').alone():
+        old = time.time() - 3600 * 49
+        os.utime(paths.NIGHTS / 'toy' / 'smoke' / 'lock', (old, old))
+        with pytest.raises(AssayError, match='has not ended for two days'):
+            spend(site)
+
+
+@pytest.mark.parametrize('name', ['/tmp', '../x', '..', '.', '', 'a b'])
+def test_names_that_lead_elsewhere(name):
+    for system, mode in ((name, 'smoke'), ('toy', name)):
+        with pytest.raises(AssayError, match='cannot be the name'):
+            Folder(system, mode)
+
+
+def test_a_clock_that_was_ahead_puts_nothing_off(site, monkeypatch):
+    monkeypatch.setattr(night, 'in_maintenance', lambda *about: 'the partition all is down')
+    spend(site)
+    ahead = datetime.now().astimezone() + timedelta(days=3650)
+    Folder('toy', 'smoke').write(remembered().after(Told(), None, ahead))
+    assert spend(site) == (PUT_OFF, None)
+    assert remembered().put_off < ahead - timedelta(days=3649)
+
+
+def test_a_memory_that_cannot_be_read_stays(site):
+    folder = Folder('toy', 'smoke')
+    folder.file.mkdir(parents=True)
+    with pytest.raises(AssayError, match='cannot be read'):
+        spend(site)
+    assert folder.file.exists()
 
 
 def test_a_maintenance_is_left_alone_for_two_days(site, monkeypatch, capsys):
@@ -416,9 +526,24 @@ def test_a_run_may_be_meant_for_a_reservation(slurm):
         assert in_maintenance(slurm(UP, reserved), [option]) is None
     assert in_maintenance(slurm(UP, reserved), ['-J', 'reservation=repair']) is None
     assert in_maintenance(slurm(DOWN, reserved), ['-J', 'reservation=repair'])
+    assert in_maintenance(slurm(UP, reserved), ['-Jreservation=repair']) is None
     access = ('-p all --reservation=repair', '-pbig --reservation=repair')
     assert in_maintenance(slurm(UP, reserved, access), []) is None
     assert in_maintenance(slurm(UP, reserved, ('-p all', '-p big')), [])
+
+
+@pytest.mark.parametrize(
+    'access', ['--account=hpc-prod --partition=big', '--ntasks-per-node=4 -p big', '-p big,big']
+)
+def test_the_partition_of_a_job(slurm, access):
+    assert in_maintenance(slurm([UP[0], DOWN[1]], access=[access]), [])
+    assert in_maintenance(slurm([DOWN[0], UP[1]], access=[access]), []) is None
+    assert in_maintenance(slurm([DOWN[0], UP[1]], access=[access]), ['-J', 'partition=all'])
+
+
+def test_the_default_partition_of_a_job(slurm):
+    assert in_maintenance(slurm([DOWN[0], UP[1]], access=['--cpus-per-task=4']), [])
+    assert in_maintenance(slurm([DOWN[0], UP[1]], access=['-p all,big']), []) is None
 
 
 def test_where_no_scheduler_is_asked(slurm):

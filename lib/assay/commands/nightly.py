@@ -53,9 +53,11 @@ def nightly(
       assay nightly --system mycluster:compute --mode smoke --report-junit=junit.xml
     """
     from assay.nights.night import Night
+    from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
 
     given = reframe_options.read_for_night(context.args)
+    assert_margin(margin)
     suite: Suite | AssayError
     try:
         suite = session.suite(system, mode, extra or [], given)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths, say
 from assay.files import write_whole
@@ -32,7 +34,7 @@ class Told(BaseModel):
 
     word: Word = 'PASSED'
     culprits: tuple[str, ...] = ()
-    since: datetime | None = None
+    since: AwareDatetime | None = None
 
     def is_of(self, outcome: Outcome) -> bool:
         """Whether people know as much of a night already."""
@@ -51,7 +53,7 @@ class Memory(BaseModel):
 
     told: Told = Field(default_factory=Told)
     good: tuple[str, ...] = ()
-    put_off: datetime | None = None
+    put_off: AwareDatetime | None = None
 
     def after(self, told: Told, good: str | None = None, put_off: datetime | None = None) -> Memory:
         """What the next night knows.
@@ -63,9 +65,15 @@ class Memory(BaseModel):
 
 
 class Folder:
-    """Where it is kept for a system and a mode."""
+    """Where it is kept for a system and a mode.
+
+    :raises AssayError: if their names are none of files.
+    """
 
     def __init__(self, system: str, mode: str) -> None:
+        for name in (system, mode):
+            if not re.fullmatch(r'[\w:+-][\w.:+-]*', name):
+                raise AssayError(f'{name!r} cannot be the name of a folder')
         self.path = paths.NIGHTS.joinpath(*system.split(':'), mode)
         self.file = self.path / 'memory.json'
 
@@ -84,32 +92,45 @@ class Folder:
         except OSError as error:
             raise AssayError(f'{error.filename}: {error.strerror}') from None
         try:
-            yield handle if _locked(handle, path) else None
+            if _locked(handle, path):
+                os.utime(handle)
+                yield handle
+            else:
+                yield None
         finally:
             os.close(handle)
 
+    def busy_for(self) -> timedelta:
+        """How long another night has been under way."""
+        return timedelta(seconds=time.time() - (self.path / 'lock').stat().st_mtime)
+
     def read(self) -> Memory:
         """What is known; where it is damaged, that is said, and all begins anew."""
-        try:
-            return Memory.model_validate_json(self.file.read_bytes())
-        except FileNotFoundError:
+        if not self.file.exists():
             return Memory()
-        except (OSError, ValidationError) as error:
+        with self._told('read'):
+            text = self.file.read_bytes()
+        try:
+            return Memory.model_validate_json(text)
+        except ValidationError:
             aside = self.file.with_name(f'{self.file.name}.damaged-{datetime.now():%Y%m%dT%H%M%S}')
-            try:
+            with self._told('renamed'):
                 self.file.rename(aside)
-            except OSError:
-                raise AssayError(f'{self.file}: cannot be read: {error}') from None
             say(f'what was known of the nights before was damaged: it is {aside} now')
             return Memory()
 
     def write(self, memory: Memory) -> None:
         """:raises AssayError: if it cannot be written."""
-        try:
+        with self._told('written'):
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.file, f'{memory.model_dump_json(indent=2)}\n')
+
+    @contextmanager
+    def _told(self, done: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise AssayError(f'{self.file}: cannot be written: {error.strerror}') from None
+            raise AssayError(f'{self.file}: cannot be {done}: {error.strerror}') from None
 
 
 def _locked(handle: int, path: Path) -> bool:

@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -17,8 +17,10 @@ LONGEST = timedelta(hours=48)
 #: Seconds that Slurm has for an answer.
 PATIENCE = 30
 
-_PARTITION = re.compile(r'(?:--partition[= ]|-p[= ]?)(\S+)')
-_RESERVATION = re.compile(r'(?:^|[ =])(?:--)?reservation[= ]')
+_PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
+_RESERVATION = re.compile(r'(?:^|\s)--reservation[= ]')
+# As ReFrame's -J has them.
+_OPTION = re.compile(r'(?:(?:^|\s)-J\s*=?|(?:^|\s)--job-option(?:=|\s))(?:--|-)?(\w+)[= ]?(\S*)')
 
 #: Slurm's words, by their names, of a partition or a reservation.
 Record = dict[str, str]
@@ -36,34 +38,51 @@ def in_maintenance(site: _SiteConfig, options: Sequence[str]) -> str | None:
     partitions = site['systems'][0]['partitions']
     if any(one['scheduler'] not in ('slurm', 'squeue') for one in partitions):
         return None
-    known = [*_shown('partition')]
-    named = bool(_RESERVATION.search(' '.join(options)))
-    reserved = [] if named else [*_reservations()]
-    found = [_why(one, known, reserved) for one in partitions]
+    known = {one['PartitionName']: one for one in _shown('partition')}
+    asked = dict(_OPTION.findall(' '.join(options)))
+    reserved = [*_reservations()]
+    found: list[str | None] = []
+    for partition in partitions:
+        access = ' '.join(partition.get('access', []))
+        in_one = 'reservation' in asked or bool(_RESERVATION.search(access))
+        chosen = asked.get('partition') or asked.get('p')
+        if not chosen and (named := _PARTITION.search(access)):
+            chosen = named[1]
+        names = chosen.split(',') if chosen else _default(known)
+        found += [_why(known.get(name), [] if in_one else reserved) for name in names]
     return '; '.join(dict.fromkeys(map(str, found))) if found and all(found) else None
 
 
-def _why(partition: Mapping[str, Any], known: list[Record], reserved: list[Record]) -> str | None:
-    from ClusterShell.NodeSet import NodeSet
+def _default(known: Mapping[str, Record]) -> list[str]:
+    """The partition of jobs that name none."""
+    return [name for name, one in known.items() if one.get('Default') == 'YES']
 
-    access = ' '.join(partition.get('access', []))
-    chosen = _PARTITION.search(access)
-    for one in known:
-        name = one['PartitionName']
-        if name != chosen[1] if chosen else one.get('Default') != 'YES':
-            continue
-        if one.get('State', 'UP') != 'UP':
-            return f'the partition {name} is {one["State"].lower()}'
-        nodes = NodeSet(one.get('Nodes', '').replace('(null)', ''))
-        if _RESERVATION.search(access):
-            continue
-        for other in reserved:
-            if nodes and nodes.issubset(NodeSet(other.get('Nodes', '').replace('(null)', ''))):
-                return (
-                    f'the reservation {other["ReservationName"]}, of the kind MAINT, has all nodes '
-                    f'of the partition {name} until {other.get("EndTime", "its end")}'
-                )
+
+def _why(partition: Record | None, reserved: list[Record]) -> str | None:
+    """Why no job could start in a partition, in words."""
+    if partition is None:
+        return None
+    name, state = partition['PartitionName'], partition.get('State', 'UP')
+    if state != 'UP':
+        return f'the partition {name} is {state.lower()}'
+    nodes = _nodes(partition)
+    for one in reserved:
+        if nodes and nodes <= _nodes(one):
+            return (
+                f'the reservation {one["ReservationName"]}, of the kind MAINT, has all nodes of '
+                f'the partition {name} until {one.get("EndTime", "its end")}'
+            )
     return None
+
+
+def _nodes(record: Record) -> frozenset[str]:
+    """Empty where Slurm names none, or in a way that is not known."""
+    from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+    try:
+        return frozenset(NodeSet(record.get('Nodes', '').replace('(null)', '')))
+    except NodeSetException:
+        return frozenset()
 
 
 def _reservations() -> Iterator[Record]:
@@ -76,11 +95,11 @@ def _shown(what: str) -> Iterator[Record]:
     """What Slurm tells; nothing if it does not: then the run will find out why."""
     command = ['scontrol', '--oneliner', 'show', what]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        told = subprocess.run(command, capture_output=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired):
         return
     key = f'{what.title()}Name'
-    for line in told.stdout.splitlines():
+    for line in told.stdout.decode(errors='replace').splitlines():
         record = dict(word.partition('=')[::2] for word in line.split())
         if key in record:
             yield record

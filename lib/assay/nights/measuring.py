@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.sessions import without_partition
 from assay.nights.folder import Memory
-from assay.nights.outcome import Outcome, of_difference, of_run, suspicious_cases
+from assay.nights.outcome import (
+    Outcome,
+    has_failed,
+    of_difference,
+    of_run,
+    suspicious_cases,
+)
 from assay.one_run import make_ready, measure
-from assay.report import junit
 from assay.report.diff import conclusion, show
 from assay.results.cases import Report, counted, read_report
-from assay.results.diff.difference import difference
+from assay.results.diff.difference import Difference, difference
 from assay.results.history import StoredRun, load
 from assay.results.verdict import Verdict
 from assay.running import runs
@@ -40,6 +45,7 @@ class Measuring:
 
     :param options: of ReFrame.
     :param handle: of the night's lock, which its jobs hold as well.
+    :param memory: the file of what is known of earlier nights.
     """
 
     def __init__(
@@ -49,9 +55,10 @@ class Measuring:
         given: Given,
         options: Sequence[str],
         handle: int,
+        memory: Path,
     ) -> None:
         self.suite, self.site, self.given, self.options = suite, site, given, options
-        self.handles = [handle]
+        self.handles, self.memory = [handle], memory
 
     def measure(self, memory: Memory, margin: float) -> tuple[Outcome, str | None]:
         """Measure, and hold what did not fail against good nights.
@@ -61,25 +68,29 @@ class Measuring:
         :raises AssayError: if nothing could be measured.
         :raises SystemExit: if it was told to stop.
         """
-        began = time.monotonic()
         self.handles += make_ready(self.suite, self.site, self.given)
-        outcome, report = self._run(self.suite.own, self.given, ())
+        verdict, report = self._run(self.suite.own, self.given, ())
+        outcome = of_run(verdict, report)
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
         tonight = _uuid(report)
-        good = [run for run in load().runs if run.uuid in memory.good and not run.summary.problem]
+        stored = {run.uuid: run for run in load().runs if not run.summary.problem}
+        if tonight not in stored:
+            raise AssayError('the run of this night is not in the history')
+        good = [stored[uuid] for uuid in memory.good if uuid in stored]
         if good:
             held = self._against(good[-AGAINST:], report, margin)
             outcome = outcome if held.word == 'PASSED' else held
-            if outcome.word == 'WORSE' and self.given.junit:
-                log = self.suite.own.log.read_text(errors='replace').splitlines()
-                seconds = time.monotonic() - began
-                junit.write(self.given.junit, report, Verdict(outcome.sentences), log, seconds)
+        elif memory.good:
+            raise AssayError(
+                'the good nights are no longer in the history: nothing is left to hold this one '
+                f'against. To begin anew: rm {self.memory}'
+            )
         else:
             say('there is no good night yet to hold this one against')
         return outcome, tonight if outcome.word == 'PASSED' else None
 
-    def _run(self, own: Run, given: Given, calm: Collection[str]) -> tuple[Outcome, Report | None]:
+    def _run(self, own: Run, given: Given, calm: Collection[str]) -> tuple[Verdict, Report | None]:
         """A run, but for cases that are calm.
 
         :param calm: their names.
@@ -91,40 +102,45 @@ class Measuring:
         if end.stopped:
             raise SystemExit(128 + end.stopped)
         try:
-            report = read_report(own.report)
+            return verdict, read_report(own.report)
         except AssayError:  # the verdict says so
-            report = None
-        return of_run(verdict, report), report
+            return verdict, None
 
     def _against(self, good: list[StoredRun], report: Report, margin: float) -> Outcome:
         """Hold this night against good ones; what looks worse is measured again first."""
         uuids = [_uuid(report)]
         names = {case['display_name'] for case in counted(report) if not case['fixture']}
-        for again in range(AGAIN + 1):
-            history = load()
-            tonight = [run for run in history.runs if run.uuid in uuids]
-            if len(tonight) < len(uuids):
-                raise AssayError(f'a run of this night is not stored in {history.database}')
-            try:
-                found = difference(history, good, tonight, margin)
-            except AssayError as error:
-                say(f'this night is not held against good ones: {error}')
-                return Outcome('PASSED')
-            if not found.is_worse or again == AGAIN:
-                break
+        try:
+            found = self._difference(good, uuids, margin)
+        except AssayError as error:  # as where another selection is run from now on
+            say(f'this night is not held against good ones: {error}')
+            return Outcome('PASSED')
+        for _ in range(AGAIN):
             suspects = {without_partition(case) for case in suspicious_cases(found)}
+            if not suspects:
+                break
             say(f'worse than in good nights, so measured again: {many(len(suspects), "case")}')
-            alone = replace(self.given, report=None, junit=None)
-            outcome, more = self._run(runs.begin(), alone, names - suspects)
-            if outcome.word == 'FAILED':
-                return outcome
+            # Options may name checks that are left out now.
+            alone = replace(self.given, report=None, junit=None, variables=[], parameters=[])
+            verdict, more = self._run(runs.begin(), alone, names - suspects)
+            if more and has_failed(more):
+                return of_run(verdict, more)
             if more:
                 uuids.append(_uuid(more))
-        if found.is_worse:
-            show(found)
-        else:
+            found = self._difference(good, uuids, margin)
+        outcome = of_difference(found)
+        if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {conclusion(found)}')
-        return of_difference(found)
+        else:
+            show(found)
+        return outcome
+
+    def _difference(
+        self, good: list[StoredRun], uuids: Collection[str], margin: float
+    ) -> Difference:
+        history = load()
+        tonight = [run for run in history.runs if run.uuid in uuids]
+        return difference(history, good, tonight, margin)
 
 
 def _uuid(report: Report) -> str:

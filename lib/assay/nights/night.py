@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from assay import AssayError, say
+from assay.config import settings
 from assay.nights.folder import Folder, Told
 from assay.nights.maintenance import LONGEST, in_maintenance
 from assay.nights.measuring import Measuring
 from assay.nights.message import day, last_line, message, subject
 from assay.nights.notify import notify
 from assay.nights.outcome import Outcome, of_problem
+from assay.report import junit
+from assay.results.cases import read_report
+from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
-
-if TYPE_CHECKING:
-    from reframe.core.config import _SiteConfig
+from assay.text import plain
 
 #: The exit code of a night on which nothing was measured, and nothing is wrong: EX_TEMPFAIL of
 #: sysexits.h.
@@ -54,45 +59,64 @@ class Night:
         folder = Folder(self.system, self.mode)
         with folder.alone() as handle:
             if handle is None:
+                if folder.busy_for() > LONGEST:
+                    raise AssayError(f'another night of {self._which} has not ended for two days')
                 say(f'put off: another night of {self._which} is under way')
                 return PUT_OFF
             memory = folder.read()
-            put_off, good = None, None
+            folder.write(memory)  # before anybody is told of what could not be remembered
+            self.given.remove_files_of_an_earlier_run()
+            put_off, good, said = None, None, ''
             try:
-                suite, site = self._loaded()
-                if why := in_maintenance(site, self.options):
-                    put_off = memory.put_off or _now()
+                if why := in_maintenance(settings.load(self.system), self.options):
+                    put_off = min(memory.put_off or _now(), _now())
                     if _now() - put_off <= LONGEST:
                         folder.write(memory.after(memory.told, None, put_off))
                         say(f'put off: {why}')
                         return PUT_OFF
                     raise AssayError(f'nothing was measured since {day(put_off)}: {why}')
-                measuring = Measuring(suite, site, self.given, self.options, handle)
-                outcome, good = measuring.measure(memory, self.margin)
+                if isinstance(self.suite, AssayError):
+                    raise self.suite
+                about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
+                outcome, good = Measuring(*about).measure(memory, self.margin)
             except AssayError as error:
-                say(str(error))
+                said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
                 outcome = of_problem(str(error))
-            told, is_told = self._tell(outcome, memory.told)
+            except Exception as error:  # whatever it is, it has to reach people
+                said = traceback.format_exc()
+                outcome = of_problem(f'{type(error).__name__}: {error}')
+            told, problem = self._tell(outcome, memory.told)
             folder.write(memory.after(told, good, put_off))
+            print(said, end='', file=sys.stderr)
+            if problem:
+                say(problem)
+            if outcome.word in ('FAILED', 'WORSE') and self.given.junit:
+                self._write_junit(self.given.junit, outcome)
             print(last_line(self._which, outcome, memory.told))
-            return outcome.exit_code if is_told else 1
+            return 1 if problem else outcome.exit_code
 
     @property
     def _which(self) -> str:
         return f'{self.system} ({self.mode})'
 
-    def _loaded(self) -> tuple[Suite, _SiteConfig]:
-        if isinstance(self.suite, AssayError):
-            raise self.suite
-        return self.suite, self.suite.load()
+    def _write_junit(self, file: Path, outcome: Outcome) -> None:
+        """As of the run, with what this night is as the error of the run as a whole."""
+        report, log, seconds = None, [], 0.0
+        if not isinstance(self.suite, AssayError):
+            own = self.suite.own
+            with suppress(AssayError, OSError):  # of a night that did not get so far
+                log = own.log.read_text(errors='replace').splitlines()
+                report = read_report(own.report)
+                seconds = report['session_info']['time_elapsed']
+        junit.write(file, report, Verdict(outcome.sentences), log, seconds)
 
-    def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, bool]:
-        """Tell people what is new; what they know now, and whether all went well.
+    def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, str]:
+        """Tell people what is new; what they know now, and why they could not be told.
 
         That others disturbed a night says nothing of the machine, and nobody is told.
         """
         if outcome.word == 'DISTURBED' or before.is_of(outcome):
-            return before, True
+            return before, ''
         headline = subject(self._which, outcome, before)
         if self.command is not None:
             where = '' if isinstance(self.suite, AssayError) else f'files: {self.suite.own.folder}'
@@ -100,9 +124,8 @@ class Night:
             try:
                 notify(self.command, outcome.word, headline, text)
             except AssayError as error:
-                say(str(error))
-                return before, False
-        return Told(word=outcome.word, culprits=outcome.culprits, since=_now()), True
+                return before, str(error)
+        return Told(word=outcome.word, culprits=outcome.culprits, since=_now()), ''
 
 
 def _now() -> datetime:

@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 
 from assay import AssayError
+from assay.running import runs
 
 #: Seconds that the command has.
 PATIENCE = 120
@@ -24,7 +26,18 @@ def notify(command: str, word: str, subject: str, message: str) -> None:
 
     :raises AssayError: if it fails, or takes too long: then nobody can be taken to know.
     """
-    environment = {**os.environ, 'ASSAY_VERDICT': word, 'ASSAY_SUBJECT': subject}
+    # It is no job of the run: what it leaves behind is not stopped with those.
+    ours = {name: value for name, value in os.environ.items() if name != runs.VARIABLE}
+    try:
+        problem = _run(command, {**ours, 'ASSAY_VERDICT': word, 'ASSAY_SUBJECT': subject}, message)
+    except OSError as error:
+        problem = f'cannot be started: {error}'
+    if problem:
+        raise AssayError(f'nobody was told: --notify {command!r} {problem}')
+
+
+def _run(command: str, environment: Mapping[str, str], message: str) -> str:
+    """Why it is no good, in words; empty if it is."""
     # Files, not pipes: it need not read, and what it leaves behind may go on writing.
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
         given.write(message.encode())
@@ -47,7 +60,4 @@ def notify(command: str, word: str, subject: str, message: str) -> None:
             process.wait()
         said.seek(0)
         words = said.read(MOST).decode(errors='replace').strip()
-    if code:
-        raise AssayError(
-            f'nobody was told: --notify {command!r} {ended}{": " * bool(words)}{words}'
-        )
+    return f'{ended}{": " * bool(words)}{words}' if code else ''

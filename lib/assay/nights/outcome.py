@@ -36,6 +36,11 @@ class Outcome:
         return {'PASSED': 0, 'DISTURBED': 3}.get(self.word, 1)
 
 
+def has_failed(report: Report) -> bool:
+    """Whether a case of a run has, whatever else is wrong with it."""
+    return bool(failures(report))
+
+
 def of_run(verdict: Verdict, report: Report | None) -> Outcome:
     """What the verdict of a run makes of its night."""
     if verdict.passed:
@@ -56,19 +61,33 @@ def of_problem(problem: str) -> Outcome:
 
 
 def of_difference(found: Difference) -> Outcome:
-    """What a night is that passed, held against good ones."""
-    if not found.is_worse:
-        return Outcome('PASSED')
-    told = {str(one.figure): _change(one) for one in worst_first(worse_figures(found))}
+    """What a night is that did not fail, held against good ones.
+
+    A figure that was measured once only, since others disturbed it when it was to be measured
+    again, is worse by nobody's word.
+    """
+    worse = worst_first(worse_figures(found))
+    told = {str(one.figure): _change(one) for one in worse if len(one.after.values) > 1}
     told |= {str(one.figure): one.reason for one in found.gone}
+    told |= dict.fromkeys(not_run(found), 'was run in good nights, and not now')
     told |= {one.case: 'gave figures in good nights, and none now' for one in found.lost}
     told |= {one.case: 'fails at times' for one in found.at_times}
-    sentences = tuple(f'{name}: {words}' for name, words in told.items())
-    return Outcome('WORSE', tuple(sorted(told)), sentences)
+    if told:
+        sentences = tuple(f'{name}: {words}' for name, words in told.items())
+        return Outcome('WORSE', tuple(sorted(told)), sentences)
+    if worse:
+        words = 'worse than in good nights, and others disturbed it when it was measured again'
+        return Outcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
+    return Outcome('PASSED')
 
 
 def worse_figures(found: Difference) -> list[Compared]:
     return [one for one in found.figures if one.word == 'worse']
+
+
+def not_run(found: Difference) -> list[str]:
+    """Cases that were run in good nights, and not in this one."""
+    return sorted({one.test_case for one in found.only_before})
 
 
 def suspicious_cases(found: Difference) -> set[str]:

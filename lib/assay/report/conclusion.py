@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 from assay import AssayError, paths
 from assay.report import junit, terminal
@@ -20,7 +21,7 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
     :param seconds: the wall time of the run.
     """
     found = judged(own, end, given)
-    report, log, disturbed = found.report, found.log, found.verdict.disturbed
+    report, log = found.report, found.log
     problems = [*found.verdict.problems]
     try:
         if given.report and report:
@@ -29,13 +30,13 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
     except OSError as error:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
     if report:
-        problems += kept(report, Verdict(tuple(problems), disturbed))
-    verdict = Verdict(tuple(problems), disturbed)
+        problems += kept(report, replace(found.verdict, problems=tuple(problems)))
+    verdict = replace(found.verdict, problems=tuple(problems))
     try:
         if given.junit:
             junit.write(given.junit, report, verdict, log or [], seconds)
     except AssayError as error:
-        verdict = Verdict((*problems, str(error)), disturbed)
+        verdict = replace(verdict, problems=(*problems, str(error)))
         if report:
             kept(report, verdict)
     if report:
