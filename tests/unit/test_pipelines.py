@@ -104,6 +104,33 @@ def test_the_suite_is_of_the_version_that_is_asked_for(home, name):
     assert code != 0 and 'v2' in said and not (home / 'arguments').exists()
 
 
+@pytest.mark.parametrize('name', PIPELINES)
+def test_a_branch_that_has_become_a_tag_is_the_tag(home, name):
+    script, environment = PIPELINES[name]()
+    git = ['git', '-C', str(home / 'remote'), '-c', 'user.name=a', '-c', 'user.email=a@example.org']
+    subprocess.run([*git, 'branch', 'v2'], check=True)
+    assert shell(home, script, {**environment, 'NIGHT_VERSION': 'v2'})[0] == 0
+    subprocess.run([*git, 'branch', '--quiet', '--delete', 'v2'], check=True)
+    subprocess.run([*git, 'commit', '--quiet', '--allow-empty', '--message=new'], check=True)
+    assert shell(home, script, {**environment, 'NIGHT_VERSION': 'v2'})[0]
+    subprocess.run([*git, 'tag', 'v2'], check=True)
+    assert shell(home, script, {**environment, 'NIGHT_VERSION': 'v2'})[0] == 0
+    heads = [
+        subprocess.run(['git', '-C', str(home / one), 'rev-parse', 'HEAD'], capture_output=True)
+        for one in ('remote', 'assay')
+    ]
+    assert heads[0].stdout == heads[1].stdout
+
+
+@pytest.mark.parametrize('name', PIPELINES)
+def test_files_of_the_night_before_are_not_published(home, name):
+    script, environment = PIPELINES[name]()
+    for file in ('junit.xml', 'report.json'):
+        (home / file).touch()
+    assert shell(home, script, {**environment, 'NIGHT_VERSION': 'v3'})[0]
+    assert not (home / 'junit.xml').exists() and not (home / 'report.json').exists()
+
+
 @pytest.mark.parametrize(('code', 'ends'), [(0, 0), (1, 1), (3, 0), (75, 0)])
 def test_what_is_no_failure_of_github(home, code, ends):
     script, environment = github()
