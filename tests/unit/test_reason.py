@@ -110,6 +110,23 @@ def test_the_program_knows_best(name):
             ],
             'Error in MPI_Isend(0x7f, 1, MPI_BYTE, 1): 12',
         ),
+        # A transport was missing, and Open MPI gives a number for that.
+        (
+            [
+                '[n1:96] select: init of component sm returned failure\n',
+                'Error in MPI_Isend(942367, 1, 0x55b532f8d5a0, 0, -33, 9423) (-12)\n',
+                'srun: error: n1: task 0: Killed\n',
+            ],
+            'MPI_Isend: no transport reaches the other process',
+        ),
+        (
+            [
+                'srun: error: n2: task 1: Exited with exit code 1\n',
+                '[n2:401] select: initializing pml component ucx\n',
+                '[n2:401] select: init returned failure for component ucx\n',
+            ],
+            'select: init returned failure for component ucx',
+        ),
         # Who ended by itself, before whom srun ends for it.
         (
             [

@@ -22,6 +22,9 @@ _TOPIC = re.compile(r'supposed to get help about:\s+(\S+)')
 # Lines of MPICH's error stack, the innermost last.
 _STACK = re.compile(r'\w+\(\d+\)\.*: ?(.*)')
 
+# Open MPI gives its own code for that, OMPI_ERR_UNREACH (ompi/constants.h), and no words.
+_UNREACHABLE = re.compile(r'^Error in (MPI_\w+)\(.*\) \(-12\)$')
+
 # What fails without harm, or only looks like it.
 _HARMLESS = re.compile(
     r'^.*(?:UCX +(?:INFO|DIAG|DEBUG)|<info>|mca: base: |bml: Using |check:select: |CVAR: ).*\n?',
@@ -41,10 +44,11 @@ _TELLING = tuple(
         # An MPI's for what it lacks.
         r'UCX +ERROR|component was not found|No components were able|unable to reach each other'
         r'|the text of which is not installed|unreachable|No network interfaces|not compatible'
-        r'|MPI_ERR_|Fatal error in|Error in MPI_',
+        r'|MPI_ERR_|Fatal error in|Error in MPI_|no transport reaches',
         r'Caught signal|[Ss]egmentation fault|Assertion|terminate called',
+        r'init of component \w+ returned failure|init returned failure for component',
         # Of one rank, before what srun does to the others.
-        r'init of component \w+ returned failure|Exited with exit code',
+        r'Exited with exit code',
         r'[Kk]illed|signal \d+',
         r'MPI_ABORT was invoked|Abort\(',
         r'UCX +FATAL|[Ff]atal|cannot|[Cc]ould not|not found|No such file|[Ee]rror:',
@@ -121,4 +125,4 @@ def _unframed(frame: list[str]) -> Iterator[str]:
 def _lines(output: Iterable[Piece]) -> Iterator[str]:
     for piece in output:
         for line in _HARMLESS.sub('', piece).splitlines():
-            yield line.strip()
+            yield _UNREACHABLE.sub(r'\1: no transport reaches the other process', line.strip())
