@@ -127,13 +127,21 @@ def test_the_program_knows_best(name):
             ],
             'select: init returned failure for component ucx',
         ),
-        # Who ended by itself, before whom srun ends for it.
+        # Who ended first, and not those that srun ends for it or that miss it.
         (
             [
-                'srun: error: n1: task 0: Killed\n',
                 'srun: error: n2: task 1: Exited with exit code 15\n',
+                'slurmstepd: error: *** STEP 29.0 ON n1 CANCELLED AT 2026-11-23T23:45:56 ***\n',
+                'srun: error: n1: task 0: Killed\n',
             ],
             'srun: error: n2: task 1: Exited with exit code 15',
+        ),
+        (
+            [
+                'srun: error: n2: task 1: Killed\n',
+                'srun: error: n1: task 0: Exited with exit code 14\n',
+            ],
+            'srun: error: n2: task 1: Killed',
         ),
         # A message of Open MPI without its text, before what becomes of the program.
         (

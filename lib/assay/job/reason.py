@@ -47,9 +47,8 @@ _TELLING = tuple(
         r'|MPI_ERR_|Fatal error in|Error in MPI_|no transport reaches',
         r'Caught signal|[Ss]egmentation fault|Assertion|terminate called',
         r'init of component \w+ returned failure|init returned failure for component',
-        # Of one rank, before what srun does to the others.
-        r'Exited with exit code',
-        r'[Kk]illed|signal \d+',
+        # The first of several: what srun and the others do follows from it.
+        r'[Kk]illed|signal \d+|Exited with exit code',
         r'MPI_ABORT was invoked|Abort\(',
         r'UCX +FATAL|[Ff]atal|cannot|[Cc]ould not|not found|No such file|[Ee]rror:',
         # What a launcher says of any failure.
