@@ -434,13 +434,12 @@ def test_what_is_remembered_has_an_end():
     assert memory.good == tuple(map(str, range(3, KEPT + 3)))
 
 
-def test_nights_of_another_selection_are_not_compared(site, capsys):
+def test_a_night_of_another_selection_is_no_good_one(site):
     spend(site)
     site.partitions = ['other']
-    assert spend(site) == (0, None)
-    assert 'this night is not held against good ones: no figure is of runs' in (
-        capsys.readouterr().err
-    )
+    code, told = spend(site)
+    assert code == 1 and 'cannot be held against good ones: no figure is of runs' in told
+    assert 'To begin anew: rm ' in told and len(remembered().good) == 1
 
 
 @pytest.mark.parametrize('option', ['--repeat=2', '--reruns=1', '--max-retries=1', '-l'])

@@ -110,11 +110,7 @@ class Measuring:
         """Hold this night against good ones; what looks worse is measured again first."""
         uuids = [_uuid(report)]
         names = {case['display_name'] for case in counted(report) if not case['fixture']}
-        try:
-            found = self._difference(good, uuids, margin)
-        except AssayError as error:  # as where another selection is run from now on
-            say(f'this night is not held against good ones: {error}')
-            return Outcome('PASSED')
+        found = self._difference(good, uuids, margin)
         for _ in range(AGAIN):
             suspects = {without_partition(case) for case in suspicious_cases(found)}
             if not suspects:
@@ -140,7 +136,13 @@ class Measuring:
     ) -> Difference:
         history = load()
         tonight = [run for run in history.runs if run.uuid in uuids]
-        return difference(history, good, tonight, margin)
+        try:
+            return difference(history, good, tonight, margin)
+        except AssayError as error:  # as where another selection is run from now on
+            raise AssayError(
+                f'this night cannot be held against good ones: {error} To begin anew: '
+                f'rm {self.memory}'
+            ) from None
 
 
 def _uuid(report: Report) -> str:

@@ -65,9 +65,9 @@ class Night:
                 return PUT_OFF
             memory = folder.read()
             folder.write(memory)  # before anybody is told of what could not be remembered
-            self.given.remove_files_of_an_earlier_run()
             put_off, good, said = None, None, ''
             try:
+                self.given.remove_files_of_an_earlier_run()
                 if why := in_maintenance(settings.load(self.system), self.options):
                     put_off = min(memory.put_off or _now(), _now())
                     if _now() - put_off <= LONGEST:
