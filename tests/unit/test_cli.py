@@ -161,10 +161,14 @@ def test_stopped_by_the_user(tmp_path):
     [('>/dev/full', 1, 'assay: output: No space left on device\n'), ('>&-', 0, '')],
 )
 def test_output_that_goes_nowhere_is_no_traceback(output, code, said):
-    ended = subprocess.run(
-        ['bash', '-c', f'{paths.VENV_BIN}/assay env {output}'], stderr=subprocess.PIPE, text=True
-    )
-    assert (ended.returncode, ended.stderr) == (code, said)
+    for unbuffered in ('', '1'):
+        ended = subprocess.run(
+            ['bash', '-c', f'{paths.VENV_BIN}/assay env {output}'],
+            env={**os.environ, 'PYTHONUNBUFFERED': unbuffered},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert (ended.returncode, ended.stderr) == (code, said)
 
 
 def test_a_report_that_is_no_file_is_not_removed(monkeypatch, reframe, tmp_path):

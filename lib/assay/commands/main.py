@@ -136,6 +136,7 @@ def main() -> None:
             signal.signal(number, _stop)
     try:
         code = app(standalone_mode=False)
+        sys.stdout.flush()  # what fails only when Python ends has no sentence
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
             raise
