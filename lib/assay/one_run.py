@@ -6,35 +6,16 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from assay import say
 from assay.report.conclusion import conclude
-from assay.results import store
 from assay.results.verdict import Verdict
 from assay.running import selection
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.session import Suite
 from assay.running.supervise import Ended
-from assay.spack import builds
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
-
-
-def make_ready(suite: Suite, site: _SiteConfig, given: Given) -> list[int]:
-    """Take the turn, and build what has to be there before any job.
-
-    :param site: the configuration, loaded.
-    :returns: handles to be kept open as long as the turn lasts.
-    :raises AssayError: if something cannot be had.
-    """
-    given.remove_files_of_an_earlier_run()
-    handles = suite.take_turn(site)
-    if aside := store.make_ready():
-        say(f'the results database was damaged: it is {aside} now, and a new one begins')
-    # Before any job: what cannot be built fails here.
-    builds.install_for_checks(site, suite.system, given.environments)
-    return handles
 
 
 def measure(

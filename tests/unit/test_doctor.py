@@ -8,6 +8,7 @@ from assay import AssayError
 from assay.config import settings
 from assay.machine import mpi
 from assay.running import doctor
+from assay.vcluster import cluster
 
 ONE = mpi.Mpi(
     name='mpich',
@@ -80,7 +81,8 @@ def test_one_processor_is_too_few(monkeypatch, capsys):
 
 
 def test_what_a_virtual_cluster_lacks(monkeypatch, capsys):
-    lacking(monkeypatch, 'slurmd', 'ip')
+    had = {tool: f'/usr/bin/{tool}' for tool in cluster.TOOLS if tool not in ('slurmd', 'ip')}
+    monkeypatch.setattr(shutil, 'which', lambda name, **where: had.get(name))
     doctor.examine()
     said = capsys.readouterr().out
     assert 'no virtual cluster: ' in said

@@ -84,7 +84,7 @@ def remembered():
     return Folder('toy', 'smoke').read()
 
 
-def slower(fabric='tcp', factor=1.3, result='pass'):
+def slower(fabric='tcp', factor=1.3):
     def change(name, number, case, values):
         if case['fabric'] == fabric:
             values['latency'] *= factor
@@ -519,13 +519,18 @@ def test_a_machine_in_maintenance(slurm, partitions, reservations, why):
     assert in_maintenance(slurm(partitions, reservations), []) == why
 
 
+def jobs(*options):
+    """What these options of ReFrame give every job."""
+    return reframe_options.read_for_night([*options]).jobs
+
+
 def test_a_run_may_be_meant_for_a_reservation(slurm):
     reserved = [RESERVATION.format('repair', 'n[1-8]', MAINT, 'ACTIVE')]
     for option in ('-J=reservation=repair', '--job-option=--reservation=repair'):
-        assert in_maintenance(slurm(UP, reserved), [option]) is None
-    assert in_maintenance(slurm(UP, reserved), ['-J', 'reservation=repair']) is None
-    assert in_maintenance(slurm(DOWN, reserved), ['-J', 'reservation=repair'])
-    assert in_maintenance(slurm(UP, reserved), ['-Jreservation=repair']) is None
+        assert in_maintenance(slurm(UP, reserved), jobs(option)) is None
+    assert in_maintenance(slurm(UP, reserved), jobs('-J', 'reservation=repair')) is None
+    assert in_maintenance(slurm(DOWN, reserved), jobs('-J', 'reservation=repair'))
+    assert in_maintenance(slurm(UP, reserved), jobs('-Jreservation=repair')) is None
     access = ('-p all --reservation=repair', '-pbig --reservation=repair')
     assert in_maintenance(slurm(UP, reserved, access), []) is None
     assert in_maintenance(slurm(UP, reserved, ('-p all', '-p big')), [])
@@ -537,7 +542,7 @@ def test_a_run_may_be_meant_for_a_reservation(slurm):
 def test_the_partition_of_a_job(slurm, access):
     assert in_maintenance(slurm([UP[0], DOWN[1]], access=[access]), [])
     assert in_maintenance(slurm([DOWN[0], UP[1]], access=[access]), []) is None
-    assert in_maintenance(slurm([DOWN[0], UP[1]], access=[access]), ['-J', 'partition=all'])
+    assert in_maintenance(slurm([DOWN[0], UP[1]], access=[access]), jobs('-J', 'partition=all'))
 
 
 def test_the_default_partition_of_a_job(slurm):

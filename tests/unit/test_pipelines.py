@@ -180,7 +180,7 @@ def cron(home, code, said=''):
     return told
 
 
-def test_every_option_is_one(home):
+def test_every_option_is_one():
     known = {
         name
         for parameter in typer.main.get_command(app).commands['nightly'].params

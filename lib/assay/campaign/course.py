@@ -139,5 +139,5 @@ def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severit
                 broken = look.ended(run, checks)
     else:
         with injected(cluster, fault, severity):
-            broken = look.look_at(checks, given, is_broken=True)
+            broken = look.look_at(checks, given, is_kept=False)
     return Outcome(name, fault, severity, broken, look.look_at(checks, {}))

@@ -65,10 +65,10 @@ def started(checks: list[str], variables: dict[str, str]) -> Iterator[subprocess
             run.communicate()
 
 
-def look_at(checks: list[str], variables: dict[str, str], is_broken: bool = False) -> Look:
-    """Run checks to the end, or a screening, which no later one is held against if broken."""
+def look_at(checks: list[str], variables: dict[str, str], is_kept: bool = True) -> Look:
+    """Run checks to the end, or a screening, which later ones are held against if it is kept."""
     if checks == [SCREEN]:
-        return screened(not is_broken)
+        return screened(is_kept)
     with started(checks, variables) as run:
         return ended(run, checks)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, say
+from assay import AssayError
 from assay.commands.options import (
     AllRowsOption,
     ExtraOption,
@@ -59,11 +59,10 @@ def compare(
     from assay.comparing.foursomes import Foursomes
     from assay.comparing.measuring import Measuring
     from assay.report.interleaved import as_text, show
-    from assay.results import store
     from assay.results.diff.judging import assert_margin
+    from assay.results.ready import make_ready
     from assay.running import reframe_options, session
     from assay.running.both_environments import assert_both
-    from assay.spack import builds
 
     if before.startswith('-') or after.startswith('-'):
         raise AssayError('the two environments come first: `assay compare openmpi mpich -n Ring`.')
@@ -74,10 +73,7 @@ def compare(
         raise typer.Exit(code)
     site = suite.load()
     assert_both(site, system, before, after)
-    handles = suite.take_turn(site)
-    if aside := store.make_ready():
-        say(f'the results database was damaged: it is {aside} now, and a new one begins')
-    builds.install_for_checks(site, system, [f'{re.escape(name)}$' for name in (before, after)])
+    handles = make_ready(suite, site, [f'{re.escape(name)}$' for name in (before, after)])
     seconds = None if minutes is None else 60 * minutes
     foursomes = Foursomes(suite, site, (before, after), given, context.args, handles)
     found, code = Measuring(foursomes, margin, seconds).run()

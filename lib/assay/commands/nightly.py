@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError
-from assay.commands.options import ExtraOption, MarginOption, SystemOption
+from assay.commands.options import ExtraOption, MarginOption, ModeOption, SystemOption
 from assay.config import settings
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def nightly(
     context: typer.Context,
-    mode: Annotated[
-        str, typer.Option('--mode', help='Which checks: smoke, maintenance or acceptance.')
-    ] = 'maintenance',
+    mode: ModeOption = 'maintenance',
     system: SystemOption = settings.DEFAULT_SYSTEM,
     extra: ExtraOption = None,
     margin: MarginOption = 0.05,

@@ -53,8 +53,9 @@ def run(
       assay run --label before --repeat 5
       assay run -l
     """
-    from assay.one_run import make_ready, measure
+    from assay.one_run import measure
     from assay.results.choice import assert_label
+    from assay.results.ready import make_ready
     from assay.running import reframe_options, session
 
     given = reframe_options.read(context.args)
@@ -70,7 +71,8 @@ def run(
         command = [*suite.command, *context.args]
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
-    handles = make_ready(suite, site, given)
+    given.remove_files_of_an_earlier_run()
+    handles = make_ready(suite, site, given.environments)
     so_far = time.monotonic() - started
     options = [*again, *context.args]
     verdict, end = measure(suite, site, suite.own, given, label, options, handles, so_far)

@@ -108,9 +108,7 @@ class Foursomes:
         name = self.environments[side]
         self.number += 1
         say(f'session {self.number}: {name}')
-        # ReFrame searches names without their blanks.
-        names = [re.escape(case.replace(' ', '')) for case in sorted(left_out)]
-        without = [f'--exclude=^{case}$' for case in names]
+        without = selection.leaving_out(left_out)
         own = runs.begin() if self.number > 1 else self.suite.own
         options = ['-p', f'^{re.escape(name)}$', *self.options, *without]
         end = self.suite.run(own, label(self.environments, side), options, self.handles, False)

@@ -19,27 +19,26 @@ PATIENCE = 30
 
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 _RESERVATION = re.compile(r'(?:^|\s)--reservation[= ]')
-# As ReFrame's -J has them.
-_OPTION = re.compile(r'(?:(?:^|\s)-J\s*=?|(?:^|\s)--job-option(?:=|\s))(?:--|-)?(\w+)[= ]?(\S*)')
+_OPTION = re.compile(r'-{0,2}(\w+)[= ]?(\S*)')
 
 #: Slurm's words, by their names, of a partition or a reservation.
 Record = dict[str, str]
 
 
-def in_maintenance(site: _SiteConfig, options: Sequence[str]) -> str | None:
+def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
     """Why no job could start on a system, in words; None if one could.
 
     Each of its partitions is down, drained or inactive, or all nodes of it are in an active
     reservation of the kind MAINT. A run that names a reservation is meant for one.
 
     :param site: the configuration, with the system chosen.
-    :param options: of ReFrame.
+    :param jobs: options of all of the run's jobs, as ReFrame's ``-J`` has them.
     """
     partitions = site['systems'][0]['partitions']
     if any(one['scheduler'] not in ('slurm', 'squeue') for one in partitions):
         return None
     known = {one['PartitionName']: one for one in _shown('partition')}
-    asked = dict(_OPTION.findall(' '.join(options)))
+    asked = {match[1]: match[2] for one in jobs if (match := _OPTION.match(one))}
     reserved = [*_reservations()]
     found: list[str | None] = []
     for partition in partitions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,20 +12,22 @@ from assay.comparing.sessions import without_partition
 from assay.nights.folder import Memory
 from assay.nights.outcome import (
     Outcome,
-    has_failed,
     of_difference,
     of_run,
     suspicious_cases,
 )
-from assay.one_run import make_ready, measure
+from assay.one_run import measure
 from assay.report.diff import conclusion, show
 from assay.results.cases import Report, counted, read_report
 from assay.results.diff.difference import Difference, difference
-from assay.results.history import StoredRun, load
+from assay.results.failures import failures
+from assay.results.history import History, StoredRun, load
+from assay.results.ready import make_ready
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
+from assay.running.selection import leaving_out
 from assay.running.session import Suite
 from assay.spelling import many
 
@@ -68,18 +69,19 @@ class Measuring:
         :raises AssayError: if nothing could be measured.
         :raises SystemExit: if it was told to stop.
         """
-        self.handles += make_ready(self.suite, self.site, self.given)
+        self.handles += make_ready(self.suite, self.site, self.given.environments)
         verdict, report = self._run(self.suite.own, self.given, ())
         outcome = of_run(verdict, report)
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
         tonight = _uuid(report)
-        stored = {run.uuid: run for run in load().runs if not run.summary.problem}
+        history = load()
+        stored = {run.uuid: run for run in history.runs if not run.summary.problem}
         if tonight not in stored:
             raise AssayError('the run of this night is not in the history')
         good = [stored[uuid] for uuid in memory.good if uuid in stored]
         if good:
-            held = self._against(good[-AGAINST:], report, margin)
+            held = self._against(history, good[-AGAINST:], report, margin)
             outcome = outcome if held.word == 'PASSED' else held
         elif memory.good:
             raise AssayError(
@@ -95,9 +97,7 @@ class Measuring:
 
         :param calm: their names.
         """
-        # ReFrame searches names without their blanks.
-        without = [f'--exclude=^{re.escape(name.replace(" ", ""))}$' for name in sorted(calm)]
-        options = [*self.options, *without]
+        options = [*self.options, *leaving_out(calm)]
         verdict, end = measure(self.suite, self.site, own, given, LABEL, options, self.handles)
         if end.stopped:
             raise SystemExit(128 + end.stopped)
@@ -106,11 +106,13 @@ class Measuring:
         except AssayError:  # the verdict says so
             return verdict, None
 
-    def _against(self, good: list[StoredRun], report: Report, margin: float) -> Outcome:
+    def _against(
+        self, history: History, good: list[StoredRun], report: Report, margin: float
+    ) -> Outcome:
         """Hold this night against good ones; what looks worse is measured again first."""
         uuids = [_uuid(report)]
         names = {case['display_name'] for case in counted(report) if not case['fixture']}
-        found = self._difference(good, uuids, margin)
+        found = self._difference(history, good, uuids, margin)
         for _ in range(AGAIN):
             suspects = {without_partition(case) for case in suspicious_cases(found)}
             if not suspects:
@@ -119,11 +121,11 @@ class Measuring:
             # Options may name checks that are left out now.
             alone = replace(self.given, report=None, junit=None, variables=[], parameters=[])
             verdict, more = self._run(runs.begin(), alone, names - suspects)
-            if more and has_failed(more):
+            if more and failures(more):
                 return of_run(verdict, more)
             if more:
                 uuids.append(_uuid(more))
-            found = self._difference(good, uuids, margin)
+            found = self._difference(load(), good, uuids, margin)
         outcome = of_difference(found)
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {conclusion(found)}')
@@ -132,9 +134,8 @@ class Measuring:
         return outcome
 
     def _difference(
-        self, good: list[StoredRun], uuids: Collection[str], margin: float
+        self, history: History, good: list[StoredRun], uuids: Collection[str], margin: float
     ) -> Difference:
-        history = load()
         tonight = [run for run in history.runs if run.uuid in uuids]
         try:
             return difference(history, good, tonight, margin)

@@ -68,7 +68,7 @@ class Night:
             put_off, good, said = None, None, ''
             try:
                 self.given.remove_files_of_an_earlier_run()
-                if why := in_maintenance(settings.load(self.system), self.options):
+                if why := in_maintenance(settings.load(self.system), self.given.jobs):
                     put_off = min(memory.put_off or _now(), _now())
                     if _now() - put_off <= LONGEST:
                         folder.write(memory.after(memory.told, None, put_off))

@@ -36,11 +36,6 @@ class Outcome:
         return {'PASSED': 0, 'DISTURBED': 3}.get(self.word, 1)
 
 
-def has_failed(report: Report) -> bool:
-    """Whether a case of a run has, whatever else is wrong with it."""
-    return bool(failures(report))
-
-
 def of_run(verdict: Verdict, report: Report | None) -> Outcome:
     """What the verdict of a run makes of its night."""
     if verdict.passed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -161,6 +161,7 @@ class Given:
     :param parameters: what ``-P`` sets, likewise.
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
+    :param jobs: what ``-J`` gives every job, as ``NAME=VALUE`` or as an option of the scheduler.
     """
 
     names_of_options: frozenset[str]
@@ -171,6 +172,7 @@ class Given:
     parameters: list[str]
     report: Path | None
     junit: Path | None
+    jobs: list[str] = field(default_factory=list)
 
     def remove_files_of_an_earlier_run(self) -> None:
         """Whatever ends this run, they are not taken for its own."""
@@ -303,6 +305,7 @@ def read(arguments: list[str]) -> Given:
         variables=given.get('--setvar', []),
         report=path('--report-file'),
         junit=path('--report-junit'),
+        jobs=given.get('--job-option', []),
     )
 
 

@@ -48,6 +48,12 @@ def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> Non
         print(f'{kind.capitalize()}s: {", ".join(names) or "none"}', file=sys.stderr)
 
 
+def leaving_out(names: Iterable[str]) -> list[str]:
+    """ReFrame's options that leave cases out, by the names that it displays."""
+    # It searches names without their blanks.
+    return [f'--exclude=^{re.escape(name.replace(" ", ""))}$' for name in sorted(names)]
+
+
 def _asked(given: Given) -> Iterator[tuple[str, str]]:
     """What is named in the options, as kind and expression."""
     yield from (('environment', expression) for expression in given.environments)

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 #: ``node``: a bad node, to be drained. ``pair``: the cable or path between two nodes. ``group``:
 #: what several nodes share, a switch or its uplink. ``machine``: everything, against the past.
-#: ``different``: a node that is not what the others are. ``suspect``: a node that was slow once,
-#: and never before. ``disturbed``: no evidence, others were there.
+#: ``different``: a node that is not what the others are. ``suspect``: a node that may be bad, or
+#: slow by chance. ``disturbed``: no evidence, others were there.
 Kind = Literal['node', 'group', 'pair', 'machine', 'different', 'suspect', 'disturbed']
 #: Those that accuse nobody: more measurements would tell.
 UNDECIDED: tuple[Kind, ...] = ('suspect', 'disturbed')

@@ -8,17 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import AssayError, say
-from assay.results import store
+from assay import AssayError
 from assay.results.cases import Case, last_cases
 from assay.results.failures import failures
 from assay.results.judged import Concluded, judged, kept
+from assay.results.ready import make_ready
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.screening.collected import collect
 from assay.screening.measured import Screening
 from assay.screening.where import Where, node_names, switches
-from assay.spack import builds
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -44,10 +43,7 @@ def measure(
     :raises AssayError: if it did not measure, with the reasons.
     :raises SystemExit: if it was told to stop.
     """
-    handles = suite.take_turn(site)
-    if aside := store.make_ready():
-        say(f'the results database was damaged: it is {aside} now, and a new one begins')
-    builds.install_for_checks(site, suite.system, [f'{re.escape(where.environment)}$'])
+    handles = make_ready(suite, site, [f'{re.escape(where.environment)}$'])
     begun = datetime.now().astimezone()
     end = suite.run(suite.own, None, [*where.options, *job, *options], handles, aloud)
     found = judged(suite.own, end, given)

@@ -158,17 +158,18 @@ def _add_lapses(
     often than by chance is a suspect.
     """
     own: defaultdict[str, list[_Lapse]] = defaultdict(list)
-    for lapse in _lapses(now, peers):
+    lapses_now = [*_lapses(now, peers)]
+    for lapse in lapses_now:
         own[now.nodes[lapse.number]].append(lapse)
     if not own:
         return
     lapsed: Counter[str] = Counter()
     looked: Counter[str] = Counter()
-    screenings = [(now, peers), *((one, _peers(one)) for one in earlier[-MOST_EARLIER:])]
-    for one, its_peers in screenings:
+    before = ((one, _lapses(one, _peers(one))) for one in earlier[-MOST_EARLIER:])
+    for one, its_lapses in ((now, lapses_now), *before):
         moments = {
             (lapse.number, mode_of(lapse.evidence.figure), sweep)
-            for lapse in _lapses(one, its_peers)
+            for lapse in its_lapses
             for sweep in lapse.sweeps
         }
         lapsed.update(one.nodes[number] for number, *_ in moments)
@@ -218,13 +219,15 @@ def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, E
         return
     tail = tails(np.concatenate([good_side(one.places) for one in peers]))
     for one in peers:
-        found, sure = (
-            outliers(one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail, errors)
-            for errors in (None, one.errors)
-        )
+        about = one.places, SUPPOSED, one.tests, LEAST_OF_ALL, tail
+        found = outliers(*about)
         half = np.median(one.slow, axis=0) + found.far[:, None] / 2
         often = (one.slow > half).sum(axis=1)
-        for i in np.flatnonzero((found.chance < FALSE_RATE) & (often > now.sweeps / 2)):
+        out = np.flatnonzero((found.chance < FALSE_RATE) & (often > now.sweeps / 2))
+        if not out.size:
+            continue
+        sure = outliers(*about, one.errors)
+        for i in out:
             text = (
                 f'{_less(found.far[i])} than its {len(one.numbers) - 1} peers, whose spread is '
                 f'{found.spread:.1%}, in {often[i]} of {now.sweeps} sweeps'
