@@ -18,7 +18,7 @@ FLOORS = [
     ('nights',),
     ('one_run',),
     ('checks', 'report', 'bundle'),
-    ('comparing', 'screening', 'campaign'),
+    ('comparing', 'screening', 'campaign', 'discovery'),
     ('results',),
     ('running', 'job'),
     ('layout', 'spack', 'vcluster'),

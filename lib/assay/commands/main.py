@@ -25,6 +25,7 @@ from assay.commands.diff import diff
 from assay.commands.doctor import doctor
 from assay.commands.export import export
 from assay.commands.history import history
+from assay.commands.init import init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
@@ -104,6 +105,7 @@ def test(
 
 
 app.command()(doctor)
+app.command()(init)
 app.command()(witness)
 app.command()(provenance)
 app.command()(history)

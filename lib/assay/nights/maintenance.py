@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from assay import AssayError
+from assay.machine.slurm import Record, records
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -14,15 +16,9 @@ if TYPE_CHECKING:
 #: Nights are put off for so long; then somebody has to know that nothing is measured.
 LONGEST = timedelta(hours=48)
 
-#: Seconds that Slurm has for an answer.
-PATIENCE = 30
-
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 _RESERVATION = re.compile(r'(?:^|\s)--reservation[= ]')
 _OPTION = re.compile(r'-{0,2}(\w+)[= ]?(\S*)')
-
-#: Slurm's words, by their names, of a partition or a reservation.
-Record = dict[str, str]
 
 
 def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
@@ -90,15 +86,9 @@ def _reservations() -> Iterator[Record]:
             yield one
 
 
-def _shown(what: str) -> Iterator[Record]:
+def _shown(what: str) -> list[Record]:
     """What Slurm tells; nothing if it does not: then the run will find out why."""
-    command = ['scontrol', '--oneliner', 'show', what]
     try:
-        told = subprocess.run(command, capture_output=True, timeout=PATIENCE)
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    key = f'{what.title()}Name'
-    for line in told.stdout.decode(errors='replace').splitlines():
-        record = dict(word.partition('=')[::2] for word in line.split())
-        if key in record:
-            yield record
+        return records(what)
+    except AssayError:
+        return []

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay import AssayError, paths
 from assay.config.fabrics import load_catalogue
+from assay.machine.slurm import told
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
-
-#: Seconds that Slurm has to tell its topology.
-PATIENCE = 30
 
 _LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
 
@@ -112,11 +109,10 @@ def switches() -> dict[str, tuple[str, ...]]:
     """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
     from ClusterShell.NodeSet import NodeSet, NodeSetException
 
-    command = ['scontrol', '--oneliner', 'show', 'topology']
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-        return {name: tuple(NodeSet(nodes)) for name, nodes in _LEAF.findall(told.stdout)}
-    except (OSError, subprocess.TimeoutExpired, NodeSetException):
+        shown = told('scontrol', '--oneliner', 'show', 'topology')
+        return {name: tuple(NodeSet(nodes)) for name, nodes in _LEAF.findall(shown)}
+    except (AssayError, NodeSetException):
         return {}
 
 

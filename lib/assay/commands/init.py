@@ -1,0 +1,112 @@
+"""The command ``init``: the configuration of a cluster, found and confirmed.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay import AssayError, say
+
+if TYPE_CHECKING:
+    from assay.discovery.draft import Draft
+
+
+def init(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar='[NAME]', help="The system's name; Slurm's by default."),
+    ] = None,
+    access: Annotated[
+        list[str] | None,
+        typer.Option(metavar='OPTION', help='One that sbatch needs, such as --account=staff.'),
+    ] = None,
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar='NAME', help='A partition of Slurm; by default all that add nodes.'),
+    ] = None,
+    mpi: Annotated[
+        list[str] | None,
+        typer.Option(metavar='NAME', help='An MPI that `assay doctor` names; by default all.'),
+    ] = None,
+    wait: Annotated[
+        float, typer.Option(metavar='MINUTES', help='How long the first jobs may wait and run.')
+    ] = 60,
+    replace: Annotated[
+        bool, typer.Option('--replace', help='Write a file that is there anew, and confirm it.')
+    ] = False,
+) -> None:
+    """Write the configuration of this Slurm cluster, and confirm it by jobs.
+
+    Asks Slurm for its partitions and types of nodes, finds the MPIs that this login node has, and
+    submits one short job for each type of nodes, which asks for processor, network and devices, and
+    tries how programs of each MPI start. Then it writes config/systems/NAME.py and runs a smoke
+    case of each partition, MPI and fabric. What no job confirmed is left out, with the reason.
+
+    If the file is there it looks again, shows what has changed since, and changes nothing; the exit
+    code is then 1 if something has. It asks no questions and needs no root.
+
+    Examples:
+
+    \b
+      assay init
+      assay init mycluster --access=--account=staff --partition=compute
+      assay init mycluster --mpi openmpi-module-openmpi-5.0.8
+      assay init mycluster --replace
+    """
+    from assay.discovery.draft import Asked, read_again, written
+    from assay.discovery.finding import file_of, find
+
+    asked = Asked(tuple(access or ()), tuple(partition or ()), tuple(mpi or ()))
+    path = file_of(name)
+    if path.exists():
+        before, left_out = read_again(path)
+        asked = asked if asked != Asked() else before
+    found = find(path.stem, asked, 60 * wait)
+    if path.exists() and not replace:
+        raise typer.Exit(_show_change(path, written(found, left_out)))
+    _confirm(path, found)
+
+
+def _show_change(path: Path, now: str) -> int:
+    """Print how a file differs from what would be written now; the exit code."""
+    old, new = (text.splitlines(keepends=True) for text in (path.read_text(), now))
+    change = [*difflib.unified_diff(old, new, str(path), 'now')]
+    print(''.join(change), end='')
+    if change:
+        say(f'to write it anew: ./assay init {path.stem} --replace')
+    else:
+        say(f'nothing has changed since {path} was written')
+    return bool(change)
+
+
+def _confirm(path: Path, found: Draft) -> None:
+    """Write the file of a system, and keep in it what jobs confirm."""
+    from assay.discovery.draft import written
+    from assay.discovery.proof import prove
+    from assay.files import write_whole
+    from assay.report.confirmed import show
+
+    before = path.read_text() if path.exists() else None
+    if before:
+        write_whole(path.with_name(f'{path.name}.before'), before)
+    try:
+        write_whole(path, written(found, None))
+        left_out, noted = prove(found)
+        if not found.without(left_out).partitions:
+            show(found, left_out, noted)
+            raise AssayError(f'no job confirmed anything: {path} is not written')
+    except BaseException:
+        if before is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_whole(path, before)
+        raise
+    write_whole(path, written(found, left_out))
+    show(found, left_out, noted)
+    say(f'wrote {path}. Next: ./assay run --system {path.stem}')

@@ -1,0 +1,1 @@
+"""What a cluster is, for its configuration: asked of Slurm, of a node, and of its MPIs."""

@@ -1,0 +1,70 @@
+"""The way to a draft: what Slurm tells, the MPIs that are here, and the jobs that ask the nodes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from assay import AssayError, paths, say
+from assay.config import settings
+from assay.discovery.draft import Asked, Draft, draft
+from assay.discovery.partitions import cluster_name, see
+from assay.discovery.probing import probe
+from assay.machine.mpi import Mpi, find_mpis
+from assay.spelling import unknown
+
+FOLDER = paths.STATE / 'init'
+
+
+def file_of(name: str | None) -> Path:
+    """The file of a system; of Slurm's cluster if no name is given.
+
+    :raises AssayError: if there is no Slurm here, or no system can have the name.
+    """
+    if not shutil.which('sbatch'):
+        raise AssayError(
+            'there is no sbatch on PATH, and `assay init` asks Slurm. A single machine needs no '
+            'configuration: ./assay run. For another scheduler copy '
+            f'{paths.SYSTEMS / "example-slurm.py"}, and see docs/schedulers.md.'
+        )
+    name = name or cluster_name()
+    if not re.fullmatch(r'[A-Za-z0-9_][A-Za-z0-9_-]*', name):
+        raise AssayError(f'a system cannot be called {name!r}: take letters, digits, _ and -')
+    return paths.SYSTEMS / f'{name}.py'
+
+
+def find(name: str, asked: Asked, patience: float) -> Draft:
+    """Look at everything, and submit a job for each type of nodes.
+
+    :param name: of the system.
+    :param patience: seconds that the jobs may wait and run.
+    :raises AssayError: if nothing is left of which a system could be made, with the reasons.
+    """
+    settings.assert_writable()
+    seen = see(asked.partitions, asked.access)
+    mpis = _chosen(find_mpis(), asked.mpis)
+    if not seen.partitions:
+        words = '; '.join(f'{key}: {why}' for key, why in seen.left_out.items())
+        raise AssayError(
+            f'no partition of Slurm can be used: {words or "there is none"}. What jobs need is '
+            f'named by --access, such as --access=--account=NAME.'
+        )
+    say(f'MPIs: {", ".join(one.name for one in mpis)}')
+    found = draft(name, asked, seen, probe(seen, mpis, FOLDER / name, patience), mpis)
+    if not found.partitions:
+        raise AssayError('\n'.join(['nothing was found that works:', *found.missing]))
+    return found
+
+
+def _chosen(mpis: list[Mpi], names: tuple[str, ...]) -> list[Mpi]:
+    known = [one.name for one in mpis]
+    for name in names:
+        if name not in known:
+            raise AssayError(unknown(name, 'MPI', known))
+    if not mpis:
+        raise AssayError(
+            'there is no MPI on this machine: put its mpicc and mpirun on PATH, or load the '
+            'tool of environment modules, whose MPIs are found by their names'
+        )
+    return [one for one in mpis if not names or one.name in names]

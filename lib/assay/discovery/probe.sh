@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The job of `assay init`: what only compute nodes know. In this folder are
+#   addresses.json   of each node
+#   <mpi>.env        makes the environment of an MPI, and names the command of its own launcher
+#   <mpi>            ranks.c, built with it
+# and it leaves
+#   node-<n>.json    what a node says of itself
+#   <mpi>.started    the way by which all ranks found each other: srun and a PMI, or mpirun
+#   <mpi>.<way>.out  what each way printed
+set -u
+nodes=$1 patience=$2 python=$3
+read -ra pmis <<<"$4"
+step=(srun --nodes="$nodes" --ntasks-per-node=1)
+
+"${step[@]}" --mpi=none --cpu-bind=none "$python" -m assay.discovery.node addresses.json .
+
+works() { # <output>
+    [[ $(grep -cE "^assay: rank [0-9]+ of $nodes, and $nodes answered$" "$1") -eq $nodes ]]
+}
+
+try() { # <way> <command>...
+    local out=$name.$1.out
+    timeout --kill-after=5 "$patience" "${@:2}" >"$out" 2>&1 </dev/null
+    works "$out" && echo "$1" >"$name.started"
+}
+
+for file in *.env; do
+    name=${file%.env}
+    (
+        # shellcheck source=/dev/null
+        source "./$file"
+        for variable in ${interface_variables:-}; do
+            [[ ! -s interface ]] || export "$variable=$(<interface)"
+        done
+        for pmi in ${pmi_first:-} "${pmis[@]}"; do
+            SLURM_MPI_TYPE=$pmi try "$pmi" "${step[@]}" "./$name" && exit
+        done
+        try mpirun "${mpirun[@]}" "./$name"
+    )
+done

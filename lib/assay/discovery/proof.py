@@ -1,0 +1,82 @@
+"""What a configuration promises, held against jobs: a case for each way of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay import AssayError, say
+from assay.discovery.draft import Draft, LeftOut
+from assay.results.cases import Case, counted, title
+from assay.results.failures import is_good, reason, skipped
+from assay.results.judged import judged, kept
+from assay.results.ready import make_ready
+from assay.running import reframe_options, session
+from assay.spelling import many
+
+#: The check whose smoke case has one pair of ranks, on two nodes where the fabric has a reach.
+CHECK = 'PointToPoint'
+LABEL = 'init'
+
+#: Where a case that missed a reference failed: what it asked for it has proved.
+_PROVED = (None, 'performance')
+
+#: Partition, environment and fabric.
+Way = tuple[str, str, str]
+
+
+def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
+    """Run a smoke case of every partition, MPI and fabric of a system that is written.
+
+    :returns: what was not confirmed and why; and what missed its references, or was disturbed.
+    :raises AssayError: if it did not run.
+    :raises SystemExit: if it was told to stop.
+    """
+    options = ['-n', f'^{CHECK}']
+    given = reframe_options.read(options)
+    suite = session.suite(draft.name, 'smoke', [], given)
+    site = suite.load()
+    handles = make_ready(suite, site, given.environments)
+    if any(one.is_this_machine for one in draft.partitions):
+        options += ['--exec-policy=serial']  # its partitions share their CPUs as well
+    say(f'confirming by {many(len(draft.pairs), "case")} of {CHECK} ...')
+    end = suite.run(suite.own, LABEL, options, handles, aloud=False)
+    found = judged(suite.own, end, given)
+    if end.stopped:
+        raise SystemExit(128 + end.stopped)
+    if not found.report:
+        raise AssayError('\n'.join([f'no case of {CHECK} was run:', *found.verdict.problems]))
+    problems = kept(found.report, found.verdict)
+    if problems:
+        raise AssayError('\n'.join(problems))
+    cases = {_way(case): case for case in counted(found.report) if not case['fixture']}
+    unable = dict(skipped(found.report, found.log or []))
+    if found.verdict.of_session and not cases.keys() >= {*draft.pairs}:
+        raise AssayError('\n'.join(['ReFrame did not run all cases:', *found.verdict.of_session]))
+    left_out: LeftOut = {}
+    noted: dict[Way, str] = {}
+    for way in draft.pairs:
+        partition, environment, fabric = way
+        why = _why(cases.get(way), unable)
+        if why:
+            left_out.setdefault(partition, {}).setdefault(environment, {})[fabric] = why
+        elif not is_good(cases[way]):
+            noted[way] = reason(cases[way])
+    return left_out, noted
+
+
+def _way(case: Case) -> Way:
+    return case['partition'], case['environ'], case['fabric']
+
+
+def _why(case: Case | None, unable: Mapping[str, str]) -> str | None:
+    """Why a case has not confirmed what it asked for; None if it has.
+
+    :param unable: why cases were skipped, by their titles.
+    """
+    if case is None:
+        return 'no job can show it: a network takes two nodes'
+    if case['result'] == 'skip':
+        return unable[title(case)]
+    if case['result'] == 'fail' and case['fail_phase'] in _PROVED:
+        return None
+    return None if is_good(case) else reason(case)
