@@ -20,6 +20,10 @@ from assay.discovery.partitions import NodeType, Partition, Seen
 from assay.discovery.probing import MPIRUN, Probed
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
+from assay.spelling import many
+
+#: What names the interface of UCX's TCP, and all devices that it may use.
+UCX_DEVICES = 'UCX_NET_DEVICES'
 
 #: Columns of the file.
 WIDTH = 100
@@ -76,6 +80,13 @@ class Drafted:
     is_this_machine: bool
 
     @property
+    def words(self) -> str:
+        """Its nodes in a few words: processors as they say themselves, the rest as Slurm does."""
+        sockets, kind = self.processor['num_sockets'], self.where.type
+        cores = many(len(self.processor['topology']['cores']) // sockets, 'core')
+        return f'{many(sockets, "socket")} of {cores}, {kind.words.partition(", ")[2]}'
+
+    @property
     def launcher(self) -> str:
         return 'srun' if self.uses[0].pmi else MPIRUN
 
@@ -91,7 +102,14 @@ class Drafted:
 
     @property
     def variables(self) -> list[list[str]]:
-        return tcp_over(self.interface) if self.interface else []
+        """Those that keep TCP on the interface.
+
+        UCX has one for TCP and for devices: where there are some it chooses by itself.
+        """
+        if not self.interface:
+            return []
+        has_devices = any(one.devices for one in self.facts)
+        return [one for one in tcp_over(self.interface) if one[0] != UCX_DEVICES or not has_devices]
 
     @property
     def extras(self) -> dict[str, Any]:
@@ -221,7 +239,7 @@ def _differences(where: Partition, facts: Sequence[Facts]) -> Iterator[str]:
     """What Slurm and the nodes do not agree on."""
     for one in facts:
         cores = len(_usable(one)['topology']['cores'])
-        if cores != where.type.sockets * where.type.cores_per_socket:
+        if cores != where.type.cores:
             yield (
                 f'{where.name}: a job may use {cores} core(s) of {one.name}, where Slurm is told '
                 f'{where.type.words}'
@@ -302,27 +320,27 @@ def written(made: Draft, left_out: LeftOut | None) -> str:
     return f'{text.rstrip()}\n'
 
 
-def _python(value: Any, depth: int) -> str:
-    """A value as Python has it: in one line if there is room, else one of its items in each.
+def _python(value: Any, depth: int, beside: int = 24) -> str:
+    """A value as Python has it: in one line if there is room, else its items in lines of their own.
 
-    :param depth: blanks before the line in which it stands, and before that of its end.
+    :param depth: blanks before the line in which it begins, and before its end.
+    :param beside: what else stands in that line.
     """
-    room = WIDTH - depth
-    if len(repr(value)) <= room - len("'num_cpus_per_socket': ,") or not isinstance(
-        value, dict | list
-    ):
-        return repr(value)
-    inner = ' ' * (depth + 4)
+    short = repr(value)
+    if not isinstance(value, dict | list) or len(short) <= WIDTH - depth - beside:
+        return short
+    inner = depth + 4
     if isinstance(value, dict):
-        lines = [f'{key!r}: {_python(item, depth + 4)},' for key, item in value.items()]
-        return '\n'.join(['{', *(f'{inner}{line}' for line in lines), f'{" " * depth}}}'])
-    if all(isinstance(item, str) for item in value):
-        text = ', '.join(map(repr, value))
-        lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-        lines[-1] += ','
+        heads = {key: f'{key!r}: ' for key in value}
+        lines = [f'{heads[key]}{_python(value[key], inner, len(heads[key]) + 1)},' for key in value]
+    elif all(isinstance(item, str) for item in value):
+        words = ', '.join(map(repr, value)) + ','
+        room = WIDTH - inner
+        lines = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False)
     else:
-        lines = [f'{_python(item, depth + 4)},' for item in value]
-    return '\n'.join(['[', *(f'{inner}{line}' for line in lines), f'{" " * depth}]'])
+        lines = [f'{_python(item, inner, 1)},' for item in value]
+    first, last = '{}' if isinstance(value, dict) else '[]'
+    return '\n'.join([first, *(f'{" " * inner}{line}' for line in lines), f'{" " * depth}{last}'])
 
 
 def read_again(path: Path) -> tuple[Asked, LeftOut]:

@@ -61,7 +61,7 @@ def _chosen(mpis: list[Mpi], names: tuple[str, ...]) -> list[Mpi]:
     known = [one.name for one in mpis]
     for name in names:
         if name not in known:
-            raise AssayError(unknown(name, 'MPI', known))
+            raise AssayError(f'--mpi {name}: {unknown(name, "MPI", known)}')
     if not mpis:
         raise AssayError(
             'there is no MPI on this machine: put its mpicc and mpirun on PATH, or load the '

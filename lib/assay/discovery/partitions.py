@@ -16,6 +16,12 @@ from assay.spelling import many
 #: Slurm's words of a node that make its type.
 _OF_TYPE = ('Sockets', 'CoresPerSocket', 'ThreadsPerCore', 'RealMemory', 'Gres')
 
+#: What `sbatch --test-only` says beside a reason, or where nodes are drained: a job would wait.
+_NO_REFUSAL = (
+    'allocation failure: Unspecified error',
+    'allocation failure: Requested node configuration is not available',
+)
+
 
 @dataclass(frozen=True)
 class NodeType:
@@ -31,6 +37,10 @@ class NodeType:
     threads_per_core: int
     memory: int
     gres: str
+
+    @property
+    def cores(self) -> int:
+        return self.sockets * self.cores_per_socket
 
     @property
     def words(self) -> str:
@@ -103,7 +113,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         raise AssayError(
             f'Slurm has no partition {", ".join(unknown)}. Its partitions: {", ".join(known)}.'
         )
-    common = [*_common(_configuration()), *((option, 'asked for') for option in access)]
+    common = [*_common(_configuration()), *((option, 'named by --access') for option in access)]
     found: list[Partition] = []
     left_out: dict[str, str] = {}
     seen: set[str] = set()
@@ -211,15 +221,10 @@ def _refused(options: Iterable[str]) -> str | None:
     try:
         told('sbatch', '--test-only', *options, '--wrap=true')
     except AssayError as error:
-        said = [re.sub('^(sbatch: )?(error: )?', '', one) for one in _lines(str(error))]
-        return '; '.join(said) or str(error)
+        said = str(error).partition('--wrap=true: ')[2] or str(error)
+        lines = [re.sub('^(sbatch: )?(error: )?', '', one) for one in said.split('; ')]
+        return '; '.join(one for one in lines if one not in _NO_REFUSAL) or None
     return None
-
-
-def _lines(error: str) -> list[str]:
-    """What sbatch says, without its command line and what says nothing."""
-    said = error.partition('--wrap=true: ')[2].split('; ')
-    return [one for one in said if one and one != 'allocation failure: Unspecified error']
 
 
 def _names(nodes: str) -> list[str]:

@@ -8,14 +8,15 @@
 #   <mpi>.started    the way by which all ranks found each other: srun and a PMI, or mpirun
 #   <mpi>.<way>.out  what each way printed
 set -u
-nodes=$1 patience=$2 python=$3
-read -ra pmis <<<"$4"
-step=(srun --nodes="$nodes" --ntasks-per-node=1)
+nodes=$1 ranks=$2 patience=$3 python=$4
+read -ra pmis <<<"$5"
+all=$((nodes * ranks))
 
-"${step[@]}" --mpi=none --cpu-bind=none "$python" -m assay.discovery.node addresses.json .
+srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --cpu-bind=none \
+    "$python" -m assay.discovery.node addresses.json .
 
 works() { # <output>
-    [[ $(grep -cE "^assay: rank [0-9]+ of $nodes, and $nodes answered$" "$1") -eq $nodes ]]
+    [[ $(grep -cE "^assay: rank [0-9]+ of $all, and $all answered$" "$1") -eq $all ]]
 }
 
 try() { # <way> <command>...
@@ -27,13 +28,14 @@ try() { # <way> <command>...
 for file in *.env; do
     name=${file%.env}
     (
+        pmi_first='' interface_variables='' mpirun=()
         # shellcheck source=/dev/null
         source "./$file"
-        for variable in ${interface_variables:-}; do
+        for variable in $interface_variables; do
             [[ ! -s interface ]] || export "$variable=$(<interface)"
         done
-        for pmi in ${pmi_first:-} "${pmis[@]}"; do
-            SLURM_MPI_TYPE=$pmi try "$pmi" "${step[@]}" "./$name" && exit
+        for pmi in $pmi_first "${pmis[@]}"; do
+            SLURM_MPI_TYPE=$pmi try "$pmi" srun --nodes="$nodes" --ntasks-per-node="$ranks" "./$name" && exit
         done
         try mpirun "${mpirun[@]}" "./$name"
     )

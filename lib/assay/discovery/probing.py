@@ -116,14 +116,18 @@ class _Job:
     ) -> None:
         self.folder, self.where = folder, where
         self.nodes = 2 if '2_nodes' in where.scales else 1
+        # Of a single rank nothing tells by what it was started. A single core has no room for two,
+        # nor for any case that could confirm what is said of it.
+        self.ranks = 1 if self.nodes > 1 or where.type.cores == 1 else 2
         self.number: str | None = None
         self.problem: str | None = None
         folder.mkdir()
         (folder / 'addresses.json').write_text(json.dumps(seen.addresses))
         for mpi in mpis:
             kind = mpi.kind
-            words, variables = kind.bind('one-per-node', 1, 1)
-            command = [mpi.launcher, '-n', str(self.nodes), *' '.join(words).split()]
+            words, variables = kind.bind('mixed', self.ranks, 1)
+            count = str(self.nodes * self.ranks)
+            command = [mpi.launcher, '-n', count, *' '.join(words).split()]
             lines = [
                 _environment(mpi),
                 *(f'export {name}={shlex.quote(value)}' for name, value in variables.items()),
@@ -133,13 +137,15 @@ class _Job:
             ]
             (folder / f'{mpi.name}.env').write_text('\n'.join(lines) + '\n')
             (folder / mpi.name).symlink_to(built / mpi.name)
-        self.arguments = [str(self.nodes), str(PATIENCE), sys.executable, ' '.join(seen.pmis)]
+        numbers = [str(self.nodes), str(self.ranks), str(PATIENCE)]
+        self.arguments = [*numbers, sys.executable, ' '.join(seen.pmis)]
 
     def submit(self) -> None:
         """Give it to Slurm."""
         options = [
             *('--parsable', '--job-name=assay-init', '--time=15', '--no-requeue'),
-            *(f'--nodes={self.nodes}', '--ntasks-per-node=1', f'--chdir={self.folder}'),
+            *(f'--nodes={self.nodes}', f'--ntasks-per-node={self.ranks}'),
+            f'--chdir={self.folder}',
             f'--output={self.folder / "job.out"}',
         ]
         command = ['sbatch', *options, *self.where.options, str(HERE / 'probe.sh')]

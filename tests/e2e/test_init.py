@@ -1,0 +1,184 @@
+"""`assay init` on a real Slurm that is made to be awkward: no field that it writes may be wrong."""
+
+import re
+import runpy
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+from assay.vcluster import cluster as vcluster
+from assay.vcluster import slurm
+from command import assay, heed_signals
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        bool(vcluster.missing()),
+        reason=f'a virtual cluster needs more: {"; ".join(vcluster.missing())}',
+    ),
+]
+
+NAME = 'init-test'
+FILE = paths.SYSTEMS / f'{NAME}.py'
+PLUGINS = paths.STATE / 'test-plugins'
+
+NODES = 'NodeName={names} NodeAddr={addresses} CPUs={cpus} RealMemory={memory} State=UNKNOWN\n'
+TWO_TYPES = """\
+NodeName=n[1-3] NodeAddr=198.18.0.[11-13] CPUs=1 RealMemory=4000 Feature=rack1,thin State=UNKNOWN
+NodeName=n4 NodeAddr=198.18.0.14 CPUs=1 RealMemory=8000 Feature=rack1,fat State=UNKNOWN
+"""
+PARTITION = 'PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n'
+NO_DEFAULT = """\
+PartitionName=work Nodes=ALL MaxNodes=2 State=UP
+PartitionName=debug Nodes=n1 MaxTime=10 State=UP
+PartitionName=old Nodes=n4 State=DOWN
+"""
+
+
+@pytest.fixture(scope='module')
+def awkward():
+    """Types of nodes, no default partition, memory to be asked for, no PMI-2, and two networks."""
+    there = next(iter(sorted(Path('/usr/lib').rglob('mpi_pmix.so'))), None)
+    if there is None:
+        pytest.skip('Slurm has no plugin for PMIx')
+    assay('cluster', 'down')
+    shutil.rmtree(PLUGINS, ignore_errors=True)
+    PLUGINS.mkdir(parents=True)
+    for plugin in there.parent.glob('*.so'):
+        if plugin.name != 'mpi_pmi2.so':
+            (PLUGINS / plugin.name).symlink_to(plugin)
+    other = slurm.CONFIGURATION.replace(NODES, TWO_TYPES).replace(PARTITION, NO_DEFAULT)
+    other = other.replace('=CR_Core', '=CR_Core_Memory')
+    other += f'PluginDir={PLUGINS}\n'
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slurm, 'CONFIGURATION', other)
+        vcluster.Cluster().up()
+    for number in range(1, 5):
+        # It leads nowhere, and is listed before the one that does.
+        link = 'ip link add adm0 type veth peer name adm1 && ip link set adm0 up'
+        on(f'n{number}', 'sh', '-c', f'{link} && ip addr add 198.19.7.{number}/24 dev adm0')
+    yield
+    assert assay('cluster', 'down').returncode == 0
+    shutil.rmtree(PLUGINS)
+
+
+@pytest.fixture(scope='module')
+def written(awkward):
+    """What the first `init` printed, and the text that it wrote."""
+    clean()
+    ended = init('--mpi', 'openmpi', '--mpi', 'mpich')
+    yield ended, FILE.read_text()
+    clean()
+
+
+def clean():
+    for file in paths.SYSTEMS.glob(f'{NAME}.*'):
+        file.unlink()
+
+
+def on(node, *command):
+    ended = assay('cluster', 'exec', node, *command)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def init(*options):
+    return assay('cluster', 'exec', 'head', './assay', 'init', NAME, *options)
+
+
+def system():
+    return runpy.run_path(str(FILE))['site_configuration']
+
+
+def test_every_field(written):
+    ended, _ = written
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    # One job for each type of nodes, before those that confirm.
+    assert len(re.findall(r'job \d+ asks', ended.stderr)) == 2, ended.stderr
+    configuration = system()
+    by_mpirun, by_srun = configuration['systems'][0]['partitions']
+    for one, name in ((by_srun, 'work-thin'), (by_mpirun, 'work-thin-mpirun')):
+        assert one['name'] == name
+        assert one['scheduler'] == 'slurm'
+        assert one['access'] == [
+            *('--partition=work', '--constraint=thin', '--exclusive', '--mem=0'),
+        ]
+        assert [word for word in one['features'] if word.startswith('scale')] == [
+            *('scale_1_node', 'scale_2_nodes'),
+        ]
+        assert one['extras'] == {'memory_gib': 3, 'on_this_machine': True}
+        interfaces = dict(one['env_vars'])
+        assert interfaces['FI_TCP_IFACE'] == interfaces['OMPI_MCA_btl_tcp_if_include'] == 'eth0'
+        processor = one['processor']
+        assert (processor['num_cpus'], processor['topology']['numa_nodes']) == (1, ['0x1'])
+    assert (by_srun['launcher'], by_srun['environs']) == ('srun', ['openmpi'])
+    assert (by_mpirun['launcher'], by_mpirun['environs']) == ('mpirun', ['mpich'])
+    features = {
+        one['name']: one['features']
+        for one in configuration['environments']
+        if one['target_systems'] != [NAME]
+    }
+    assert features == {
+        'openmpi': ['mpi', 'openmpi', 'tcp', 'ucx-tcp', 'ofi-tcp'],
+        'mpich': ['mpi', 'mpich', 'ucx-tcp', 'ofi-tcp'],
+    }
+    assert 'partition debug: its nodes are in those above as well' in ended.stdout
+    assert 'partition old: it is down' in ended.stdout
+    assert re.search(r'work-fat\S* mpich ucx-tcp: no job can show it: a network', ended.stdout)
+
+
+def test_a_second_look_finds_no_change_or_shows_it(written):
+    _, text = written
+    ended = init()
+    assert (ended.returncode, ended.stdout) == (0, ''), ended.stdout + ended.stderr
+    assert f'nothing has changed since {FILE} was written' in ended.stderr
+    on('head', 'scontrol', 'update', 'partitionname=work', 'maxnodes=1')
+    try:
+        ended = init()
+    finally:
+        on('head', 'scontrol', 'update', 'partitionname=work', 'maxnodes=2')
+    assert ended.returncode == 1
+    assert "-                        *['scale_1_node', 'scale_2_nodes']," in ended.stdout
+    assert "+                        *['scale_1_node']," in ended.stdout
+    assert FILE.read_text() == text
+
+
+def test_an_init_that_is_stopped_leaves_no_job_and_no_file(awkward):
+    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
+    try:
+        inner = ['./assay', 'init', f'{NAME}-2']
+        command = [paths.ROOT / 'assay', 'cluster', 'exec', 'head', *inner]
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals
+        ) as ended:
+            said = ''
+            for line in ended.stderr:
+                said += line
+                if re.search(r'job \d+: pending', line):
+                    break
+            ended.send_signal(signal.SIGTERM)
+            said += ended.stderr.read()
+        assert ended.returncode == 143, said
+        deadline = time.monotonic() + 30
+        while on('head', 'squeue', '--noheader').strip() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert on('head', 'squeue', '--noheader').strip() == ''
+        assert not (paths.SYSTEMS / f'{NAME}-2.py').exists()
+    finally:
+        on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
+
+
+def test_a_job_that_waits_too_long_is_cancelled(awkward):
+    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
+    try:
+        ended = assay('cluster', 'exec', 'head', './assay', 'init', f'{NAME}-2', '--wait=0.02')
+    finally:
+        on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
+    assert ended.returncode == 1
+    assert re.search(r'has not ended in 0\.02 min: PENDING', ended.stderr), ended.stderr
+    assert on('head', 'squeue', '--noheader').strip() == ''

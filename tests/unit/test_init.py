@@ -1,0 +1,405 @@
+"""The configuration that `assay init` makes of what Slurm and nodes tell."""
+
+import os
+import runpy
+from pathlib import Path
+
+import pytest
+
+from assay import AssayError, paths
+from assay.commands.init import _show_change
+from assay.config import settings
+from assay.discovery import draft as drafting
+from assay.discovery import finding, partitions
+from assay.discovery.draft import Asked, draft, read_again, written
+from assay.discovery.node import Facts, look
+from assay.discovery.partitions import see
+from assay.discovery.probing import Probed
+from assay.machine.mpi import Mpi
+
+# As a real Slurm 22.05 printed them, but for the numbers.
+NODE = (
+    'NodeName={name} Arch=x86_64 CoresPerSocket={cores} CPUAlloc=0 CPUTot=1 CPULoad=0.30 '
+    'AvailableFeatures={features} ActiveFeatures={features} Gres={gres} NodeAddr=127.0.0.1 '
+    'NodeHostName={name} Version=22.05.8 OS=Linux 6.1.0 #1 SMP RealMemory={memory} AllocMem=0 '
+    'FreeMem=20000 Sockets=2 Boards=1 State=IDLE ThreadsPerCore={threads} TmpDisk=0 Weight=1 '
+    'Partitions=all BootTime=2026-11-24T01:53:54 Reason=Not responding [slurm@2026-11-24T03:26:51]'
+)
+PARTITION = (
+    'PartitionName={name} AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL AllocNodes=ALL '
+    'Default={default} QoS=N/A MaxNodes={most} MaxTime=UNLIMITED Nodes={nodes} '
+    'OverSubscribe=NO State={state} TotalCPUs=4 TotalNodes={count} SelectTypeParameters=NONE'
+)
+PMIS = """\
+MPI plugin types are...
+	none
+	pmi2
+	cray_shasta
+	pmix
+specific pmix plugin versions available: pmix_v4
+"""
+
+
+def node(name, cores=32, features='(null)', gres='(null)', memory=256000, threads=1):
+    return NODE.format(**locals())
+
+
+def partition(name, nodes, count, default='NO', most='UNLIMITED', state='UP'):
+    return PARTITION.format(**locals())
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A machine whose Slurm says this; sbatch takes all but what matches an expression."""
+
+    def machine(nodes, parts, refused='nothing', memory='CR_CORE'):
+        (tmp_path / 'node').write_text('\n'.join(nodes) + '\n')
+        (tmp_path / 'partition').write_text('\n'.join(parts) + '\n')
+        (tmp_path / 'config').write_text(
+            f'ClusterName             = toy\nSelectTypeParameters    = {memory}\n'
+        )
+        (tmp_path / 'pmis').write_text(PMIS)
+        scripts = {
+            'scontrol': f'for what; do :; done; cat {tmp_path}/$what',
+            'srun': f'cat {tmp_path}/pmis',
+            'sacct': 'echo "Slurm accounting storage is disabled" >&2; exit 1',
+            'sbatch': f'case "$*" in *{refused}*) '
+            'echo "sbatch: error: You must name an account" >&2; '
+            'echo "allocation failure: Unspecified error" >&2; exit 1;; esac',
+        }
+        for name, script in scripts.items():
+            (tmp_path / name).write_text(f'#!/bin/sh\n{script}\n')
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+
+    return machine
+
+
+ALL = partition('all', 'n[1-4]', 4, 'YES')
+
+
+def test_one_type_of_nodes(slurm):
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
+    seen = see([], [])
+    (one,) = seen.partitions
+    assert one.name == one.slurm == 'all'
+    assert one.type.words == '2 sockets of 32 cores, 250 GiB'
+    assert one.options == ['--partition=all', '--exclusive']
+    assert one.scales == ('1_node', '2_nodes', '4_nodes')
+    assert seen.pmis == ('pmi2', 'cray_shasta', 'pmix')
+    assert seen.scheduler == 'squeue'
+    assert seen.addresses == {}  # a loopback's is no way to another node
+
+
+def test_types_of_nodes_are_told_apart_by_a_feature(slurm):
+    nodes = [node(f'n{i}', features='thin,rack1') for i in (1, 2, 3)]
+    slurm([*nodes, node('n4', features='rack1,fat,big', memory=512000)], [ALL])
+    thin, fat = see([], []).partitions
+    assert (thin.name, fat.name) == ('all-thin', 'all-big')
+    assert thin.options[1] == '--constraint=thin' and fat.options[1] == '--constraint=big'
+    assert thin.nodes == ('n1', 'n2', 'n3') and fat.scales == ('1_node',)
+
+
+def test_types_of_nodes_without_a_feature_exclude_each_other(slurm):
+    slurm([node('n1', gres='gpu:a100:4(S:0-1)'), *(node(f'n{i}') for i in (2, 3, 4))], [ALL])
+    plain, gpus = see([], []).partitions
+    assert (plain.name, gpus.name) == ('all-1', 'all-2')
+    assert plain.options[1] == '--exclude=n1' and gpus.options[1] == '--exclude=n[2-4]'
+    assert gpus.type.words.endswith(', gpu:a100:4')
+
+
+def test_what_a_job_needs(slurm):
+    slurm([node(f'n{i}', threads=2) for i in range(1, 5)], [ALL], memory='CR_CORE_MEMORY')
+    (one,) = see([], ['--account=staff']).partitions
+    assert one.options == [
+        '--partition=all',
+        *('--exclusive', '--mem=0', '--account=staff', '--threads-per-core=1'),
+    ]
+
+
+def test_partitions_that_are_left_out(slurm):
+    parts = [
+        partition('debug', 'n[1-2]', 2),
+        partition('old', 'n4', 1, state='DOWN'),
+        partition('none', '(null)', 0),
+        partition('half', 'n[3-4]', 2, most='1'),
+        partition('main', 'n[1-3]', 3, 'YES'),
+    ]
+    slurm([node(f'n{i}') for i in range(1, 5)], parts)
+    seen = see([], [])
+    assert [one.name for one in seen.partitions] == ['main', 'half']
+    assert seen.partitions[1].scales == ('1_node',)
+    assert seen.left_out == {
+        'debug': 'its nodes are in those above as well: --partition takes it',
+        'old': 'it is down',
+        'none': 'it has no nodes',
+    }
+    assert [one.name for one in see(['debug'], []).partitions] == ['debug']
+    with pytest.raises(AssayError, match=r'no partition nowhere\. Its partitions: debug, old'):
+        see(['nowhere'], [])
+
+
+def test_scales_that_sbatch_refuses(slurm):
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL], refused='--nodes=4')
+    assert see([], []).partitions[0].scales == ('1_node', '2_nodes')
+
+
+def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL], refused='--partition=all')
+    assert see([], []).left_out == {'all': 'sbatch refuses a job: You must name an account'}
+    monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
+    with pytest.raises(AssayError, match=r'You must name an account.*named by --access'):
+        finding.find('toy', Asked(), 1)
+
+
+def test_a_node_that_slurm_knows_nothing_of(slurm):
+    slurm([node('n1', memory='x'), *(node(f'n{i}') for i in (2, 3, 4))], [ALL])
+    with pytest.raises(AssayError, match='does not tell what its node n1 has'):
+        see([], [])
+
+
+# The file ---------------------------------------------------------------------------------------
+
+MPICH = Mpi(
+    name='mpich',
+    family='mpich',
+    version='4.3.2',
+    prefix=Path('/opt/mpich'),
+    cc='/opt/mpich/bin/mpicc',
+    cxx='/opt/mpich/bin/mpicxx',
+    bindir=Path('/opt/mpich/bin'),
+    launcher='/opt/mpich/bin/mpiexec',
+    description='MPICH Device: ch4:ucx',
+    source='PATH',
+    compiler='/usr/bin/gcc',
+)
+OPENMPI = Mpi(
+    name='openmpi-module-openmpi-5_0_8',
+    family='openmpi',
+    version='5.0.8',
+    prefix=Path('/opt/openmpi'),
+    cc='/opt/openmpi/bin/mpicc',
+    cxx=None,
+    bindir=Path('/opt/openmpi/bin'),
+    launcher='/opt/openmpi/bin/mpirun',
+    description='MCA btl: tcp (MCA v2.1.0)\nMCA pml: ucx (MCA v2.1.0)',
+    source='module',
+    modules=('openmpi/5.0.8',),
+    compiler='/usr/bin/gcc',
+)
+
+
+def facts(name='n1', allowed=range(64), **changed):
+    processor = {
+        'arch': 'zen3',
+        'vendor': 'AuthenticAMD',
+        'model': 'AMD EPYC 7543',
+        'platform': 'x86_64',
+        'num_cpus': 64,
+        'num_cpus_per_core': 1,
+        'num_cpus_per_socket': 32,
+        'num_sockets': 2,
+        'topology': {
+            'numa_nodes': ['0xffffffff00000000', '0xffffffff'],
+            'sockets': ['0xffffffff00000000', '0xffffffff'],
+            'cores': [hex(1 << cpu) for cpu in range(64)],
+            'caches': [
+                {
+                    'type': 'L3',
+                    'size': 32 << 20,
+                    'linesize': 64,
+                    'associativity': 16,
+                    'num_cpus': 8,
+                    'cpusets': [hex(0xFF << 8 * i) for i in range(8)],
+                }
+            ],
+        },
+    }
+    told = {'boot': name, 'processor': processor, 'allowed': [*allowed], 'memory': 257000}
+    told |= {'interface': 'eth0', 'interfaces': ['eth0'], 'devices': []}
+    return Facts(name=name, **(told | changed))
+
+
+@pytest.fixture
+def made(slurm, elsewhere, monkeypatch):
+    """A function that returns the draft of a cluster whose jobs found this."""
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
+    monkeypatch.setattr('os.geteuid', lambda: 1000)
+
+    def make(*told, ways, faults=None, asked=None):
+        seen = see([], [])
+        (one,) = seen.partitions
+        probed = {one.type: Probed([*told], ways, faults or {})}
+        return draft('toy', asked or Asked(), seen, probed, [MPICH, OPENMPI])
+
+    return make
+
+
+BOTH = {'mpich': 'pmi2', OPENMPI.name: 'pmix'}
+
+
+def loaded(text):
+    """The partitions of a file."""
+    paths.SYSTEMS.joinpath('toy.py').write_text(text)
+    file = runpy.run_path(str(paths.SYSTEMS / 'toy.py'))
+    return file['site_configuration']['systems'][0]['partitions']
+
+
+def test_the_file_is_what_was_found(made):
+    found = made(facts('n1'), facts('n2'), ways=BOTH)
+    (one,) = loaded(written(found, {}))
+    assert settings.load('toy')['systems'][0]['partitions'] == [one]
+    assert one['access'] == ['--partition=all', '--exclusive']
+    assert one['launcher'] == 'srun' and one['scheduler'] == 'squeue'
+    assert one['environs'] == ['mpich', OPENMPI.name]
+    fabrics = ['tcp', 'ucx-shm', 'ucx-tcp']
+    assert one['features'] == ['scale_1_node', 'scale_2_nodes', 'scale_4_nodes', *fabrics]
+    assert one['extras'] == {'memory_gib': 250} and one['max_jobs'] == 1
+    assert ['OMPI_MCA_btl_tcp_if_include', 'eth0'] in one['env_vars']
+    processor = one['processor']
+    assert processor['num_cpus'] == 64 and len(processor['topology']['cores']) == 64
+    assert processor['topology']['numa_nodes'] == ['0xffffffff', '0xffffffff00000000']
+    file = runpy.run_path(str(paths.SYSTEMS / 'toy.py'))
+    _, base, mpich, openmpi = file['site_configuration']['environments']
+    assert base['modules'] == openmpi['modules'] == ['openmpi/5.0.8']
+    assert mpich['features'] == ['mpi', 'mpich', 'ucx-shm', 'ucx-tcp']
+    assert openmpi['features'] == ['mpi', 'openmpi', *fabrics]
+    assert mpich['cflags'] == ['-march=znver3', '-mtune=znver3']
+    assert ['SLURM_MPI_TYPE', 'pmix'] in openmpi['env_vars']
+    assert mpich['target_systems'] == ['toy:all']
+    assert not found.missing
+
+
+def test_lines_are_short_enough(made):
+    lines = written(made(facts(), ways=BOTH), {}).splitlines()
+    assert not [line for line in lines if len(line) > drafting.WIDTH]
+
+
+def test_two_launchers_are_two_partitions(made):
+    found = made(facts(), ways={'mpich': 'mpirun', OPENMPI.name: 'pmix'})
+    by_mpirun, by_srun = loaded(written(found, {}))
+    assert (by_mpirun['name'], by_mpirun['launcher']) == ('all-mpirun', 'mpirun')
+    assert (by_srun['name'], by_srun['launcher']) == ('all', 'srun')
+    assert by_mpirun['environs'] == ['mpich'] and by_srun['environs'] == [OPENMPI.name]
+    (alone,) = loaded(written(made(facts(), ways={'mpich': 'mpirun'}), {}))
+    assert (alone['name'], alone['launcher']) == ('all', 'mpirun')
+
+
+def test_what_was_not_confirmed_is_left_out(made):
+    found = made(facts(), ways=BOTH)
+    gone = {'all': {'mpich': {'ucx-tcp': 'shm was used "instead"'}}}
+    loaded(written(found, gone))
+    file = runpy.run_path(str(paths.SYSTEMS / 'toy.py'))
+    mpich, openmpi = file['site_configuration']['environments'][2:]
+    assert mpich['features'] == ['mpi', 'mpich', 'ucx-shm'] and 'ucx-tcp' in openmpi['features']
+    assert read_again(paths.SYSTEMS / 'toy.py') == (Asked(), gone)
+    gone['all']['mpich']['ucx-shm'] = 'it hung'
+    (one,) = loaded(written(found, gone))
+    assert one['environs'] == [OPENMPI.name]
+    assert not found.without(
+        {'all': {name: dict.fromkeys(FABRICS, '') for name in BOTH}}
+    ).partitions
+
+
+FABRICS = ('tcp', 'ucx-shm', 'ucx-tcp')
+
+
+def test_a_device_is_a_fabric_and_ucx_is_left_to_find_it(made):
+    has = {'devices': ['ucx-ib']}
+    (one,) = loaded(written(made(facts('n1', **has), facts('n2', **has), ways=BOTH), {}))
+    assert 'ucx-ib' in one['features']
+    assert 'UCX_NET_DEVICES' not in dict(one['env_vars'])
+    (one,) = loaded(written(made(facts('n1', **has), facts('n2'), ways=BOTH), {}))
+    assert 'ucx-ib' not in one['features']
+
+
+def test_cores_that_a_job_may_not_use(made):
+    # Whichever they are, the description is the same: another node may leave out others.
+    for allowed in (range(2, 32), [*range(20), *range(22, 32)]):
+        found = made(facts(allowed=allowed), ways=BOTH)
+        (one,) = loaded(written(found, {}))
+        processor = one['processor']
+        assert (processor['num_cpus'], processor['num_sockets']) == (30, 1)
+        assert processor['topology']['numa_nodes'] == ['0x3fffffff']
+        assert len(processor['topology']['caches'][0]['cpusets']) == 4
+        assert found.missing[0] == (
+            'all: a job may use 30 core(s) of n1, where Slurm is told 2 sockets of 32 cores, '
+            '250 GiB'
+        )
+
+
+def test_what_nodes_do_not_agree_on_is_said(made):
+    other = facts('n2', interface='ib0')
+    other.processor['model'] = 'Xeon'
+    found = made(facts('n1'), other, ways=BOTH)
+    assert found.missing == ('all: its nodes have different processors: AMD EPYC 7543, Xeon',)
+    assert loaded(written(found, {}))[0]['env_vars'] == []
+    found = made(facts(interface=None), ways=BOTH)
+    assert found.missing == ('all: no interface of n1 has the address that Slurm knows',)
+
+
+def test_an_mpi_that_does_not_start_is_named(made):
+    found = made(facts(), ways={'mpich': 'pmi2'}, faults={OPENMPI.name: 'mpirun: no word in 30 s'})
+    assert found.missing == (f'all: no MPI {OPENMPI.name}: mpirun: no word in 30 s',)
+    assert [mpi.name for mpi in found.mpis] == ['mpich']
+
+
+def test_a_second_look_shows_what_has_changed(made, capsys):
+    path = paths.SYSTEMS / 'toy.py'
+    asked = Asked(access=('--account=staff',), mpis=('mpich',))
+    path.write_text(written(made(facts('n1'), ways=BOTH, asked=asked), {}))
+    before, left_out = read_again(path)
+    assert before == asked
+    again = made(facts('n2'), ways=BOTH, asked=before)
+    assert _show_change(path, written(again, left_out)) == 0
+    assert capsys.readouterr().out == ''
+    other = made(facts('n2', memory=200000), ways=BOTH, asked=before)
+    assert _show_change(path, written(other, left_out)) == 1
+    said = capsys.readouterr().out
+    assert "-                    'extras': {'memory_gib': 250}," in said
+    assert "+                    'extras': {'memory_gib': 195}," in said
+
+
+def test_a_file_of_somebody_else_is_left_alone():
+    with pytest.raises(AssayError, match=r'was not written by `assay init`.*another name'):
+        read_again(paths.SYSTEMS / 'example-slurm.py')
+
+
+def test_a_machine_without_slurm(monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')
+    with pytest.raises(AssayError, match=r'no sbatch on PATH.*A single machine needs no'):
+        finding.file_of('toy')
+
+
+def test_the_name_is_slurms_by_default(slurm):
+    slurm([node('n1')], [ALL])
+    assert finding.file_of(None) == paths.SYSTEMS / 'toy.py'
+    with pytest.raises(AssayError, match='cannot be called'):
+        finding.file_of('../toy')
+
+
+def test_an_unknown_mpi(slurm, monkeypatch):
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
+    monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
+    with pytest.raises(AssayError, match=r'--mpi mpihc: .*did you mean mpich'):
+        finding.find('toy', Asked(mpis=('mpihc',)), 1)
+    monkeypatch.setattr(finding, 'find_mpis', list)
+    with pytest.raises(AssayError, match='there is no MPI on this machine'):
+        finding.find('toy', Asked(), 1)
+
+
+def test_a_node_tells_its_facts():
+    told = look('127.0.0.1')
+    assert told.interface == 'lo' and 'lo' not in told.interfaces
+    assert told.processor['num_cpus'] == os.cpu_count()
+    assert told.allowed == sorted(os.sched_getaffinity(0))
+    assert look('192.0.2.1').interface is None
+
+
+def test_the_pmis_of_an_older_slurm(monkeypatch):
+    monkeypatch.setattr(
+        partitions,
+        'told',
+        lambda *_: 'srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: openmpi\n',
+    )
+    assert partitions._pmis() == ('pmi2',)
