@@ -40,7 +40,7 @@ FOLDERS = ('checks', 'config', 'docs', 'lib', 'measurements', 'sources', 'tests'
 #: Commands that change nothing, install nothing, and need nothing but the checkout.
 HARMLESS = [('--version',), ('env',), ('doctor',)]
 #: What is there only once a command has written it.
-WRITTEN = ('config/spack/',)
+WRITTEN = ('config/spack/', 'config/systems/mycluster.py')
 #: A name that stands for another: NAME, <system>, {name}, ...
 PLACEHOLDER = re.compile(r'\b[A-Z]{3,}\b(?!\.md)|[<>{}]|\.\.\.')
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError, say
+from assay import AssayError, paths, say
 
 if TYPE_CHECKING:
     from assay.discovery.draft import Draft
@@ -109,4 +109,4 @@ def _confirm(path: Path, found: Draft) -> None:
         raise
     write_whole(path, written(found, left_out))
     show(found, left_out, noted)
-    say(f'wrote {path}. Next: ./assay run --system {path.stem}')
+    say(f'wrote {path.relative_to(paths.ROOT)}. Next: ./assay run --system {path.stem}')
