@@ -129,7 +129,9 @@ def test_every_field(written):
     }
     assert 'partition debug: its nodes are in those above as well' in ended.stdout
     assert 'partition old: it is down' in ended.stdout
-    assert re.search(r'work-fat\S* mpich ucx-tcp: no job can show it: a network', ended.stdout)
+    assert re.search(
+        r'work-fat\S* mpich ucx-tcp: no case can show it here: a network', ended.stdout
+    )
 
 
 def test_a_second_look_finds_no_change_or_shows_it(written):

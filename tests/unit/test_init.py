@@ -1,7 +1,9 @@
 """The configuration that `assay init` makes of what Slurm and nodes tell."""
 
+import dataclasses
 import os
 import runpy
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,10 @@ import pytest
 from assay import AssayError, paths
 from assay.commands.init import _show_change
 from assay.config import settings
-from assay.discovery import draft as drafting
-from assay.discovery import finding, partitions
-from assay.discovery.draft import Asked, draft, read_again, written
+from assay.discovery import file as filing
+from assay.discovery import finding, partitions, processor
+from assay.discovery.draft import Asked, draft
+from assay.discovery.file import read_again, written
 from assay.discovery.node import Facts, look
 from assay.discovery.partitions import see
 from assay.discovery.probing import Probed
@@ -103,7 +106,7 @@ def test_types_of_nodes_are_told_apart_by_a_feature(slurm):
 def test_types_of_nodes_without_a_feature_exclude_each_other(slurm):
     slurm([node('n1', gres='gpu:a100:4(S:0-1)'), *(node(f'n{i}') for i in (2, 3, 4))], [ALL])
     plain, gpus = see([], []).partitions
-    assert (plain.name, gpus.name) == ('all-1', 'all-2')
+    assert (plain.name, gpus.name) == ('all-64c250g', 'all-64c250g-gpu_a100_4')
     assert plain.options[1] == '--exclude=n1' and gpus.options[1] == '--exclude=n[2-4]'
     assert gpus.type.words.endswith(', gpu:a100:4')
 
@@ -141,7 +144,10 @@ def test_partitions_that_are_left_out(slurm):
 
 def test_scales_that_sbatch_refuses(slurm):
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL], refused='--nodes=4')
-    assert see([], []).partitions[0].scales == ('1_node', '2_nodes')
+    seen = see([], [])
+    assert seen.partitions[0].scales == ('1_node', '2_nodes')
+    refused = 'sbatch refuses a job: You must name an account'
+    assert seen.left_out == {'all on 4 nodes': refused}
 
 
 def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
@@ -153,8 +159,61 @@ def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
 
 
 def test_a_node_that_slurm_knows_nothing_of(slurm):
-    slurm([node('n1', memory='x'), *(node(f'n{i}') for i in (2, 3, 4))], [ALL])
-    with pytest.raises(AssayError, match='does not tell what its node n1 has'):
+    parts = [ALL, partition('good', 'n[2-4]', 3)]
+    slurm([node('n1', memory='x'), *(node(f'n{i}') for i in (2, 3, 4))], parts)
+    seen = see([], [])
+    assert 'does not tell what its node n1 has' in seen.left_out['all']
+    assert [one.name for one in seen.partitions] == ['good']
+
+
+def test_a_reason_of_a_node_is_no_fact(slurm):
+    odd = node('n1').replace('Not responding', 'set ThreadsPerCore=2 in BIOS')
+    slurm([odd, *(node(f'n{i}') for i in (2, 3, 4))], [ALL])
+    (one,) = see([], []).partitions
+    assert one.type.threads_per_core == 1
+
+
+def test_a_little_memory_makes_no_type(slurm):
+    slurm([node(f'n{i}', memory=256000 + 700 * i) for i in range(1, 5)], [ALL])
+    (one,) = see([], []).partitions
+    assert one.type.memory == 256700 and one.nodes == ('n1', 'n2', 'n3', 'n4')
+
+
+def test_names_are_for_one_partition_each(slurm):
+    parts = [partition('a.b', 'n[1-2]', 2, 'YES'), partition('a_b', 'n[3-4]', 2)]
+    slurm([node(f'n{i}') for i in range(1, 5)], parts)
+    assert [one.name for one in see([], []).partitions] == ['a_b', 'a_b_']
+
+
+@pytest.mark.parametrize('option', ['staff', '--partition=all', '-pall', '--nodes=3', '-N', '-t1'])
+def test_options_that_are_not_for_the_user(slurm, option):
+    slurm([node('n1')], [ALL])
+    with pytest.raises(AssayError, match='where jobs run is chosen by --partition'):
+        see([], [option])
+    see([], ['--account=staff', '--time-min=1', '--qos', '--network=x'])
+
+
+def test_limits_of_a_partition(slurm):
+    limited = ALL.replace('MaxTime=UNLIMITED', 'MaxTime=1-00:10:00').replace(
+        'QoS', 'MinNodes=2 QoS'
+    )
+    slurm([node(f'n{i}') for i in range(1, 5)], [limited])
+    (one,) = see([], []).partitions
+    assert one.minutes == 1450 and one.scales == ('2_nodes', '4_nodes')
+    assert partitions._minutes('00:05:00') == 5 and partitions._minutes('UNLIMITED') is None
+
+
+def test_no_answer_is_no_refusal(slurm, monkeypatch):
+    slurm([node('n1')], [partition('all', 'n1', 1, 'YES')])
+    run = subprocess.run
+
+    def slow(command, **options):
+        if command[0] == 'sbatch':
+            raise subprocess.TimeoutExpired(command, 30)
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, 'run', slow)
+    with pytest.raises(AssayError, match=r'sbatch --test-only .*: no answer in 30 s'):
         see([], [])
 
 
@@ -229,7 +288,7 @@ def made(slurm, elsewhere, monkeypatch):
     def make(*told, ways, faults=None, asked=None):
         seen = see([], [])
         (one,) = seen.partitions
-        probed = {one.type: Probed([*told], ways, faults or {})}
+        probed = {one.name: Probed([*told], ways, faults or {})}
         return draft('toy', asked or Asked(), seen, probed, [MPICH, OPENMPI])
 
     return make
@@ -246,6 +305,7 @@ def loaded(text):
 
 
 def test_the_file_is_what_was_found(made):
+    processor_flags = processor.flags('zen3', MPICH.compiler)
     found = made(facts('n1'), facts('n2'), ways=BOTH)
     (one,) = loaded(written(found, {}))
     assert settings.load('toy')['systems'][0]['partitions'] == [one]
@@ -256,15 +316,15 @@ def test_the_file_is_what_was_found(made):
     assert one['features'] == ['scale_1_node', 'scale_2_nodes', 'scale_4_nodes', *fabrics]
     assert one['extras'] == {'memory_gib': 250} and one['max_jobs'] == 1
     assert ['OMPI_MCA_btl_tcp_if_include', 'eth0'] in one['env_vars']
-    processor = one['processor']
-    assert processor['num_cpus'] == 64 and len(processor['topology']['cores']) == 64
-    assert processor['topology']['numa_nodes'] == ['0xffffffff', '0xffffffff00000000']
+    cpu = one['processor']
+    assert cpu['num_cpus'] == 64 and len(cpu['topology']['cores']) == 64
+    assert cpu['topology']['numa_nodes'] == ['0xffffffff', '0xffffffff00000000']
     file = runpy.run_path(str(paths.SYSTEMS / 'toy.py'))
     _, base, mpich, openmpi = file['site_configuration']['environments']
     assert base['modules'] == openmpi['modules'] == ['openmpi/5.0.8']
     assert mpich['features'] == ['mpi', 'mpich', 'ucx-shm', 'ucx-tcp']
     assert openmpi['features'] == ['mpi', 'openmpi', *fabrics]
-    assert mpich['cflags'] == ['-march=znver3', '-mtune=znver3']
+    assert mpich['cflags'] == [*processor_flags]
     assert ['SLURM_MPI_TYPE', 'pmix'] in openmpi['env_vars']
     assert mpich['target_systems'] == ['toy:all']
     assert not found.missing
@@ -272,7 +332,7 @@ def test_the_file_is_what_was_found(made):
 
 def test_lines_are_short_enough(made):
     lines = written(made(facts(), ways=BOTH), {}).splitlines()
-    assert not [line for line in lines if len(line) > drafting.WIDTH]
+    assert not [line for line in lines if len(line) > filing.WIDTH]
 
 
 def test_two_launchers_are_two_partitions(made):
@@ -309,8 +369,9 @@ def test_a_device_is_a_fabric_and_ucx_is_left_to_find_it(made):
     (one,) = loaded(written(made(facts('n1', **has), facts('n2', **has), ways=BOTH), {}))
     assert 'ucx-ib' in one['features']
     assert 'UCX_NET_DEVICES' not in dict(one['env_vars'])
-    (one,) = loaded(written(made(facts('n1', **has), facts('n2'), ways=BOTH), {}))
-    assert 'ucx-ib' not in one['features']
+    found = made(facts('n1', **has), facts('n2'), ways=BOTH)
+    assert 'ucx-ib' not in loaded(written(found, {}))[0]['features']
+    assert found.missing == ('all: no fabric ucx-ib: n2 has no device for it',)
 
 
 def test_cores_that_a_job_may_not_use(made):
@@ -318,10 +379,10 @@ def test_cores_that_a_job_may_not_use(made):
     for allowed in (range(2, 32), [*range(20), *range(22, 32)]):
         found = made(facts(allowed=allowed), ways=BOTH)
         (one,) = loaded(written(found, {}))
-        processor = one['processor']
-        assert (processor['num_cpus'], processor['num_sockets']) == (30, 1)
-        assert processor['topology']['numa_nodes'] == ['0x3fffffff']
-        assert len(processor['topology']['caches'][0]['cpusets']) == 4
+        cpu = one['processor']
+        assert (cpu['num_cpus'], cpu['num_sockets']) == (30, 1)
+        assert cpu['topology']['numa_nodes'] == ['0x3fffffff']
+        assert len(cpu['topology']['caches'][0]['cpusets']) == 4
         assert found.missing[0] == (
             'all: a job may use 30 core(s) of n1, where Slurm is told 2 sockets of 32 cores, '
             '250 GiB'
@@ -332,7 +393,10 @@ def test_what_nodes_do_not_agree_on_is_said(made):
     other = facts('n2', interface='ib0')
     other.processor['model'] = 'Xeon'
     found = made(facts('n1'), other, ways=BOTH)
-    assert found.missing == ('all: its nodes have different processors: AMD EPYC 7543, Xeon',)
+    assert found.missing == (
+        'all: n2 has other networks, not used: eth0',
+        'all: its nodes have different processors: AMD EPYC 7543, Xeon',
+    )
     assert loaded(written(found, {}))[0]['env_vars'] == []
     found = made(facts(interface=None), ways=BOTH)
     assert found.missing == ('all: no interface of n1 has the address that Slurm knows',)
@@ -396,10 +460,69 @@ def test_a_node_tells_its_facts():
     assert look('192.0.2.1').interface is None
 
 
-def test_the_pmis_of_an_older_slurm(monkeypatch):
-    monkeypatch.setattr(
-        partitions,
-        'told',
-        lambda *_: 'srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: openmpi\n',
-    )
-    assert partitions._pmis() == ('pmi2',)
+def test_the_pmis_of_an_older_slurm(slurm, tmp_path):
+    slurm([node('n1')], [ALL])
+    older = 'MPI types are...', 'none', 'pmi2', 'openmpi'
+    said = '; '.join(f'echo "srun: {line}" >&2' for line in older)
+    (tmp_path / 'srun').write_text(f'#!/bin/sh\n{said}\n')
+    assert see([], []).pmis == ('pmi2',)
+
+
+def compiler(folder, said):
+    file = folder / 'cc'
+    file.write_text(f'#!/bin/sh\necho "{said}"\n')
+    file.chmod(0o755)
+    processor.flags.cache_clear()
+    return str(file)
+
+
+def test_flags_that_a_compiler_knows(tmp_path):
+    new = compiler(tmp_path, 'gcc (Debian 14.2.0-19) 14.2.0')
+    assert processor.flags('zen4', new)[0] == '-march=znver4'
+    old = compiler(tmp_path, 'gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-28)')
+    assert {'-march=x86-64', '-mavx2'} <= {*processor.flags('zen4', old)}
+    assert processor.flags('neoverse_v2', new)[0].startswith('-march=armv8')
+    assert processor.flags('zen4', '/nowhere')[0] == '-march=x86-64'
+    assert processor.flags('of-tomorrow', new) == ()
+
+
+def test_a_machine_without_sockets_and_a_cache_of_none(made):
+    odd = facts(allowed=range(8))
+    odd.processor['topology']['sockets'] = []
+    odd.processor['topology']['caches'][0]['cpusets'] = ['0xff00']
+    (one,) = loaded(written(made(odd, ways=BOTH), {}))
+    assert (one['processor']['num_sockets'], one['processor']['num_cpus']) == (1, 8)
+    assert one['processor']['topology']['caches'] == []
+
+
+def test_memory_that_nobody_told_slurm(slurm, made):
+    slurm([node(f'n{i}', memory=1) for i in range(1, 5)], [ALL])
+    seen = see([], [])
+    found = draft('toy', Asked(), seen, {'all': Probed([facts()], BOTH)}, [MPICH, OPENMPI])
+    (one,) = loaded(written(found, {}))
+    assert one['extras'] == {'memory_gib': 250} and one['descr'] == '2 sockets of 32 cores'
+
+
+def test_an_mpi_whose_build_has_no_fabric_is_named(made, monkeypatch):
+    bare = dataclasses.replace(MPICH, description='MPICH Device: ch3')
+    monkeypatch.setattr('test_init.MPICH', bare)
+    found = made(facts(), ways=BOTH)
+    assert found.missing == ('all: no fabric for mpich: its build has none that nodes have',)
+
+
+def test_what_was_stopped_says_so_and_is_not_compared(made):
+    path = paths.SYSTEMS / 'toy.py'
+    path.write_text(written(made(facts(), ways=BOTH), None))
+    assert read_again(path)[1] is None
+    assert 'did not come to confirm: it was stopped' in path.read_text()
+
+
+def test_two_at_once(elsewhere, monkeypatch):
+    monkeypatch.setattr(finding, 'FOLDER', elsewhere / 'init')
+    with (
+        finding.alone('toy'),
+        finding.alone('other'),
+        pytest.raises(AssayError, match='another `assay init toy` is under way'),
+        finding.alone('toy'),
+    ):
+        pass

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError, paths, say
+from assay.files import write_whole
 
 if TYPE_CHECKING:
     from assay.discovery.draft import Draft
@@ -44,9 +45,10 @@ def init(
     """Write the configuration of this Slurm cluster, and confirm it by jobs.
 
     Asks Slurm for its partitions and types of nodes, finds the MPIs that this login node has, and
-    submits one short job for each type of nodes, which asks for processor, network and devices, and
-    tries how programs of each MPI start. Then it writes config/systems/NAME.py and runs a smoke
-    case of each partition, MPI and fabric. What no job confirmed is left out, with the reason.
+    submits one short job for each partition's type of nodes, which asks for processor, network and
+    devices, and tries how programs of each MPI start. Then it writes config/systems/NAME.py and
+    runs a smoke case of each partition, MPI and fabric. What no job confirmed is left out, with the
+    reason.
 
     If the file is there it looks again, shows what has changed since, and changes nothing; the exit
     code is then 1 if something has. It asks no questions and needs no root.
@@ -56,26 +58,36 @@ def init(
     \b
       assay init
       assay init mycluster --access=--account=staff --partition=compute
-      assay init mycluster --mpi openmpi-module-openmpi-5.0.8
+      assay init mycluster --mpi openmpi-module-openmpi-5_0_8
       assay init mycluster --replace
     """
-    from assay.discovery.draft import Asked, read_again, written
-    from assay.discovery.finding import file_of, find
+    from assay.discovery.draft import Asked
+    from assay.discovery.file import read_again, written
+    from assay.discovery.finding import alone, file_of, find
 
-    asked = Asked(tuple(access or ()), tuple(partition or ()), tuple(mpi or ()))
     path = file_of(name)
-    if path.exists():
-        before, left_out = read_again(path)
-        asked = asked if asked != Asked() else before
-    found = find(path.stem, asked, 60 * wait)
-    if path.exists() and not replace:
-        raise typer.Exit(_show_change(path, written(found, left_out)))
-    _confirm(path, found)
+    with alone(path.stem):
+        before = path.read_bytes() if path.exists() else None
+        told, left_out = read_again(path) if before else (Asked(), None)
+        asked = Asked(
+            tuple(access or told.access),
+            tuple(partition or told.partitions),
+            tuple(mpi or told.mpis),
+        )
+        found = find(path.stem, asked, 60 * wait)
+        if (path.read_bytes() if path.exists() else None) != before:
+            raise AssayError(f'{path} was changed meanwhile: nothing is written')
+        if left_out is not None and not replace:
+            raise typer.Exit(_show_change(path, written(found, left_out)))
+        # One that was not confirmed stands for nothing: what was before it is kept.
+        if before and left_out is not None:
+            write_whole(path.with_name(f'{path.name}.before'), before)
+        _confirm(path, found, before)
 
 
 def _show_change(path: Path, now: str) -> int:
     """Print how a file differs from what would be written now; the exit code."""
-    old, new = (text.splitlines(keepends=True) for text in (path.read_text(), now))
+    old, new = (text.splitlines(keepends=True) for text in (path.read_text('utf-8'), now))
     change = [*difflib.unified_diff(old, new, str(path), 'now')]
     print(''.join(change), end='')
     if change:
@@ -85,16 +97,15 @@ def _show_change(path: Path, now: str) -> int:
     return bool(change)
 
 
-def _confirm(path: Path, found: Draft) -> None:
-    """Write the file of a system, and keep in it what jobs confirm."""
-    from assay.discovery.draft import written
+def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
+    """Write the file of a system, and keep in it what jobs confirm.
+
+    :param before: what is in it; that again if nothing is confirmed.
+    """
+    from assay.discovery.file import written
     from assay.discovery.proof import prove
-    from assay.files import write_whole
     from assay.report.confirmed import show
 
-    before = path.read_text() if path.exists() else None
-    if before:
-        write_whole(path.with_name(f'{path.name}.before'), before)
     try:
         write_whole(path, written(found, None))
         left_out, noted = prove(found)

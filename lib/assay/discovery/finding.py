@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay import AssayError, paths, say
@@ -34,6 +37,22 @@ def file_of(name: str | None) -> Path:
     return paths.SYSTEMS / f'{name}.py'
 
 
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Keeps another `assay init` of the same system out.
+
+    :raises AssayError: if one is under way.
+    """
+    settings.assert_writable()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / f'{name}.lock').open('w') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AssayError(f'another `assay init {name}` is under way') from None
+        yield
+
+
 def find(name: str, asked: Asked, patience: float) -> Draft:
     """Look at everything, and submit a job for each type of nodes.
 
@@ -41,7 +60,6 @@ def find(name: str, asked: Asked, patience: float) -> Draft:
     :param patience: seconds that the jobs may wait and run.
     :raises AssayError: if nothing is left of which a system could be made, with the reasons.
     """
-    settings.assert_writable()
     seen = see(asked.partitions, asked.access)
     mpis = _chosen(find_mpis(), asked.mpis)
     if not seen.partitions:

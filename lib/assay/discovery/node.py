@@ -22,6 +22,7 @@ from typing import Any
 from reframe.utility.cpuinfo import cpuinfo
 
 from assay.config.fabrics import load_catalogue
+from assay.files import write_whole
 
 #: ioctl of an interface that asks for its IPv4 address (linux/sockios.h).
 SIOCGIFADDR = 0x8915
@@ -92,7 +93,7 @@ def main() -> None:
     addresses, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
     facts = look(addresses.get(os.environ.get('SLURMD_NODENAME')))
     rank = os.environ.get('SLURM_PROCID', '0')
-    (folder / f'node-{rank}.json').write_text(json.dumps(asdict(facts)))
+    write_whole(folder / f'node-{rank}.json', json.dumps(asdict(facts)))
     if facts.interface and rank == '0':
         (folder / 'interface').write_text(facts.interface)
 

@@ -1,42 +1,49 @@
-"""Slurm's partitions and node types, and what sbatch needs to take a job there."""
+"""Slurm's partitions and types of nodes, and what sbatch needs to take a job there."""
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay import AssayError
 from assay.config.scales import SCALES
-from assay.machine.slurm import Record, records, told
+from assay.machine.slurm import Record, RefusedError, records, told
 from assay.spelling import many
 
-#: Slurm's words of a node that make its type.
-_OF_TYPE = ('Sockets', 'CoresPerSocket', 'ThreadsPerCore', 'RealMemory', 'Gres')
+#: Nodes that differ by no more of their memory are of one type.
+ALIKE = 1.05
+
+#: What stands in Slurm where nobody has entered a node's memory.
+NO_MEMORY = 1
 
 #: What `sbatch --test-only` says beside a reason, or where nodes are drained: a job would wait.
-_NO_REFUSAL = (
-    'allocation failure: Unspecified error',
-    'allocation failure: Requested node configuration is not available',
+_NO_REFUSAL = re.compile(
+    'Unspecified error|Requested node configuration is not available|Required node not available'
+)
+
+#: Options of sbatch that say where a job runs, or how large it is: they are set for each job.
+_OURS = re.compile(
+    r'-[pCxwNnt]|--(partition|constraint|exclude|nodelist|nodes|ntasks\S*|time|output|chdir)(=|$)'
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class NodeType:
     """Nodes that are the same, as Slurm is told.
 
-    :param cpus: hardware threads of a node.
-    :param memory: of a node, in MiB.
     :param gres: such as ``gpu:4``; empty for none.
+    :param memory: of a node, in MiB; the least of them.
     """
 
     sockets: int
     cores_per_socket: int
     threads_per_core: int
-    memory: int
     gres: str
+    memory: int
 
     @property
     def cores(self) -> int:
@@ -45,9 +52,15 @@ class NodeType:
     @property
     def words(self) -> str:
         """As a sentence has it."""
-        cores = many(self.cores_per_socket, 'core')
-        gres = f', {self.gres}' if self.gres else ''
-        return f'{many(self.sockets, "socket")} of {cores}, {self.memory / 1024:.0f} GiB{gres}'
+        return ', '.join(
+            [f'{many(self.sockets, "socket")} of {many(self.cores_per_socket, "core")}', *self.rest]
+        )
+
+    @property
+    def rest(self) -> list[str]:
+        """What it has besides processors, in words."""
+        memory = [] if self.memory == NO_MEMORY else [f'{self.memory / 1024:.0f} GiB']
+        return [*memory, *filter(None, [self.gres])]
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,7 @@ class Partition:
     :param nodes: their names.
     :param access: what sbatch needs for a job on these nodes, and the reason for each option.
     :param scales: names of :data:`assay.config.scales.SCALES` that it can have jobs of.
+    :param minutes: that a job may take at most; None for no limit.
     """
 
     name: str
@@ -67,6 +81,7 @@ class Partition:
     nodes: tuple[str, ...]
     access: tuple[tuple[str, str], ...]
     scales: tuple[str, ...]
+    minutes: int | None
 
     @property
     def options(self) -> list[str]:
@@ -82,7 +97,7 @@ class Seen:
         needs Slurm's accounting, or else ``squeue``.
     :param addresses: IPv4 addresses of nodes by their names, of those that have one.
     :param pmis: the PMIs that srun knows.
-    :param left_out: why a partition is none for ReFrame, by its name for Slurm.
+    :param left_out: why a partition, or jobs of some size in it, are not for ReFrame.
     """
 
     partitions: tuple[Partition, ...]
@@ -105,8 +120,15 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
 
     :param wanted: names of its partitions; empty for all that add nodes to those before.
     :param access: options of sbatch that the user names.
-    :raises AssayError: if it does not answer, or a wanted partition is not there.
+    :raises AssayError: if it does not answer, a wanted partition is not there, or an option is not
+        for the user to name.
     """
+    for option in access:
+        if not option.startswith('-') or _OURS.match(option):
+            raise AssayError(
+                f'--access={option}: name an option that sbatch needs, such as --account=NAME; '
+                f'where jobs run is chosen by --partition'
+            )
     nodes = {one['NodeName']: one for one in records('node')}
     known = {one['PartitionName']: one for one in records('partition')}
     if unknown := [name for name in wanted if name not in known]:
@@ -128,19 +150,33 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         elif not wanted and seen.issuperset(members):
             left_out[name] = 'its nodes are in those above as well: --partition takes it'
         else:
-            parts = [*_split(record, {node: nodes[node] for node in members}, common)]
-            if refused := _refused(parts[0].options):
+            try:
+                found += _split(record, {node: nodes[node] for node in members}, common, left_out)
+            except RefusedError as refused:
                 left_out[name] = f'sbatch refuses a job: {refused}'
-                continue
-            found += parts
-            seen.update(members)
+            else:
+                seen.update(members)
+    chosen = {node for one in found for node in one.nodes}
     return Seen(
-        tuple(found),
+        tuple(_with_names_of_their_own(found)),
         'slurm' if _has_accounting() else 'squeue',
-        dict(_addresses(nodes.values())),
+        _addresses(nodes[name] for name in chosen),
         _pmis(),
         left_out,
     )
+
+
+def unlike(name: str, names: Iterable[str]) -> str:
+    """A name that none of the others is."""
+    return unlike(f'{name}_', names) if name in names else name
+
+
+def _with_names_of_their_own(partitions: Iterable[Partition]) -> Iterator[Partition]:
+    names: set[str] = set()
+    for one in partitions:
+        name = unlike(one.name, names)
+        names.add(name)
+        yield replace(one, name=name)
 
 
 def _configuration() -> dict[str, str]:
@@ -154,7 +190,7 @@ def _rank(record: Record) -> tuple[Any, ...]:
     return record.get('Default') != 'YES', -count, record['PartitionName']
 
 
-def _common(configuration: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _common(configuration: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """What sbatch needs for a job that has its nodes alone, whatever the partition."""
     yield '--exclusive', 'jobs of others would be measured as well'
     if 'MEMORY' in configuration.get('SelectTypeParameters', ''):
@@ -162,40 +198,75 @@ def _common(configuration: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _split(
-    record: Record, nodes: dict[str, Record], common: Iterable[tuple[str, str]]
-) -> Iterator[Partition]:
-    """A partition's nodes by their types, the most frequent first."""
-    types: dict[NodeType, list[str]] = {}
-    for name, node in nodes.items():
-        types.setdefault(_type(node), []).append(name)
-    ordered = sorted(types.items(), key=lambda one: (-len(one[1]), one[1]))
-    slurm = record['PartitionName']
-    for number, (kind, names) in enumerate(ordered, 1):
+    record: Record,
+    nodes: Mapping[str, Record],
+    common: Iterable[tuple[str, str]],
+    left_out: dict[str, str],
+) -> list[Partition]:
+    """A partition's nodes by their types, the most frequent first.
+
+    :param left_out: sizes of jobs that sbatch refuses are added.
+    :raises RefusedError: if it refuses any.
+    """
+    types = _types(nodes)
+    slurm, limit = record['PartitionName'], _minutes(record.get('MaxTime', ''))
+    found = []
+    for kind, names in types.items():
         access = [(f'--partition={slurm}', ''), *common]
-        name = re.sub('[^a-zA-Z0-9_-]', '_', slurm)
-        if len(ordered) > 1:
+        name = slurm
+        if len(types) > 1:
             others = [one for one in nodes if one not in names]
             feature = _feature(names, others, nodes)
-            name += f'-{re.sub("[^a-zA-Z0-9_-]", "_", feature) if feature else number}'
+            size = '-'.join(filter(None, [f'{kind.cores}c{kind.memory >> 10}g', kind.gres]))
+            name += f'-{feature or size}'
             choice = f'--constraint={feature}' if feature else f'--exclude={_folded(others)}'
-            access.insert(1, (choice, f'the partition has {len(ordered)} types of nodes'))
+            access.insert(1, (choice, f'the partition has {len(types)} types of nodes'))
         if kind.threads_per_core > 1:
             access.append(('--threads-per-core=1', 'ranks get cores, not hardware threads'))
-        scales = _scales(record, len(names), [option for option, _ in access])
-        yield Partition(name, slurm, kind, tuple(names), tuple(access), tuple(scales))
+        options = [option for option, _ in access]
+        if refused := _refused(options):
+            raise RefusedError(refused)
+        scales = []
+        for scale in _scales(record, len(names)):
+            if refused := _refused([*options, f'--nodes={SCALES[scale]}']):
+                left_out[f'{name} on {SCALES[scale]} nodes'] = f'sbatch refuses a job: {refused}'
+            else:
+                scales.append(scale)
+        name = re.sub('[^a-zA-Z0-9_-]', '_', name)
+        found.append(
+            Partition(name, slurm, kind, tuple(names), tuple(access), tuple(scales), limit)
+        )
+    return found
+
+
+def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
+    """The nodes of each type, the most frequent first.
+
+    :raises RefusedError: if Slurm does not tell what one has.
+    """
+    groups: list[tuple[NodeType, list[str]]] = []
+    for kind, name in sorted((_type(node), name) for name, node in nodes.items()):
+        if groups:
+            last, names = groups[-1]
+            if replace(kind, memory=last.memory) == last and kind.memory <= ALIKE * last.memory:
+                names.append(name)
+                continue
+        groups.append((kind, [name]))
+    return dict(sorted(groups, key=lambda one: (-len(one[1]), one[1])))
 
 
 def _type(node: Record) -> NodeType:
-    sockets, cores, threads, memory, gres = (node.get(key, '') for key in _OF_TYPE)
-    # What a node's devices are bound to stands in brackets.
-    gres = re.sub(r'\(.*?\)', '', gres)  # (null) as well
+    keys = ('Sockets', 'CoresPerSocket', 'ThreadsPerCore', 'RealMemory')
     try:
-        return NodeType(int(sockets), int(cores), int(threads), int(memory), gres)
+        sockets, cores, threads, memory = (int(node.get(key, '')) for key in keys)
     except ValueError:
-        raise AssayError(f'Slurm does not tell what its node {node["NodeName"]} has') from None
+        raise RefusedError(f'Slurm does not tell what its node {node["NodeName"]} has') from None
+    # What a node's devices are bound to stands in brackets, and (null) for none.
+    gres = re.sub(r'\(.*?\)', '', node.get('Gres', ''))
+    return NodeType(sockets, cores, threads, gres, memory)
 
 
-def _feature(names: list[str], others: list[str], nodes: dict[str, Record]) -> str | None:
+def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -> str | None:
     """A feature that tells these nodes of a partition from its others."""
 
     def features(node: str) -> set[str]:
@@ -206,24 +277,28 @@ def _feature(names: list[str], others: list[str], nodes: dict[str, Record]) -> s
     return min(own - {one for node in others for one in features(node)}, default=None)
 
 
-def _scales(record: Record, count: int, options: list[str]) -> Iterator[str]:
-    most = record.get('MaxNodes', '')
-    for name, nodes in SCALES.items():
-        if nodes > min(count, int(most) if most.isdigit() else count):
-            return
-        if nodes > 1 and _refused([*options, f'--nodes={nodes}']):
-            return
-        yield name
+def _scales(record: Record, count: int) -> list[str]:
+    """Those between the least and the most nodes of a job."""
+    least, most = (record.get(key, '') for key in ('MinNodes', 'MaxNodes'))
+    low, high = int(least) if least.isdigit() else 0, int(most) if most.isdigit() else count
+    return [name for name, nodes in SCALES.items() if low <= nodes <= min(high, count)]
+
+
+def _minutes(limit: str) -> int | None:
+    """A limit of Slurm's, ``1-00:00:00``, in minutes; None if it is no time."""
+    if match := re.fullmatch(r'(?:(\d+)-)?(\d+):(\d+):(\d+)', limit):
+        days, hours, minutes, _ = (int(number or 0) for number in match.groups())
+        return (24 * days + hours) * 60 + minutes
+    return None
 
 
 def _refused(options: Iterable[str]) -> str | None:
     """Why sbatch would not take a job with these options; None if it would."""
     try:
         told('sbatch', '--test-only', *options, '--wrap=true')
-    except AssayError as error:
-        said = str(error).partition('--wrap=true: ')[2] or str(error)
-        lines = [re.sub('^(sbatch: )?(error: )?', '', one) for one in said.split('; ')]
-        return '; '.join(one for one in lines if one not in _NO_REFUSAL) or None
+    except RefusedError as error:
+        lines = [re.sub('^(sbatch: )?(error: )?', '', one) for one in str(error).split('; ')]
+        return '; '.join(one for one in lines if not _NO_REFUSAL.search(one)) or None
     return None
 
 
@@ -245,19 +320,24 @@ def _folded(names: Iterable[str]) -> str:
 def _has_accounting() -> bool:
     try:
         told('sacct', '--parsable2', '--jobs=1', '--format=jobid,state')
-    except AssayError:
+    except RefusedError:
         return False
     return True
 
 
-def _addresses(nodes: Iterable[Record]) -> Iterator[tuple[str, str]]:
-    for one in nodes:
+def _addresses(nodes: Iterable[Record]) -> dict[str, str]:
+    """Addresses that lead to nodes, by their names."""
+
+    def resolved(node: Record) -> str:
         try:
-            address = socket.gethostbyname(one.get('NodeAddr', one['NodeName']))
+            return socket.gethostbyname(node.get('NodeAddr', node['NodeName']))
         except OSError:
-            continue
-        if not address.startswith('127.'):
-            yield one['NodeName'], address
+            return ''
+
+    listed = list(nodes)
+    with ThreadPoolExecutor(16) as pool:
+        pairs = zip(listed, pool.map(resolved, listed), strict=True)
+        return {one['NodeName']: ip for one, ip in pairs if ip and not ip.startswith('127.')}
 
 
 def _pmis() -> tuple[str, ...]:

@@ -7,7 +7,10 @@
 #   node-<n>.json    what a node says of itself
 #   <mpi>.started    the way by which all ranks found each other: srun and a PMI, or mpirun
 #   <mpi>.<way>.out  what each way printed
+#   done             at last
 set -u
+# What the job was asked for, and what a user prefers, are not for its steps.
+unset SLURM_THREADS_PER_CORE SLURM_LABELIO
 nodes=$1 ranks=$2 patience=$3 python=$4
 read -ra pmis <<<"$5"
 all=$((nodes * ranks))
@@ -40,3 +43,4 @@ for file in *.env; do
         try mpirun "${mpirun[@]}" "./$name"
     )
 done
+touch 'done'

@@ -1,41 +1,52 @@
-"""The one job for each type of nodes, which asks what only they know."""
+"""The one job for each partition's nodes of a type, which asks what only they know."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay import AssayError, say
 from assay.config.environments import AS_ROOT
+from assay.config.scales import SCALES
 from assay.discovery.node import Facts, read
-from assay.discovery.partitions import NodeType, Partition, Seen
+from assay.discovery.partitions import Partition, Seen
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
-from assay.machine.slurm import told
+from assay.machine.slurm import RefusedError, told
 
 HERE = Path(__file__).parent
 
-#: Seconds that a way of starting two processes may take.
-PATIENCE = 30
+#: Seconds that a way of starting processes may take, and building a program.
+PATIENCE, BUILD = 30, 300
 #: Seconds between two looks at the queue.
 INTERVAL = 1
+#: Seconds in which the last file of a job that has ended shows on a shared file system.
+LATENCY = 60
+#: Minutes of a job, where its partition allows them.
+MINUTES = 15
 
 #: What the way by an MPI's own launcher is called; the others are srun's, by their PMI.
 MPIRUN = 'mpirun'
 
+#: Slurm's reasons why a job waits that no waiting helps against.
+_FOR_GOOD = re.compile(r'Partition\w*Limit|\w+PerJob\w*|Invalid\w+|\w+NotAllowed|BadConstraints')
+
 
 @dataclass(frozen=True)
 class Probed:
-    """What the job of a node type found.
+    """What a job found.
 
     :param facts: of each node that it had.
     :param ways: how each MPI's programs start, by the MPI's name: a PMI of srun, or ``mpirun``.
@@ -49,48 +60,52 @@ class Probed:
 
 def probe(
     seen: Seen, mpis: Sequence[Mpi], folder: Path, patience: float
-) -> dict[NodeType, Probed | str]:
+) -> dict[str, Probed | str]:
     """Submit the jobs, all at once, and wait for them.
 
     :param folder: that the nodes have, too; it is emptied.
     :param patience: seconds that jobs may wait and run.
-    :returns: by node type what its job found, or why there was none.
+    :returns: by the name of a partition what its job found, or why there was none.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    built = folder / 'programs'
-    built.mkdir(parents=True)
+    built, jobs = folder / 'programs', folder / 'jobs'
+    for one in (built, jobs):
+        one.mkdir(parents=True)
     with ThreadPoolExecutor() as pool:
-        faults = {
-            one.name: fault
-            for one, fault in zip(mpis, pool.map(lambda mpi: _build(mpi, built), mpis), strict=True)
-            if fault
-        }
-    first: dict[NodeType, Partition] = {}
-    for partition in seen.partitions:
-        first.setdefault(partition.type, partition)
-    able = [one for one in mpis if one.name not in faults]
-    jobs = {kind: _Job(folder / one.name, one, seen, able, built) for kind, one in first.items()}
-    found: dict[NodeType, Probed | str] = {}
+        reasons = pool.map(lambda mpi: _build(mpi, built), mpis)
+        faults = {mpi.name: why for mpi, why in zip(mpis, reasons, strict=True) if why}
+    able = [mpi for mpi in mpis if mpi.name not in faults]
+    name = f'assay-init-{uuid.uuid4()}'
+    all_jobs = [_Job(name, jobs / one.name, one, seen, able, built) for one in seen.partitions]
     try:
-        for job in jobs.values():
+        for job in all_jobs:
             job.submit()
-        _wait([*jobs.values()], patience)
-        for kind, job in jobs.items():
-            found[kind] = job.found(able, faults)
+        _wait(all_jobs, patience)
+        return {job.where.name: job.found(able, faults) for job in all_jobs}
     finally:
-        for job in jobs.values():
-            job.cancel()
-    return found
+        # By name: of a job whose submission was interrupted there is no number.
+        with suppress(AssayError):
+            told('scancel', f'--user={os.getuid()}', f'--name={name}')
 
 
 def _build(mpi: Mpi, folder: Path) -> str | None:
     """Build the program with an MPI; why it could not be."""
     if mpi.fault:
         return mpi.fault
-    program = folder / mpi.name
-    script = f'{_environment(mpi)}\nexec {mpi.cc} -O1 -o {program} {HERE / "ranks.c"}\n'
-    # A login shell, as a job's, knows environment modules.
-    built = subprocess.run(['bash', '-l'], input=script, capture_output=True, text=True)
+    program, script = folder / mpi.name, folder / f'{mpi.name}.sh'
+    words = shlex.join([mpi.cc, '-O1', '-o', str(program), str(HERE / 'ranks.c')])
+    script.write_text(f'{_environment(mpi)}\nexec {words}\n')
+    try:
+        built = subprocess.run(
+            ['bash', script],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors='replace',
+            timeout=BUILD,
+        )
+    except subprocess.TimeoutExpired:
+        return f'{mpi.cc} has not built a program in {BUILD} s'
     if built.returncode or not program.exists():
         said = (built.stderr.strip() or built.stdout.strip()).splitlines()
         return f'{mpi.cc} does not build a program: {said[-1] if said else "it does not say why"}'
@@ -109,13 +124,25 @@ def _environment(mpi: Mpi) -> str:
 
 
 class _Job:
-    """A job, from its files to what it left."""
+    """A job, from its files to what it left.
+
+    :param name: that all jobs of this command have, and no others.
+    :param folder: of its files.
+    :param built: the folder of the programs.
+    """
 
     def __init__(
-        self, folder: Path, where: Partition, seen: Seen, mpis: Sequence[Mpi], built: Path
+        self,
+        name: str,
+        folder: Path,
+        where: Partition,
+        seen: Seen,
+        mpis: Sequence[Mpi],
+        built: Path,
     ) -> None:
-        self.folder, self.where = folder, where
-        self.nodes = 2 if '2_nodes' in where.scales else 1
+        self.name, self.folder, self.where = name, folder, where
+        sizes = [SCALES[scale] for scale in where.scales]
+        self.nodes = next((size for size in sizes if size > 1), 1)
         # Of a single rank nothing tells by what it was started. A single core has no room for two,
         # nor for any case that could confirm what is said of it.
         self.ranks = 1 if self.nodes > 1 or where.type.cores == 1 else 2
@@ -124,40 +151,46 @@ class _Job:
         folder.mkdir()
         (folder / 'addresses.json').write_text(json.dumps(seen.addresses))
         for mpi in mpis:
-            kind = mpi.kind
-            words, variables = kind.bind('mixed', self.ranks, 1)
-            count = str(self.nodes * self.ranks)
-            command = [mpi.launcher, '-n', count, *' '.join(words).split()]
-            lines = [
-                _environment(mpi),
-                *(f'export {name}={shlex.quote(value)}' for name, value in variables.items()),
-                f'interface_variables={shlex.quote(" ".join(kind.interface))}',
-                f'pmi_first={kind.srun_pmi if kind.srun_pmi in seen.pmis else ""}',
-                f'mpirun=({" ".join(map(shlex.quote, command))})',
-            ]
-            (folder / f'{mpi.name}.env').write_text('\n'.join(lines) + '\n')
+            (folder / f'{mpi.name}.env').write_text(self._settings(mpi, seen.pmis))
             (folder / mpi.name).symlink_to(built / mpi.name)
         numbers = [str(self.nodes), str(self.ranks), str(PATIENCE)]
         self.arguments = [*numbers, sys.executable, ' '.join(seen.pmis)]
 
+    def _settings(self, mpi: Mpi, pmis: Sequence[str]) -> str:
+        kind = mpi.kind
+        words, variables = kind.bind('mixed', self.ranks, 1)
+        command = [mpi.launcher, '-n', str(self.nodes * self.ranks), *' '.join(words).split()]
+        lines = [
+            _environment(mpi),
+            *(f'export {name}={shlex.quote(value)}' for name, value in variables.items()),
+            f'interface_variables={shlex.quote(" ".join(kind.interface))}',
+            f'pmi_first={kind.srun_pmi if kind.srun_pmi in pmis else ""}',
+            f'mpirun=({shlex.join(command)})',
+        ]
+        return '\n'.join(lines) + '\n'
+
     def submit(self) -> None:
         """Give it to Slurm."""
+        minutes = min(MINUTES, self.where.minutes or MINUTES)
         options = [
-            *('--parsable', '--job-name=assay-init', '--time=15', '--no-requeue'),
+            *('--parsable', f'--job-name={self.name}', f'--time={minutes}', '--no-requeue'),
             *(f'--nodes={self.nodes}', f'--ntasks-per-node={self.ranks}'),
-            f'--chdir={self.folder}',
-            f'--output={self.folder / "job.out"}',
+            *(f'--chdir={self.folder}', f'--output={self.folder / "job.out"}'),
         ]
-        command = ['sbatch', *options, *self.where.options, str(HERE / 'probe.sh')]
+        command = ['sbatch', *self.where.options, *options, str(HERE / 'probe.sh')]
         try:
-            self.number = told(*command, *self.arguments).strip().partition(';')[0]
-        except AssayError as error:
+            said = told(*command, *self.arguments)
+        except RefusedError as error:
             self.problem = f'Slurm refused its job: {error}'
-        else:
-            say(
-                f'job {self.number} asks {self.nodes} node(s) of {self.where.slurm}: '
-                f'{self.where.type.words}'
-            )
+            return
+        # A wrapper of the site may have printed something before.
+        if not (numbers := re.findall(r'^(\d+)(?:;.*)?$', said, re.MULTILINE)):
+            raise AssayError(f'sbatch does not say the number of a job: {said.strip()}')
+        self.number = numbers[-1]
+        say(
+            f'job {self.number} asks {self.nodes} node(s) of {self.where.slurm}: '
+            f'{self.where.type.words}'
+        )
 
     @property
     def state(self) -> str | None:
@@ -170,26 +203,27 @@ class _Job:
             # Slurm forgets jobs some time after their end.
             return None if 'Invalid job id' in str(error) else f'unknown: {error}'
 
-    def cancel(self) -> None:
-        """End it, if it has not ended."""
-        if self.state:
-            told('scancel', str(self.number))
-
     def found(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
-        """What it left, or why it left nothing."""
+        """What it left, or why it left nothing, or not all."""
+        if self.problem:
+            return self.problem
+        deadline = time.monotonic() + LATENCY
+        # A listing, since NFS may remember for a while that a file was not there.
+        while 'done' not in os.listdir(self.folder):
+            if time.monotonic() > deadline:
+                said = [line for line in _lines(self.folder / 'job.out') if line.strip()]
+                return f'its job ended early: {said[-1] if said else f"see {self.folder}"}'
+            time.sleep(INTERVAL)
         facts = [read(path) for path in sorted(self.folder.glob('node-*.json'))]
-        if not facts:
-            out = self.folder / 'job.out'
-            said = [line for line in _lines(out) if line.strip()]
-            why = f'its job did not run: {said[-1]}' if said else f'its job left nothing in {out}'
-            return self.problem or why
+        if len(facts) != self.nodes:
+            return f'{len(facts)} of {self.nodes} nodes of its job told something: {self.folder}'
         ways, faults = {}, dict(faults)
         for mpi in mpis:
             started = self.folder / f'{mpi.name}.started'
             if started.exists():
                 ways[mpi.name] = started.read_text().strip()
             else:
-                faults[mpi.name] = '; '.join(self._tried(mpi)) or f'see {self.folder}'
+                faults[mpi.name] = '; '.join(self._tried(mpi))
         return Probed(facts, ways, faults)
 
     def _tried(self, mpi: Mpi) -> Iterator[str]:
@@ -216,8 +250,9 @@ def _wait(jobs: Sequence[_Job], patience: float) -> None:
             if last.get(str(job.number)) != state:
                 last[str(job.number)] = state
                 say(f'job {job.number}: {state.lower().replace(" none", "")}')
-            if time.monotonic() > deadline:
-                job.problem = (
-                    f'its job {job.number} has not ended in {patience / 60:g} min: {state}'
-                )
+            if state.startswith('PENDING') and _FOR_GOOD.search(state):
+                job.problem = f'its job {job.number} cannot start: {state}'
+            elif time.monotonic() > deadline:
+                minutes = f'{patience / 60:g} min'
+                job.problem = f'its job {job.number} has not ended in {minutes}: {state}'
         time.sleep(INTERVAL)

@@ -74,7 +74,7 @@ def _why(case: Case | None, unable: Mapping[str, str]) -> str | None:
     :param unable: why cases were skipped, by their titles.
     """
     if case is None:
-        return 'no job can show it: a network takes two nodes'
+        return 'no case can show it here: a network takes a job of two nodes'
     if case['result'] == 'skip':
         return unable[title(case)]
     if case['result'] == 'fail' and case['fail_phase'] in _PROVED:

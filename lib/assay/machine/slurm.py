@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 from assay import AssayError
@@ -13,6 +14,10 @@ PATIENCE = 30
 Record = dict[str, str]
 
 
+class RefusedError(AssayError):
+    """A command of Slurm answered, and did not do it; the message is what it said."""
+
+
 def records(what: str) -> list[Record]:
     """All that Slurm has of a kind.
 
@@ -20,24 +25,44 @@ def records(what: str) -> list[Record]:
     :raises AssayError: if it does not answer.
     """
     lines = told('scontrol', '--oneliner', 'show', what).splitlines()
-    found = (dict(word.partition('=')[::2] for word in line.split()) for line in lines)
-    return [record for record in found if f'{what.title()}Name' in record]
+    return [record for record in map(_record, lines) if f'{what.title()}Name' in record]
 
 
 def told(*command: str) -> str:
-    """What one of its commands prints.
+    """What one of its commands prints, of standard error if there is nothing else.
 
-    :raises AssayError: if the command is not there, fails, or does not answer in time.
+    :raises RefusedError: if it fails.
+    :raises AssayError: if it is not there, or does not answer in time.
     """
     try:
         answer = subprocess.run(
-            command, capture_output=True, text=True, errors='replace', timeout=PATIENCE
+            command,
+            env=_without_defaults(),
+            capture_output=True,
+            text=True,
+            errors='replace',
+            timeout=PATIENCE,
         )
     except OSError as error:
         raise AssayError(f'{command[0]}: {error.strerror}') from None
     except subprocess.TimeoutExpired:
         raise AssayError(f'{" ".join(command)}: no answer in {PATIENCE} s') from None
     if answer.returncode:
-        said = '; '.join(answer.stderr.split('\n')).strip('; ') or f'exit code {answer.returncode}'
-        raise AssayError(f'{" ".join(command)}: {said}')
-    return answer.stdout
+        said = '; '.join(filter(None, map(str.strip, answer.stderr.splitlines())))
+        raise RefusedError(said or f'{" ".join(command)}: exit code {answer.returncode}')
+    return answer.stdout or answer.stderr
+
+
+def _without_defaults() -> dict[str, str]:
+    """The environment without what a user has squeue and sinfo leave out."""
+    kinds = ('SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_')
+    return {name: value for name, value in os.environ.items() if not name.startswith(kinds)}
+
+
+def _record(line: str) -> Record:
+    """The words of a line; what a reason or comment at its end repeats is none of them."""
+    record: Record = {}
+    for word in line.split():
+        key, _, value = word.partition('=')
+        record.setdefault(key, value)
+    return record
