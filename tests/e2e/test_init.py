@@ -150,6 +150,25 @@ def test_a_second_look_finds_no_change_or_shows_it(written):
     assert FILE.read_text() == text
 
 
+def test_the_doctor_finds_what_is_wrong_in_a_file(written):
+    _, text = written
+    doctor = ['./assay', 'doctor', '--system', NAME]
+    ended = assay('cluster', 'exec', 'head', *doctor)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert 'ok       srun knows SLURM_MPI_TYPE=pmix' in ended.stdout
+    assert 'ok       sbatch takes a job with --partition=work --constraint=thin' in ended.stdout
+    wrong = text.replace("'pmix'", "'pmi2'").replace('=thin', '=tihn').replace('5.0.', '5.9.')
+    FILE.write_text(wrong.replace("'memory_gib': 3", "'memory_gib': 30"))
+    try:
+        ended = assay('cluster', 'exec', 'head', *doctor)
+    finally:
+        FILE.write_text(text)
+    assert ended.returncode == 1
+    problems = [line for line in ended.stdout.splitlines() if line.startswith('  PROBLEM')]
+    for words in ('Invalid feature', "extras have the version '5.9.", 'SLURM_MPI_TYPE=pmi2'):
+        assert any(words in line for line in problems), ended.stdout
+
+
 def test_an_init_that_is_stopped_leaves_no_job_and_no_file(awkward):
     on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
     try:

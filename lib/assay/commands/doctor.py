@@ -5,19 +5,40 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 
-def doctor() -> None:
+def doctor(
+    system: Annotated[
+        str | None,
+        typer.Option(
+            '--system',
+            metavar='NAME[:PARTITION]',
+            help='Hold what the file of this system says against what is there.',
+        ),
+    ] = None,
+) -> None:
     """Say what this machine has and lacks, and what to do about it.
 
-    The exit code is 0 if `assay run` can work here.
+    With --system it asks Slurm and the MPIs of a system whether its file is right: the options that
+    sbatch needs, node counts, cores and memory, modules, versions, fabrics that each MPI was built
+    with, and PMIs. No job is submitted.
 
-    Example:
+    The exit code is 0 if `assay run` can work here, and what the file says is there.
+
+    Examples:
 
     \b
       assay doctor
+      assay doctor --system mycluster
     """
-    from assay.running.doctor import examine
+    from assay.discovery.held import hold
+    from assay.running.doctor import Findings, examine
 
-    raise typer.Exit(0 if examine() else 1)
+    if system is None:
+        raise typer.Exit(0 if examine() else 1)
+    found = Findings()
+    hold(system, found)
+    raise typer.Exit(0 if found.can_run else 1)

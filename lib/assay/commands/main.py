@@ -82,7 +82,7 @@ def env(system: SystemOption = settings.DEFAULT_SYSTEM) -> None:
 def test(
     context: typer.Context,
     everything: Annotated[
-        bool, typer.Option('--all', help='Run all tests, which takes some 25 minutes.')
+        bool, typer.Option('--all', help='Run all tests, which takes some 20 minutes.')
     ] = False,
 ) -> None:
     """Run the suite's own tests; every other option goes to pytest (-h for its help).

@@ -10,7 +10,7 @@ from typing import Any
 from assay.config.environments import tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.discovery.node import Facts
-from assay.discovery.partitions import NO_MEMORY, Partition, Seen, unlike
+from assay.discovery.partitions import Partition, Seen, unlike
 from assay.discovery.probing import MPIRUN, Probed
 from assay.discovery.processor import flags, usable
 from assay.machine.mpi import Mpi
@@ -99,8 +99,9 @@ class Drafted:
     @property
     def extras(self) -> dict[str, Any]:
         """What a job may take of a node's memory: of Slurm's word and the nodes' the least."""
-        told = self.where.type.memory
-        least = min([one.memory for one in self.facts] + ([told] if told != NO_MEMORY else []))
+        kind = self.where.type
+        told = [kind.memory] if kind.knows_memory else []
+        least = min([*told, *(one.memory for one in self.facts)])
         return {'memory_gib': least >> 10} | (
             {'on_this_machine': True} if self.is_this_machine else {}
         )

@@ -50,6 +50,10 @@ class NodeType:
         return self.sockets * self.cores_per_socket
 
     @property
+    def knows_memory(self) -> bool:
+        return self.memory != NO_MEMORY
+
+    @property
     def words(self) -> str:
         """As a sentence has it."""
         return ', '.join(
@@ -59,7 +63,7 @@ class NodeType:
     @property
     def rest(self) -> list[str]:
         """What it has besides processors, in words."""
-        memory = [] if self.memory == NO_MEMORY else [f'{self.memory / 1024:.0f} GiB']
+        memory = [f'{self.memory / 1024:.0f} GiB'] if self.knows_memory else []
         return [*memory, *filter(None, [self.gres])]
 
 
@@ -140,7 +144,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     left_out: dict[str, str] = {}
     seen: set[str] = set()
     for name, record in sorted(known.items(), key=lambda one: _rank(one[1])):
-        members = [node for node in _names(record.get('Nodes', '')) if node in nodes]
+        members = [node for node in names_of_nodes(record.get('Nodes', '')) if node in nodes]
         if wanted and name not in wanted:
             left_out[name] = 'not asked for'
         elif record.get('State') != 'UP':
@@ -152,8 +156,8 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         else:
             try:
                 found += _split(record, {node: nodes[node] for node in members}, common, left_out)
-            except RefusedError as refused:
-                left_out[name] = f'sbatch refuses a job: {refused}'
+            except RefusedError as error:
+                left_out[name] = f'sbatch refuses a job: {error}'
             else:
                 seen.update(members)
     chosen = {node for one in found for node in one.nodes}
@@ -161,7 +165,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         tuple(_with_names_of_their_own(found)),
         'slurm' if _has_accounting() else 'squeue',
         _addresses(nodes[name] for name in chosen),
-        _pmis(),
+        pmis(),
         left_out,
     )
 
@@ -224,12 +228,12 @@ def _split(
         if kind.threads_per_core > 1:
             access.append(('--threads-per-core=1', 'ranks get cores, not hardware threads'))
         options = [option for option, _ in access]
-        if refused := _refused(options):
-            raise RefusedError(refused)
+        if why := refused(options):
+            raise RefusedError(why)
         scales = []
         for scale in _scales(record, len(names)):
-            if refused := _refused([*options, f'--nodes={SCALES[scale]}']):
-                left_out[f'{name} on {SCALES[scale]} nodes'] = f'sbatch refuses a job: {refused}'
+            if why := refused([*options, f'--nodes={SCALES[scale]}']):
+                left_out[f'{name} on {SCALES[scale]} nodes'] = f'sbatch refuses a job: {why}'
             else:
                 scales.append(scale)
         name = re.sub('[^a-zA-Z0-9_-]', '_', name)
@@ -245,7 +249,7 @@ def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
     :raises RefusedError: if Slurm does not tell what one has.
     """
     groups: list[tuple[NodeType, list[str]]] = []
-    for kind, name in sorted((_type(node), name) for name, node in nodes.items()):
+    for kind, name in sorted((node_type(node), name) for name, node in nodes.items()):
         if groups:
             last, names = groups[-1]
             if replace(kind, memory=last.memory) == last and kind.memory <= ALIKE * last.memory:
@@ -255,7 +259,11 @@ def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
     return dict(sorted(groups, key=lambda one: (-len(one[1]), one[1])))
 
 
-def _type(node: Record) -> NodeType:
+def node_type(node: Record) -> NodeType:
+    """What a node is, as Slurm is told.
+
+    :raises RefusedError: if it does not tell.
+    """
     keys = ('Sockets', 'CoresPerSocket', 'ThreadsPerCore', 'RealMemory')
     try:
         sockets, cores, threads, memory = (int(node.get(key, '')) for key in keys)
@@ -292,7 +300,7 @@ def _minutes(limit: str) -> int | None:
     return None
 
 
-def _refused(options: Iterable[str]) -> str | None:
+def refused(options: Iterable[str]) -> str | None:
     """Why sbatch would not take a job with these options; None if it would."""
     try:
         told('sbatch', '--test-only', *options, '--wrap=true')
@@ -302,7 +310,11 @@ def _refused(options: Iterable[str]) -> str | None:
     return None
 
 
-def _names(nodes: str) -> list[str]:
+def names_of_nodes(nodes: str) -> list[str]:
+    """The names that Slurm's expression for nodes stands for.
+
+    :raises AssayError: if it is none.
+    """
     from ClusterShell.NodeSet import NodeSet, NodeSetException
 
     try:
@@ -340,7 +352,7 @@ def _addresses(nodes: Iterable[Record]) -> dict[str, str]:
         return {one['NodeName']: ip for one, ip in pairs if ip and not ip.startswith('127.')}
 
 
-def _pmis() -> tuple[str, ...]:
+def pmis() -> tuple[str, ...]:
     """Those by which srun could start an MPI program; a plugin's versions are left to itself."""
     words = re.findall(r'^(?:srun: )?\s*([a-z]\w*)$', told('srun', '--mpi=list'), re.MULTILINE)
     return tuple(word for word in words if word not in ('none', 'openmpi'))

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -69,6 +69,25 @@ def in_modules() -> Iterator[Candidate]:
             loaded=loaded,
             unloadable=fault,
         )
+
+
+def environment_of(names: Iterable[str], kind: str) -> dict[str, str]:
+    """The environment in which modules are loaded.
+
+    :param kind: of the modules system, as ReFrame calls it.
+    :raises AssayError: if one cannot be loaded.
+    """
+    from reframe.core.exceptions import ReframeError
+    from reframe.core.modules import ModulesSystem
+
+    with _environment_restored():
+        for name in names:
+            try:
+                ModulesSystem.create(kind).load_module(name)
+            except ReframeError as error:
+                said = _said_by_tool(str(error))
+                raise AssayError(f'module {name} cannot be loaded: {said}') from None
+        return dict(os.environ)
 
 
 def _folders(environment: Mapping[str, str]) -> set[str]:

@@ -68,11 +68,11 @@ def find_mpis() -> list[Mpi]:
     for candidate in [one for source in sources for one in source()]:
         each.setdefault(candidate.key, candidate)
     with ThreadPoolExecutor() as pool:
-        mpis = [mpi for mpi in pool.map(_examine, each.values()) if mpi]
+        mpis = [mpi for mpi in pool.map(examine, each.values()) if mpi]
     return list({mpi.name: mpi for mpi in reversed(mpis)}.values())[::-1]
 
 
-def _examine(candidate: Candidate) -> Mpi | None:
+def examine(candidate: Candidate) -> Mpi | None:
     """The MPI of a candidate, with its fault if it has one; None if it is no MPI that we know."""
     family = version = launcher = None
     description = compiler = ''

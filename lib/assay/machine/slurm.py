@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
 from assay import AssayError
@@ -12,6 +13,9 @@ PATIENCE = 30
 
 #: Slurm's words of one thing, by their names.
 Record = dict[str, str]
+
+
+_PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
 class RefusedError(AssayError):
@@ -51,6 +55,12 @@ def told(*command: str) -> str:
         said = '; '.join(filter(None, map(str.strip, answer.stderr.splitlines())))
         raise RefusedError(said or f'{" ".join(command)}: exit code {answer.returncode}')
     return answer.stdout or answer.stderr
+
+
+def partitions_in(options: str) -> list[str]:
+    """The partitions that options of sbatch name."""
+    named = _PARTITION.search(options)
+    return named[1].split(',') if named else []
 
 
 def _without_defaults() -> dict[str, str]:

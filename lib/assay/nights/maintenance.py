@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.machine.slurm import Record, records
+from assay.machine.slurm import Record, partitions_in, records
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 #: Nights are put off for so long; then somebody has to know that nothing is measured.
 LONGEST = timedelta(hours=48)
 
-_PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 _RESERVATION = re.compile(r'(?:^|\s)--reservation[= ]')
 _OPTION = re.compile(r'-{0,2}(\w+)[= ]?(\S*)')
 
@@ -41,9 +40,7 @@ def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
         access = ' '.join(partition.get('access', []))
         in_one = 'reservation' in asked or bool(_RESERVATION.search(access))
         chosen = asked.get('partition') or asked.get('p')
-        if not chosen and (named := _PARTITION.search(access)):
-            chosen = named[1]
-        names = chosen.split(',') if chosen else _default(known)
+        names = chosen.split(',') if chosen else partitions_in(access) or _default(known)
         found += [_why(known.get(name), [] if in_one else reserved) for name in names]
     return '; '.join(dict.fromkeys(map(str, found))) if found and all(found) else None
 

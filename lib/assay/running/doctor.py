@@ -17,7 +17,7 @@ from assay.vcluster import cluster
 SCHEDULERS = {'slurm': 'sbatch', 'pbs': 'qsub', 'flux': 'flux', 'lsf': 'bsub'}
 
 
-class _Findings:
+class Findings:
     """Prints as it goes; remembers whether `assay run` can work."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class _Findings:
 
 def examine() -> bool:
     """Print everything; return whether `assay run` could work on this machine."""
-    found = _Findings()
+    found = Findings()
     _python(found)
     _compilers(found)
     if _checkout(found):  # the rest of what is looked at writes there
@@ -53,12 +53,12 @@ def examine() -> bool:
     return found.can_run
 
 
-def _python(found: _Findings) -> None:
+def _python(found: Findings) -> None:
     found.section('Python')
     found.good(f'{platform.python_version()} in {sys.prefix}')
 
 
-def _checkout(found: _Findings) -> bool:
+def _checkout(found: Findings) -> bool:
     """Whether it can be written to."""
     found.section('Checkout')
     try:
@@ -70,7 +70,7 @@ def _checkout(found: _Findings) -> bool:
     return True
 
 
-def _compilers(found: _Findings) -> None:
+def _compilers(found: Findings) -> None:
     found.section('Compilers and CMake')
     compilers = {n: shutil.which(n) for n in ('cc', 'gcc', 'clang', 'icx', 'c++', 'g++')}
     for name, path in compilers.items():
@@ -88,7 +88,7 @@ def _compilers(found: _Findings) -> None:
         found.problem('no make. Install it (Debian: apt install make; Red Hat: dnf install make)')
 
 
-def _configuration(found: _Findings) -> None:
+def _configuration(found: Findings) -> None:
     found.section('Configuration')
     for system in settings.known_systems():
         try:
@@ -100,7 +100,7 @@ def _configuration(found: _Findings) -> None:
             found.good(f'system {system}')
 
 
-def _mpis(found: _Findings) -> None:
+def _mpis(found: Findings) -> None:
     try:
         catalogue = fabrics.load_catalogue()
     except fabrics.CatalogueError as error:
@@ -136,7 +136,7 @@ def _mpis(found: _Findings) -> None:
             )
 
 
-def _scheduler(found: _Findings) -> None:
+def _scheduler(found: Findings) -> None:
     found.section('Launchers and schedulers')
     for name in ('mpirun', 'mpiexec', 'srun'):
         if path := shutil.which(name):
@@ -153,7 +153,7 @@ def _scheduler(found: _Findings) -> None:
         found.good('virtual cluster: `assay cluster up`')
 
 
-def _spack(found: _Findings) -> None:
+def _spack(found: Findings) -> None:
     found.section('Spack')
     try:
         spack = find_spack()
@@ -163,7 +163,7 @@ def _spack(found: _Findings) -> None:
         found.good(f'{spack.version} in {spack.root}: `assay run --with spack`')
 
 
-def _hardware(found: _Findings) -> None:
+def _hardware(found: Findings) -> None:
     from reframe.utility.cpuinfo import cpuinfo
 
     found.section('Hardware')

@@ -1,0 +1,202 @@
+"""What a system's file says, held against what Slurm and its MPIs say on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from assay import AssayError
+from assay.config import settings
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
+from assay.discovery.partitions import names_of_nodes, node_type, pmis, refused
+from assay.machine import modules
+from assay.machine.candidates import Candidate
+from assay.machine.mpi import Mpi, examine
+from assay.machine.slurm import partitions_in, records
+from assay.running.doctor import Findings
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+SLURM = ('slurm', 'squeue')
+
+#: Names the PMI to srun.
+PMI = 'SLURM_MPI_TYPE'
+
+
+def hold(system: str, found: Findings) -> None:
+    """Hold each partition of a system against what is there, and its environments.
+
+    :raises AssayError: if the system's file is wrong.
+    """
+    name = system.partition(':')[0]
+    partitions = settings.load(system)['systems'][0]['partitions']
+    for full_name in [f'{name}:{one["name"]}' for one in partitions]:
+        site = settings.load(full_name)
+        (partition,) = site['systems'][0]['partitions']
+        found.section(f'Partition {full_name}')
+        try:
+            _hold_partition(partition, found)
+        except AssayError as error:
+            found.problem(str(error))
+        for environment in partition.get('environs', []):
+            found.section(f'Environment {environment} in {full_name}')
+            try:
+                _hold_environment(_named(site, environment), site, partition, found)
+            except AssayError as error:
+                found.problem(str(error))
+
+
+def _named(site: _SiteConfig, name: str) -> dict[str, Any]:
+    """The environment of a name, as the chosen partition has it."""
+    environment: dict[str, Any] = next(one for one in site['environments'] if one['name'] == name)
+    return environment
+
+
+# Partitions -------------------------------------------------------------------------------------
+
+
+def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
+    scheduler = partition['scheduler']
+    if scheduler not in SLURM:
+        found.note(f'the scheduler {scheduler} is not asked')
+        return
+    access: list[str] = partition.get('access', [])
+    if why := refused(access):
+        found.problem(f'sbatch refuses a job with {" ".join(access)}: {why}')
+        return
+    found.good(f'sbatch takes a job with {" ".join(access) or "no option of access"}')
+    known = {one['PartitionName']: one for one in records('partition')}
+    names = partitions_in(' '.join(access)) or [
+        name for name, one in known.items() if one.get('Default') == 'YES'
+    ]
+    if lacking := [name for name in names if name not in known]:
+        found.problem(f'Slurm has no partition {", ".join(lacking)}')
+        return
+    nodes = {one['NodeName']: one for one in records('node')}
+    members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
+    _hold_scales(partition, access, len(members), found)
+    _hold_nodes(partition, [nodes[name] for name in sorted(members & nodes.keys())], found)
+    found.note('interface, devices and binding only a job shows: -n PointToPoint')
+
+
+def _hold_scales(
+    partition: Mapping[str, Any], access: list[str], count: int, found: Findings
+) -> None:
+    for scale, nodes in SCALES.items():
+        if f'scale_{scale}' not in partition.get('features', []):
+            continue
+        if nodes > count:
+            found.problem(f'feature scale_{scale}: Slurm has {count} node(s) for it')
+        elif why := refused([*access, f'--nodes={nodes}']):
+            found.problem(f'feature scale_{scale}: sbatch refuses a job: {why}')
+        else:
+            found.good(f'scale_{scale}')
+
+
+def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found: Findings) -> None:
+    types = [node_type(node) for node in nodes]
+    processor = partition.get('processor', {})
+    if cpus := processor.get('num_cpus'):
+        cores = cpus // processor.get('num_cpus_per_core', 1)
+        there = sorted({one.cores for one in types})
+        told = f'the processor has {cores} core(s)'
+        if cores in there:
+            found.good(told)
+        else:
+            found.problem(f'{told}, Slurm has nodes of {", ".join(map(str, there))}')
+    else:
+        found.note('no processor: ReFrame asks a node, where RFM_REMOTE_DETECT=1 is set')
+    if memory := partition.get('extras', {}).get('memory_gib'):
+        most = max(one.memory for one in types) / 1024
+        if memory <= most or not any(one.knows_memory for one in types):
+            found.good(f'{memory} GiB of memory')
+        else:
+            found.problem(f'extras have {memory} GiB of memory, Slurm has nodes of {most:.0f} GiB')
+
+
+# Environments -----------------------------------------------------------------------------------
+
+
+def _hold_environment(
+    environment: Mapping[str, Any],
+    site: _SiteConfig,
+    partition: Mapping[str, Any],
+    found: Findings,
+) -> None:
+    if 'mpi' not in environment.get('features', []):
+        found.note('it has not the feature mpi: no check of MPI runs in it')
+        return
+    mpi = _asked(environment, site['systems'][0].get('modules_system', 'nomod'))
+    if mpi.fault:
+        found.problem(mpi.fault)
+        return
+    told = environment.get('extras', {})
+    is_told = f'{mpi.kind.name} {mpi.version} in {mpi.prefix}'
+    for key, value in (('family', mpi.family), ('version', mpi.version)):
+        if told.get(key, value) != value:
+            found.problem(f'extras have the {key} {told[key]!r}, and there is {is_told}')
+            break
+    else:
+        found.good(is_told)
+    _hold_fabrics(environment, partition, mpi, found)
+    if partition['launcher'] == 'srun' and partition['scheduler'] in SLURM:
+        _hold_pmi(environment, partition, found)
+
+
+def _hold_fabrics(
+    environment: Mapping[str, Any], partition: Mapping[str, Any], mpi: Mpi, found: Findings
+) -> None:
+    catalogue = load_catalogue()
+    for fabric in catalogue.fabrics:
+        has, offers = (fabric in one.get('features', []) for one in (environment, partition))
+        why = catalogue.no_recipe(fabric, mpi)
+        if has and why:
+            found.problem(f'feature {fabric}: {why}')
+        elif has and offers:
+            found.good(f'fabric {fabric}')
+        elif offers and not why:
+            found.note(f'no feature {fabric}, which this build has, and the partition')
+
+
+def _hold_pmi(
+    environment: Mapping[str, Any], partition: Mapping[str, Any], found: Findings
+) -> None:
+    pairs = [*partition.get('env_vars', []), *environment.get('env_vars', [])]
+    known = pmis()
+    chosen = dict(pairs).get(PMI)
+    if chosen is None:
+        found.note(f'no {PMI} among its env_vars: what starts it is left to Slurm')
+    elif chosen.partition('_v')[0] in known:
+        found.good(f'srun knows {PMI}={chosen}')
+    else:
+        found.problem(f'srun does not know {PMI}={chosen}: it has {", ".join(known) or "none"}')
+
+
+def _asked(environment: Mapping[str, Any], system: str) -> Mpi:
+    """The MPI of an environment, asked with its modules and variables.
+
+    :param system: of modules, as ReFrame calls it.
+    :raises AssayError: if a module cannot be loaded, or no MPI that we know is there.
+    """
+    names = tuple(environment.get('modules', []))
+    if names and system == 'nomod':
+        raise AssayError('its modules are not loaded: the system has no modules_system')
+    loaded = modules.environment_of(names, system) if names else dict(os.environ)
+    for name, value in environment.get('env_vars', []):
+        loaded[name] = Template(value).safe_substitute(loaded)
+    compiler = shutil.which(environment['cc'], path=loaded.get('PATH'))
+    if compiler is None:
+        raise AssayError(f'there is no {environment["cc"]} where its modules and PATH lead')
+    if Path(compiler).name != 'mpicc':
+        raise AssayError(f'{compiler} is not an mpicc: what is behind it is not asked')
+    folder = Path(compiler).parent
+    mpi = examine(Candidate(environment['name'], 'PATH', folder, names, loaded=loaded))
+    if mpi is None:
+        raise AssayError(f'{compiler} is of no MPI that is known')
+    return mpi
