@@ -454,7 +454,7 @@ def test_memory_that_nobody_told_slurm(slurm, made):
 
 def test_an_mpi_whose_build_has_no_fabric_is_named(made, monkeypatch):
     bare = dataclasses.replace(MPICH, description='MPICH Device: ch3')
-    monkeypatch.setattr('test_init.MPICH', bare)
+    monkeypatch.setattr('test_discovery.MPICH', bare)
     found = made(facts(), ways=BOTH)
     assert found.missing == ('all: no fabric for mpich: its build has none that nodes have',)
 
