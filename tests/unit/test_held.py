@@ -86,7 +86,7 @@ def change(where, key, value):
         (change('partition', 'extras', {'memory_gib': 300}), 'Slurm has nodes of 250 GiB'),
         (
             change('partition', 'env_vars', [['SLURM_MPI_TYPE', 'pmi1']]),
-            'srun does not know SLURM_MPI_TYPE=pmi1: it has pmi2, cray_shasta, pmix',
+            'srun does not know SLURM_MPI_TYPE=pmi1: it has none, pmi2, cray_shasta, pmix',
         ),
         (change('environment', 'cc', '/nowhere/mpicc'), 'there is no /nowhere/mpicc where'),
         (
@@ -139,3 +139,67 @@ def test_schedulers_that_are_not_asked(said):
 def test_an_unknown_system(said):
     with pytest.raises(AssayError, match='unknown system'):
         hold('nowhere', Findings())
+
+
+def types(one, own):
+    """Two types of nodes, of which the file names one."""
+    one['access'] = ['--partition=all', '--constraint fat']
+    one['processor'] = {'num_cpus': 128}
+    one['extras'] = {'memory_gib': 500}
+    one['features'] = ['scale_1_node']
+
+
+@pytest.fixture
+def mixed(said, tmp_path):
+    """Makes one of four nodes a large one, of which Slurm keeps two cores and some memory."""
+    fat = node('n4', cores=65, features='fat', memory=522000)
+    fat = fat.replace('Boards=1', 'Boards=1 CoreSpecCount=2 MemSpecLimit=10000')
+    thin = [node(f'n{i}', features='thin') for i in (1, 2, 3)]
+    (tmp_path / 'node').write_text('\n'.join([*thin, fat]) + '\n')
+
+
+def test_only_nodes_that_access_names_are_asked(said, mixed):
+    text, is_good = said(types)
+    assert is_good, text
+    assert 'ok       the processor has 128 core(s)' in text and 'ok       500 GiB' in text
+
+    def thin(one, own):
+        types(one, own)
+        one['access'] = ['--partition=all', '--exclude=n4']
+
+    text, is_good = said(thin)
+    assert 'PROBLEM  the processor has 128 core(s), Slurm has nodes of 64' in text
+    assert 'PROBLEM  extras have 500 GiB of memory, Slurm has nodes of 250 GiB' in text
+
+
+def test_a_file_holds_for_each_of_its_nodes(said, mixed):
+    text, is_good = said()
+    assert not is_good
+    assert 'PROBLEM  the processor has 64 core(s), Slurm has nodes of 64, 128' in text
+    text, _ = said(change('partition', 'extras', {'memory_gib': 400}))
+    assert 'PROBLEM  extras have 400 GiB of memory, Slurm has nodes of 250 GiB' in text
+
+
+def test_choices_of_nodes_that_only_slurm_can_read(said, mixed):
+    text, is_good = said(change('partition', 'access', ['--partition=all', '-C "fat|thin"']))
+    assert is_good, text
+    assert 'cores and memory are not asked: which nodes -C "fat|thin" takes is for Slurm' in text
+
+
+def test_a_choice_of_no_node(said):
+    text, is_good = said(change('partition', 'access', ['--partition=all', '--constraint=fat']))
+    assert not is_good
+    assert 'PROBLEM  --partition=all --constraint=fat: there are no such nodes' in text
+
+
+def test_a_version_that_srun_has_not(said):
+    text, is_good = said(change('partition', 'env_vars', [['SLURM_MPI_TYPE', 'pmix_v9']]))
+    assert not is_good and 'srun does not know SLURM_MPI_TYPE=pmix_v9' in text
+    for way in ('pmix_v4', 'none'):
+        text, is_good = said(change('partition', 'env_vars', [['SLURM_MPI_TYPE', way]]))
+        assert is_good and f'ok       srun knows SLURM_MPI_TYPE={way}' in text
+
+
+def test_quotes_that_do_not_end(said):
+    text, is_good = said(change('partition', 'access', ['--comment="x']))
+    assert not is_good and 'No closing quotation' in text

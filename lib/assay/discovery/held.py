@@ -13,7 +13,7 @@ from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.discovery.partitions import names_of_nodes, node_type, pmis, refused
+from assay.discovery.partitions import chosen_by, names_of_nodes, node_type, refused, ways_of_srun
 from assay.machine import modules
 from assay.machine.candidates import Candidate
 from assay.machine.mpi import Mpi, examine
@@ -80,8 +80,15 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
         return
     nodes = {one['NodeName']: one for one in records('node')}
     members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
-    _hold_scales(partition, access, len(members), found)
-    _hold_nodes(partition, [nodes[name] for name in sorted(members & nodes.keys())], found)
+    chosen, unread = chosen_by(access, [nodes[name] for name in sorted(members & nodes.keys())])
+    if not chosen:
+        found.problem(f'{" ".join(access) or "the default partition"}: there are no such nodes')
+        return
+    _hold_scales(partition, access, len(chosen), found)
+    if unread:
+        found.note(f'cores and memory are not asked: which nodes {unread} takes is for Slurm')
+    else:
+        _hold_nodes(partition, chosen, found)
     found.note('interface, devices and binding only a job shows: -n PointToPoint')
 
 
@@ -103,21 +110,27 @@ def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found
     types = [node_type(node) for node in nodes]
     processor = partition.get('processor', {})
     if cpus := processor.get('num_cpus'):
-        cores = cpus // processor.get('num_cpus_per_core', 1)
-        there = sorted({one.cores for one in types})
+        cores = cpus // (processor.get('num_cpus_per_core') or 1)
+        # Slurm keeps some for itself.
+        own = [int(node.get('CoreSpecCount', 0)) for node in nodes]
+        there = sorted({one.cores - kept for one, kept in zip(types, own, strict=True)})
         told = f'the processor has {cores} core(s)'
-        if cores in there:
+        if [cores] == there:
             found.good(told)
         else:
             found.problem(f'{told}, Slurm has nodes of {", ".join(map(str, there))}')
     else:
         found.note('no processor: ReFrame asks a node, where RFM_REMOTE_DETECT=1 is set')
     if memory := partition.get('extras', {}).get('memory_gib'):
-        most = max(one.memory for one in types) / 1024
-        if memory <= most or not any(one.knows_memory for one in types):
+        least = min((one.memory for one in types if one.knows_memory), default=None)
+        if least is None:
+            found.note(f'{memory} GiB of memory: Slurm does not know what its nodes have')
+        elif 1024 * memory <= least:
             found.good(f'{memory} GiB of memory')
         else:
-            found.problem(f'extras have {memory} GiB of memory, Slurm has nodes of {most:.0f} GiB')
+            found.problem(
+                f'extras have {memory} GiB of memory, Slurm has nodes of {least / 1024:.4g} GiB'
+            )
 
 
 # Environments -----------------------------------------------------------------------------------
@@ -168,11 +181,11 @@ def _hold_pmi(
     environment: Mapping[str, Any], partition: Mapping[str, Any], found: Findings
 ) -> None:
     pairs = [*partition.get('env_vars', []), *environment.get('env_vars', [])]
-    known = pmis()
+    known = ways_of_srun()
     chosen = dict(pairs).get(PMI)
     if chosen is None:
         found.note(f'no {PMI} among its env_vars: what starts it is left to Slurm')
-    elif chosen.partition('_v')[0] in known:
+    elif chosen in known:
         found.good(f'srun knows {PMI}={chosen}')
     else:
         found.problem(f'srun does not know {PMI}={chosen}: it has {", ".join(known) or "none"}')
@@ -190,9 +203,10 @@ def _asked(environment: Mapping[str, Any], system: str) -> Mpi:
     loaded = modules.environment_of(names, system) if names else dict(os.environ)
     for name, value in environment.get('env_vars', []):
         loaded[name] = Template(value).safe_substitute(loaded)
-    compiler = shutil.which(environment['cc'], path=loaded.get('PATH'))
+    command = environment.get('cc', 'cc')
+    compiler = shutil.which(command, path=loaded.get('PATH'))
     if compiler is None:
-        raise AssayError(f'there is no {environment["cc"]} where its modules and PATH lead')
+        raise AssayError(f'there is no {command} where its modules and PATH lead')
     if Path(compiler).name != 'mpicc':
         raise AssayError(f'{compiler} is not an mpicc: what is behind it is not asked')
     folder = Path(compiler).parent

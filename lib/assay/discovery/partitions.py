@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,14 @@ _NO_REFUSAL = re.compile(
 
 #: Options of sbatch that say where a job runs, or how large it is: they are set for each job.
 _OURS = re.compile(
-    r'-[pCxwNnt]|--(partition|constraint|exclude|nodelist|nodes|ntasks\S*|time|output|chdir)(=|$)'
+    r'-[pCxwNntaM]|--(partition|constraint|exclude|nodelist|nodes|ntasks\S*|time|array|clusters?'
+    r'|output|chdir)(=|$)'
+)
+
+#: Options of sbatch that choose among the nodes of a partition.
+_CHOICE = re.compile(
+    r'(?:(?P<feature>--constraint|-C)|(?P<others>--exclude|-x)|--nodelist|-w|--gres\S*|--gpus\S*)'
+    r'[=\s]*(?P<value>.*)'
 )
 
 
@@ -128,7 +136,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         for the user to name.
     """
     for option in access:
-        if not option.startswith('-') or _OURS.match(option):
+        if not re.fullmatch(r'-\S+', option) or _OURS.match(option):
             raise AssayError(
                 f'--access={option}: name an option that sbatch needs, such as --account=NAME; '
                 f'where jobs run is chosen by --partition'
@@ -155,11 +163,12 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
             left_out[name] = 'its nodes are in those above as well: --partition takes it'
         else:
             try:
-                found += _split(record, {node: nodes[node] for node in members}, common, left_out)
+                types = _split(record, {node: nodes[node] for node in members}, common, left_out)
             except RefusedError as error:
                 left_out[name] = f'sbatch refuses a job: {error}'
             else:
-                seen.update(members)
+                found += types
+                seen.update(node for one in types for node in one.nodes)
     chosen = {node for one in found for node in one.nodes}
     return Seen(
         tuple(_with_names_of_their_own(found)),
@@ -209,12 +218,16 @@ def _split(
 ) -> list[Partition]:
     """A partition's nodes by their types, the most frequent first.
 
-    :param left_out: sizes of jobs that sbatch refuses are added.
-    :raises RefusedError: if it refuses any.
+    :param left_out: types and sizes of jobs that sbatch refuses are added, and other limits.
+    :raises RefusedError: if it refuses any where all nodes are of one type.
     """
     types = _types(nodes)
     slurm, limit = record['PartitionName'], _minutes(record.get('MaxTime', ''))
     found = []
+    if record.get('OverSubscribe', '').startswith('FORCE'):
+        left_out[f'{slurm}, nodes of its own'] = (
+            'Slurm gives them to several jobs, whatever a job asks for (OverSubscribe=FORCE)'
+        )
     for kind, names in types.items():
         access = [(f'--partition={slurm}', ''), *common]
         name = slurm
@@ -229,7 +242,10 @@ def _split(
             access.append(('--threads-per-core=1', 'ranks get cores, not hardware threads'))
         options = [option for option, _ in access]
         if why := refused(options):
-            raise RefusedError(why)
+            if len(types) == 1:
+                raise RefusedError(why)
+            left_out[name] = f'sbatch refuses a job: {why}'
+            continue
         scales = []
         for scale in _scales(record, len(names)):
             if why := refused([*options, f'--nodes={SCALES[scale]}']):
@@ -267,6 +283,8 @@ def node_type(node: Record) -> NodeType:
     keys = ('Sockets', 'CoresPerSocket', 'ThreadsPerCore', 'RealMemory')
     try:
         sockets, cores, threads, memory = (int(node.get(key, '')) for key in keys)
+        if memory != NO_MEMORY:
+            memory -= int(node.get('MemSpecLimit', 0))  # which Slurm keeps for itself
     except ValueError:
         raise RefusedError(f'Slurm does not tell what its node {node["NodeName"]} has') from None
     # What a node's devices are bound to stands in brackets, and (null) for none.
@@ -275,14 +293,18 @@ def node_type(node: Record) -> NodeType:
 
 
 def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -> str | None:
-    """A feature that tells these nodes of a partition from its others."""
+    """A feature that tells these nodes of a partition from its others.
 
-    def features(node: str) -> set[str]:
-        words = re.split(r'[,\s]', nodes[node].get('AvailableFeatures', ''))
+    Some plugins start a node anew to give it a feature that is available and not active.
+    """
+
+    def features(node: str, kind: str) -> set[str]:
+        words = re.split(r'[,\s]', nodes[node].get(f'{kind}Features', ''))
         return {word for word in words if re.fullmatch(r'[\w.-]+', word)}
 
-    own = set.intersection(*map(features, names))
-    return min(own - {one for node in others for one in features(node)}, default=None)
+    own = set.intersection(*(features(name, 'Active') for name in names))
+    foreign = {one for node in others for one in features(node, 'Available')}
+    return min(own - foreign, default=None)
 
 
 def _scales(record: Record, count: int) -> list[str]:
@@ -303,11 +325,39 @@ def _minutes(limit: str) -> int | None:
 def refused(options: Iterable[str]) -> str | None:
     """Why sbatch would not take a job with these options; None if it would."""
     try:
-        told('sbatch', '--test-only', *options, '--wrap=true')
+        # An option and its value may be two words, as in the lines of a job script.
+        words = [word for option in options for word in shlex.split(option)]
+        told('sbatch', '--test-only', *words, '--wrap=true')
+    except ValueError as error:
+        return f'{" ".join(options)}: {error}'
     except RefusedError as error:
         lines = [re.sub('^(sbatch: )?(error: )?', '', one) for one in str(error).split('; ')]
         return '; '.join(one for one in lines if not _NO_REFUSAL.search(one)) or None
     return None
+
+
+def chosen_by(options: Sequence[str], nodes: Iterable[Record]) -> tuple[list[Record], str | None]:
+    """The nodes that options of sbatch leave of some, and an option that only Slurm can read.
+
+    :param options: each with its value.
+    """
+    left, unread = [*nodes], None
+    for option in options:
+        match = _CHOICE.fullmatch(option.strip())
+        if not match:
+            continue
+        value = match['value'].strip('\'"')
+        if match['feature']:
+            if not re.fullmatch(r'[\w.-]+', value):
+                unread = option
+                continue
+            left = [one for one in left if value in one.get('AvailableFeatures', '').split(',')]
+        elif match['others']:
+            others = {*names_of_nodes(value)}
+            left = [one for one in left if one['NodeName'] not in others]
+        else:
+            unread = option
+    return left, unread
 
 
 def names_of_nodes(nodes: str) -> list[str]:
@@ -354,5 +404,18 @@ def _addresses(nodes: Iterable[Record]) -> dict[str, str]:
 
 def pmis() -> tuple[str, ...]:
     """Those by which srun could start an MPI program; a plugin's versions are left to itself."""
-    words = re.findall(r'^(?:srun: )?\s*([a-z]\w*)$', told('srun', '--mpi=list'), re.MULTILINE)
+    words, _ = _ways_of_srun()
     return tuple(word for word in words if word not in ('none', 'openmpi'))
+
+
+def ways_of_srun() -> list[str]:
+    """All that srun can be told to start an MPI program by, with the versions of plugins."""
+    words, versions = _ways_of_srun()
+    return [*words, *versions]
+
+
+def _ways_of_srun() -> tuple[list[str], list[str]]:
+    said = told('srun', '--mpi=list')
+    words = re.findall(r'^(?:srun: )?\s*([a-z]\w*)$', said, re.MULTILINE)
+    versions = re.findall(r'versions available: *(.*)$', said, re.MULTILINE)
+    return words, re.findall(r'\w+', ' '.join(versions))

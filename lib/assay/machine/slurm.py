@@ -15,6 +15,14 @@ PATIENCE = 30
 Record = dict[str, str]
 
 
+#: What somebody wrote at the end of a record, which looks like facts: ``set MemSpecLimit=9``.
+_REMARK = re.compile(r'\s(?:Comment|Extra|Reason)=')
+
+#: Variables that say which Slurm is meant, and who asks.
+_WHICH = ('SLURM_CONF', 'SLURM_CLUSTERS', 'SLURM_JWT')
+#: All others are what a user prefers, or what a job around this process was given.
+_DEFAULTS = ('SLURM_', 'SBATCH_', 'SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_', 'SCANCEL_')
+
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
@@ -41,7 +49,8 @@ def told(*command: str) -> str:
     try:
         answer = subprocess.run(
             command,
-            env=_without_defaults(),
+            env={name: value for name, value in os.environ.items() if not _is_default(name)},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors='replace',
@@ -63,16 +72,25 @@ def partitions_in(options: str) -> list[str]:
     return named[1].split(',') if named else []
 
 
-def _without_defaults() -> dict[str, str]:
-    """The environment without what a user has squeue and sinfo leave out."""
-    kinds = ('SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_')
-    return {name: value for name, value in os.environ.items() if not name.startswith(kinds)}
+def forget_defaults() -> list[str]:
+    """Take a user's defaults out of the environment: sbatch heeds them before a job's script.
+
+    :returns: those for sbatch.
+    """
+    names = [name for name in os.environ if _is_default(name)]
+    for name in names:
+        del os.environ[name]
+    return sorted(name for name in names if name.startswith('SBATCH_'))
+
+
+def _is_default(variable: str) -> bool:
+    return variable.startswith(_DEFAULTS) and variable not in _WHICH
 
 
 def _record(line: str) -> Record:
-    """The words of a line; what a reason or comment at its end repeats is none of them."""
+    """The words of a line, each the first of its name, without the remarks at its end."""
     record: Record = {}
-    for word in line.split():
+    for word in _REMARK.split(line)[0].split():
         key, _, value = word.partition('=')
         record.setdefault(key, value)
     return record
