@@ -4,21 +4,23 @@ import dataclasses
 import os
 import runpy
 import subprocess
-from pathlib import Path
+import sys
 
 import pytest
 
 from assay import AssayError, paths
-from assay.commands.init import _show_change
+from assay.commands.init import _confirm, _show_change
 from assay.config import settings
 from assay.discovery import file as filing
 from assay.discovery import finding, partitions, processor
+from assay.discovery import node as discovery_node
 from assay.discovery.draft import Asked, draft
 from assay.discovery.file import read_again, written
-from assay.discovery.node import Facts, look
+from assay.discovery.node import look
 from assay.discovery.partitions import see
 from assay.discovery.probing import Probed
-from assay.machine.mpi import Mpi
+from assay.machine.slurm import forget_defaults
+from found import MPICH, OPENMPI, facts
 from slurms import commands_of_slurm, node, partition
 
 
@@ -122,6 +124,56 @@ def test_a_reason_of_a_node_is_no_fact(slurm):
     assert one.type.threads_per_core == 1
 
 
+def test_a_reason_does_not_add_a_fact(slurm):
+    odd = node('n1').replace('Not responding', 'set MemSpecLimit=9000')
+    slurm([odd, *(node(f'n{i}') for i in (2, 3, 4))], [ALL])
+    assert see([], []).partitions[0].type.memory == 256000
+
+
+def test_memory_that_slurm_keeps_for_itself(slurm):
+    slurm([node('n1').replace('Boards=1', 'Boards=1 MemSpecLimit=6000')], [ALL])
+    assert see([], []).partitions[0].type.memory == 250000
+
+
+def test_a_feature_that_nodes_are_started_anew_for(slurm):
+    # As a plugin for features of nodes has them: others could get what these have.
+    one = node('n1', features='nps1,a4').replace('ActiveFeatures=nps1,a4', 'ActiveFeatures=(null)')
+    slurm([one, *(node(f'n{i}', memory=512000) for i in (2, 3, 4))], [ALL])
+    assert see([], []).partitions[1].options[1] == '--exclude=n[2-4]'
+
+
+def test_a_type_that_sbatch_refuses_leaves_the_others(slurm):
+    gpus = node('n4', features='gpu', gres='gpu:4')
+    parts = [ALL, partition('gpu', 'n4', 1)]
+    slurm([*(node(f'n{i}') for i in (1, 2, 3)), gpus], parts, refused='--constraint')
+    seen = see([], [])
+    # The nodes that it refuses there may be had elsewhere.
+    assert [one.slurm for one in seen.partitions] == ['all', 'gpu']
+    assert seen.left_out == {'all-gpu': 'sbatch refuses a job: You must name an account'}
+
+
+def test_nodes_that_jobs_share_whatever_they_ask(slurm):
+    shared = ALL.replace('OverSubscribe=NO', 'OverSubscribe=FORCE:4')
+    slurm([node(f'n{i}') for i in range(1, 5)], [shared])
+    assert see([], []).left_out == {
+        'all, nodes of its own': 'Slurm gives them to several jobs, whatever a job asks for '
+        '(OverSubscribe=FORCE)'
+    }
+
+
+def test_what_a_user_prefers_does_not_steer_jobs(slurm, tmp_path, monkeypatch):
+    slurm([node('n1')], [ALL])
+    (tmp_path / 'sbatch').write_text(f'#!/bin/sh\nenv >{tmp_path}/environment; cat >&2\n')
+    for name in ('SBATCH_PARTITION', 'SLURM_MEM_PER_CPU', 'SLURM_CONF'):
+        monkeypatch.setenv(name, 'x')
+    see([], [])
+    heard = (tmp_path / 'environment').read_text().splitlines()
+    assert 'SLURM_CONF=x' in heard
+    assert not [one for one in heard if one.startswith(('SBATCH_', 'SLURM_MEM'))]
+    assert forget_defaults() == ['SBATCH_PARTITION']
+    assert {name for name in os.environ if name.startswith(('SBATCH_', 'SLURM_'))} == {'SLURM_CONF'}
+
+
 def test_a_little_memory_makes_no_type(slurm):
     slurm([node(f'n{i}', memory=256000 + 700 * i) for i in range(1, 5)], [ALL])
     (one,) = see([], []).partitions
@@ -134,7 +186,13 @@ def test_names_are_for_one_partition_each(slurm):
     assert [one.name for one in see([], []).partitions] == ['a_b', 'a_b_']
 
 
-@pytest.mark.parametrize('option', ['staff', '--partition=all', '-pall', '--nodes=3', '-N', '-t1'])
+@pytest.mark.parametrize(
+    'option',
+    [
+        *('staff', '--partition=all', '-pall', '--nodes=3', '-N', '-t1', '--array=0-3', '-Mother'),
+        '--account=staff --partition=all',
+    ],
+)
 def test_options_that_are_not_for_the_user(slurm, option):
     slurm([node('n1')], [ALL])
     with pytest.raises(AssayError, match='where jobs run is chosen by --partition'):
@@ -168,65 +226,6 @@ def test_no_answer_is_no_refusal(slurm, monkeypatch):
 
 # The file ---------------------------------------------------------------------------------------
 
-MPICH = Mpi(
-    name='mpich',
-    family='mpich',
-    version='4.3.2',
-    prefix=Path('/opt/mpich'),
-    cc='/opt/mpich/bin/mpicc',
-    cxx='/opt/mpich/bin/mpicxx',
-    bindir=Path('/opt/mpich/bin'),
-    launcher='/opt/mpich/bin/mpiexec',
-    description='MPICH Device: ch4:ucx',
-    source='PATH',
-    compiler='/usr/bin/gcc',
-)
-OPENMPI = Mpi(
-    name='openmpi-module-openmpi-5_0_8',
-    family='openmpi',
-    version='5.0.8',
-    prefix=Path('/opt/openmpi'),
-    cc='/opt/openmpi/bin/mpicc',
-    cxx=None,
-    bindir=Path('/opt/openmpi/bin'),
-    launcher='/opt/openmpi/bin/mpirun',
-    description='MCA btl: tcp (MCA v2.1.0)\nMCA pml: ucx (MCA v2.1.0)',
-    source='module',
-    modules=('openmpi/5.0.8',),
-    compiler='/usr/bin/gcc',
-)
-
-
-def facts(name='n1', allowed=range(64), **changed):
-    processor = {
-        'arch': 'zen3',
-        'vendor': 'AuthenticAMD',
-        'model': 'AMD EPYC 7543',
-        'platform': 'x86_64',
-        'num_cpus': 64,
-        'num_cpus_per_core': 1,
-        'num_cpus_per_socket': 32,
-        'num_sockets': 2,
-        'topology': {
-            'numa_nodes': ['0xffffffff00000000', '0xffffffff'],
-            'sockets': ['0xffffffff00000000', '0xffffffff'],
-            'cores': [hex(1 << cpu) for cpu in range(64)],
-            'caches': [
-                {
-                    'type': 'L3',
-                    'size': 32 << 20,
-                    'linesize': 64,
-                    'associativity': 16,
-                    'num_cpus': 8,
-                    'cpusets': [hex(0xFF << 8 * i) for i in range(8)],
-                }
-            ],
-        },
-    }
-    told = {'boot': name, 'processor': processor, 'allowed': [*allowed], 'memory': 257000}
-    told |= {'interface': 'eth0', 'interfaces': ['eth0'], 'devices': []}
-    return Facts(name=name, **(told | changed))
-
 
 @pytest.fixture
 def made(slurm, elsewhere, monkeypatch):
@@ -254,7 +253,7 @@ def loaded(text):
 
 
 def test_the_file_is_what_was_found(made):
-    processor_flags = processor.flags('zen3', MPICH.compiler)
+    processor_flags = processor.flags(['zen3'], MPICH.compiler)
     found = made(facts('n1'), facts('n2'), ways=BOTH)
     (one,) = loaded(written(found, {}))
     assert settings.load('toy')['systems'][0]['partitions'] == [one]
@@ -286,11 +285,12 @@ def test_lines_are_short_enough(made):
 
 def test_two_launchers_are_two_partitions(made):
     found = made(facts(), ways={'mpich': 'mpirun', OPENMPI.name: 'pmix'})
-    by_mpirun, by_srun = loaded(written(found, {}))
-    assert (by_mpirun['name'], by_mpirun['launcher']) == ('all-mpirun', 'mpirun')
+    by_mpiexec, by_srun = loaded(written(found, {}))
+    # This MPICH has no mpirun.
+    assert (by_mpiexec['name'], by_mpiexec['launcher']) == ('all-mpiexec', 'mpiexec')
     assert (by_srun['name'], by_srun['launcher']) == ('all', 'srun')
-    assert by_mpirun['environs'] == ['mpich'] and by_srun['environs'] == [OPENMPI.name]
-    (alone,) = loaded(written(made(facts(), ways={'mpich': 'mpirun'}), {}))
+    assert by_mpiexec['environs'] == ['mpich'] and by_srun['environs'] == [OPENMPI.name]
+    (alone,) = loaded(written(made(facts(), ways={OPENMPI.name: 'mpirun'}), {}))
     assert (alone['name'], alone['launcher']) == ('all', 'mpirun')
 
 
@@ -343,12 +343,23 @@ def test_what_nodes_do_not_agree_on_is_said(made):
     other.processor['model'] = 'Xeon'
     found = made(facts('n1'), other, ways=BOTH)
     assert found.missing == (
-        'all: n2 has other networks, not used: eth0',
+        'all: n2 has other networks than ib0, where Slurm reaches it: eth0',
+        'all: Slurm reaches its nodes on different interfaces, so no variable names one, and each '
+        'MPI chooses by itself: n1 eth0, n2 ib0',
         'all: its nodes have different processors: AMD EPYC 7543, Xeon',
     )
     assert loaded(written(found, {}))[0]['env_vars'] == []
     found = made(facts(interface=None), ways=BOTH)
-    assert found.missing == ('all: no interface of n1 has the address that Slurm knows',)
+    assert found.missing == (
+        'all: no interface of n1 has the address that Slurm knows, so each MPI chooses among eth0',
+    )
+
+
+def test_of_two_nodes_the_one_with_fewer_cores_counts(made):
+    for first, second in ((64, 60), (60, 64)):
+        told = facts('n1', allowed=range(first)), facts('n2', allowed=range(second))
+        (one,) = loaded(written(made(*told, ways=BOTH), {}))
+        assert one['processor']['num_cpus'] == 60
 
 
 def test_an_mpi_that_does_not_start_is_named(made):
@@ -373,8 +384,56 @@ def test_a_second_look_shows_what_has_changed(made, capsys):
     assert "+                    'extras': {'memory_gib': 195}," in said
 
 
+def test_nothing_that_was_kept_is_lost(made, monkeypatch):
+    path = paths.SYSTEMS / 'toy.py'
+    found = made(facts('n1'), ways=BOTH)
+    monkeypatch.setattr(paths, 'ROOT', path.parent)
+    monkeypatch.setattr('assay.discovery.proof.prove', lambda draft: ({}, {}))
+    for text in (b'# first', b'# second', b'# second', b'# third'):
+        path.write_bytes(text)
+        _confirm(path, found, text)
+    kept = {one.name: one.read_bytes() for one in path.parent.glob('toy.py.*')}
+    assert kept == {
+        'toy.py.before': b'# first',
+        'toy.py.before-2': b'# second',
+        'toy.py.before-3': b'# third',
+    }
+
+
+def test_what_somebody_writes_meanwhile_stays(made, monkeypatch):
+    path = paths.SYSTEMS / 'toy.py'
+    found = made(facts('n1'), ways=BOTH)
+
+    def prove(draft, ending=None):
+        path.write_text('# mine')
+        if ending:
+            raise ending
+        return {}, {}
+
+    monkeypatch.setattr('assay.discovery.proof.prove', prove)
+    with pytest.raises(AssayError, match='was changed meanwhile, and is left as it is'):
+        _confirm(path, found, None)
+    assert path.read_text() == '# mine'
+    monkeypatch.setattr('assay.discovery.proof.prove', lambda _: prove(_, KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        _confirm(path, found, b'# before')
+    assert path.read_text() == '# mine'
+
+
+def test_what_nothing_confirmed_is_as_it_was(made, monkeypatch):
+    path = paths.SYSTEMS / 'toy.py'
+    found = made(facts('n1'), ways=BOTH)
+    gone = {'all': {name: dict.fromkeys(FABRICS, 'it hung') for name in BOTH}}
+    monkeypatch.setattr('assay.discovery.proof.prove', lambda draft: (gone, {}))
+    for before in (None, b'# before'):
+        with pytest.raises(AssayError, match='no job confirmed anything'):
+            _confirm(path, found, before)
+        assert (path.read_bytes() if path.exists() else None) == before
+        path.write_bytes(b'# before')
+
+
 def test_a_file_of_somebody_else_is_left_alone():
-    with pytest.raises(AssayError, match=r'was not written by `assay init`.*another name'):
+    with pytest.raises(AssayError, match=r'is not as `assay init` writes it.*another name'):
         read_again(paths.SYSTEMS / 'example-slurm.py')
 
 
@@ -407,6 +466,31 @@ def test_a_node_tells_its_facts():
     assert told.processor['num_cpus'] == os.cpu_count()
     assert told.allowed == sorted(os.sched_getaffinity(0))
     assert look('192.0.2.1').interface is None
+    assert look(None).interface is None
+
+
+def test_an_interface_with_two_addresses(tmp_path):
+    added = 'ip link set lo up && ip addr add 192.0.2.1/24 dev lo label lo:second && ip addr add'
+    ask = 'from assay.discovery.node import look; print([look(f"192.0.2.{i}").interface for i in'
+    script = f"{added} 192.0.2.2/24 dev lo && {sys.executable} -c '{ask} (1, 2, 3)])'"
+    unshared = ['unshare', '--user', '--map-root-user', '--net', 'sh', '-c']
+    if subprocess.run([*unshared, 'ip link'], capture_output=True).returncode:
+        pytest.skip('a network namespace cannot be made here')
+    said = subprocess.run([*unshared, script], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "['lo', 'lo', None]"
+
+
+def test_the_memory_of_a_control_group(tmp_path, monkeypatch):
+    own, groups = tmp_path / 'cgroup', tmp_path / 'groups'
+    for version, name, top in ((1, 'memory.limit_in_bytes', 'memory'), (2, 'memory.max', '')):
+        job = groups / top / 'slurm' / 'job_1'
+        job.mkdir(parents=True)
+        own.write_text(f'1:cpu:/x\n{"5:memory" if version == 1 else "0:"}:/slurm/job_1\n')
+        (job / name).write_text('max\n')
+        (job.parent / name).write_text(f'{5 << 20}\n')
+        monkeypatch.setattr(discovery_node, 'CGROUP', own)
+        monkeypatch.setattr(discovery_node, 'CGROUPS', groups)
+        assert look(None).memory == 5
 
 
 def test_the_pmis_of_an_older_slurm(slurm, tmp_path):
@@ -421,18 +505,26 @@ def compiler(folder, said):
     file = folder / 'cc'
     file.write_text(f'#!/bin/sh\necho "{said}"\n')
     file.chmod(0o755)
-    processor.flags.cache_clear()
+    processor._version.cache_clear()
     return str(file)
 
 
 def test_flags_that_a_compiler_knows(tmp_path):
     new = compiler(tmp_path, 'gcc (Debian 14.2.0-19) 14.2.0')
-    assert processor.flags('zen4', new)[0] == '-march=znver4'
+    assert processor.flags(['zen4'], new)[0] == '-march=znver4'
     old = compiler(tmp_path, 'gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-28)')
-    assert {'-march=x86-64', '-mavx2'} <= {*processor.flags('zen4', old)}
-    assert processor.flags('neoverse_v2', new)[0].startswith('-march=armv8')
-    assert processor.flags('zen4', '/nowhere')[0] == '-march=x86-64'
-    assert processor.flags('of-tomorrow', new) == ()
+    assert {'-march=x86-64', '-mavx2'} <= {*processor.flags(['zen4'], old)}
+    assert processor.flags(['neoverse_v2'], new)[0].startswith('-march=armv8')
+    assert processor.flags(['zen4'], '/nowhere')[0] == '-march=x86-64'
+    assert processor.flags(['of-tomorrow'], new) == ()
+
+
+def test_flags_that_all_nodes_can_run(tmp_path):
+    new = compiler(tmp_path, 'gcc (Debian 14.2.0-19) 14.2.0')
+    assert processor.flags(['zen4', 'zen2'], new)[0] == '-march=znver2'
+    assert processor.flags(['zen2', 'zen4'], new)[0] == '-march=znver2'
+    assert processor.flags(['zen4', 'skylake_avx512'], new)[0] == '-march=x86-64-v4'
+    assert processor.flags(['zen4', 'neoverse_v2'], new) == ()
 
 
 def test_a_machine_without_sockets_and_a_cache_of_none(made):

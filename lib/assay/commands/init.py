@@ -6,6 +6,8 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 from __future__ import annotations
 
 import difflib
+import os
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,10 +66,16 @@ def init(
     from assay.discovery.draft import Asked
     from assay.discovery.file import read_again, written
     from assay.discovery.finding import alone, file_of, find
+    from assay.machine.slurm import forget_defaults
 
+    if not wait > 0:
+        raise AssayError(f'--wait {wait:g}: the first jobs need some minutes')
+    # Nor may they steer the jobs that confirm.
+    if defaults := forget_defaults():
+        say(f'not heeded: {", ".join(defaults)}. What sbatch needs is named by --access.')
     path = file_of(name)
     with alone(path.stem):
-        before = path.read_bytes() if path.exists() else None
+        before = _content(path)
         told, left_out = read_again(path) if before else (Asked(), None)
         asked = Asked(
             tuple(access or told.access),
@@ -75,14 +83,26 @@ def init(
             tuple(mpi or told.mpis),
         )
         found = find(path.stem, asked, 60 * wait)
-        if (path.read_bytes() if path.exists() else None) != before:
+        if _content(path) != before:
             raise AssayError(f'{path} was changed meanwhile: nothing is written')
         if left_out is not None and not replace:
             raise typer.Exit(_show_change(path, written(found, left_out)))
-        # One that was not confirmed stands for nothing: what was before it is kept.
-        if before and left_out is not None:
-            write_whole(path.with_name(f'{path.name}.before'), before)
         _confirm(path, found, before)
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Keep beside a file what was in it, and all that was kept before."""
+    for number in count(1):
+        kept = path.with_name(f'{path.name}.before{f"-{number}" if number > 1 else ""}')
+        if not os.path.lexists(kept):
+            write_whole(kept, content)
+            return
+        if kept.is_file() and kept.read_bytes() == content:
+            return
 
 
 def _show_change(path: Path, now: str) -> int:
@@ -106,17 +126,23 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
     from assay.discovery.proof import prove
     from assay.report.confirmed import show
 
+    unconfirmed = written(found, None).encode()
+    if before and before != unconfirmed:
+        _keep(path, before)
     try:
-        write_whole(path, written(found, None))
+        write_whole(path, unconfirmed)
         left_out, noted = prove(found)
         if not found.without(left_out).partitions:
             show(found, left_out, noted)
             raise AssayError(f'no job confirmed anything: {path} is not written')
+        if _content(path) != unconfirmed:
+            raise AssayError(f'{path} was changed meanwhile, and is left as it is')
     except BaseException:
-        if before is None:
-            path.unlink(missing_ok=True)
-        else:
-            write_whole(path, before)
+        if _content(path) == unconfirmed:
+            if before is None:
+                path.unlink()
+            else:
+                write_whole(path, before)
         raise
     write_whole(path, written(found, left_out))
     show(found, left_out, noted)

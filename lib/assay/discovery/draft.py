@@ -77,7 +77,7 @@ class Drafted:
 
     @property
     def launcher(self) -> str:
-        return 'srun' if self.uses[0].pmi else MPIRUN
+        return _launcher(self.uses[0])
 
     @property
     def interface(self) -> str | None:
@@ -118,8 +118,8 @@ class Drafted:
 
     @property
     def processor(self) -> dict[str, Any]:
-        """As ReFrame describes one: the cores that a job may use."""
-        return usable(self.facts[0])
+        """As ReFrame describes one: the cores that a job may use on each of the nodes."""
+        return min(map(usable, self.facts), key=lambda one: len(one['topology']['cores']))
 
 
 @dataclass(frozen=True)
@@ -204,26 +204,30 @@ def draft(
 
 
 def _drafted(where: Partition, found: Probed, mpis: Sequence[Mpi]) -> Iterator[Drafted]:
-    """A partition of Slurm as one of ReFrame, or two where its MPIs need two launchers."""
+    """A partition of Slurm as one of ReFrame, or several where its MPIs need several launchers."""
     catalogue = load_catalogue()
     there = [
         key
         for key, one in catalogue.fabrics.items()
         if not one.device or all(key in each.devices for each in found.facts)
     ]
-    uses: dict[bool, list[Use]] = {}
+    uses: dict[str, list[Use]] = {}
     for mpi in mpis:
         if way := found.ways.get(mpi.name):
             fabrics = tuple(key for key in there if catalogue.no_recipe(key, mpi) is None)
-            by_srun = way != MPIRUN
-            options = flags(found.facts[0].processor.get('arch', ''), mpi.compiler)
-            use = Use(mpi, fabrics, way if by_srun else None, options)
-            uses.setdefault(by_srun, []).append(use)
+            options = flags([one.processor.get('arch', '') for one in found.facts], mpi.compiler)
+            use = Use(mpi, fabrics, way if way != MPIRUN else None, options)
+            uses.setdefault(_launcher(use), []).append(use)
     boot = Path('/proc/sys/kernel/random/boot_id').read_text().strip()
     is_this_machine = all(one.boot == boot for one in found.facts)
-    for by_srun, own in uses.items():
-        name = where.name if by_srun or len(uses) == 1 else f'{where.name}-{MPIRUN}'
+    for launcher, own in uses.items():
+        name = where.name if launcher == 'srun' or len(uses) == 1 else f'{where.name}-{launcher}'
         yield Drafted(name, where, tuple(found.facts), tuple(own), is_this_machine)
+
+
+def _launcher(use: Use) -> str:
+    """ReFrame's name of what starts its programs; some MPIs have no mpirun, but an mpiexec."""
+    return 'srun' if use.pmi else Path(use.mpi.launcher).name
 
 
 def _differences(where: Partition, facts: Sequence[Facts]) -> Iterator[str]:
@@ -236,9 +240,21 @@ def _differences(where: Partition, facts: Sequence[Facts]) -> Iterator[str]:
                 f'{where.type.words}'
             )
         if one.interface is None:
-            yield f'{where.name}: no interface of {one.name} has the address that Slurm knows'
+            yield (
+                f'{where.name}: no interface of {one.name} has the address that Slurm knows, so '
+                f'each MPI chooses among {", ".join(one.interfaces) or "none"}'
+            )
         elif others := sorted({*one.interfaces} - {one.interface}):
-            yield f'{where.name}: {one.name} has other networks, not used: {", ".join(others)}'
+            yield (
+                f'{where.name}: {one.name} has other networks than {one.interface}, where Slurm '
+                f'reaches it: {", ".join(others)}'
+            )
+    if len({one.interface for one in facts}) > 1:
+        named = ', '.join(f'{one.name} {one.interface}' for one in facts)
+        yield (
+            f'{where.name}: Slurm reaches its nodes on different interfaces, so no variable names '
+            f'one, and each MPI chooses by itself: {named}'
+        )
     for fabric in sorted({key for one in facts for key in one.devices}):
         if without := [one.name for one in facts if fabric not in one.devices]:
             yield f'{where.name}: no fabric {fabric}: {", ".join(without)} has no device for it'

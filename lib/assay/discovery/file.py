@@ -91,6 +91,6 @@ def read_again(path: Path) -> tuple[Asked, LeftOut | None]:
         return Asked(**asked), values['left_out']
     except Exception as error:  # a configuration file is a program: it can raise anything
         raise AssayError(
-            f'{path} was not written by `assay init`, which changes no other file: '
+            f'{path} is not as `assay init` writes it, which changes no other file: '
             f'choose another name ({type(error).__name__}: {error})'
         ) from error

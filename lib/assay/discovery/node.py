@@ -3,11 +3,12 @@
     python -m assay.discovery.node ADDRESSES FOLDER
 
 ADDRESSES is a JSON file: the address of each node by its name. The facts go into
-FOLDER/node-<rank>.json, and the interface with the node's address into FOLDER/interface.
+FOLDER/node-<rank>.json, and the interface with the node's address into FOLDER/interface-<rank>.
 """
 
 from __future__ import annotations
 
+import array
 import fcntl
 import glob
 import json
@@ -15,6 +16,8 @@ import os
 import socket
 import struct
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +27,14 @@ from reframe.utility.cpuinfo import cpuinfo
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
 
-#: ioctl of an interface that asks for its IPv4 address (linux/sockios.h).
-SIOCGIFADDR = 0x8915
+#: ioctl that asks for the IPv4 addresses of all interfaces (linux/sockios.h).
+SIOCGIFCONF = 0x8912
+#: Of its answers (struct ifreq), and how many there is room for.
+ANSWER, ANSWERS = struct.calcsize('16sHHI16x'), 1024
+
+
+#: The control groups of a process, and where the kernel shows them.
+CGROUP, CGROUPS = Path('/proc/self/cgroup'), Path('/sys/fs/cgroup')
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class Facts:
     :param boot: the kernel's id of its start: nodes with the same one share a machine.
     :param processor: as ReFrame describes one.
     :param allowed: the CPUs that the job may use.
-    :param memory: of the node, in MiB.
+    :param memory: of the node, in MiB, or what the job's control group may have of it.
     :param interface: the network interface that has the node's address; None if none has.
     :param interfaces: all with an address, but the loopback.
     :param devices: fabrics of the catalogue that need a device, and have it.
@@ -63,9 +72,9 @@ def look(address: str | None) -> Facts:
         boot=Path('/proc/sys/kernel/random/boot_id').read_text().strip(),
         processor=cpuinfo(),
         allowed=sorted(os.sched_getaffinity(0)),
-        memory=os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') >> 20,
-        interface=next((name for name, own in found.items() if own == address), None),
-        interfaces=sorted(name for name, own in found.items() if not own.startswith('127.')),
+        memory=min(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), *_limits()) >> 20,
+        interface=found.get(address or ''),
+        interfaces=sorted({name for own, name in found.items() if not own.startswith('127.')}),
         devices=[name for name, one in fabrics if one.device and glob.glob(one.device)],
     )
 
@@ -76,17 +85,36 @@ def read(path: Path) -> Facts:
 
 
 def _interfaces() -> dict[str, str]:
-    """The IPv4 addresses of the interfaces that have one, each its first."""
-    found = {}
+    """The interface of each IPv4 address; one may have several."""
+    answers = array.array('B', bytes(ANSWER * ANSWERS))
+    room = array.array('B', struct.pack('iP', len(answers), answers.buffer_info()[0]))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
-        for _, name in socket.if_nameindex():
-            request = struct.pack('256s', name.encode()[:15])
-            try:
-                answer = fcntl.ioctl(asked.fileno(), SIOCGIFADDR, request)
-            except OSError:  # it has none
-                continue
-            found[name] = socket.inet_ntoa(answer[20:24])
+        fcntl.ioctl(asked.fileno(), SIOCGIFCONF, room)
+    length, _ = struct.unpack('iP', room)
+    found: dict[str, str] = {}
+    for start in range(0, length, ANSWER):
+        answer = answers[start : start + ANSWER].tobytes()
+        # An address of its own may have a label behind a colon.
+        name = answer[:16].split(b'\0')[0].decode().partition(':')[0]
+        found.setdefault(socket.inet_ntoa(answer[20:24]), name)
     return found
+
+
+def _limits() -> Iterator[int]:
+    """Bytes of memory that the control groups of this process may have, each that has a limit."""
+    for line in CGROUP.read_text().splitlines():
+        _, controllers, inner = line.split(':', 2)
+        if not controllers:
+            top, name = CGROUPS, 'memory.max'
+        elif 'memory' in controllers.split(','):
+            top, name = CGROUPS / 'memory', 'memory.limit_in_bytes'
+        else:
+            continue
+        own = top / inner.lstrip('/')
+        for folder in (own, *own.parents):
+            # In a container the upper groups may not be there to see.
+            with suppress(OSError, ValueError):  # no number: no limit
+                yield int((folder / name).read_text())
 
 
 def main() -> None:
@@ -94,8 +122,7 @@ def main() -> None:
     facts = look(addresses.get(os.environ.get('SLURMD_NODENAME')))
     rank = os.environ.get('SLURM_PROCID', '0')
     write_whole(folder / f'node-{rank}.json', json.dumps(asdict(facts)))
-    if facts.interface and rank == '0':
-        (folder / 'interface').write_text(facts.interface)
+    (folder / f'interface-{rank}').write_text(f'{facts.interface or ""}\n')
 
 
 if __name__ == '__main__':

@@ -10,13 +10,15 @@
 #   done             at last
 set -u
 # What the job was asked for, and what a user prefers, are not for its steps.
-unset SLURM_THREADS_PER_CORE SLURM_LABELIO
+unset SLURM_THREADS_PER_CORE
 nodes=$1 ranks=$2 patience=$3 python=$4
-read -ra pmis <<<"$5"
 all=$((nodes * ranks))
 
 srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 --mpi=none --cpu-bind=none \
     "$python" -m assay.discovery.node addresses.json .
+
+# The one interface that leads to all nodes, if there is one.
+interface=$(sort -u interface-*)
 
 works() { # <output>
     [[ $(grep -cE "^assay: rank [0-9]+ of $all, and $all answered$" "$1") -eq $all ]]
@@ -25,19 +27,21 @@ works() { # <output>
 try() { # <way> <command>...
     local out=$name.$1.out
     timeout --kill-after=5 "$patience" "${@:2}" >"$out" 2>&1 </dev/null
+    # 124 and 137: it had to be ended.
+    [[ $? -ne 124 && $? -ne 137 ]] || echo "it has not ended in $patience s" >>"$out"
     works "$out" && echo "$1" >"$name.started"
 }
 
 for file in *.env; do
     name=${file%.env}
     (
-        pmi_first='' interface_variables='' mpirun=()
+        interface_variables='' pmis=() mpirun=()
         # shellcheck source=/dev/null
         source "./$file"
         for variable in $interface_variables; do
-            [[ ! -s interface ]] || export "$variable=$(<interface)"
+            [[ ! $interface =~ ^[^[:space:]]+$ ]] || export "$variable=$interface"
         done
-        for pmi in $pmi_first "${pmis[@]}"; do
+        for pmi in "${pmis[@]}"; do
             SLURM_MPI_TYPE=$pmi try "$pmi" srun --nodes="$nodes" --ntasks-per-node="$ranks" "./$name" && exit
         done
         try mpirun "${mpirun[@]}" "./$name"

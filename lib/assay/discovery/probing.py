@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -13,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from assay.machine.slurm import RefusedError, told
 HERE = Path(__file__).parent
 
 #: Seconds that a way of starting processes may take, and building a program.
-PATIENCE, BUILD = 30, 300
+PATIENCE, BUILD = 60, 300
 #: Seconds between two looks at the queue.
 INTERVAL = 1
 #: Seconds in which the last file of a job that has ended shows on a shared file system.
@@ -63,19 +63,22 @@ def probe(
 ) -> dict[str, Probed | str]:
     """Submit the jobs, all at once, and wait for them.
 
-    :param folder: that the nodes have, too; it is emptied.
+    :param folder: that the nodes have, too, and no other command uses; it is emptied.
     :param patience: seconds that jobs may wait and run.
     :returns: by the name of a partition what its job found, or why there was none.
     """
+    # Jobs of a command that was killed would be taken for ours, or spoil what ours leave.
+    name = f'assay-init-{hashlib.sha256(bytes(folder)).hexdigest()[:12]}'
+    _cancel(name)
     shutil.rmtree(folder, ignore_errors=True)
-    built, jobs = folder / 'programs', folder / 'jobs'
+    own = folder / str(uuid.uuid4())
+    built, jobs = own / 'programs', own / 'jobs'
     for one in (built, jobs):
         one.mkdir(parents=True)
     with ThreadPoolExecutor() as pool:
         reasons = pool.map(lambda mpi: _build(mpi, built), mpis)
         faults = {mpi.name: why for mpi, why in zip(mpis, reasons, strict=True) if why}
     able = [mpi for mpi in mpis if mpi.name not in faults]
-    name = f'assay-init-{uuid.uuid4()}'
     all_jobs = [_Job(name, jobs / one.name, one, seen, able, built) for one in seen.partitions]
     try:
         for job in all_jobs:
@@ -84,8 +87,22 @@ def probe(
         return {job.where.name: job.found(able, faults) for job in all_jobs}
     finally:
         # By name: of a job whose submission was interrupted there is no number.
-        with suppress(AssayError):
-            told('scancel', f'--user={os.getuid()}', f'--name={name}')
+        try:
+            _cancel(name)
+        except AssayError as error:
+            say(f'jobs may be left ({error}). To cancel them: {shlex.join(_scancel(name))}')
+
+
+def _scancel(name: str) -> list[str]:
+    return ['scancel', f'--user={os.getuid()}', f'--name={name}']
+
+
+def _cancel(name: str) -> None:
+    """Cancel all jobs that are called so.
+
+    :raises AssayError: if Slurm does not.
+    """
+    told(*_scancel(name))
 
 
 def _build(mpi: Mpi, folder: Path) -> str | None:
@@ -154,7 +171,7 @@ class _Job:
             (folder / f'{mpi.name}.env').write_text(self._settings(mpi, seen.pmis))
             (folder / mpi.name).symlink_to(built / mpi.name)
         numbers = [str(self.nodes), str(self.ranks), str(PATIENCE)]
-        self.arguments = [*numbers, sys.executable, ' '.join(seen.pmis)]
+        self.arguments = [*numbers, sys.executable]
 
     def _settings(self, mpi: Mpi, pmis: Sequence[str]) -> str:
         kind = mpi.kind
@@ -164,7 +181,8 @@ class _Job:
             _environment(mpi),
             *(f'export {name}={shlex.quote(value)}' for name, value in variables.items()),
             f'interface_variables={shlex.quote(" ".join(kind.interface))}',
-            f'pmi_first={kind.srun_pmi if kind.srun_pmi in pmis else ""}',
+            # The one that it is usually built for comes first.
+            f'pmis=({" ".join(sorted(pmis, key=lambda pmi: pmi != kind.srun_pmi))})',
             f'mpirun=({shlex.join(command)})',
         ]
         return '\n'.join(lines) + '\n'
@@ -207,24 +225,35 @@ class _Job:
         """What it left, or why it left nothing, or not all."""
         if self.problem:
             return self.problem
+        wanted = {'done', *(f'node-{rank}.json' for rank in range(self.nodes))}
         deadline = time.monotonic() + LATENCY
         # A listing, since NFS may remember for a while that a file was not there.
-        while 'done' not in os.listdir(self.folder):
-            if time.monotonic() > deadline:
-                said = [line for line in _lines(self.folder / 'job.out') if line.strip()]
-                return f'its job ended early: {said[-1] if said else f"see {self.folder}"}'
+        while not wanted <= {*(there := os.listdir(self.folder))} and time.monotonic() < deadline:
             time.sleep(INTERVAL)
-        facts = [read(path) for path in sorted(self.folder.glob('node-*.json'))]
+        facts = [read(self.folder / name) for name in sorted(wanted & {*there} - {'done'})]
         if len(facts) != self.nodes:
-            return f'{len(facts)} of {self.nodes} nodes of its job told something: {self.folder}'
+            return (
+                f'{len(facts)} of {self.nodes} nodes of its job told something: {self._last_words}'
+            )
         ways, faults = {}, dict(faults)
         for mpi in mpis:
             started = self.folder / f'{mpi.name}.started'
             if started.exists():
                 ways[mpi.name] = started.read_text().strip()
-            else:
+            elif 'done' in there:
                 faults[mpi.name] = '; '.join(self._tried(mpi))
+            else:
+                faults[mpi.name] = f'the job ended before it was started: {self._last_words}'
         return Probed(facts, ways, faults)
+
+    @property
+    def _last_words(self) -> str:
+        """What the job itself printed last."""
+        output = self.folder / 'job.out'
+        if not output.exists():
+            return f'it left nothing in {self.folder}, which its nodes have to have as well'
+        said = [line.strip() for line in _lines(output) if line.strip()]
+        return said[-1] if said else f'see {self.folder}'
 
     def _tried(self, mpi: Mpi) -> Iterator[str]:
         """What each way of starting an MPI's program came to."""
@@ -234,7 +263,7 @@ class _Job:
             alone = any(line.startswith('assay: rank 0 of 1,') for line in said)
             words = 'each process is a rank 0 of 1' if alone else ''.join(said[-1:])
             by = way if way == MPIRUN else f'srun --mpi={way}'
-            yield f'{by}: {words or f"no word in {PATIENCE} s"}'
+            yield f'{by}: {words or "it printed nothing"}'
 
 
 def _lines(path: Path) -> list[str]:

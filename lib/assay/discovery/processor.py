@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,23 +15,25 @@ from assay.discovery.node import Facts
 PATIENCE = 60
 
 
-@lru_cache(maxsize=256)
-def flags(architecture: str, compiler: str) -> tuple[str, ...]:
-    """The compiler's options for a processor; the benchmarks are built where ReFrame runs.
+def flags(architectures: Sequence[str], compiler: str) -> tuple[str, ...]:
+    """The compiler's options for processors; the benchmarks are built where ReFrame runs.
 
-    For one that the compiler does not know they are those for the nearest that it knows, or none.
+    They are those for the nearest that all can run and the compiler knows, or none.
 
-    :param architecture: as archspec calls it.
+    :param architectures: as archspec calls them.
     :param compiler: absolute path.
     """
     from archspec.cpu import TARGETS, UnsupportedMicroarchitecture, host
 
-    if architecture == host().name:
+    if {*architectures} == {host().name}:
         return tuple(TUNED)
-    if architecture not in TARGETS:
+    if not {*architectures} <= TARGETS.keys():
         return ()
     name, version = _version(compiler)
-    for target in (TARGETS[architecture], *TARGETS[architecture].ancestors):
+    first, *others = ([TARGETS[one], *TARGETS[one].ancestors] for one in architectures)
+    for target in first:
+        if not all(target in lineage for lineage in others):
+            continue
         try:
             if options := target.optimization_flags(name, version):
                 return tuple(options.split())
@@ -40,6 +42,7 @@ def flags(architecture: str, compiler: str) -> tuple[str, ...]:
     return ()
 
 
+@lru_cache(maxsize=256)
 def _version(compiler: str) -> tuple[str, str]:
     """A compiler's name for archspec, and its version."""
     try:

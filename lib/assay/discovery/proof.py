@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from assay import AssayError, say
+from assay.config.fabrics import load_catalogue
 from assay.discovery.draft import Draft, LeftOut
 from assay.results.cases import Case, counted, title
 from assay.results.failures import is_good, reason, skipped
@@ -53,7 +54,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     noted: dict[Way, str] = {}
     for way in draft.pairs:
         partition, environment, fabric = way
-        why = _why(cases.get(way), unable)
+        why = _why(cases.get(way), fabric, unable)
         if why:
             left_out.setdefault(partition, {}).setdefault(environment, {})[fabric] = why
         elif not is_good(cases[way]):
@@ -65,13 +66,16 @@ def _way(case: Case) -> Way:
     return case['partition'], case['environ'], case['fabric']
 
 
-def _why(case: Case | None, unable: Mapping[str, str]) -> str | None:
+def _why(case: Case | None, fabric: str, unable: Mapping[str, str]) -> str | None:
     """Why a case has not confirmed what it asked for; None if it has.
 
+    :param case: of the fabric; None if there was none.
     :param unable: why cases were skipped, by their titles.
     """
     if case is None:
-        return 'no case can show it here: a network takes a job of two nodes'
+        if load_catalogue().fabrics[fabric].crosses_nodes:
+            return 'no case can show it here: a network takes a job of two nodes'
+        return 'no case can show it here: memory takes a job of one node'
     if case['result'] == 'skip':
         return unable[title(case)]
     # What it asked for it has proved before its figures are held to references.
