@@ -1,5 +1,6 @@
 """`assay init` on a real Slurm that is made to be awkward: no field that it writes may be wrong."""
 
+import os
 import re
 import runpy
 import shutil
@@ -114,8 +115,9 @@ def test_every_field(written):
         assert one['extras'] == {'memory_gib': 3, 'on_this_machine': True}
         interfaces = dict(one['env_vars'])
         assert interfaces['FI_TCP_IFACE'] == interfaces['OMPI_MCA_btl_tcp_if_include'] == 'eth0'
-        processor = one['processor']
-        assert (processor['num_cpus'], processor['topology']['numa_nodes']) == (1, ['0x1'])
+        # Whether the core has other threads depends on the machine.
+        topology = one['processor']['topology']
+        assert len(topology['cores']) == len(topology['numa_nodes']) == 1
     assert (by_srun['launcher'], by_srun['environs']) == ('srun', ['openmpi'])
     assert (by_mpirun['launcher'], by_mpirun['environs']) == ('mpirun', ['mpich'])
     # Whether there is an IMB depends on the machine, not on the cluster.
@@ -135,19 +137,16 @@ def test_every_field(written):
     )
 
 
-def test_a_second_look_finds_no_change_or_shows_it(written):
+def test_a_second_look_finds_no_change_though_less_may_be_used(written):
     _, text = written
-    ended = init()
+    # What a login node may use, and what a user prefers, is nothing that the nodes have.
+    ended = assay(
+        *('cluster', 'exec', 'head', 'env', 'SBATCH_PARTITION=debug', 'PIP_NO_INDEX=1'),
+        *('taskset', '--cpu-list', str(min(os.sched_getaffinity(0))), './assay', 'init', NAME),
+    )
     assert (ended.returncode, ended.stdout) == (0, ''), ended.stdout + ended.stderr
     assert f'nothing has changed since {FILE} was written' in ended.stderr
-    on('head', 'scontrol', 'update', 'partitionname=work', 'maxnodes=1')
-    try:
-        ended = init()
-    finally:
-        on('head', 'scontrol', 'update', 'partitionname=work', 'maxnodes=2')
-    assert ended.returncode == 1
-    assert "-                        *['scale_1_node', 'scale_2_nodes']," in ended.stdout
-    assert "+                        *['scale_1_node']," in ended.stdout
+    assert 'not heeded: SBATCH_PARTITION' in ended.stderr
     assert FILE.read_text() == text
 
 
@@ -170,37 +169,44 @@ def test_the_doctor_finds_what_is_wrong_in_a_file(written):
         assert any(words in line for line in problems), ended.stdout
 
 
-def test_an_init_that_is_stopped_leaves_no_job_and_no_file(awkward):
+@pytest.fixture
+def drained(awkward):
+    """No job starts."""
     on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
-    try:
-        inner = ['./assay', 'init', f'{NAME}-2']
-        command = [paths.ROOT / 'assay', 'cluster', 'exec', 'head', *inner]
-        with subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals
-        ) as ended:
-            said = ''
-            for line in ended.stderr:
-                said += line
-                if re.search(r'job \d+: pending', line):
-                    break
-            ended.send_signal(signal.SIGTERM)
-            said += ended.stderr.read()
-        assert ended.returncode == 143, said
-        deadline = time.monotonic() + 30
-        while on('head', 'squeue', '--noheader').strip() and time.monotonic() < deadline:
-            time.sleep(0.2)
-        assert on('head', 'squeue', '--noheader').strip() == ''
-        assert not (paths.SYSTEMS / f'{NAME}-2.py').exists()
-    finally:
-        on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
+    yield
+    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
 
 
-def test_a_job_that_waits_too_long_is_cancelled(awkward):
-    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
-    try:
-        ended = assay('cluster', 'exec', 'head', './assay', 'init', f'{NAME}-2', '--wait=0.02')
-    finally:
-        on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
+OTHER = ['./assay', 'init', f'{NAME}-2', '--mpi=mpich']
+
+
+def test_an_init_that_is_stopped_leaves_no_job_and_no_file(drained):
+    command = [paths.ROOT / 'assay', 'cluster', 'exec', 'head', *OTHER]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals
+    ) as ended:
+        said = ''
+        for line in ended.stderr:
+            said += line
+            if re.search(r'job \d+: pending', line):
+                break
+        ended.send_signal(signal.SIGTERM)
+        said += ended.stderr.read()
+    assert ended.returncode == 143, said
+    assert_no_job_is_left()
+    assert not (paths.SYSTEMS / f'{NAME}-2.py').exists()
+
+
+def test_a_job_that_waits_too_long_is_cancelled(drained):
+    ended = assay('cluster', 'exec', 'head', *OTHER, '--wait=0.02')
     assert ended.returncode == 1
     assert re.search(r'has not ended in 0\.02 min: PENDING', ended.stderr), ended.stderr
-    assert on('head', 'squeue', '--noheader').strip() == ''
+    assert_no_job_is_left()
+
+
+def assert_no_job_is_left():
+    """Slurm may take a while to forget one that was cancelled; only what hangs reaches the end."""
+    deadline = time.monotonic() + 300
+    while left := on('head', 'squeue', '--noheader').strip():
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)

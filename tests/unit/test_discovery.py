@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from assay import AssayError, paths
-from assay.commands.init import _confirm, _show_change
+from assay.commands.init import _confirm, _show_change, init
 from assay.config import settings
 from assay.discovery import file as filing
 from assay.discovery import finding, partitions, processor
@@ -107,6 +107,24 @@ def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
     monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
     with pytest.raises(AssayError, match=r'You must name an account.*named by --access'):
         finding.find('toy', Asked(), 1)
+
+
+@pytest.mark.parametrize(
+    ('states', 'scales'),
+    [
+        (('IDLE', 'MIXED+PLANNED', 'ALLOCATED', 'IDLE+CLOUD'), ('1_node',)),
+        (('IDLE', 'IDLE+DRAIN', 'DOWN*', 'IDLE*'), ('1_node', '2_nodes', '4_nodes')),
+        (('IDLE', 'IDLE', 'IDLE', 'IDLE+DRAIN'), ('1_node', '4_nodes')),
+    ],
+)
+def test_drained_nodes_are_no_refusal(slurm, tmp_path, states, scales):
+    nodes = [node(f'n{i}').replace('=IDLE', f'={state}') for i, state in enumerate(states, 1)]
+    slurm(nodes, [ALL])
+    # What a real one says of jobs that no nodes could have, and of drained nodes.
+    words = 'allocation failure: Requested node configuration is not available'
+    script = f'case "$*" in *--nodes=[24]*) echo "{words}" >&2; exit 1;; esac'
+    (tmp_path / 'sbatch').write_text(f'#!/bin/sh\n{script}\n')
+    assert see([], []).partitions[0].scales == scales
 
 
 def test_a_node_that_slurm_knows_nothing_of(slurm):
@@ -567,3 +585,9 @@ def test_two_at_once(elsewhere, monkeypatch):
         finding.alone('toy'),
     ):
         pass
+
+
+@pytest.mark.parametrize('minutes', [float('nan'), 0, -1])
+def test_no_time_for_the_first_jobs(minutes):
+    with pytest.raises(AssayError, match='the first jobs need some minutes'):
+        init(wait=minutes)

@@ -168,7 +168,7 @@ def test_only_nodes_that_access_names_are_asked(said, mixed):
         one['access'] = ['--partition=all', '--exclude=n4']
 
     text, is_good = said(thin)
-    assert 'PROBLEM  the processor has 128 core(s), Slurm has nodes of 64' in text
+    assert 'PROBLEM  the processor has 128 core(s), Slurm has nodes of 64\n' in text
     assert 'PROBLEM  extras have 500 GiB of memory, Slurm has nodes of 250 GiB' in text
 
 
@@ -203,3 +203,20 @@ def test_a_version_that_srun_has_not(said):
 def test_quotes_that_do_not_end(said):
     text, is_good = said(change('partition', 'access', ['--comment="x']))
     assert not is_good and 'No closing quotation' in text
+
+
+def test_what_sbatch_cannot_tell_is_no_pass(said, tmp_path):
+    # The words of a real one, of jobs that are impossible and of nodes that are drained.
+    words = 'allocation failure: Requested node configuration is not available'
+    (tmp_path / 'sbatch').write_text(f'#!/bin/sh\necho "{words}" >&2; exit 1\n')
+    text, is_good = said(change('partition', 'access', ['--partition=all', '--mem=1T']))
+    assert not is_good
+    assert (
+        'PROBLEM  sbatch refuses a job with --partition=all --mem=1T: '
+        'Requested node configuration is not available'
+    ) in text
+    nodes = (tmp_path / 'node').read_text()
+    (tmp_path / 'node').write_text(nodes.replace('State=IDLE', 'State=IDLE+DRAIN'))
+    text, _ = said(change('partition', 'features', ['scale_2_nodes', *FABRICS]))
+    assert '-        --partition=all: sbatch does not tell while its nodes are not up' in text
+    assert '-        scale_2_nodes: sbatch does not tell while its nodes are not up' in text

@@ -13,11 +13,17 @@ from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.discovery.partitions import chosen_by, names_of_nodes, node_type, refused, ways_of_srun
+from assay.discovery.partitions import (
+    answer_of_sbatch,
+    chosen_by,
+    names_of_nodes,
+    node_type,
+    ways_of_srun,
+)
 from assay.machine import modules
 from assay.machine.candidates import Candidate
 from assay.machine.mpi import Mpi, examine
-from assay.machine.slurm import partitions_in, records
+from assay.machine.slurm import Record, partitions_in, records
 from assay.running.doctor import Findings
 
 if TYPE_CHECKING:
@@ -27,6 +33,8 @@ SLURM = ('slurm', 'squeue')
 
 #: Names the PMI to srun.
 PMI = 'SLURM_MPI_TYPE'
+
+_UNTOLD = 'sbatch does not tell while its nodes are not up'
 
 
 def hold(system: str, found: Findings) -> None:
@@ -67,10 +75,6 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
         found.note(f'the scheduler {scheduler} is not asked')
         return
     access: list[str] = partition.get('access', [])
-    if why := refused(access):
-        found.problem(f'sbatch refuses a job with {" ".join(access)}: {why}')
-        return
-    found.good(f'sbatch takes a job with {" ".join(access) or "no option of access"}')
     known = {one['PartitionName']: one for one in records('partition')}
     names = partitions_in(' '.join(access)) or [
         name for name, one in known.items() if one.get('Default') == 'YES'
@@ -81,10 +85,21 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
     nodes = {one['NodeName']: one for one in records('node')}
     members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
     chosen, unread = chosen_by(access, [nodes[name] for name in sorted(members & nodes.keys())])
+    # Of nodes that only Slurm can tell nothing is concluded.
+    can_have = [] if unread else chosen
+    words = ' '.join(access) or 'no option of access'
+    why, is_said = answer_of_sbatch(access, can_have)
+    if why:
+        found.problem(f'sbatch refuses a job with {words}: {why}')
+        return
+    if is_said:
+        found.good(f'sbatch takes a job with {words}')
+    else:
+        found.note(f'{words}: {_UNTOLD}')
     if not chosen:
         found.problem(f'{" ".join(access) or "the default partition"}: there are no such nodes')
         return
-    _hold_scales(partition, access, len(chosen), found)
+    _hold_scales(partition, access, len(chosen), can_have, found)
     if unread:
         found.note(f'cores and memory are not asked: which nodes {unread} takes is for Slurm')
     else:
@@ -93,17 +108,25 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
 
 
 def _hold_scales(
-    partition: Mapping[str, Any], access: list[str], count: int, found: Findings
+    partition: Mapping[str, Any],
+    access: list[str],
+    count: int,
+    can_have: list[Record],
+    found: Findings,
 ) -> None:
     for scale, nodes in SCALES.items():
         if f'scale_{scale}' not in partition.get('features', []):
             continue
         if nodes > count:
             found.problem(f'feature scale_{scale}: Slurm has {count} node(s) for it')
-        elif why := refused([*access, f'--nodes={nodes}']):
+            continue
+        why, is_said = answer_of_sbatch(access, can_have, nodes)
+        if why:
             found.problem(f'feature scale_{scale}: sbatch refuses a job: {why}')
-        else:
+        elif is_said:
             found.good(f'scale_{scale}')
+        else:
+            found.note(f'scale_{scale}: {_UNTOLD}')
 
 
 def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found: Findings) -> None:

@@ -21,10 +21,16 @@ ALIKE = 1.05
 #: What stands in Slurm where nobody has entered a node's memory.
 NO_MEMORY = 1
 
-#: What `sbatch --test-only` says beside a reason, or where nodes are drained: a job would wait.
-_NO_REFUSAL = re.compile(
-    'Unspecified error|Requested node configuration is not available|Required node not available'
+#: What `sbatch --test-only` says where nodes are drained or down, for which a job would wait, and
+#: where no node is like that.
+_UNAVAILABLE = re.compile(
+    'Requested node configuration is not available|Required node not available'
 )
+#: What it says beside a reason.
+_NO_REASON = 'Unspecified error'
+
+#: States of a node that jobs can have, now or when others have ended.
+_UP = re.compile(r'(IDLE|MIXED|ALLOCATED)(\+(CLOUD|COMPLETING|PLANNED|RESERVED))*')
 
 #: Options of sbatch that say where a job runs, or how large it is: they are set for each job.
 _OURS = re.compile(
@@ -240,15 +246,15 @@ def _split(
             access.insert(1, (choice, f'the partition has {len(types)} types of nodes'))
         if kind.threads_per_core > 1:
             access.append(('--threads-per-core=1', 'ranks get cores, not hardware threads'))
-        options = [option for option, _ in access]
-        if why := refused(options):
+        options, own = [option for option, _ in access], [nodes[one] for one in names]
+        if why := refused(options, own):
             if len(types) == 1:
                 raise RefusedError(why)
             left_out[name] = f'sbatch refuses a job: {why}'
             continue
         scales = []
         for scale in _scales(record, len(names)):
-            if why := refused([*options, f'--nodes={SCALES[scale]}']):
+            if why := refused(options, own, SCALES[scale]):
                 left_out[f'{name} on {SCALES[scale]} nodes'] = f'sbatch refuses a job: {why}'
             else:
                 scales.append(scale)
@@ -322,18 +328,43 @@ def _minutes(limit: str) -> int | None:
     return None
 
 
-def refused(options: Iterable[str]) -> str | None:
-    """Why sbatch would not take a job with these options; None if it would."""
+def refused(
+    options: Sequence[str], nodes: Iterable[Record], count: int | None = None
+) -> str | None:
+    """Why sbatch would not take a job with these options; None if it would, once nodes are up.
+
+    :param nodes: that it could have; of none nothing is concluded.
+    :param count: of nodes that it asks for; None where that is left to Slurm.
+    """
+    why, _ = answer_of_sbatch(options, nodes, count)
+    return why
+
+
+def answer_of_sbatch(
+    options: Sequence[str], nodes: Iterable[Record], count: int | None = None
+) -> tuple[str | None, bool]:
+    """The same, and whether sbatch said so: it cannot while too few of the nodes are up."""
     try:
         # An option and its value may be two words, as in the lines of a job script.
         words = [word for option in options for word in shlex.split(option)]
+        words += [f'--nodes={count}'] if count else []
         told('sbatch', '--test-only', *words, '--wrap=true')
     except ValueError as error:
-        return f'{" ".join(options)}: {error}'
+        return f'{" ".join(options)}: {error}', True
     except RefusedError as error:
-        lines = [re.sub('^(sbatch: )?(error: )?', '', one) for one in str(error).split('; ')]
-        return '; '.join(one for one in lines if not _NO_REFUSAL.search(one)) or None
-    return None
+        lines = [
+            re.sub('^(sbatch: )?(error: |allocation failure: )?', '', one)
+            for one in str(error).split('; ')
+        ]
+        reasons = [one for one in lines if _NO_REASON not in one and not _UNAVAILABLE.search(one)]
+        if not reasons and sum(map(_is_up, nodes)) >= (count or 1):
+            reasons = [one for one in lines if _UNAVAILABLE.search(one)]
+        return '; '.join(reasons) or None, bool(reasons)
+    return None, True
+
+
+def _is_up(node: Record) -> bool:
+    return _UP.fullmatch(node.get('State', '')) is not None
 
 
 def chosen_by(options: Sequence[str], nodes: Iterable[Record]) -> tuple[list[Record], str | None]:
