@@ -220,3 +220,7 @@ def test_what_sbatch_cannot_tell_is_no_pass(said, tmp_path):
     text, _ = said(change('partition', 'features', ['scale_2_nodes', *FABRICS]))
     assert '-        --partition=all: sbatch does not tell while its nodes are not up' in text
     assert '-        scale_2_nodes: sbatch does not tell while its nodes are not up' in text
+    # Nor can anybody tell who does not know which nodes are meant.
+    (tmp_path / 'node').write_text(nodes)
+    text, _ = said(change('partition', 'access', ['--partition=all', '-C "x|y"']))
+    assert '-        --partition=all -C "x|y": sbatch does not tell' in text
