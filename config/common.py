@@ -4,7 +4,14 @@ ReFrame merges this file with one of ``config/systems``, which brings the system
 environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 """
 
-from assay.running import httpjson, runs
+import os
+
+from assay.running import events, httpjson, runs
+
+if events.VARIABLE in os.environ:
+    from assay.running import telling
+
+    telling.begin()
 
 # ReFrame reads these variables after this file.
 run = runs.this()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.report.conclusion import conclude
+from assay.report.progress import Progress
 from assay.results.verdict import Verdict
 from assay.running import selection
 from assay.running.reframe_options import Given
@@ -36,7 +37,7 @@ def measure(
     :param seconds: that the run has taken so far.
     """
     began = time.monotonic()
-    end = suite.run(own, label, options, handles)
+    end = suite.run(own, label, options, handles, Progress(own, given))
     if not end.code and not own.report.exists():
         selection.explain(site, suite.environment, given)
     return conclude(own, end, given, seconds + time.monotonic() - began), end

@@ -19,9 +19,26 @@ def run(tmp_path):
     return Run(tmp_path)
 
 
-def ended(run, script, handles=()):
+class Listener:
+    """Notes events, and says one that is not empty."""
+
+    def __init__(self, hears_all):
+        self.hears_all = hears_all
+        self.heard = []
+
+    def hear(self, event):
+        self.heard.append(event)
+        if event:
+            print('heard', event)
+        return bool(event)
+
+
+EVERYTHING = Listener(hears_all=True)
+
+
+def ended(run, script, handles=(), audience=EVERYTHING):
     environment = {**os.environ, VARIABLE: str(run.folder)}
-    return supervise([sys.executable, '-uc', script], environment, run, list(handles))
+    return supervise([sys.executable, '-uc', script], environment, run, list(handles), audience)
 
 
 def soon(path, action):
@@ -61,6 +78,75 @@ def test_words_and_exit_code_are_passed_on(run, capfd):
     end = ended(run, 'import sys; print("out"); print("err", file=sys.stderr); sys.exit(7)')
     assert (end.code, end.stopped, end.problems) == (7, None, [])
     assert capfd.readouterr() == ('out\n', 'err\n')
+
+
+PRINTED = [
+    '[==========] Running 1 check(s)',
+    'WARNING: skipping all dependent test cases',
+    '  - Dependent @toy:node+gnu',
+    '[ RUN      ] Passed /1a2b @toy:node+gnu',
+    '  P: latency: 1 us',
+    'ERROR: run session stopped',
+    '[  PASSED  ] Ran 1/1 test case(s)',
+]
+WARNED = f"""
+import sys
+print({chr(10).join(PRINTED)!r}, flush=True)
+print('no sentence of ours', file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ('audience', 'out', 'err'),
+    [
+        (EVERYTHING, PRINTED, ['no sentence of ours']),
+        (Listener(hears_all=False), [*PRINTED[1:3], PRINTED[5]], ['no sentence of ours']),
+        (None, [], []),
+    ],
+)
+def test_warnings_and_errors_are_passed_on_to_every_audience(run, capfd, audience, out, err):
+    """What the verdict goes by is kept, shown or not."""
+    printed = ended(run, WARNED, audience=audience).printed
+    assert sorted(printed) == sorted([*PRINTED, 'no sentence of ours'])
+    shown = capfd.readouterr()
+    assert (shown.out.splitlines(), shown.err.splitlines()) == (out, err)
+
+
+TELL = """
+import os
+pipe = int(os.environ['ASSAY_TELLS'])
+os.write(pipe, b'{"a": 1}\\n{}\\n')
+os.write(pipe, b'{"b": 2}\\n' * 20000)
+"""
+
+
+def test_events_are_heard(run, capfd):
+    listener = Listener(hears_all=False)
+    assert ended(run, TELL, audience=listener).code == 0
+    assert listener.heard[:3] == [{'a': 1}, {}, {'b': 2}]
+    assert len(listener.heard) == 20002
+    assert capfd.readouterr().out.startswith("heard {'a': 1}\nheard {'b': 2}\n")
+    assert ended(run, TELL, audience=None).code == 0
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnhandledThreadExceptionWarning')
+def test_a_listener_that_fails_keeps_no_run_waiting(run):
+    """More events than a pipe holds."""
+
+    class Failing(Listener):
+        def hear(self, event):
+            raise ValueError('a mistake of ours')
+
+    script = (
+        'import os\n'
+        'pipe = int(os.environ["ASSAY_TELLS"])\n'
+        'try:\n'
+        '    for _ in range(20000): os.write(pipe, b"{}\\n" * 10)\n'
+        'except OSError:\n'
+        '    print("nobody listens")\n'
+    )
+    end = ended(run, script, audience=Failing(hears_all=True))
+    assert (end.code, end.printed) == (0, ['nobody listens'])
 
 
 def test_escape_sequences_are_not_passed_on(run, capfd):

@@ -60,6 +60,7 @@ def screen(
       assay screen --system mycluster:compute --from last --json
     """
     from assay.report import screening as report
+    from assay.report.progress import Progress
     from assay.running import reframe_options, session
     from assay.screening import kept
     from assay.screening.measured import read
@@ -80,7 +81,8 @@ def screen(
         path = kept.find(source, where.partition)
     else:
         job = job_options(where, nodes, reserve, quick)
-        measured = measure(suite, site, where, given, job, context.args, aloud=not as_json)
+        audience = None if as_json else Progress(suite.own, given)
+        measured = measure(suite, site, where, given, job, context.args, audience)
         path = kept.keep(measured)
     now = read(path)
     verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))

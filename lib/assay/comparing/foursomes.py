@@ -111,7 +111,7 @@ class Foursomes:
         without = selection.leaving_out(left_out)
         own = runs.begin() if self.number > 1 else self.suite.own
         options = ['-p', f'^{re.escape(name)}$', *self.options, *without]
-        end = self.suite.run(own, label(self.environments, side), options, self.handles, False)
+        end = self.suite.run(own, label(self.environments, side), options, self.handles)
         found = judged(own, end, self.given)
         report, verdict = found.report, found.verdict
         problems = verdict.of_session

@@ -42,7 +42,6 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     shown = [row for row in figures if row.verdict != 'no bound' or row.headline]
     out.print()
     out.print(figure_table(shown, narrow=out.width < 120))
-    say('off by: from the reference; room: left to the nearest bound; % of the reference.')
     if unshown := len(figures) - len(shown):
         recorded = reframe_log.is_recorded([*log, *printed])
         where = f'they are in {paths.PERFLOGS}' if recorded else 'not all could be recorded'
@@ -90,9 +89,10 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
     headings = ['check and figure'] if narrow else [*CASE, 'figure']
     for heading in headings:
         table.add_column(heading, overflow='fold')
-    for heading in ('value', 'reference', 'off by', 'room'):
+    for heading in ('value', 'reference'):
         table.add_column(heading, justify='right', no_wrap=True)
-    table.add_column('verdict', no_wrap=True)
+    for heading in ('allowed', 'verdict'):
+        table.add_column(heading, no_wrap=True)
     for name, figures in groupby(rows, case):
         if narrow:
             table.add_row(Text(plain(' '.join(name))))
@@ -107,18 +107,13 @@ CASE = ('check', 'environment', 'fabric', 'layout')
 
 
 def cells(row: Row) -> list[str]:
-    """Value, reference, distances and verdict, as text."""
-    from assay.results.rows import number
-
-    def percent(fraction: float | None) -> str:
-        return '-' if fraction is None else f'{fraction:+.1%}'
+    """Value, reference, bounds and verdict, as text."""
+    from assay.results.rows import allowed, number, of_unit
 
     return [
-        # The unit 1 is that of a ratio.
-        number(row.value) if row.unit in ('', '1') else f'{number(row.value)} {plain(row.unit)}',
+        of_unit(number(row.value), plain(row.unit)),
         number(row.reference),
-        percent(row.deviation),
-        percent(row.room),
+        allowed(row.lower, row.upper) or '-',
         row.verdict,
     ]
 

@@ -20,7 +20,15 @@ from assay.results.cases import (
     title,
     what_counts,
 )
-from assay.results.rows import bound, is_beyond, is_number, number, row_of
+from assay.results.rows import (
+    allowed,
+    bound,
+    is_beyond,
+    is_number,
+    number,
+    of_unit,
+    row_of,
+)
 from assay.running import reframe_log
 from assay.text import plain
 
@@ -123,14 +131,9 @@ def missed(
     """
     if not is_number(value):
         return f'{name} is {value}: not a number'
-    allowed = []
-    if lower is not None:
-        allowed.append(f'at least {number(lower)}')
-    if upper is not None:
-        allowed.append(f'at most {number(upper)}')
     return (
-        f'{name} is {number(value)} {unit}, but {" and ".join(allowed)} {unit} is allowed '
-        f'(reference {number(reference)})'
+        f'{name} is {of_unit(number(value), unit)}, but {of_unit(allowed(lower, upper), unit)} is '
+        f'allowed (reference {number(reference)})'
     )
 
 

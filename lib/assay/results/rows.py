@@ -31,13 +31,6 @@ class Row:
     headline: bool = False
 
     @property
-    def deviation(self) -> float | None:
-        """How far the value is from its reference, as a fraction of the reference."""
-        if not self.reference or not is_number(self.value):
-            return None
-        return (self.value - self.reference) / abs(self.reference)
-
-    @property
     def room(self) -> float | None:
         """How far the value is inside its nearest bound, as a fraction of the reference.
 
@@ -131,6 +124,20 @@ def bound(reference: float | None, threshold: float | None) -> float | None:
     if not reference:
         return threshold
     return reference * (1 + (threshold if reference > 0 else -threshold))
+
+
+def allowed(lower: float | None, upper: float | None) -> str:
+    """What bounds allow, in words; nothing if there are none."""
+    if lower is None:
+        return '' if upper is None else f'at most {number(upper)}'
+    if upper is None:
+        return f'at least {number(lower)}'
+    return f'only {number(upper)}' if lower == upper else f'{number(lower)} to {number(upper)}'
+
+
+def of_unit(text: str, unit: str) -> str:
+    """A number, or words that end with one, with its unit; that of a ratio is not told."""
+    return text if unit in ('', '1') else f'{text} {unit}'
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from assay.text import COLOURS, plain
 
@@ -41,6 +42,9 @@ _UNSET = re.compile(r"test '([^']+)': the following variables were not set: (.*)
 _IGNORED = re.compile(
     r"'([^']+)' is neither a variable nor a parameter of test '(\S+).*'; ignoring parameterization"
 )
+# A warning or an error, and the further lines of one that has several.
+_COMPLAINT = re.compile(r'(WARNING|ERROR): (.*)')
+_MORE = re.compile(r'[ |]')
 # What Python prints of a record that could not be written: no handler hears of it.
 _LOST = '--- Logging error ---'
 _PERFLOG = 'could not log performance data'
@@ -65,6 +69,14 @@ def skip_reasons(log: Iterable[str]) -> dict[str, str]:
 def is_recorded(lines: Iterable[str]) -> bool:
     """Whether all figures came into the perflogs."""
     return not any(_LOST in line or _PERFLOG in line for line in lines)
+
+
+def is_complaint(line: str, of_one: bool) -> bool:
+    """Whether a line is of a warning or an error.
+
+    :param of_one: whether the line before it is.
+    """
+    return bool(_COMPLAINT.match(line) or (of_one and _MORE.match(line)))
 
 
 def complaints(
@@ -121,10 +133,6 @@ def _messages(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             after = lines[number + 1 : number + 200]
             raised = (one for one in after if re.match(r'\w+(Error|Exception)\b', one))
             yield _LOST, next(raised, 'no reason given')
-        elif match := re.match(r'(WARNING|ERROR): (.*)', line):
-            rest = []
-            for one in lines[number + 1 :]:
-                if not re.match(r'[ |]', one):
-                    break
-                rest.append(one)
+        elif match := _COMPLAINT.match(line):
+            rest = takewhile(_MORE.match, lines[number + 1 :])
             yield match[1], '\n'.join([match[2], *rest])

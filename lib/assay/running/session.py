@@ -18,7 +18,7 @@ from assay.running.leftovers import stop_what_was_left
 from assay.running.named_checks import files_of
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
-from assay.running.supervise import Ended
+from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import run_on_head
 
 if TYPE_CHECKING:
@@ -81,20 +81,20 @@ class Suite:
         label: str | None,
         options: Sequence[str],
         handles: Sequence[int],
-        aloud: bool = True,
+        audience: Audience | None = None,
     ) -> Ended:
         """Run ReFrame once, to its end.
 
         :param options: of ReFrame.
         :param handles: locks that are held as long as it runs, beside that of its folder.
-        :param aloud: whether what it says is passed on.
+        :param audience: who is told what goes on.
         """
         runs.starts_jobs(own)
         asked = session_extras.options(label, self.mode)
         last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
         command = [*self.command, *asked, '-r', *options, *last]
         environment = self.environment | own.exports
-        return supervise.supervise(command, environment, own, [own.handle, *handles], aloud)
+        return supervise.supervise(command, environment, own, [own.handle, *handles], audience)
 
 
 def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
 import subprocess
@@ -10,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Thread
-from typing import IO
+from threading import Lock, Thread
+from typing import IO, Any, Protocol
 
 from assay import say
+from assay.running import events, reframe_log
 from assay.running.leftovers import PATIENCE, slurm_jobs, stop_jobs
 from assay.running.runs import Run
 from assay.text import plain, visible
@@ -29,6 +32,17 @@ GRACE = 60
 JUMP = 10
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Audience(Protocol):
+    """Who is told of a run while it goes on."""
+
+    @property
+    def hears_all(self) -> bool:
+        """Whether all that ReFrame prints is passed on to it, not only what it warns of."""
+
+    def hear(self, event: dict[str, Any]) -> bool:
+        """Be told of an event (:mod:`assay.running.events`); whether anything was said of it."""
 
 
 @dataclass
@@ -52,7 +66,7 @@ def supervise(
     environment: dict[str, str],
     run: Run,
     handles: list[int],
-    aloud: bool = True,
+    audience: Audience | None = None,
 ) -> Ended:
     """Run ReFrame to its end.
 
@@ -60,25 +74,28 @@ def supervise(
     of its local processes is left, and none of its jobs in Slurm.
 
     :param handles: what it is to keep open: the locks of the run.
-    :param aloud: whether what ReFrame says is passed on; its log has it anyway.
+    :param audience: who is told what goes on; ReFrame's log has what it said anyway.
     """
     end, clock = Ended(), _clock_of_the_day()
+    told, tells = os.pipe()
     process = subprocess.Popen(
         command,
-        env=environment,
+        env={**environment, events.VARIABLE: str(tells)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         errors='replace',
-        pass_fds=handles,
+        pass_fds=[*handles, tells],
         # Or Ctrl-C would reach it twice.
         start_new_session=True,
     )
-    voice = _Voice(aloud)
+    os.close(tells)
+    voice = _Voice(audience)
     pumps = [
-        Thread(target=voice.repeat, args=pair, daemon=True)
-        for pair in ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+        Thread(target=voice.repeat, args=(process.stdout, sys.stdout, False), daemon=True),
+        Thread(target=voice.repeat, args=(process.stderr, sys.stderr, True), daemon=True),
+        Thread(target=voice.tell, args=(told,), daemon=True),
     ]
     with _stopped_by(process, end):
         for pump in pumps:
@@ -168,23 +185,41 @@ _CASE = re.compile(r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+
 
 
 class _Voice:
-    """What ReFrame says."""
+    """What is said of what ReFrame does."""
 
-    def __init__(self, aloud: bool) -> None:
-        self.aloud = aloud
+    def __init__(self, audience: Audience | None) -> None:
+        self.audience = audience
         self.heard = time.monotonic()
         self.lines: list[str] = []
         self._open: dict[str, None] = {}
+        self._turn = Lock()  # or lines of several streams would mix
 
-    def repeat(self, stream: IO[str], target: IO[str]) -> None:
-        """Note lines, pass them on, and note which cases have begun and not ended."""
-        for line in stream:
-            self.heard = time.monotonic()
-            self.lines.append(visible(line.rstrip('\n')))
-            self._note(self.lines[-1])
-            if self.aloud:
-                with suppress(OSError):  # a reader that has gone, a full disk: what is read goes on
-                    print(self.lines[-1], file=target, flush=True)
+    def repeat(self, stream: IO[str], target: IO[str], is_error: bool) -> None:
+        """Note lines and which cases have begun and not ended; pass on what is for the audience.
+
+        :param is_error: whether it is the standard error, all of which is.
+        """
+        of_complaint = False
+        for text in stream:
+            line = visible(text.rstrip('\n'))
+            self.lines.append(line)
+            self._note(line)
+            of_complaint = reframe_log.is_complaint(line, of_complaint)
+            if self.audience is None:
+                self.heard = time.monotonic()
+            elif is_error or of_complaint or self.audience.hears_all:
+                self.heard = time.monotonic()
+                # A reader that has gone, a full disk: what is read goes on.
+                with suppress(OSError), self._turn:
+                    print(line, file=target, flush=True)
+
+    def tell(self, pipe: int) -> None:
+        """Pass on events."""
+        with open(pipe, errors='replace') as stream:
+            for line in stream:
+                with suppress(OSError), self._turn:
+                    if self.audience and self.audience.hear(json.loads(line)):
+                        self.heard = time.monotonic()
 
     def _note(self, line: str) -> None:
         if match := _CASE.match(line):

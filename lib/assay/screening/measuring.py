@@ -15,6 +15,7 @@ from assay.results.judged import Concluded, judged, kept
 from assay.results.ready import make_ready
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
+from assay.running.supervise import Audience
 from assay.screening.collected import collect
 from assay.screening.measured import Screening
 from assay.screening.where import Where, node_names, switches
@@ -33,19 +34,19 @@ def measure(
     given: Given,
     job: Sequence[str],
     options: Sequence[str],
-    aloud: bool,
+    audience: Audience | None,
 ) -> Screening:
     """Run the job, whatever number of nodes it has.
 
     :param job: options of ReFrame that :func:`job_options` gave.
     :param options: those of the user.
-    :param aloud: whether what ReFrame says is passed on.
+    :param audience: who is told what goes on.
     :raises AssayError: if it did not measure, with the reasons.
     :raises SystemExit: if it was told to stop.
     """
     handles = make_ready(suite, site, [f'{re.escape(where.environment)}$'])
     begun = datetime.now().astimezone()
-    end = suite.run(suite.own, None, [*where.options, *job, *options], handles, aloud)
+    end = suite.run(suite.own, None, [*where.options, *job, *options], handles, audience)
     found = judged(suite.own, end, given)
     problems = kept(found.report, found.verdict) if found.report else []
     if end.stopped:

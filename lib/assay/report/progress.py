@@ -1,0 +1,147 @@
+"""What a run says while it goes on: a line for each build, and for each case as it ends."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from assay.report.console import console
+from assay.results.cases import Case, check_name, is_no_evidence, title
+from assay.results.failures import is_good, reason
+from assay.results.rows import Row, allowed, number, of_unit, rows_of
+from assay.results.time_left import TimeLeft, earlier_seconds
+from assay.running import events
+from assay.spelling import many
+from assay.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from assay.running.reframe_options import Given
+    from assay.running.runs import Run
+
+#: Options of ReFrame's that ask for something that it prints.
+TO_BE_READ = {'--verbose', '--performance-report', '--failure-stats'}
+
+#: Characters that the longest words take: of the time that is left, and of a verdict.
+LEFT, WORD = len('about 59 min left'), len('disturbed')
+
+_STYLES = {'FAIL': 'red', 'not run': 'red', 'disturbed': 'yellow', 'skip': 'dim'}
+
+
+class Progress:
+    """Tells on standard output what goes on; lines of nothing but text where it is no terminal.
+
+    :param own: the run.
+    :param given: what was asked of ReFrame.
+    """
+
+    def __init__(self, own: Run, given: Given) -> None:
+        self.log = own.log
+        self.hears_all = not TO_BE_READ.isdisjoint(given.names_of_options)
+        self._total = self._ended = 0
+        self._left: TimeLeft | None = None
+
+    def hear(self, event: dict[str, Any]) -> bool:
+        """Be told of an event, and tell of it; whether there was anything to tell."""
+        out, now = console(), time.monotonic()
+        if (cases := event.get(events.ROUND)) is not None:
+            self._tell_round(out, cases, event[events.NUMBER], now)
+        elif case := event.get(events.BUILDS):
+            _say(out, f'building {_short(case)} ...')
+        elif case := event.get(events.ENDED):
+            return self._tell_end(out, case, now)
+        elif event.get(events.RUNS) and self._left:
+            self._left.begins(now)
+            return False
+        return True
+
+    def _tell_round(self, out: Console, cases: list[Case], number: int, now: float) -> None:
+        self._total, self._ended = len(cases), 0
+        self._left = TimeLeft([title(case) for case in cases], earlier_seconds())
+        words = many(self._total, 'case')
+        if left := about(self._left.seconds(now)):
+            words += f', {left}'
+        if number:
+            _say(out, f'round {number + 1}: {words}')
+        else:
+            _say(out, f'{words}; what ReFrame says is in {self.log}')
+
+    def _tell_end(self, out: Console, case: Case, now: float) -> bool:
+        word = _word(case)
+        if case['fixture']:
+            if word == 'pass':
+                _say(out, f'built {_short(case)} in {case["time_compile"] or 0:.0f} s')
+            elif word == 'FAIL':
+                _say(out, f'{word} {title(case)}: {reason(case)}', word)
+            return word in ('pass', 'FAIL')
+        if case['result'] == 'abort':  # many at once, of which the end tells
+            return False
+        self._ended += 1
+        left = None
+        if self._left:
+            self._left.ends(title(case), word not in ('skip', 'not run'))
+            left = self._left.seconds(now)
+        count = f'{self._ended:{len(str(self._total))}}/{self._total}'
+        head = f'{count} {about(left):{LEFT}} {word:{WORD}} {_short(case)}'
+        detail = _detail(case, word)
+        if not detail:
+            _say(out, head, word)
+        elif len(head) + len(detail) + 2 <= out.width:
+            _say(out, f'{head}: {detail}', word)
+        else:
+            _say(out, f'{head}:', word)
+            _say(out, f'{"":{len(count)}} {detail}', word)
+        return True
+
+
+def about(seconds: float | None) -> str:
+    """A time that is left, in words; nothing if it is not known, or next to nothing."""
+    if seconds is None or seconds < 5:
+        return ''
+    if seconds < 55:
+        return f'about {10 * round(seconds / 10) or 10} s left'
+    minutes = round(seconds / 60)
+    return f'about {minutes} min left' if minutes < 60 else f'about {seconds / 3600:.1f} h left'
+
+
+def _say(out: Console, text: str, word: str = '') -> None:
+    out.print(text, markup=False, soft_wrap=True, style=_STYLES.get(word))
+
+
+def _short(case: Case) -> str:
+    """What tells a case from others of a run."""
+    parts = [check_name(case), case['environ'], case.get('fabric'), case.get('layout')]
+    return plain(' '.join(filter(None, parts)))
+
+
+def _word(case: Case) -> str:
+    """The verdict of a case."""
+    if is_good(case) or case['result'] == 'skip':
+        return str(case['result'])
+    if case['result'] == 'fail_deps':
+        return 'not run'
+    return 'disturbed' if is_no_evidence(case) else 'FAIL'
+
+
+def _detail(case: Case, word: str) -> str:
+    """Why a case is not good; of one that is, the figure that is nearest to its bound."""
+    if word == 'skip':
+        return plain(case.get(events.WHY_SKIPPED, ''))
+    if word == 'not run':
+        return 'what it needs failed'
+    if word in ('FAIL', 'disturbed'):
+        return reason(case)
+    rows = rows_of(case)
+    # Where only one value is allowed, there is nothing to be near to.
+    held = [row for row in rows if row.room is not None and row.lower != row.upper]
+    if held:
+        return _figure(min(held, key=lambda row: row.room or 0.0))
+    shown = [row for row in rows if row.headline] or rows
+    return _figure(shown[0]) if shown else ''
+
+
+def _figure(row: Row) -> str:
+    told = plain(f'{row.figure} {of_unit(number(row.value), row.unit)}')
+    bounds = allowed(row.lower, row.upper)
+    return f'{told} ({bounds})' if bounds else told
