@@ -35,6 +35,8 @@ def sentence(ended):
     assert 'Traceback' not in ended.stdout + ended.stderr
     found = re.search(r'^failed: \S+ .*?@\S+: (.*)$', ended.stdout, re.MULTILINE)
     assert found, ended.stdout + ended.stderr
+    while_it_ran = ended.stdout.partition('\ncheck ')[0]
+    assert re.search(rf'FAIL .*:\s+{re.escape(found[1])}$', while_it_ran, re.MULTILINE)
     return found[1]
 
 
@@ -98,6 +100,13 @@ def test_smoke(mpi):
     passed, failed, cases = counts(ended)
     assert passed + failed == cases >= 12
     assert passed
+    # Each case as it ended, and nothing of what ReFrame prints.
+    told = re.findall(rf'^ *(\d+)/(\d+) {JUDGED.replace("fail", "FAIL")} ', ended.stdout, re.M)
+    assert [(int(n), int(of)) for n, of, _ in told[:cases]] == [
+        (n, cases) for n in range(1, cases + 1)
+    ]
+    assert re.search(r' pass +Ring 1_node .*: \w+ [\d.]+.* \(at (least|most) [\d.]+', ended.stdout)
+    assert '[ RUN ' not in ended.stdout
     for fabric in FABRICS[mpi]:
         assert re.search(rf'{mpi} +{fabric} +packed.* {JUDGED}', ended.stdout)
 

@@ -103,7 +103,7 @@ class Machine:
         put(self.database, *reports)
         self.number += 10_000  # of the sessions that follow, each a later second of today
 
-    def run(self, own, text, options, handles, aloud):
+    def run(self, own, text, options, handles):
         name = re.fullmatch(r'\^(.*)\$', options[1])[1]
         excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
         (own.folder / 'stage').mkdir()

@@ -94,3 +94,13 @@ def test_skip_reasons_come_from_reframes_log(golden_report):
     assert skipped(golden_report('Skipped'), longer)[0] == (case, reason)
     (_, reason), _ = skipped(golden_report('Skipped'), [])
     assert reason == "no reason in ReFrame's log"
+
+
+def test_all_that_was_stopped_has_one_sentence(golden_report):
+    report = golden_report('FailedSanity')
+    *_, first, last = cases(report)
+    for case in (first, last):
+        case |= {'result': 'abort', 'perfvalues': {}}
+    assert [(one.case, one.reason) for one in failures(report)] == [
+        ('2 case(s)', 'not finished, because the run was stopped')
+    ]

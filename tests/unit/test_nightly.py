@@ -33,7 +33,7 @@ class Site(Machine):
     def load(self):
         return HERE
 
-    def run(self, own, text, options, handles):
+    def run(self, own, text, options, handles, audience):
         excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
         (own.folder / 'stage').mkdir()
         own.log.write_text('\n'.join(LOG))

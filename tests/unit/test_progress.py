@@ -59,8 +59,8 @@ def test_one_that_passes(heard, golden_report):
         '2 cases; what ReFrame says is in /runs/1/reframe.log',
         'building Build gnu ...',
         f'built Build gnu in {took} s',
-        '1/2                   pass      Passed gnu shm packed: latency 42.50 us (37.80 to 46.20)',
-        '2/2                   pass      Passed gnu tcp packed: latency 42.50 us (37.80 to 46.20)',
+        '1/2 pass      Passed gnu shm packed: latency 42.50 us (37.80 to 46.20)',
+        '2/2 pass      Passed gnu tcp packed: latency 42.50 us (37.80 to 46.20)',
     ]
 
 
@@ -72,7 +72,7 @@ def test_a_failure_is_told_by_the_sentence_of_the_end(heard, golden_report, name
     told = [one.reason for one in failures(golden_report(name))]
     assert len(told) == 2
     for count, (fabric, sentence) in enumerate(zip(('shm', 'tcp'), told, strict=True), 1):
-        line = f'{count}/2                   FAIL      {name} gnu {fabric} packed: {sentence}'
+        line = f'{count}/2 FAIL      {name} gnu {fabric} packed: {sentence}'
         assert line in shown
 
 
@@ -81,14 +81,12 @@ def test_a_build_that_fails_and_what_waits_for_it(heard, golden_report):
     (failed, *_) = failures(report)
     shown = heard(*events(report))
     assert f'FAIL {failed.case}: {failed.reason}' in shown
-    assert shown[-1] == (
-        '2/2                   not run   FailedBuild gnu tcp packed: what it needs failed'
-    )
+    assert shown[-1] == ('2/2 not run   FailedBuild gnu tcp packed: what it needs failed')
 
 
 def test_disturbed_and_skipped_cases(heard, golden_report):
     shown = heard(*events(disturbed(golden_report('FailedReference'), 1)))
-    assert shown[-1].startswith('2/2                   disturbed FailedReference gnu tcp packed')
+    assert shown[-1].startswith('2/2 disturbed FailedReference gnu tcp packed')
     assert NO_EVIDENCE in shown[-1]
     skipped = {**cases(golden_report('Skipped'))[-1], WHY_SKIPPED: 'there is no\x1b[2J tcp'}
     (line,) = heard({ENDED: skipped})[len(shown) :]
@@ -104,6 +102,7 @@ def test_of_several_figures_the_one_nearest_to_its_bound(heard, golden_report):
     case = cases(golden_report('Passed'))[-1] | {
         'headlines': ['plain'],
         'perfvalues': {
+            'toy:node:other': [1, 0, None, None, 's', 'pass'],
             'toy:node:plain': [1234.5, 0, None, None, 'MB/s', 'pass'],
             'toy:node:far': [5, 10, -0.9, None, '1', 'pass'],
             'toy:node:near': [1.4, 1, None, 0.5, '1', 'pass'],
@@ -115,20 +114,21 @@ def test_of_several_figures_the_one_nearest_to_its_bound(heard, golden_report):
     for name in ('far', 'near'):
         del case['perfvalues'][f'toy:node:{name}']
     assert heard({ENDED: case})[-1].endswith(': plain 1234 MB/s')
-    del case['perfvalues']['toy:node:plain']
+    for name in ('plain', 'other'):
+        del case['perfvalues'][f'toy:node:{name}']
     assert heard({ENDED: case})[-1].endswith(': exact 10.00 (only 10.00)')
 
 
-def test_in_a_narrow_window_what_is_to_be_told_has_a_line_of_its_own(
-    heard, golden_report, monkeypatch
-):
+def test_in_a_narrow_window_a_long_line_goes_on_in_the_next(heard, golden_report, monkeypatch):
     monkeypatch.setenv('COLUMNS', '80')
-    shown = heard(*events(golden_report('Passed')))
+    shown = heard(*events(golden_report('FailedReference')))
     assert shown[-2:] == [
-        '2/2                   pass      Passed gnu tcp packed:',
-        '    latency 42.50 us (37.80 to 46.20)',
+        '2/2 FAIL      FailedReference gnu tcp packed:',
+        '    latency is 42.50 us, but at most 22.00 us is allowed (reference 20.00)',
     ]
     assert all(len(line) <= 80 for line in shown)
+    shown = heard(*events(golden_report('Passed')))
+    assert shown[-1] == '2/2 pass      Passed gnu tcp packed: latency 42.50 us (37.80 to 46.20)'
 
 
 def test_the_time_that_is_left(heard, golden_report, known, monkeypatch):
@@ -138,8 +138,15 @@ def test_the_time_that_is_left(heard, golden_report, known, monkeypatch):
         known[title(case)] = 120.0
     shown = heard(*events(report))
     assert shown[0] == '2 cases, about 4 min left; what ReFrame says is in /runs/1/reframe.log'
-    assert shown[-2].startswith('1/2 about 2 min left  pass')
-    assert shown[-1].startswith('2/2                   pass')
+    assert shown[-2].startswith('1/2 pass ')
+    assert shown[-2].endswith(': latency 42.50 us (37.80 to 46.20); about 2 min left')
+    assert shown[-1].endswith(': latency 42.50 us (37.80 to 46.20)')
+
+
+def test_a_sentence_is_told_as_it_is(heard, golden_report, known):
+    report = golden_report('FailedSanity')
+    known.update({title(case): 120.0 for case in cases(report)})
+    assert heard(*events(report))[-2].endswith('gnu shm packed: another fabric was used')
 
 
 def test_a_later_round_counts_anew(heard, golden_report):

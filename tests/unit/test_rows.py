@@ -5,7 +5,7 @@ import math
 import pytest
 
 from assay.results.cases import cases
-from assay.results.rows import Row, bound, number, rows
+from assay.results.rows import Row, allowed, bound, number, of_unit, rows
 
 
 def row(value, reference, lower, upper):
@@ -26,7 +26,6 @@ def test_rows_hold_figures_and_absolute_bounds(golden_report):
     assert (second.fabric, second.layout, second.figure) == ('tcp', 'packed', 'latency')
     assert (first.value, first.unit, first.reference) == (42.5, 'us', 42)
     assert (first.lower, first.upper) == pytest.approx((37.8, 46.2))
-    assert first.deviation == pytest.approx(0.5 / 42)
     assert first.room == pytest.approx(3.7 / 42)
     assert first.verdict == 'pass'
 
@@ -47,21 +46,38 @@ def test_verdicts_of_rows(golden_report, name, verdicts):
 
 
 @pytest.mark.parametrize(
-    ('args', 'deviation', 'room'),
+    ('args', 'room'),
     [
-        ((80, 100, 50, None), -0.2, 0.3),
-        ((40, 100, 50, None), -0.6, -0.1),
-        ((115, 100, None, 110), 0.15, -0.05),
-        ((-12, -10, -11, -9), -0.2, -0.1),
-        ((5, 100, None, None), -0.95, None),
-        ((5, None, None, None), None, None),
-        ((5, 0, -1, 6), None, None),
-        ((math.nan, 100, 90, 110), None, None),
+        ((80, 100, 50, None), 0.3),
+        ((40, 100, 50, None), -0.1),
+        ((115, 100, None, 110), -0.05),
+        ((-12, -10, -11, -9), -0.1),
+        ((5, 100, None, None), None),
+        ((5, None, None, None), None),
+        ((5, 0, -1, 6), None),
+        ((math.nan, 100, 90, 110), None),
     ],
 )
-def test_deviation_and_room(args, deviation, room):
-    assert row(*args).deviation == (deviation if deviation is None else pytest.approx(deviation))
+def test_room(args, room):
     assert row(*args).room == (room if room is None else pytest.approx(room))
+
+
+@pytest.mark.parametrize(
+    ('lower', 'upper', 'words'),
+    [
+        (None, None, ''),
+        (0.05, None, 'at least 0.05000'),
+        (None, 5.2, 'at most 5.200'),
+        (72, 88, '72.00 to 88.00'),
+        (10, 10, 'only 10.00'),
+    ],
+)
+def test_bounds_in_words(lower, upper, words):
+    assert allowed(lower, upper) == words
+
+
+def test_the_unit_of_a_ratio_is_not_told():
+    assert [of_unit('4.2', unit) for unit in ('us', '1', '')] == ['4.2 us', '4.2', '4.2']
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 #: Options of ReFrame's that ask for something that it prints.
 TO_BE_READ = {'--verbose', '--performance-report', '--failure-stats'}
 
-#: Characters that the longest words take: of the time that is left, and of a verdict.
-LEFT, WORD = len('about 59 min left'), len('disturbed')
+#: Verdicts of which a sentence says why, the same as at the end of the run.
+SENTENCES = ('FAIL', 'disturbed')
+
+#: Characters that the longest verdict takes.
+WORD = max(map(len, SENTENCES))
 
 _STYLES = {'FAIL': 'red', 'not run': 'red', 'disturbed': 'yellow', 'skip': 'dim'}
 
@@ -83,8 +86,10 @@ class Progress:
             self._left.ends(title(case), word not in ('skip', 'not run'))
             left = self._left.seconds(now)
         count = f'{self._ended:{len(str(self._total))}}/{self._total}'
-        head = f'{count} {about(left):{LEFT}} {word:{WORD}} {_short(case)}'
+        head = f'{count} {word:{WORD}} {_short(case)}'
         detail = _detail(case, word)
+        if word not in SENTENCES:  # which are told as they are
+            detail = '; '.join(filter(None, (detail, about(left))))
         if not detail:
             _say(out, head, word)
         elif len(head) + len(detail) + 2 <= out.width:
@@ -130,7 +135,7 @@ def _detail(case: Case, word: str) -> str:
         return plain(case.get(events.WHY_SKIPPED, ''))
     if word == 'not run':
         return 'what it needs failed'
-    if word in ('FAIL', 'disturbed'):
+    if word in SENTENCES:
         return reason(case)
     rows = rows_of(case)
     # Where only one value is allowed, there is nothing to be near to.

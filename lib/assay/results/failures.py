@@ -138,16 +138,19 @@ def missed(
 
 
 def failures(report: Report) -> list[Failure]:
-    """A sentence for each case that failed, builds first, and one for all that wait for it."""
+    """A sentence for each case that failed, builds first.
+
+    Of all that wait for the same, and of all that were stopped, there is one.
+    """
     all_cases = counted(report)
     bad = [case for case in all_cases if case['result'] != 'skip' and is_bad(case)]
-    failed = [case for case in bad if case['result'] != 'fail_deps']
+    failed = [case for case in bad if case['result'] not in ('fail_deps', 'abort')]
     failed.sort(key=lambda case: not case['fixture'])
     found = _told(failed, all_cases)
     waiting: dict[str, int] = {}
     for case in bad:
-        if case['result'] == 'fail_deps':
-            words = not_run(case, failed)
+        if case['result'] in ('fail_deps', 'abort'):
+            words = not_run(case, failed) if case['result'] == 'fail_deps' else reason(case)
             waiting[words] = waiting.get(words, 0) + 1
     found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
     return found

@@ -30,7 +30,7 @@ def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]
         for _, report in store.reports(newest, database) if newest else ():
             if not isinstance(report, AssayError):
                 found |= _seconds(report)
-    except (AssayError, ArithmeticError, LookupError, TypeError):  # also a damaged report
+    except (AssayError, LookupError, TypeError):  # also a damaged report
         pass
     return found
 

@@ -40,6 +40,7 @@ class Option:
 
 _UNPROVED = 'without it nothing proves that a job did what was asked'
 _OWN_FOLDER = 'every run has a folder of its own in .assay/runs, so that no other run touches it'
+_SHOWN = 'with it all that ReFrame prints is shown'
 _EARLIER = 'builds of an earlier run would stand for those of this one; choose checks by -n'
 
 OPTIONS = [
@@ -129,19 +130,19 @@ OPTIONS = [
     Option(('--param-values-delim',), 'value', 'passed'),
     Option(('--repeat',), 'value', 'ours', 'the whole selection again, by --reruns'),
     # Reports and the rest
-    Option(('--performance-report',), 'maybe', 'passed'),
+    Option(('--performance-report',), 'maybe', 'passed', _SHOWN),
     Option(
         ('--session-extras',), 'value', 'passed', '`label` and `mode` have options of their own'
     ),
     Option(('-C', '--config-file'), 'value', 'judged', 'a run whose log it moves fails'),
-    Option(('--failure-stats',), 'nothing', 'passed'),
+    Option(('--failure-stats',), 'nothing', 'passed', _SHOWN),
     Option(('--nocolor',), 'nothing', 'passed', 'is the case anyway'),
     Option(('--system',), 'value', 'ours', 'a file in config/systems'),
     Option(('--table-format',), 'value', 'passed'),
     Option(('--table-format-delim',), 'value', 'passed'),
     Option(('--term-lhs',), 'value', 'passed'),
     Option(('--term-rhs',), 'value', 'passed'),
-    Option(('-v', '--verbose'), 'nothing', 'passed'),
+    Option(('-v', '--verbose'), 'nothing', 'passed', _SHOWN),
     Option(
         ('-q', '--quiet'), 'nothing', 'refused', 'what ReFrame warns of is read from its output'
     ),
