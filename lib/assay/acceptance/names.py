@@ -106,11 +106,11 @@ def _made() -> tuple[frozenset[str], tuple[str, ...]]:
 
 def _literals(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.keyword):
-            yield node.arg or ''
-        elif isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and _FIGURE.fullmatch(node.value):
-                yield node.value
+        if isinstance(node, ast.keyword) and node.arg:
+            yield node.arg
+        value = getattr(node, 'value', None)
+        if isinstance(value, str) and _FIGURE.fullmatch(value):
+            yield value
 
 
 def _patterns(tree: ast.AST) -> Iterator[str]:
