@@ -168,6 +168,8 @@ class ApplicationCheck(ApplicationJob):
             parts.add_to(Path(self.stagedir))
             command = parts.command(widths, wide, *command)
         self.executable, *self.executable_opts = command
+        # Without them nobody could read the figures once more.
+        self.keep_files = [*self.keep_files, *self.application.leaves]
 
     def verify_answers(self) -> None:
         launch = self.launch

@@ -50,6 +50,8 @@ class Application(ABC):
     program: str
     #: Of the figures, the rate that sizes and numbers of ranks are compared by.
     rate: str
+    #: Patterns of the names of files that it leaves beside its output, and that are read.
+    leaves: tuple[str, ...] = ()
 
     @abstractmethod
     def problem(self, size: float, ranks: int, threads: int) -> Problem:

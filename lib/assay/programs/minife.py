@@ -31,6 +31,7 @@ _CENTRE_RIGHT = re.compile(
     re.MULTILINE,
 )
 _VERIFY = 'verify_solution=1'
+_REPORTS = 'miniFE.*.yaml'
 _COMPLAINT = re.compile(
     r'^miniFE: (?P<ours>.+)$|^(?P<upstream>One or more processors have 0 equations)|'
     r'^miniFE::cg_solve ERROR, (?P<broken>.+)!$',
@@ -44,6 +45,7 @@ class MiniFE(Application):
     name = 'minife'
     program = 'minife'
     rate = 'cg_rate'
+    leaves = (_REPORTS,)
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         # The third root of a cube may come out just below.
@@ -110,7 +112,7 @@ def _check_course(output: str) -> None:
 
 def _report(folder: Path, problem: Problem, ranks: int) -> dict[str, Any]:
     """The report file of this mesh and number of ranks."""
-    found = sorted(folder.glob('miniFE.*.yaml'))
+    found = sorted(folder.glob(_REPORTS))
     mesh = 'x'.join(map(str, problem.facts['elements']))
     mine = [path for path in found if path.name.startswith(f'miniFE.{mesh}.P{ranks}.')]
     if len(mine) != 1 or len(found) > 1:

@@ -1,0 +1,259 @@
+"""The folder of an acceptance: its contract, its journal, and all that its runs left.
+
+::
+
+    contract.yaml      the contract, byte for byte
+    journal.jsonl      what was done, in its order (journal.py)
+    jobs/<run>/        report.json and log of ReFrame, system.json (facts.py)
+    jobs/<run>/cases/  of each case the job's script, its outputs, and what the check read
+    report/            what people read
+    manifest.json      SHA-256 and size of each of these
+    signatures/        by whom what was signed (signature.py)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay import AssayError
+from assay.acceptance import facts, journal
+from assay.acceptance.canonical import digest
+from assay.acceptance.files import Kept, as_record, kept_in, manifest, read_bounded
+from assay.files import write_whole
+from assay.machine.provenance import suite
+from assay.results.cases import Case, cases, read_report
+from assay.running.runs import Run
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: Bytes of a contract at most.
+MOST_CONTRACT = 1 << 20
+
+#: ReFrame's name of the script of a job.
+SCRIPT = 'rfm_job.sh'
+
+#: In the folder of a run.
+REPORT, LOG, SYSTEM, CASES = 'report.json', 'reframe.log', 'system.json', 'cases'
+
+#: The end of the name of a folder that is not whole yet.
+_PART = '.part'
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The folder of an acceptance."""
+
+    folder: Path
+
+    @property
+    def contract(self) -> Path:
+        """What the machine is accepted by."""
+        return self.folder / 'contract.yaml'
+
+    @property
+    def journal(self) -> Path:
+        """What was done."""
+        return self.folder / 'journal.jsonl'
+
+    @property
+    def manifest(self) -> Path:
+        """The files, once the acceptance was closed."""
+        return self.folder / 'manifest.json'
+
+    @property
+    def report(self) -> Path:
+        """A folder with what people read."""
+        return self.folder / 'report'
+
+    @property
+    def signatures(self) -> Path:
+        """A folder with a file of each signature."""
+        return self.folder / 'signatures'
+
+    def run(self, number: int) -> Path:
+        """The folder of a run."""
+        return self.folder / 'jobs' / str(number)
+
+    def case(self, number: int, case: Case) -> Path:
+        """The folder of a case of a run."""
+        return self.run(number) / CASES / folder_of(case)
+
+
+def folder_of(case: Case) -> str:
+    """The name of a case's folder, by its identifier in ReFrame's report."""
+    _, run, place = case['uuid'].split(':')
+    return f'{int(run)}-{int(place)}'
+
+
+def create(folder: Path, contract: Path, system: str) -> Archive:
+    """Begin an acceptance, in a new folder or an empty one.
+
+    :param system: that is measured.
+    :raises AssayError: if there is something in the folder, or it cannot be made.
+    """
+    archive = Archive(folder)
+    text = read_bounded(contract, MOST_CONTRACT)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise AssayError(
+                f'{folder} is not empty: an acceptance is begun in a folder of its own'
+            )
+        write_whole(archive.contract, text)
+    except OSError as error:
+        raise AssayError(f'{error.filename}: {error.strerror}') from None
+    what = {'contract': digest(text), 'commit': suite(), 'system': system}
+    journal.begin(archive.journal, what)
+    return archive
+
+
+def find(folder: Path) -> Archive:
+    """The acceptance of a folder.
+
+    :raises AssayError: if there is none.
+    """
+    archive = Archive(folder)
+    for path in (archive.contract, archive.journal):
+        if not path.is_file() or path.is_symlink():
+            raise AssayError(f'{folder} is no folder of an acceptance: there is no {path.name}')
+    return archive
+
+
+def start_run(archive: Archive, **what: Any) -> int:
+    """Tell the journal, before it is done, that a run is started.
+
+    :param what: more that is told of it.
+    :returns: the number of the run.
+    :raises AssayError: as :func:`journal.append`.
+    """
+    entries = journal.read(archive.journal).entries
+    number = 1 + sum(entry.kind == 'started' for entry in entries)
+    journal.append(archive.journal, 'started', run=number, **what)
+    return number
+
+
+def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfig) -> None:
+    """Keep what a run left, then tell the journal that it has ended.
+
+    :param own: its folder.
+    :param word: of its verdict.
+    :param site: the configuration that it ran with.
+    :raises AssayError: if it cannot be kept, or as :func:`journal.append`.
+    """
+    target = archive.run(number)
+    draft = target.with_name(f'{number}{_PART}')
+    uuid = ''
+    try:
+        draft.mkdir(parents=True)
+        (draft / SYSTEM).write_text(facts.of_site(site).text())
+        if own.log.is_file():
+            _copy(own.log, draft / LOG)
+        if own.report.is_file():
+            _copy(own.report, draft / REPORT)
+            report = read_report(own.report)
+            uuid = str(report['session_info']['uuid'])
+            for case in cases(report):
+                for name, path in _files_of(case, own.folder):
+                    _copy(path, draft / CASES / folder_of(case) / name)
+        kept = kept_in(draft)
+        draft.rename(target)
+        _settle(target.parent)
+    except OSError as error:
+        raise AssayError(
+            f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
+            f'interrupted'
+        ) from None
+    prefix = f'jobs/{number}/'
+    files = as_record({prefix + name: one for name, one in kept.items()})
+    journal.append(archive.journal, 'ended', run=number, uuid=uuid, word=word, files=files)
+
+
+def resume(archive: Archive) -> list[journal.Entry]:
+    """Go on with an acceptance: what was stopped counts as interrupted.
+
+    :returns: as :func:`journal.resume`.
+    :raises AssayError: likewise.
+    """
+    for part in (archive.folder / 'jobs').glob(f'*{_PART}'):
+        shutil.rmtree(part, ignore_errors=True)
+    return journal.resume(archive.journal)
+
+
+def seal(archive: Archive) -> None:
+    """Close an acceptance, or close it once more: tell the report, and list all files.
+
+    Signatures that were made before are of what it was then, and have to be made again.
+
+    :raises AssayError: if there is no report, a run has no end, or it cannot be written.
+    """
+    entries = journal.read(archive.journal).entries
+    if left := journal.open_runs(entries):
+        raise AssayError(f'{archive.folder}: run {left[0]} has no end: resume the acceptance first')
+    files = kept_in(archive.report) if archive.report.is_dir() else {}
+    if not files:
+        raise AssayError(f'{archive.report}: there is no report to be closed with')
+    told = {f'report/{name}': one for name, one in files.items()}
+    journal.append(archive.journal, 'report', files=as_record(told))
+    try:
+        write_whole(archive.manifest, manifest(contents(archive)))
+    except OSError as error:
+        raise AssayError(f'{archive.manifest}: {error.strerror}') from None
+
+
+def contents(archive: Archive) -> dict[str, Kept]:
+    """What the files of an archive hold: all but the manifest and the signatures.
+
+    :raises AssayError: if there is anything that cannot be in one.
+    """
+    kept = kept_in(archive.folder)
+    return {
+        name: one
+        for name, one in kept.items()
+        if name != archive.manifest.name and not name.startswith(f'{archive.signatures.name}/')
+    }
+
+
+def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
+    """What a case left that is to be kept: names in its folder, and where they are.
+
+    Of one that passed ReFrame has put it together; of another it lies where the job ran. Links are
+    left out: they may lead anywhere.
+
+    :param folder: of the run, outside of which nothing is read.
+    """
+    where = Path(case.get('outputdir') or case.get('stagedir') or '')
+    if case['fixture'] or not case['job_stdout'] or not where.is_relative_to(folder):
+        return
+    wanted = [SCRIPT, case['job_stdout'], case['job_stderr'], *case['keep_files']]
+    found = {path for name in wanted for path in where.glob(name)}
+    found |= {inner for path in found if not path.is_symlink() for inner in path.rglob('*')}
+    for path in sorted(found):
+        is_inside = path.resolve().is_relative_to(where.resolve())
+        if path.is_file() and not path.is_symlink() and is_inside:
+            yield path.relative_to(where).as_posix(), path
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file's content, and return once it is on the disk."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source.open('rb') as old, target.open('xb') as new:
+        shutil.copyfileobj(old, new)
+        new.flush()
+        os.fsync(new.fileno())
+
+
+def _settle(folder: Path) -> None:
+    """Let names in a folder outlive a power cut, where the file system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,147 @@
+"""What a check has to know of the system that its job ran on, kept as data beside its outputs.
+
+The configuration is a program, and of another checkout: whoever computes figures again runs none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assay import AssayError
+from assay.acceptance.files import read_bounded
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+GIB = float(1 << 30)
+
+#: Bytes of a file of them at most.
+MOST = 16 << 20
+
+Name = Annotated[str, Field(pattern=r'^[A-Za-z0-9_.-]+$', max_length=200)]
+
+
+class _Facts(BaseModel):
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+
+class Partition(_Facts):
+    """A partition.
+
+    :param cores: of a node, that jobs may use.
+    :param memory_gib: of a node; None if nobody has said it.
+    :param processor: as ReFrame describes it.
+    """
+
+    name: Name
+    launcher: Name
+    features: tuple[str, ...]
+    extras: dict[str, Any]
+    environments: tuple[Name, ...]
+    cores: int | None
+    memory_gib: float | None
+    processor: dict[str, Any]
+
+
+class Environment(_Facts):
+    """A compiler and an MPI."""
+
+    name: Name
+    features: tuple[str, ...]
+    extras: dict[str, Any]
+
+
+class Facts(_Facts):
+    """A system, as checks see it."""
+
+    system: Name
+    partitions: tuple[Partition, ...]
+    environments: tuple[Environment, ...]
+
+    def text(self) -> str:
+        """As it is kept."""
+        return f'{self.model_dump_json(indent=1)}\n'
+
+
+def of_site(site: _SiteConfig) -> Facts:
+    """Those of the system that a configuration was loaded for.
+
+    :raises AssayError: if what ReFrame found out about a processor cannot be read.
+    """
+    system = site['systems'][0]
+    return Facts(
+        system=system['name'],
+        partitions=tuple(_partition(site, system['name'], one) for one in system['partitions']),
+        environments=tuple(
+            Environment(
+                name=one['name'],
+                features=tuple(one.get('features', ())),
+                extras=_plain_data(one.get('extras', {})),
+            )
+            for one in site['environments']
+        ),
+    )
+
+
+def read(path: Path) -> Facts:
+    """Those of a file.
+
+    :raises AssayError: if it holds none.
+    """
+    try:
+        return Facts.model_validate_json(read_bounded(path, MOST))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = '.'.join(map(str, first['loc']))
+        raise AssayError(f'{path}: {where}: {first["msg"]}') from None
+
+
+def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> Partition:
+    is_local = partition['scheduler'] == 'local'
+    processor = partition.get('processor') or _found_out(site, system, partition['name'], is_local)
+    cores = memory = None
+    if processor.get('num_cpus'):
+        cores = processor['num_cpus'] // (processor.get('num_cpus_per_core') or 1)
+    extras = _plain_data(partition.get('extras', {}))
+    if is_local:  # as checks see it where their jobs start beside them
+        cores = cores and min(cores, len(os.sched_getaffinity(0)))
+        memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / GIB
+    elif 'memory_gib' in extras:
+        memory = float(extras['memory_gib'])
+    return Partition(
+        name=partition['name'],
+        launcher=partition['launcher'],
+        features=tuple(partition.get('features', ())),
+        extras=extras,
+        environments=tuple(partition.get('environs', ())),
+        cores=cores,
+        memory_gib=memory,
+        processor=_plain_data(processor),
+    )
+
+
+def _found_out(site: _SiteConfig, system: str, partition: str, is_local: bool) -> dict[str, Any]:
+    """What ReFrame found out about a processor that the configuration says nothing of."""
+    folder = os.path.expandvars(site.get('general/0/topology_prefix'))
+    path = Path(folder, f'{system}-{partition}', 'processor.json')
+    if path.is_file():
+        try:
+            found: dict[str, Any] = json.loads(read_bounded(path, MOST))
+        except ValueError as error:
+            raise AssayError(f'{path}: not valid: {error}: remove it') from None
+        return found
+    if is_local:
+        from reframe.utility.cpuinfo import cpuinfo
+
+        return dict(cpuinfo())
+    return {}
+
+
+def _plain_data(value: Any) -> Any:
+    """What JSON has of a value of a configuration, which is Python."""
+    return json.loads(json.dumps(value, default=str))

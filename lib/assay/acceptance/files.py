@@ -1,0 +1,135 @@
+"""The files of an archive: which there are, what each holds, and none that leads elsewhere."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from assay import AssayError
+from assay.acceptance.canonical import canonical, digest_of, parse
+
+#: Files of an archive at most, folders that are within each other, and bytes of a list of them.
+MOST_FILES, DEEPEST, MOST_BYTES = 200_000, 12, 64 << 20
+
+#: The form of a manifest.
+FORM = 1
+
+
+class Kept(NamedTuple):
+    """What a file holds.
+
+    :param sha256: of its content, hexadecimal.
+    :param size: bytes.
+    """
+
+    sha256: str
+    size: int
+
+
+def found_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The files of a folder and of those in it: their names with slashes, and where they are.
+
+    :raises AssayError: for anything but folders and files of one name, by which something outside
+        of the archive could be read.
+    """
+    yield from _below(folder, folder, 0)
+
+
+def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
+    if depth > DEEPEST:
+        raise AssayError(f'{folder}: more than {DEEPEST} folders within each other: remove it')
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        for entry in entries:
+            path, seen = Path(entry.path), entry.stat(follow_symlinks=False)
+            if not entry.name.isprintable():
+                raise AssayError(f'{folder}: {entry.name!r} is no name of a file: remove it')
+            if stat.S_ISDIR(seen.st_mode):
+                yield from _below(path, top, depth + 1)
+            elif not stat.S_ISREG(seen.st_mode):
+                raise AssayError(f'{path} is neither a file nor a folder: remove it')
+            elif seen.st_nlink > 1:
+                raise AssayError(f'{path} has another name as well (a hard link): copy the archive')
+            else:
+                yield path.relative_to(top).as_posix(), path
+    except OSError as error:
+        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
+
+
+def kept_in(folder: Path) -> dict[str, Kept]:
+    """What the files of a folder hold, by their names.
+
+    :raises AssayError: as :func:`found_in`.
+    """
+    kept: dict[str, Kept] = {}
+    for name, path in found_in(folder):
+        if len(kept) == MOST_FILES:
+            raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
+        try:
+            kept[name] = Kept(digest_of(path), path.stat().st_size)
+        except OSError as error:
+            raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
+    return kept
+
+
+def as_record(kept: dict[str, Kept]) -> dict[str, dict[str, str | int]]:
+    """As it is written."""
+    return {name: one._asdict() for name, one in kept.items()}
+
+
+def from_record(record: object) -> dict[str, Kept]:
+    """As it was before it was written.
+
+    :raises ValueError: if it is none.
+    """
+    if not isinstance(record, dict):
+        raise ValueError('it lists no files')
+    kept: dict[str, Kept] = {}
+    for name, one in record.items():
+        if not isinstance(one, dict) or one.keys() != {'sha256', 'size'}:
+            raise ValueError(f'{name!r} has no checksum and size')
+        if not isinstance(one['sha256'], str) or type(one['size']) is not int:
+            raise ValueError(f'{name!r} has no checksum and size')
+        kept[name] = Kept(one['sha256'], one['size'])
+    return kept
+
+
+def manifest(kept: dict[str, Kept]) -> bytes:
+    """The text of a manifest of files."""
+    return canonical({'form': FORM, 'files': as_record(kept)}) + b'\n'
+
+
+def read_manifest(path: Path) -> dict[str, Kept]:
+    """The files that a manifest names.
+
+    :raises AssayError: if it is none.
+    """
+    data = read_bounded(path, MOST_BYTES)
+    try:
+        if not data.endswith(b'\n'):
+            raise ValueError('it does not end with a line')
+        record = parse(data[:-1])
+        if record.keys() != {'form', 'files'} or record['form'] != FORM:
+            raise ValueError(f'it is no manifest of form {FORM}')
+        return from_record(record['files'])
+    except ValueError as error:
+        raise AssayError(f'{path} was changed: {error}') from None
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The content of a file.
+
+    :param most: bytes that it may have.
+    :raises AssayError: if it has more, or cannot be read.
+    """
+    try:
+        with path.open('rb') as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
+    if len(data) > most:
+        raise AssayError(f'{path} has more than {most} bytes')
+    return data
