@@ -6,7 +6,7 @@
     journal.jsonl      what was done, in its order (journal.py)
     jobs/<run>/        report.json and log of ReFrame, system.json (facts.py)
     jobs/<run>/cases/  of each case the job's script, its outputs, and what the check read
-    report/            what people read
+    report/            what people read, and decisions.json (decided.py)
     manifest.json      SHA-256 and size of each of these
     signatures/        by whom what was signed (signature.py)
 """
@@ -71,6 +71,11 @@ class Archive:
     def report(self) -> Path:
         """A folder with what people read."""
         return self.folder / 'report'
+
+    @property
+    def decisions(self) -> Path:
+        """In it what was decided, as data (decided.py)."""
+        return self.report / 'decisions.json'
 
     @property
     def signatures(self) -> Path:
@@ -196,9 +201,9 @@ def seal(archive: Archive) -> None:
     entries = journal.read(archive.journal).entries
     if left := journal.open_runs(entries):
         raise AssayError(f'{archive.folder}: run {left[0]} has no end: resume the acceptance first')
-    files = kept_in(archive.report) if archive.report.is_dir() else {}
-    if not files:
-        raise AssayError(f'{archive.report}: there is no report to be closed with')
+    if not archive.decisions.is_file():
+        raise AssayError(f'{archive.decisions}: is missing: there is no report to be closed with')
+    files = kept_in(archive.report)
     told = {f'report/{name}': one for name, one in files.items()}
     journal.append(archive.journal, 'report', files=as_record(told))
     try:

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, __version__, paths
+from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
@@ -32,6 +33,7 @@ from assay.commands.provenance import provenance
 from assay.commands.run import run
 from assay.commands.screen import screen
 from assay.commands.trend import trend
+from assay.commands.verify import verify
 from assay.commands.witness import witness
 from assay.config import settings
 from assay.report.console import write_visibly
@@ -115,7 +117,9 @@ app.command(context_settings=PASS_ON)(screen)
 app.command()(trend)
 app.command()(baseline)
 app.command()(export)
+app.command()(verify)
 cluster_command.app.command()(campaign)
+app.add_typer(accept_command.app, name='accept')
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
 app.add_typer(bundle_command.app, name='bundle')

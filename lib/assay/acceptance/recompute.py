@@ -1,0 +1,267 @@
+"""The figures of a run, computed again from the outputs that were kept: nothing kept is executed.
+
+A check of this checkout reads them, as it did when the job had ended. What it has to know of the
+system it gets from data that were kept (:mod:`assay.acceptance.facts`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from assay import AssayError, paths
+from assay.acceptance.archive import CASES, folder_of
+from assay.acceptance.facts import Facts, Partition
+from assay.config.lint import check_classes
+from assay.programs.figure import Figure
+from assay.results.cases import Case, Report, cases, class_name, title
+from assay.results.rows import bound, is_beyond, is_number
+from assay.spelling import many
+from assay.text import plain
+
+#: By which fraction a figure may differ: the last digit of what is written, on another machine.
+SAME = 1e-12
+
+
+class Recomputed(NamedTuple):
+    """What came of it.
+
+    :param figures: how many were computed again, and are as the report says.
+    :param without: cases that ended before they had figures: there is nothing to be computed.
+    :param faults: sentences: what is otherwise, or could not be computed.
+    """
+
+    figures: int
+    without: int
+    faults: tuple[str, ...]
+
+
+def compute_again(folder: Path, report: Report, facts: Facts) -> Recomputed:
+    """Hold the figures of a run's report against what its outputs say.
+
+    :param folder: of the run, in the archive.
+    """
+    count = without = 0
+    faults: list[str] = []
+    with _runtime(facts) as scratch:
+        for case in cases(report):
+            if case['fixture']:
+                continue
+            if not case['perfvalues']:
+                without += 1
+                if case['result'] == 'pass':
+                    faults.append(f'{title(case)} passed, and has no figures')
+                continue
+            try:
+                figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
+            # What was written by others can make a check raise anything.
+            except Exception as error:
+                told = plain(str(error) or type(error).__name__, 300)
+                faults.append(f'{title(case)} could not be computed again: {told}')
+                continue
+            wrong = [*_differences(case['perfvalues'], figures), *_misjudged(case)]
+            faults += [f'{title(case)}: {one}' for one in wrong]
+            count += len(figures)
+    return Recomputed(count, without, tuple(faults))
+
+
+@cache
+def _classes() -> dict[str, type]:
+    """The check classes of this checkout, by name.
+
+    They are made before ReFrame has a system: afterwards they would have only its own fabrics and
+    scales as parameters.
+    """
+    from reframe.utility import import_module_from_file
+
+    import assay.checks.node_benchmark
+    import assay.checks.sweep  # noqa: F401
+
+    return {
+        name: getattr(import_module_from_file(str(path)), name)
+        for path in sorted(paths.CHECKS.rglob('*.py'))
+        for name in check_classes(path)
+    }
+
+
+@contextmanager
+def _runtime(facts: Facts) -> Iterator[Path]:
+    """ReFrame on a system that is only known by data; gives a folder for it.
+
+    :raises AssayError: if ReFrame does not take the data.
+    """
+    import reframe.core.runtime as rt
+    from reframe.core.exceptions import ReframeError
+
+    _classes()
+    with tempfile.TemporaryDirectory(prefix='assay-verify-') as scratch:
+        path = Path(scratch, 'system.json')  # as YAML it would be a template
+        path.write_text(json.dumps(_configuration(facts)))
+        options = {
+            'general/reference_prefix': scratch,  # of a folder without any
+            'systems/prefix': scratch,
+        }
+        try:
+            runtime = rt.temp_runtime(str(path), facts.system, options)
+        except ReframeError as error:
+            raise AssayError(f'the facts of the system are not right: {error}') from None
+        with runtime:
+            yield Path(scratch)
+
+
+def _configuration(facts: Facts) -> dict[str, Any]:
+    return {
+        'systems': [
+            {
+                'name': facts.system,
+                'hostnames': ['.*'],
+                'modules_system': 'nomod',
+                'partitions': [_partition(one) for one in facts.partitions],
+            }
+        ],
+        'environments': [
+            {'name': one.name, 'features': [*one.features], 'extras': one.extras}
+            for one in facts.environments
+        ],
+    }
+
+
+def _partition(partition: Partition) -> dict[str, Any]:
+    """As one of other nodes than this machine, so that nothing is asked of this machine."""
+    processor, extras = dict(partition.processor), dict(partition.extras)
+    if partition.cores:
+        processor['num_cpus'] = partition.cores * (processor.get('num_cpus_per_core') or 1)
+    if partition.memory_gib is not None:
+        extras['memory_gib'] = partition.memory_gib
+    return {
+        'name': partition.name,
+        'scheduler': 'slurm',
+        'launcher': partition.launcher,
+        'environs': [*partition.environments],
+        'features': [*partition.features],
+        'extras': extras,
+        'processor': processor,
+    }
+
+
+def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str, Figure]:
+    """What a case's outputs say.
+
+    :param kept: its folder in the archive, which stays as it is.
+    :raises Exception: whatever a check raises of outputs that are not right.
+    """
+    import reframe.core.runtime as rt
+
+    if case['system'] != facts.system:
+        raise AssayError(f'the report is of {case["system"]}, and the facts of {facts.system}')
+    cls = _classes().get(class_name(case))
+    if cls is None:
+        raise AssayError(f'this checkout has no check {class_name(case)}')
+    partitions = {one.name: one for one in rt.runtime().system.partitions}
+    partition = partitions[case['partition']]
+    environment = {one.name: one for one in partition.environs}[case['environ']]
+    check: Any = cls(variant_num=_variant(cls, case))
+    check._resolve_fixtures = lambda: None  # nothing is built
+    if hasattr(check, 'asked_nodes'):
+        check.asked_nodes = len(case['job_nodelist'])  # which no scheduler is asked for
+    check.setup(partition, environment)
+    asked = (check.num_tasks, check.num_tasks_per_node)
+    if asked != (case['num_tasks'], case['num_tasks_per_node']):
+        raise AssayError(
+            f'its job had {case["num_tasks"]} ranks, {case["num_tasks_per_node"]} on a node, and '
+            f'its layout asks for {asked[0]}, {asked[1]} on a node'
+        )
+    # A copy, as checks write beside what they read.
+    stage = Path(tempfile.mkdtemp(dir=scratch))
+    try:
+        shutil.copytree(kept, stage, dirs_exist_ok=True)
+        check._stagedir = str(stage)
+        check.executable = case['executable']
+        check._job = SimpleNamespace(
+            stdout=_plain_name(case['job_stdout']),
+            stderr=_plain_name(case['job_stderr']),
+            exitcode=case['job_exitcode'],
+            state='COMPLETED',
+            nodelist=case['job_nodelist'],
+        )
+        check.sanity()
+        _assert_on_its_nodes(check.ran, case)
+        figures: Mapping[str, Figure] = check.figures() | check.witness_figures()
+        return figures
+    finally:
+        shutil.rmtree(stage)
+
+
+def _plain_name(name: str) -> str:
+    """:raises AssayError: if it would lead out of a folder."""
+    if name != Path(name).name or name in ('.', '..'):
+        raise AssayError(f'{name!r} is no name of an output')
+    return name
+
+
+def _variant(cls: Any, case: Case) -> int:
+    """Which of a check's variants a case is of, by the parameters in its name."""
+    given = dict(word[1:].split('=', 1) for word in case['display_name'].split()[1:])
+    known = {name: param for name, param in cls.param_space.params.items() if name in given}
+
+    def is_given(name: str) -> Any:
+        return lambda value: str(cls.raw_params[name].format(value)) == given[name]
+
+    found = cls.get_variant_nums(**{name: is_given(name) for name in known})
+    if len(found) != 1 or known.keys() != given.keys():
+        raise AssayError(f'this checkout has no case {case["display_name"]}')
+    number: int = found[0]
+    return number
+
+
+def _assert_on_its_nodes(ran: Any, case: Case) -> None:
+    """:raises AssayError: if its ranks were on another node than the report says."""
+    nodes = {name.partition('.')[0] for name in case['job_nodelist']}
+    if strange := {host.name.partition('.')[0] for host in ran.hosts} - nodes:
+        raise AssayError(
+            f'its ranks ran on {", ".join(sorted(strange))}, and the report says on '
+            f'{", ".join(sorted(nodes))}'
+        )
+
+
+def _differences(told: Mapping[str, Any], figures: Mapping[str, Figure]) -> Iterator[str]:
+    """Sentences: where a report says something else than the outputs."""
+    report = {key.rpartition(':')[2]: value for key, value in told.items()}
+    if missing := sorted(figures.keys() - report.keys()):
+        yield f'the report lacks {", ".join(missing)}, which the outputs have'
+    for name, (value, *_, unit, _) in report.items():
+        if name not in figures:
+            yield f'the report has {name}, which the outputs do not have'
+        elif not is_number(value) or not _is_same(value, figures[name].value):
+            yield (
+                f'{name} is {value!r} {unit} in the report, and {figures[name].value!r} '
+                f'{figures[name].unit} by the outputs: the report was changed'
+            )
+        elif unit != figures[name].unit:
+            yield f'{name} is in {unit} in the report, and in {figures[name].unit} by the outputs'
+
+
+def _is_same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=SAME, abs_tol=0.0)
+
+
+def _misjudged(case: Case) -> Iterator[str]:
+    """Sentences: where the words of a case are not what its values and bounds say."""
+    missed = []
+    for key, (value, reference, lower, upper, _, word) in case['perfvalues'].items():
+        name = key.rpartition(':')[2]
+        is_missed = is_beyond(value, bound(reference, lower), bound(reference, upper))
+        if is_missed != (word in ('fail', 'xfail')):
+            yield f'{name} is told as {word}, and {"missed" if is_missed else "met"} its bounds'
+        if is_missed and word == 'fail':
+            missed.append(name)
+    if missed and case['result'] != 'fail':
+        yield f'it is told as {case["result"]}, and {many(len(missed), "figure")} missed'
