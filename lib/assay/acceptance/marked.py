@@ -104,8 +104,9 @@ def _entries(node: yaml.MappingNode, place: Place, found: Marked) -> Iterator[tu
             found.mistakes.append(((*place, name), told))
             continue
         seen[name] = line
-        found.lines[(*place, name)] = line
-        yield name, _data(value, (*place, name), found)
+        here = (*place, name)
+        found.lines[here] = line
+        yield name, _data(value, here, found)
 
 
 def _scalar(node: yaml.Node, place: Place, found: Marked) -> Any:

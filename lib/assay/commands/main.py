@@ -32,6 +32,7 @@ from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
 from assay.commands.run import run
 from assay.commands.screen import screen
+from assay.commands.sign import key, sign
 from assay.commands.trend import trend
 from assay.commands.verify import verify
 from assay.commands.witness import witness
@@ -119,6 +120,8 @@ app.command()(baseline)
 app.command()(export)
 app.command()(verify)
 cluster_command.app.command()(campaign)
+accept_command.app.command()(key)
+accept_command.app.command()(sign)
 app.add_typer(accept_command.app, name='accept')
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')

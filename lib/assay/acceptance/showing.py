@@ -1,0 +1,140 @@
+"""Plans and standings of acceptances, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from assay.acceptance.plan import Asked, Plan
+from assay.report.console import console
+from assay.report.table import percent, say, table
+from assay.results.rows import number
+from assay.spelling import many
+
+_ASKED = '<commitment|<statistic|asked|spread|<known from|a run'
+_STANDS = '<commitment|runs|value|asked|spread|<word'
+
+
+def show_plan(plan: Plan) -> None:
+    """What runs, what it takes, how likely a machine is to pass, and whether the risks are held."""
+    out = console()
+    contract = plan.contract
+    say(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
+    for one in dict.fromkeys(one.wanted.title for one in plan.asked):
+        say(out, f'  {one}')
+    table(out, 'commitments', _ASKED, map(_asked, plan.asked), all_rows=True)
+    out.print()
+    say(out, _cost(plan))
+    if not plan.curve:
+        unknown = [one.wanted.commitment.id for one in plan.asked if not one.spread]
+        say(
+            out,
+            f'probability of passing: unknown, since nobody knows how much runs of '
+            f'{", ".join(unknown)} differ: give expected_spread, or measure it 5 times',
+        )
+        return
+    table(
+        out,
+        'probability of passing, by how much better all figures really are than committed',
+        'better by|passes|at least|at most|<least likely',
+        (_chance(plan, number) for number in range(len(plan.curve))),
+        all_rows=True,
+    )
+    say(
+        out,
+        'passes: if the commitments are independent; at least, at most: however they depend\n'
+        'on each other. Failed cases, hours and nodes are not in it.',
+    )
+    out.print()
+    for sentence in risks(plan):
+        say(out, sentence)
+
+
+def _asked(one: Asked) -> list[object]:
+    commitment = one.wanted.commitment
+    side = '>=' if commitment.better == 'higher' else '<='
+    unit = '' if commitment.unit == '1' else f' {commitment.unit}'
+    return [
+        commitment.id + (' (waived)' if one.is_waived else ''),
+        f'{commitment.statistic} of {commitment.runs}',
+        f'{side} {number(commitment.value)}{unit}',
+        percent(one.spread.value) if one.spread else 'unknown',
+        one.spread.source if one.spread else '-',
+        f'{one.seconds:.0f} s' if one.seconds is not None else 'unknown',
+    ]
+
+
+def _cost(plan: Plan) -> str:
+    most = plan.contract.most_jobs
+    text = f'at least {many(plan.jobs, "job")} of at most {most} agreed'
+    if plan.seconds is None or plan.node_hours is None:
+        return f'{text};\nhow long they take is unknown: no run of them is in the history'
+    return f'{text}, {plan.seconds / 60:.1f} min in all, {plan.node_hours:.2f} node-hours'
+
+
+def _chance(plan: Plan, place: int) -> list[object]:
+    one = plan.curve[place]
+    worst = min(range(len(one.each)), key=lambda number: one.each[number])
+    values = (one.independent, one.low, one.high)
+    return [f'{one.better_by:+.1%}', *map(percent, values), plan.names[worst]]
+
+
+def risks(plan: Plan) -> list[str]:
+    """Whether both risks are held, a sentence each; of too few runs, how many would do."""
+    agreed, found = plan.contract.risks, plan.held
+    if found is None:
+        return []
+    good, bad = f'{100 * agreed.good:g}%', f'{100 * agreed.bad:g}%'
+    told = [
+        f'a good machine ({good} better in all) fails in {percent(found.producer)} of acceptances;'
+        f' agreed: {100 * agreed.producer:g}%',
+        f'a bad machine ({bad} worse in one) passes in {percent(found.consumer)} of acceptances; '
+        f'agreed: {100 * agreed.consumer:g}%',
+    ]
+    for name, runs in found.needed.items():
+        if runs is None:
+            told.append(f'{name}: no number of runs holds its part of both risks')
+        else:
+            told.append(f'{name}: {many(runs, "run")} would hold its part of both risks')
+    word = 'both risks are held' if plan.is_held else 'THE CONTRACT DOES NOT HOLD WHAT IT SAYS'
+    if plan.jobs > plan.contract.most_jobs:
+        told.append(f'{plan.jobs} jobs are needed, and {plan.contract.most_jobs} were agreed')
+    return [*told, word]
+
+
+def plan_as_json(plan: Plan) -> str:
+    """JSON of all that is known."""
+    cost = {'jobs': plan.jobs, 'seconds': plan.seconds, 'node_hours': plan.node_hours}
+    curve = [
+        {
+            'better_by': one.better_by,
+            'passes': one.independent,
+            'at_least': one.low,
+            'at_most': one.high,
+            'each': dict(zip(plan.names, one.each, strict=True)),
+        }
+        for one in plan.curve
+    ]
+    found: dict[str, Any] = {
+        'name': plan.contract.name,
+        'digest': plan.contract.digest,
+        'commitments': [_asked_as_data(one) for one in plan.asked],
+        **cost,
+        'curve': curve,
+        'risks': asdict(plan.held) if plan.held else None,
+        'is_held': plan.is_held,
+        'sentences': risks(plan),
+    }
+    return json.dumps(found, indent=2)
+
+
+def _asked_as_data(one: Asked) -> dict[str, Any]:
+    return {
+        **one.wanted.commitment.model_dump(mode='json'),
+        'case': one.wanted.title,
+        'nodes': one.wanted.nodes,
+        'seconds': one.seconds,
+        'spread': asdict(one.spread) if one.spread else None,
+        'is_waived': one.is_waived,
+    }
