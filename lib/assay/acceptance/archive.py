@@ -175,8 +175,7 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
             f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
             f'interrupted'
         ) from None
-    prefix = f'jobs/{number}/'
-    files = as_record({prefix + name: one for name, one in kept.items()})
+    files = as_record(_named(number, kept))
     journal.append(archive.journal, 'ended', run=number, uuid=uuid, word=word, files=files)
 
 
@@ -188,7 +187,13 @@ def resume(archive: Archive) -> list[journal.Entry]:
     """
     for part in (archive.folder / 'jobs').glob(f'*{_PART}'):
         shutil.rmtree(part, ignore_errors=True)
-    return journal.resume(archive.journal)
+    # Of one that was stopped just before the journal was told, all is there.
+    left = {
+        run: as_record(_named(run, kept_in(archive.run(run))))
+        for run in journal.open_runs(journal.read(archive.journal).entries)
+        if archive.run(run).is_dir()
+    }
+    return journal.resume(archive.journal, left)
 
 
 def seal(archive: Archive) -> None:
@@ -223,6 +228,11 @@ def contents(archive: Archive) -> dict[str, Kept]:
         for name, one in kept.items()
         if name != archive.manifest.name and not name.startswith(f'{archive.signatures.name}/')
     }
+
+
+def _named(number: int, kept: dict[str, Kept]) -> dict[str, Kept]:
+    """What a run left, by names in the archive."""
+    return {f'jobs/{number}/{name}': one for name, one in kept.items()}
 
 
 def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:

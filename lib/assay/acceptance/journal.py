@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -123,9 +123,10 @@ def append(path: Path, kind: str, **what: Any) -> Entry:
         return _write(path, file, chain, [(kind, what)])[-1]
 
 
-def resume(path: Path) -> list[Entry]:
+def resume(path: Path, files: Mapping[int, Any]) -> list[Entry]:
     """Count as interrupted what a stopped machine left open: a torn line, and runs with no end.
 
+    :param files: what such runs left all the same, by their numbers.
     :returns: the entries that were written, the last of kind ``resumed``.
     :raises AssayError: if the journal is damaged in another way, or cannot be written.
     """
@@ -139,7 +140,10 @@ def resume(path: Path) -> list[Entry]:
         if chain.torn:
             head = digest(chain.torn)
             new.append(('interrupted', {'torn': head, 'bytes': len(chain.torn)}))
-        new += [('interrupted', {'run': run}) for run in open_runs(chain.entries)]
+        new += [
+            ('interrupted', {'run': run, 'files': files.get(run, {})})
+            for run in open_runs(chain.entries)
+        ]
         end = b'\n' if chain.torn else b''
         whole = Chain(chain.entries, head, b'', ())
         return _write(path, file, whole, [*new, ('resumed', {})], end)
@@ -264,14 +268,15 @@ def _chain(data: bytes) -> Chain:
     faults: list[str] = []
     head = NOTHING
     for place, line in enumerate(lines, 1):
-        try:
-            entry = _entry(line)
-        except ValueError as error:
-            if not _is_told_as_torn(line, lines[place : place + 1]):
+        # Also one of which nothing but its end is missing: nobody could know that then.
+        if not _is_told_as_torn(line, lines[place : place + 1]):
+            try:
+                entry = _entry(line)
+            except ValueError as error:
                 faults.append(f'line {place} was changed: {error}')
-        else:
-            faults += _misplaced(entry, entries, head, place)
-            entries.append(entry)
+            else:
+                faults += _misplaced(entry, entries, head, place)
+                entries.append(entry)
         head = digest(line)
     if not entries and not torn:
         faults.append('it is empty')
@@ -306,9 +311,11 @@ def _entry(line: bytes) -> Entry:
 
 def _is_told_as_torn(line: bytes, following: list[bytes]) -> bool:
     """Whether the next entry tells that the machine stopped while this line was written."""
+    if not following or b'"torn"' not in following[0]:
+        return False
     try:
         entry = _entry(following[0])
-    except (IndexError, ValueError):
+    except ValueError:
         return False
     told = (entry.kind, entry.what.get('torn'), entry.what.get('bytes'), entry.before)
     return told == ('interrupted', digest(line), len(line), digest(line))

@@ -10,7 +10,7 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -44,32 +44,37 @@ class Recomputed(NamedTuple):
     faults: tuple[str, ...]
 
 
-def compute_again(folder: Path, report: Report, facts: Facts) -> Recomputed:
-    """Hold the figures of a run's report against what its outputs say.
+def compute_again(runs: Iterable[tuple[Path, Report]], facts: Facts) -> list[Recomputed]:
+    """Hold the figures of the reports of runs against what their outputs say.
 
-    :param folder: of the run, in the archive.
+    :param runs: the folder of each in the archive, and its report.
+    :param facts: of the system that all of them ran on.
     """
+    with _runtime(facts) as scratch:
+        return [_of_run(folder, report, facts, scratch) for folder, report in runs]
+
+
+def _of_run(folder: Path, report: Report, facts: Facts, scratch: Path) -> Recomputed:
     count = without = 0
     faults: list[str] = []
-    with _runtime(facts) as scratch:
-        for case in cases(report):
-            if case['fixture']:
-                continue
-            if not case['perfvalues']:
-                without += 1
-                if case['result'] == 'pass':
-                    faults.append(f'{title(case)} passed, and has no figures')
-                continue
-            try:
-                figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
-            # What was written by others can make a check raise anything.
-            except Exception as error:
-                told = plain(str(error) or type(error).__name__, 300)
-                faults.append(f'{title(case)} could not be computed again: {told}')
-                continue
+    for case in cases(report):
+        if case['fixture']:
+            continue
+        if not case['perfvalues']:
+            without += 1
+            if case['result'] == 'pass':
+                faults.append(f'{title(case)} passed, and has no figures')
+            continue
+        try:
+            figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
             wrong = [*_differences(case['perfvalues'], figures), *_misjudged(case)]
-            faults += [f'{title(case)}: {one}' for one in wrong]
-            count += len(figures)
+        # What was written by others can make a check raise anything.
+        except Exception as error:
+            told = plain(str(error) or type(error).__name__, 300)
+            faults.append(f'{title(case)} could not be computed again: {told}')
+            continue
+        faults += [f'{title(case)}: {one}' for one in wrong]
+        count += len(figures)
     return Recomputed(count, without, tuple(faults))
 
 

@@ -1,0 +1,202 @@
+"""The journal of an acceptance: what is written, and what a machine that stopped leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from assay import AssayError, paths
+from assay.acceptance import journal
+from assay.acceptance.canonical import canonical, digest, parse
+
+BEGUN = {'contract': 'c', 'commit': 'd', 'system': 'golden'}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / 'journal.jsonl'
+    journal.begin(path, BEGUN)
+    return path
+
+
+def kinds(path):
+    chain = journal.read(path)
+    assert not chain.faults
+    return [entry.kind for entry in chain.entries]
+
+
+def test_entries_are_a_chain(path):
+    journal.append(path, 'started', run=1)
+    journal.append(path, 'ended', run=1, uuid='u', word='PASSED', files={})
+    lines = path.read_bytes().splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert [entry['number'] for entry in entries] == [1, 2, 3]
+    assert entries[0]['before'] == journal.NOTHING
+    assert [entry['before'] for entry in entries[1:]] == [digest(line) for line in lines[:2]]
+    assert all(canonical(parse(line)) == line for line in lines)
+    chain = journal.read(path)
+    assert (chain.head, chain.torn, chain.faults) == (digest(lines[2]), b'', ())
+    assert not [*journal.miscounted(chain.entries)]
+
+
+def test_an_acceptance_is_begun_once(path):
+    with pytest.raises(AssayError, match='is there: an acceptance is begun in a folder of its own'):
+        journal.begin(path, BEGUN)
+
+
+def test_a_damaged_journal_gets_no_entry(path):
+    path.write_bytes(path.read_bytes().replace(b'golden', b'silver'))
+    journal.append(path, 'note', text='the chain of one entry is whole, whatever it says')
+    path.write_bytes(path.read_bytes().replace(b'silver', b'golden'))
+    for what in (lambda: journal.append(path, 'note', text='x'), lambda: journal.resume(path, {})):
+        with pytest.raises(AssayError, match='what stands before line 2 was changed'):
+            what()
+
+
+def test_what_is_missing_in_an_entry(path):
+    with pytest.raises(ValueError, match='an entry ended needs files, uuid, word'):
+        journal.append(path, 'ended', run=1)
+    assert kinds(path) == ['begun']
+
+
+@pytest.mark.parametrize('cut', [1, 20, 100])
+def test_a_torn_line_is_told_and_counted(path, cut):
+    """Power went while the end of a run was written: nothing is repaired, and nothing lost."""
+    journal.append(path, 'started', run=1)
+    whole = path.read_bytes()
+    journal.append(path, 'ended', run=1, uuid='u', word='PASSED', files={})
+    torn = path.read_bytes()[len(whole) : -cut]
+    path.write_bytes(whole + torn)
+    assert journal.read(path).torn == torn
+    with pytest.raises(AssayError, match='its last line is torn: resume the acceptance first'):
+        journal.append(path, 'note', text='x')
+    new = journal.resume(path, {1: {'left': 'over'}})
+    assert [(entry.kind, entry.what) for entry in new] == [
+        ('interrupted', {'torn': digest(torn), 'bytes': len(torn)}),
+        ('interrupted', {'run': 1, 'files': {'left': 'over'}}),
+        ('resumed', {}),
+    ]
+    assert torn in path.read_bytes()
+    journal.append(path, 'started', run=2)
+    assert kinds(path) == ['begun', 'started', 'interrupted', 'interrupted', 'resumed', 'started']
+    # The torn line is part of the chain.
+    path.write_bytes(path.read_bytes().replace(torn + b'\n', torn[:-1] + b'\n'))
+    assert journal.read(path).faults
+
+
+def test_a_line_that_was_made_to_look_torn(path):
+    """Nobody can hide an entry by cutting it."""
+    journal.append(path, 'started', run=1)
+    journal.append(path, 'note', text='x')
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[1][:-20] + b'\n' + lines[2])
+    assert 'line 2 was changed: it is not JSON' in journal.read(path).faults
+
+
+def test_a_clock_that_is_set_back(path, monkeypatch):
+    real = datetime.now(timezone.utc)
+
+    class Clock(datetime):
+        back = timedelta(0)
+
+        @classmethod
+        def now(cls, zone):
+            return real + timedelta(hours=1) - cls.back
+
+    monkeypatch.setattr(journal, 'datetime', Clock)
+    journal.append(path, 'started', run=1)
+    Clock.back = timedelta(minutes=1)
+    with pytest.raises(AssayError, match='set the clock of this machine right'):
+        journal.append(path, 'note', text='x')
+    Clock.back = timedelta(0)
+    assert kinds(path) == ['begun', 'started']
+
+
+@pytest.mark.parametrize(
+    ('entries', 'words'),
+    [
+        ([('started', 2)], 'entry 2 starts run 2, and run 1 is the next'),
+        ([('started', 1), ('started', 1)], 'entry 3 starts run 1, and run 2 is the next'),
+        ([('cancelled', 1)], 'entry 2 ends run 1, which no entry starts'),
+        ([('started', 1), ('cancelled', 1), ('cancelled', 1)], 'run 1, which has ended before'),
+        ([('started', 1)], 'run 1 was started, and no entry tells how it ended'),
+    ],
+)
+def test_runs_and_their_ends(path, entries, words):
+    for kind, run in entries:
+        journal.append(path, kind, run=run, reason='x')
+    told = [*journal.miscounted(journal.read(path).entries)]
+    assert any(words in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        ({'number': True}, 'it is not JSON'),
+        ({'number': 0}, '0 is no number of an entry'),
+        ({'kind': 'undone'}, "'undone' is no kind of entry"),
+        ({'kind': []}, '[] is no kind of entry'),
+        ({'what': {}}, 'an entry begun says more than that'),
+        ({'what': []}, 'an entry begun says more than that'),
+        ({'kind': 'started', 'what': {'run': '1'}}, "'1' is no number of a run"),
+        ({'time': '2026-11-24T05:00:00'}, 'is no time in UTC'),
+        ({'time': '2026-11-24T06:00:00.000000+01:00'}, 'is no time in UTC'),
+        ({'time': 7}, '7 is no time'),
+        ({'more': 1}, 'it is no entry'),
+    ],
+)
+def test_lines_that_are_no_entries(path, change, words):
+    line = canonical(json.loads(path.read_bytes()) | change)
+    if words == 'it is not JSON':
+        line = line.replace(b'true', b'NaN')
+    path.write_bytes(line + b'\n')
+    (fault,) = journal.read(path).faults[:1]
+    assert fault == f'line 1 was changed: {words}' or fault.endswith(words)
+
+
+def test_json_has_one_spelling():
+    for other in (b'{"a": 1}', b'{"b":1,"a":1}', b'{"a":1,"a":1}', b'{"a":1.0e0}', b'[1]', b'"a"'):
+        with pytest.raises(ValueError, match='it is not written as Assay writes it'):
+            parse(other)
+    with pytest.raises(ValueError, match='it is not JSON'):
+        parse(b'[' * 100_000)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from assay.acceptance import journal
+for number in range(int(sys.argv[2])):
+    journal.append(Path(sys.argv[1]), 'note', text=sys.argv[3])
+    print(number, flush=True)
+"""
+
+
+def appending(path, count, text):
+    environment = {**os.environ, 'PYTHONPATH': str(paths.ROOT / 'lib')}
+    command = [sys.executable, '-c', PROGRAM, str(path), str(count), text]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+
+
+def test_two_at_once(path):
+    both = [appending(path, 20, text) for text in ('one', 'other')]
+    for process in both:
+        process.communicate()
+        assert process.returncode == 0
+    assert kinds(path).count('note') == 40
+
+
+def test_whoever_is_killed_leaves_a_whole_chain(path):
+    process = appending(path, 10_000, 'x' * 4000)
+    for _ in range(5):
+        process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    chain = journal.read(path)
+    assert not chain.faults and len(chain.entries) > 5
+    journal.resume(path, {})
+    assert kinds(path)[-1] == 'resumed'

@@ -1,0 +1,169 @@
+"""Figures computed again from outputs in an archive, of every check there is."""
+
+import json
+import time
+
+import pytest
+from test_checks import FILES, GOLDEN, JOBS, chosen
+
+from accepted import CONTRACT, end, ran, remake
+from assay.acceptance import archive as archives
+from assay.acceptance import facts
+from assay.acceptance.recompute import compute_again
+from assay.results.cases import read_report
+
+
+def archived(folder, goldens):
+    """An archive with one run, of golden jobs."""
+    contract = folder / 'contract.yaml'
+    contract.write_text(CONTRACT)
+    archive = archives.create(folder / 'accepted', contract, 'golden')
+    number, begun = archives.start_run(archive), time.time()
+    run = folder / 'run'
+    run.mkdir()
+    cases = [
+        ran(run, place, FILES, JOBS / golden, chosen(golden.parts[0], _fabric(golden)))
+        for place, golden in enumerate(goldens)
+    ]
+    end(archive, number, run, cases, 'a-b-c', begun)
+    return archive
+
+
+def _fabric(golden):
+    return golden.parts[1].partition('-')[2]
+
+
+def again(archive):
+    folder = archive.run(1)
+    known = facts.read(folder / archives.SYSTEM)
+    (found,) = compute_again([(folder, read_report(folder / archives.REPORT))], known)
+    return found
+
+
+@pytest.fixture(scope='module')
+def everything(tmp_path_factory):
+    return archived(tmp_path_factory.mktemp('everything'), GOLDEN)
+
+
+def test_every_figure_of_every_check(everything):
+    found = again(everything)
+    report = read_report(everything.run(1) / archives.REPORT)
+    cases = report['runs'][0]['testcases']
+    assert not found.faults
+    assert found.figures == sum(len(case['perfvalues']) for case in cases) > 300
+    assert len(cases) == len(GOLDEN)
+
+
+@pytest.fixture
+def changed(everything):
+    """A function that changes the report of a case, and returns what is found; then all is undone.
+
+    It is given what changes the case, and the class of its check.
+    """
+    path = everything.run(1) / archives.REPORT
+    before = path.read_bytes()
+
+    def change(how, name='Ring'):
+        report = json.loads(before)
+        cases = report['runs'][0]['testcases']
+        case = next(one for one in cases if one['display_name'].startswith(f'{name} '))
+        report['runs'][0]['testcases'] = [case]
+        how(case)
+        path.write_text(json.dumps(report))
+        return again(everything).faults
+
+    yield change
+    path.write_bytes(before)
+
+
+FIGURE = 'golden:node:hop_latency'
+
+
+def of_figure(place, value):
+    return lambda case: case['perfvalues'][FIGURE].__setitem__(place, value)
+
+
+@pytest.mark.parametrize(
+    ('how', 'words'),
+    [
+        (of_figure(0, 1.25), 'hop_latency is 1.25 us in the report, and '),
+        (of_figure(0, None), 'hop_latency is None us in the report, and '),
+        (of_figure(4, 's'), 'hop_latency is in s in the report, and in us by the outputs'),
+        (of_figure(5, 'fail'), 'hop_latency is told as fail, and met its bounds'),
+        (of_figure(3, -0.99), 'hop_latency is told as pass, and missed its bounds'),
+        (lambda case: case['perfvalues'].pop(FIGURE), 'the report lacks hop_latency'),
+        (
+            lambda case: case['perfvalues'].update(
+                {'golden:node:more': [1, 0, None, None, '1', '']}
+            ),
+            'the report has more, which the outputs do not have',
+        ),
+        (lambda case: case['perfvalues'].clear(), 'passed, and has no figures'),
+        (lambda case: case.update(job_nodelist=['n7']), 'ran on node1, and the report says on n7'),
+        (lambda case: case.update(job_exitcode=3), 'ended with exit code 3'),
+        (lambda case: case.update(num_tasks=4), 'its job had 4 ranks'),
+        (
+            lambda case: case.update(system='other'),
+            'the report is of other, and the facts of golden',
+        ),
+        (lambda case: case.update(partition='none'), 'could not be computed again'),
+        (lambda case: case.update(job_stdout='../report.json'), 'is no name of an output'),
+        (lambda case: case.update(job_stdout='/etc/hostname'), 'is no name of an output'),
+        (
+            lambda case: case.update(display_name='Strange %fabric=shm'),
+            'this checkout has no check Strange',
+        ),
+        (
+            lambda case: case.update(display_name='Ring %fabric=shm %layout=odd %scale=1_node'),
+            'this checkout has no case Ring %fabric=shm %layout=odd',
+        ),
+        # The outputs are of another fabric than the report says.
+        (
+            lambda case: case.update(
+                display_name='Ring %fabric=ucx-tcp %layout=packed %scale=1_node'
+            ),
+            'fabric ucx-tcp was asked for, but',
+        ),
+    ],
+)
+def test_what_a_report_says_otherwise(changed, how, words):
+    assert any(words in fault for fault in changed(how))
+
+
+def test_outputs_that_prove_nothing_more(everything):
+    kept = next(everything.run(1).glob('cases/*/miniFE.34x34x34.*.yaml'))
+    before = kept.read_bytes()
+    kept.write_bytes(before.replace(b'Total Program Time', b'Total Program Tome'))
+    try:
+        (fault,) = again(everything).faults
+    finally:
+        kept.write_bytes(before)
+    assert 'MiniFE' in fault and 'is not whole' in fault
+
+
+def test_nothing_of_an_archive_is_executed(everything, tmp_path):
+    """Its scripts, and its facts, are data: neither a template nor a line of a shell."""
+    path = everything.run(1) / archives.SYSTEM
+    before, sign = path.read_bytes(), tmp_path / 'executed'
+    known = json.loads(before)
+    known['partitions'][0]['extras'] = {
+        'shell': f'$(touch {sign})',
+        'template': f"{{{{ cycler.__init__.__globals__.os.system('touch {sign}') }}}}",
+    }
+    path.write_text(json.dumps(known))
+    for script in everything.run(1).glob('cases/*/rfm_job.sh'):
+        script.write_text(f'touch {sign}\n')
+    try:
+        assert not again(everything).faults
+    finally:
+        path.write_bytes(before)
+    assert not sign.exists()
+
+
+def test_it_is_a_copy_that_is_read(everything):
+    """Checks write beside what they read, and an archive stays as it is."""
+    remake(everything)
+    before = everything.manifest.read_bytes()
+    again(everything)
+    remake(everything)
+    assert everything.manifest.read_bytes() == before
