@@ -45,6 +45,7 @@ class Decision:
     :param value: of the statistic, in the unit of the commitment; None before all runs are there.
     :param spread: the largest value over the smallest, less 1; None where there is none.
     :param runs: the runs whose values count, in order.
+    :param values: theirs.
     :param without: the runs that gave no value, with the reason of each.
     :param is_final: whether more runs would change nothing.
     :param reason: a sentence.
@@ -56,6 +57,7 @@ class Decision:
     value: float | None
     spread: float | None
     runs: tuple[int, ...]
+    values: tuple[float, ...]
     without: tuple[tuple[int, str], ...]
     is_final: bool
     reason: str
@@ -92,6 +94,7 @@ def decide(
         statistic(commitment, values) if is_complete else None,
         spread,
         tuple(one.run for one in first),
+        tuple(values),
         without,
         is_final,
         reason,

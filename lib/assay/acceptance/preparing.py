@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: The mode that all checks are in, at all scales.
 MODE = 'acceptance'
 
-#: The exit code of a contract that cannot be used.
-WRONG = 2
+#: Exit codes: a contract that cannot be used; something that has to be done first.
+WRONG, UNDECIDED = 2, 3
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def prepared(path: Path, extra: Sequence[str]) -> Prepared:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """What is wrong here is told as ever, and ends with the exit code of a wrong contract.
+def refusing(code: int = WRONG) -> Iterator[None]:
+    """What is wrong here is told as ever, and ends with an exit code of its own.
 
     :raises SystemExit: instead of an AssayError.
     """
@@ -73,4 +73,4 @@ def refusing() -> Iterator[None]:
     except AssayError as error:
         for line in str(error).splitlines():
             print(f'assay: {plain(line.removeprefix("assay: "))}', file=sys.stderr)
-        raise SystemExit(WRONG) from None
+        raise SystemExit(code) from None

@@ -6,14 +6,18 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from assay.acceptance.contract import Commitment
+from assay.acceptance.decision import Decision
 from assay.acceptance.plan import Asked, Plan
+from assay.acceptance.standing import Standing
 from assay.report.console import console
 from assay.report.table import percent, say, table
 from assay.results.rows import number
 from assay.spelling import many
+from assay.text import plain
 
 _ASKED = '<commitment|<statistic|asked|spread|<known from|a run'
-_STANDS = '<commitment|runs|value|asked|spread|<word'
+_STANDS = '<commitment|<statistic|value|asked|margin|spread|<word'
 
 
 def show_plan(plan: Plan) -> None:
@@ -53,16 +57,20 @@ def show_plan(plan: Plan) -> None:
 
 def _asked(one: Asked) -> list[object]:
     commitment = one.wanted.commitment
-    side = '>=' if commitment.better == 'higher' else '<='
-    unit = '' if commitment.unit == '1' else f' {commitment.unit}'
     return [
         commitment.id + (' (waived)' if one.is_waived else ''),
         f'{commitment.statistic} of {commitment.runs}',
-        f'{side} {number(commitment.value)}{unit}',
+        _limit(commitment),
         percent(one.spread.value) if one.spread else 'unknown',
         one.spread.source if one.spread else '-',
         f'{one.seconds:.0f} s' if one.seconds is not None else 'unknown',
     ]
+
+
+def _limit(commitment: Commitment) -> str:
+    side = '>=' if commitment.better == 'higher' else '<='
+    unit = '' if commitment.unit == '1' else f' {commitment.unit}'
+    return f'{side} {number(commitment.value)}{unit}'
 
 
 def _cost(plan: Plan) -> str:
@@ -138,3 +146,71 @@ def _asked_as_data(one: Asked) -> dict[str, Any]:
         'spread': asdict(one.spread) if one.spread else None,
         'is_waived': one.is_waived,
     }
+
+
+def show_standing(standing: Standing) -> None:
+    """Commitments, conditions, what gave no value, and the verdict."""
+    out = console()
+    contract = standing.contract
+    say(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
+    table(out, 'commitments', _STANDS, map(cells, standing.decisions), all_rows=True)
+    out.print()
+    for sentence in sentences(standing):
+        say(out, plain(sentence))
+
+
+def cells(one: Decision) -> list[str]:
+    """The columns of a commitment: statistic, value, margin to what is asked for, spread, word."""
+    commitment = one.commitment
+    margin = '-'
+    if one.value is not None:
+        sign = 1 if commitment.better == 'higher' else -1
+        margin = f'{sign * (one.value / commitment.value - 1):+.1%}'
+    return [
+        commitment.id,
+        f'{commitment.statistic} of {len(one.runs)}/{commitment.runs}',
+        number(one.value),
+        _limit(commitment),
+        margin,
+        '-' if one.spread is None else percent(one.spread),
+        one.word,
+    ]
+
+
+def sentences(standing: Standing) -> list[str]:
+    """What else there is to be known; the verdict is the last line."""
+    told = [
+        f'{one.commitment.id}: run {run} gave no value: {why}'
+        for one in standing.decisions
+        for run, why in one.without
+    ]
+    told += [
+        f'{one.commitment.id}: {one.reason}'
+        for one in standing.decisions
+        if one.word in ('missed', 'waived') or (one.word == 'undecided' and one.is_final)
+    ]
+    told += [f'{one.name}: {one.word}: {one.reason}' for one in standing.conditions]
+    runs = len({one.run for one in standing.runs})
+    most = standing.contract.most_jobs
+    told.append(f'{many(runs, "run")}, {standing.jobs} of {many(most, "job")} agreed')
+    reasons = '; '.join(standing.verdict.reasons)
+    return [*told, standing.verdict.word + (f': {reasons}' if reasons else '')]
+
+
+def standing_as_json(standing: Standing) -> str:
+    """JSON of all that is known."""
+    found = {
+        'name': standing.contract.name,
+        'digest': standing.contract.digest,
+        'verdict': standing.verdict.word,
+        'reasons': standing.verdict.reasons,
+        'jobs': standing.jobs,
+        'hours': standing.hours,
+        'commitments': [
+            {**asdict(one), 'commitment': one.commitment.model_dump(mode='json')}
+            for one in standing.decisions
+        ],
+        'conditions': [asdict(one) for one in standing.conditions],
+        'runs': [asdict(one) for one in standing.runs],
+    }
+    return json.dumps(found, indent=2)

@@ -59,3 +59,107 @@ def plan(
     else:
         showing.show_plan(found)
     raise typer.Exit(found.exit_code)
+
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar='FOLDER', help='The folder of an acceptance.')
+]
+
+
+@app.command()
+def run(
+    contract: ContractArgument,
+    folder: Annotated[
+        Path, typer.Option(metavar='FOLDER', help='Where the acceptance is kept, or goes on.')
+    ],
+    job: Annotated[
+        list[str] | None,
+        typer.Option('--job-option', '-J', metavar='OPT', help='For each job, as of `assay run`.'),
+    ] = None,
+    extra: ExtraOption = None,
+) -> None:
+    """Measure what a contract asks for, until it is decided; the same command goes on with it.
+
+    The journal in FOLDER tells of each run before and after it: what was stopped, failed or was
+    disturbed counts as well. The exit code is 0 if the machine is accepted, 1 if something is not
+    met, 2 if the contract is wrong, and 3 if it is not decided yet.
+
+    Examples:
+
+    \b
+      assay accept run contract.yaml --folder acceptance
+      assay accept run contract.yaml --folder acceptance -J reservation=acceptance
+    """
+    import os
+
+    from assay.acceptance import showing
+    from assay.acceptance.measuring import Measuring, opened
+    from assay.acceptance.preparing import UNDECIDED, prepared, refusing
+    from assay.acceptance.screened import assert_screened
+    from assay.acceptance.tuning import allowed
+
+    with refusing():
+        asked = prepared(contract, extra or [])
+        allowed(asked.contract.rules, os.environ)
+    if (code := asked.suite.on_head()) is not None:
+        raise typer.Exit(code)
+    with refusing():
+        site = asked.load()
+        wanted = asked.wanted()
+        archive, handle = opened(folder, contract, asked.contract.system)
+    with refusing(UNDECIDED):
+        assert_screened(archive, site, asked.contract)
+    options = [word for one in job or [] for word in ('-J', one)]
+    stands, code = Measuring(asked, site, archive, wanted, options).run()
+    os.close(handle)
+    showing.show_standing(stands)
+    raise typer.Exit(code)
+
+
+@app.command()
+def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
+    """Say where an acceptance stands. The exit code is that of `accept run`.
+
+    Example:
+
+    \b
+      assay accept status acceptance
+    """
+    from assay.acceptance import showing
+    from assay.acceptance.archive import find
+    from assay.acceptance.contract import read
+    from assay.acceptance.measuring import stands
+
+    archive = find(folder)
+    found = stands(archive, read(archive.contract))
+    if as_json:
+        print(showing.standing_as_json(found))
+    else:
+        showing.show_standing(found)
+    raise typer.Exit(found.verdict.exit_code)
+
+
+@app.command()
+def report(folder: FolderArgument) -> None:
+    """Write the report of an acceptance, and close it for signatures.
+
+    Whatever the verdict is: what is not met or not decided can be signed as well. The exit code is
+    that of `accept run`.
+
+    Example:
+
+    \b
+      assay accept report acceptance
+    """
+    from assay.acceptance import showing
+    from assay.acceptance.archive import find
+    from assay.acceptance.contract import read
+    from assay.acceptance.measuring import stands
+    from assay.acceptance.written import write
+
+    archive = find(folder)
+    found = stands(archive, read(archive.contract))
+    path = write(archive, found)
+    showing.show_standing(found)
+    print(f'report: {path}')
+    raise typer.Exit(found.verdict.exit_code)

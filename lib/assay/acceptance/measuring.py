@@ -1,0 +1,227 @@
+"""The runs of an acceptance, each told to the journal before and after, until all is decided.
+
+Each run is a session of ReFrame with the cases of one environment that still need values.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay import AssayError, paths, say
+from assay.acceptance import archive as archives
+from assay.acceptance import journal
+from assay.acceptance.archive import Archive
+from assay.acceptance.contract import Contract
+from assay.acceptance.preparing import Prepared
+from assay.acceptance.standing import Standing, reports, standing
+from assay.acceptance.tuning import allowed
+from assay.acceptance.wanted import Wanted
+from assay.results.failures import failures
+from assay.results.judged import judged, kept
+from assay.results.ready import make_ready
+from assay.running import runs
+from assay.running.runs import Run
+from assay.running.supervise import noted
+from assay.spelling import many
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: Seconds between two looks whether a run has ended that outlived its command.
+LOOK = 0.5
+
+
+def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
+    """The acceptance of a folder: begun there, or gone on with.
+
+    :param contract: the file that the acceptance is to be by.
+    :returns: the acceptance, and a handle: nobody else goes on with it while that is open.
+    :raises AssayError: if it is by another contract, another command is at it, or its journal is
+        damaged.
+    """
+    if not folder.exists() or not any(folder.iterdir()):
+        archive = archives.create(folder, contract, system)
+        return archive, _alone(archive)
+    archive = archives.find(folder)
+    handle = _alone(archive)
+    if archive.contract.read_bytes() != contract.read_bytes():
+        raise AssayError(
+            f'{folder} was begun with another contract than {contract}: go on with '
+            f'{archive.contract}, or begin in a new folder'
+        )
+    _wait_for_what_goes_on(archive)
+    archives.resume(archive)
+    return archive, handle
+
+
+def _alone(archive: Archive) -> int:
+    """:raises AssayError: if another command runs cases for an acceptance."""
+    try:
+        handle = os.open(archive.contract, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise AssayError(f'{archive.folder}: another `assay accept run` is at it') from None
+    except OSError as error:
+        raise AssayError(f'{archive.contract}: {error.strerror}') from None
+    return handle
+
+
+def _wait_for_what_goes_on(archive: Archive) -> None:
+    """Where a command was killed, its ReFrame goes on: its jobs would disturb those to come."""
+    entries = journal.read(archive.journal).entries
+    left = {*journal.open_runs(entries)}
+    for entry in entries:
+        if entry.kind == 'started' and entry.what['run'] in left:
+            run = Run(paths.RUNS / Path(str(entry.what.get('folder', ''))).name)
+            if run.is_under_way:
+                say(f'run {entry.what["run"]} was left by its command: waiting for its end')
+            while run.is_under_way:
+                time.sleep(LOOK)
+
+
+class Measuring:
+    """An acceptance under way.
+
+    :param wanted: the case of each commitment.
+    :param options: of ReFrame, for all jobs.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        site: _SiteConfig,
+        archive: Archive,
+        wanted: Sequence[Wanted],
+        options: Sequence[str],
+    ) -> None:
+        self.prepared, self.site, self.archive, self.options = prepared, site, archive, options
+        self.contract, self.wanted = prepared.contract, wanted
+        #: The folder of the last run, if it is the newest good one.
+        self.last: Run | None = None
+        self.runs = 0
+
+    def run(self) -> tuple[Standing, int]:
+        """Measure until all is decided, no job is left, or somebody stops it.
+
+        :returns: where the acceptance stands, and the exit code.
+        :raises AssayError: if a run is no good as a whole, or cannot be kept.
+        """
+        environments = dict.fromkeys(one.environment for one in self.wanted)
+        names = [f'^{re.escape(name)}$' for name in environments]
+        handles = make_ready(self.prepared.suite, self.site, names)
+        with noted() as signals:
+            while True:
+                now = stands(self.archive, self.contract)
+                cases = next_cases(now, self.wanted)
+                if signals:
+                    return now, 128 + signals[0]
+                if not cases:
+                    return now, now.verdict.exit_code
+                if now.jobs + len(cases) > self.contract.most_jobs:
+                    say(
+                        f'{now.jobs} of {many(self.contract.most_jobs, "job")} are used, and '
+                        f'{many(len(cases), "more case")} would be needed: nothing more is run'
+                    )
+                    return now, now.verdict.exit_code
+                self._session(cases, handles, signals)
+
+    def _session(
+        self, cases: Sequence[Wanted], handles: Sequence[int], signals: list[signal.Signals]
+    ) -> None:
+        """:raises AssayError: as :meth:`run`."""
+        own = runs.begin() if self.runs else self.prepared.suite.own
+        self.runs += 1
+        environment = cases[0].environment
+        expressions = '|'.join(re.escape(one.name.replace(' ', '')) for one in cases)
+        selected = ['-n', f'^({expressions})$', '-p', f'^{re.escape(environment)}$']
+        number = archives.start_run(
+            self.archive,
+            cases=[one.title for one in cases],
+            environment=environment,
+            folder=own.folder.name,
+            options=[*self.options],
+            variables=allowed(self.contract.rules, os.environ),
+        )
+        say(f'run {number}: {many(len(cases), "case")} with {environment}')
+        label = f'acceptance: {self.archive.folder.name}, run {number}'
+        end = self.prepared.suite.run(own, label, [*selected, *self.options], handles)
+        found = judged(own, end, self.prepared.given)
+        report, verdict = found.report, found.verdict
+        problems = verdict.of_session
+        if report:
+            problems = (*problems, *kept(report, verdict))
+        # What a run that was stopped has measured counts as well: nobody chooses by stopping.
+        word = 'STOPPED' if end.stopped else verdict.word
+        archives.end_run(self.archive, number, own, word, self.site)
+        if end.stopped:
+            signals.insert(0, end.stopped)
+            return
+        for one in failures(report) if report else []:
+            say(f'failed: {one.case}: {one.reason}')
+        if problems:
+            raise AssayError(
+                f'run {number} is no good as a whole: {"; ".join(problems)}. It counts; with the '
+                f'same command the acceptance goes on'
+            )
+        os.close(own.handle)
+        self._tidy(own, verdict.passed)
+
+    def _tidy(self, own: Run, has_passed: bool) -> None:
+        """Of good runs the newest keeps its folder: the archive has all that counts of the others.
+
+        An acceptance has so many that those of all other runs would go.
+        """
+        if self.last:
+            shutil.rmtree(self.last.folder, ignore_errors=True)
+        self.last = own if has_passed else None
+
+
+def stands(archive: Archive, contract: Contract) -> Standing:
+    """Where the acceptance of a folder stands.
+
+    :raises AssayError: if its journal is damaged, or a report cannot be read.
+    """
+    chain = journal.read(archive.journal)
+    chain.assert_whole(archive.journal)
+    return standing(contract, chain.entries, reports(archive, chain.entries))
+
+
+def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
+    """The cases of the next run; none if all is decided, or nothing can be accepted any more."""
+    contract = now.contract
+    said = {one.commitment.id: one for one in now.decisions}
+    kept = [one for one in wanted if said[one.commitment.id].word != 'waived']
+    if is_lost(now):
+        return []
+    still = [one for one in kept if not said[one.commitment.id].is_final]
+    if not still and now.hours < contract.stability.hours:
+        still = kept
+    # The environment that was run least is next: they alternate, so that a drift touches all.
+    times = {one.environment: 0 for one in still}
+    for one in {ran.run: ran for ran in now.runs}.values():
+        name = one.case.rpartition('+')[2]
+        if name in times:
+            times[name] += 1
+    least = min(times, key=lambda name: times[name], default=None)
+    return [*{one.title: one for one in still if one.environment == least}.values()]
+
+
+def is_lost(now: Standing) -> bool:
+    """Whether nothing that follows can let the machine be accepted."""
+    if any(one.is_final and one.word in ('missed', 'undecided') for one in now.decisions):
+        return True
+    others = {one.name for one in now.conditions if one.word == 'missed'}
+    if others - {'share'}:
+        return True
+    passed = sum(one.word == 'pass' for one in now.runs)
+    failed = sum(one.word == 'fail' for one in now.runs)
+    left = max(0, now.contract.most_jobs - now.jobs)
+    return passed + left < now.contract.stability.share * (passed + failed + left)

@@ -1,0 +1,38 @@
+"""Variables by which jobs could be tuned, against what the rules of a contract allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay import AssayError
+from assay.acceptance.contract import Rules
+
+#: What variables begin with that steer an MPI, its transports, threads, libraries or memory. What
+#: the suite and the system's file set for jobs is not in the environment of a command.
+STEERING = (
+    *('OMPI_', 'PRTE_MCA_', 'PMIX_MCA_', 'MPIR_CVAR_', 'MPICH_', 'I_MPI_', 'HYDRA_', 'MV2_'),
+    *('MVP_', 'UCX_', 'UCC_', 'HCOLL_', 'SHARP_', 'FI_', 'PSM_', 'PSM2_', 'PSM3_'),
+    *('OMP_', 'GOMP_', 'KMP_', 'OPENBLAS_', 'MKL_', 'BLIS_', 'LD_PRELOAD', 'MALLOC_', 'GLIBC_'),
+)
+
+#: What lets root start jobs in a container, and nothing else.
+_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
+
+
+def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tune jobs, by name, all of which the rules allow.
+
+    :param environment: of the command that starts jobs.
+    :raises AssayError: if one is set that they do not.
+    """
+    found = {
+        name: value
+        for name, value in sorted(environment.items())
+        if name in rules.variables or (name.startswith(STEERING) and name not in _HARMLESS)
+    }
+    if strange := [name for name in found if name not in rules.variables]:
+        raise AssayError(
+            f'the environment sets {", ".join(strange)}, which the rules of the contract '
+            f'({rules.category}) do not allow: unset it'
+        )
+    return found
