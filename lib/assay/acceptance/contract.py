@@ -322,7 +322,7 @@ def _disagreements(contract: Contract, found: Marked) -> Iterator[Mistake]:
     if (nodes.names is None) == (nodes.number is None):
         yield ('nodes',), 'give either names or number'
     elif nodes.may_be_missing >= nodes.count:
-        yield ('nodes', 'may_be_missing'), f'all {nodes.count} nodes might be missing: give fewer'
+        yield ('nodes', 'may_be_missing'), f'all of {nodes.count} might be missing: give fewer'
     for host, count in Counter(nodes.names or ()).items():
         if count > 1:
             yield ('nodes', 'names'), f'{host} stands there {count} times: name each once'

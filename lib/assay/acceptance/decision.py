@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from assay.acceptance.contract import Commitment, Contract
@@ -135,7 +136,8 @@ def _say(
 ) -> tuple[Literal['met', 'missed', 'undecided'], bool, str]:
     """A word, whether it is final, and a sentence."""
     limit, missing = commitment.largest_spread, commitment.runs - len(values)
-    if limit is not None and spread is not None and spread > limit:
+    # By multiplication: divided, 44 is more than 10% above 40.
+    if limit is not None and spread is not None and max(values) > min(values) * (1 + limit):
         told = f'the runs differ by {100 * spread:.3g}%, and at most {100 * limit:g}% was agreed'
         return 'undecided', True, told
     if missing:
@@ -219,7 +221,14 @@ def _share(contract: Contract, ran: Sequence[CaseRun]) -> Condition:
     if not passed + failed:
         return Condition('share', 'undecided', f'{told}; nothing was measured')
     told += f'; at least {100 * asked:g}% have to'
-    return Condition('share', 'met' if passed >= asked * (passed + failed) else 'missed', told)
+    is_enough = passed >= least_passed(contract, passed + failed)
+    return Condition('share', 'met' if is_enough else 'missed', told)
+
+
+def least_passed(contract: Contract, cases: int) -> int:
+    """How many of so many cases have to pass."""
+    # As it is written: 0.07 of 100 are 7.
+    return math.ceil(Fraction(repr(contract.stability.share)) * cases)
 
 
 def _hours(contract: Contract, hours: float) -> Condition:

@@ -20,6 +20,7 @@ from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Contract
+from assay.acceptance.decision import least_passed
 from assay.acceptance.preparing import Prepared
 from assay.acceptance.standing import Standing, reports, standing
 from assay.acceptance.tuning import allowed
@@ -224,4 +225,4 @@ def is_lost(now: Standing) -> bool:
     passed = sum(one.word == 'pass' for one in now.runs)
     failed = sum(one.word == 'fail' for one in now.runs)
     left = max(0, now.contract.most_jobs - now.jobs)
-    return passed + left < now.contract.stability.share * (passed + failed + left)
+    return passed + left < least_passed(now.contract, passed + failed + left)

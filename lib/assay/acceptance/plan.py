@@ -89,7 +89,8 @@ def plan(
     )
     # Of commitments on one case the one with most runs says how often it runs.
     cases: dict[str, Asked] = {}
-    for entry in asked:
+    kept = [one for one in asked if not one.is_waived]
+    for entry in kept:
         other = cases.get(entry.wanted.title)
         if other is None or other.wanted.commitment.runs < entry.wanted.commitment.runs:
             cases[entry.wanted.title] = entry
@@ -100,7 +101,6 @@ def plan(
         total = math.fsum(time or 0 for time in times)
         nodes = [one.wanted.nodes for one in cases.values()]
         hours = math.fsum((t or 0) * n for t, n in zip(times, nodes, strict=True)) / 3600
-    kept = [one for one in asked if not one.is_waived]
     known = [one.spread for one in kept if one.spread is not None]
     commitments = [one.wanted.commitment for one in kept]
     curve: tuple[Chance, ...] = ()
