@@ -55,7 +55,9 @@ class Nodes(Entry):
     """The nodes that have to take part: by their names, or so many of any."""
 
     names: tuple[Identifier, ...] | None = Field(
-        None, min_length=1, description='a list of host names, each written out'
+        None,
+        min_length=1,
+        description='a list of host names, each written out, as the scheduler has them',
     )
     number: int | None = Field(
         None, ge=1, le=MOST_NODES, description='how many nodes, a whole number from 1'

@@ -21,6 +21,7 @@ from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Contract
 from assay.acceptance.decision import least_passed
+from assay.acceptance.journal import Entry
 from assay.acceptance.preparing import Prepared
 from assay.acceptance.standing import Standing, reports, standing
 from assay.acceptance.tuning import allowed
@@ -32,6 +33,7 @@ from assay.running import runs
 from assay.running.runs import Run
 from assay.running.supervise import noted
 from assay.spelling import many
+from assay.text import plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -48,7 +50,11 @@ def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
     :raises AssayError: if it is by another contract, another command is at it, or its journal is
         damaged.
     """
-    if not folder.exists() or not any(folder.iterdir()):
+    try:
+        is_new = not folder.is_dir() or not any(folder.iterdir())
+    except OSError as error:
+        raise AssayError(f'{folder}: cannot be read: {error.strerror}') from None
+    if is_new:
         archive = archives.create(folder, contract, system)
         return archive, _alone(archive)
     archive = archives.find(folder)
@@ -58,8 +64,11 @@ def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
             f'{folder} was begun with another contract than {contract}: go on with '
             f'{archive.contract}, or begin in a new folder'
         )
-    _wait_for_what_goes_on(archive)
-    archives.resume(archive)
+    chain = journal.read(archive.journal)
+    # Else nothing is written: signatures are of the journal as it is.
+    if chain.torn or journal.open_runs(chain.entries):
+        _wait_for_what_goes_on(chain.entries)
+        archives.resume(archive)
     return archive, handle
 
 
@@ -75,9 +84,8 @@ def _alone(archive: Archive) -> int:
     return handle
 
 
-def _wait_for_what_goes_on(archive: Archive) -> None:
+def _wait_for_what_goes_on(entries: Sequence[Entry]) -> None:
     """Where a command was killed, its ReFrame goes on: its jobs would disturb those to come."""
-    entries = journal.read(archive.journal).entries
     left = {*journal.open_runs(entries)}
     for entry in entries:
         if entry.kind == 'started' and entry.what['run'] in left:
@@ -152,7 +160,7 @@ class Measuring:
             variables=allowed(self.contract.rules, os.environ),
         )
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
-        label = f'acceptance: {self.archive.folder.name}, run {number}'
+        label = f'acceptance {plain(self.archive.folder.resolve().name, 100)}: run {number}'
         end = self.prepared.suite.run(own, label, [*selected, *self.options], handles)
         found = judged(own, end, self.prepared.given)
         report, verdict = found.report, found.verdict

@@ -5,6 +5,7 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -82,7 +83,7 @@ def run(
 
     The journal in FOLDER tells of each run before and after it: what was stopped, failed or was
     disturbed counts as well. The exit code is 0 if the machine is accepted, 1 if something is not
-    met, 2 if the contract is wrong, and 3 if it is not decided yet.
+    met, 2 if the contract or the folder is wrong, and 3 if it is not decided yet.
 
     Examples:
 
@@ -90,8 +91,6 @@ def run(
       assay accept run contract.yaml --folder acceptance
       assay accept run contract.yaml --folder acceptance -J reservation=acceptance
     """
-    import os
-
     from assay.acceptance import showing
     from assay.acceptance.measuring import Measuring, opened
     from assay.acceptance.preparing import UNDECIDED, prepared, refusing
@@ -107,10 +106,10 @@ def run(
         site = asked.load()
         wanted = asked.wanted()
         archive, handle = opened(folder, contract, asked.contract.system)
+    options = [word for one in job or [] for word in ('-J', one)]
     with refusing(UNDECIDED):
         assert_screened(archive, site, asked.contract)
-    options = [word for one in job or [] for word in ('-J', one)]
-    stands, code = Measuring(asked, site, archive, wanted, options).run()
+        stands, code = Measuring(asked, site, archive, wanted, options).run()
     os.close(handle)
     showing.show_standing(stands)
     raise typer.Exit(code)
@@ -129,9 +128,11 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read
     from assay.acceptance.measuring import stands
+    from assay.acceptance.preparing import refusing
 
-    archive = find(folder)
-    found = stands(archive, read(archive.contract))
+    with refusing():
+        archive = find(folder)
+        found = stands(archive, read(archive.contract))
     if as_json:
         print(showing.standing_as_json(found))
     else:
@@ -155,11 +156,13 @@ def report(folder: FolderArgument) -> None:
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read
     from assay.acceptance.measuring import stands
+    from assay.acceptance.preparing import refusing
     from assay.acceptance.written import write
 
-    archive = find(folder)
-    found = stands(archive, read(archive.contract))
-    path = write(archive, found)
+    with refusing():
+        archive = find(folder)
+        found = stands(archive, read(archive.contract))
+        path = write(archive, found)
     showing.show_standing(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)

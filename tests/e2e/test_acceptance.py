@@ -1,0 +1,129 @@
+"""The acceptance of this machine by a tiny contract: killed half way, gone on with, and signed."""
+
+import json
+import subprocess
+import time
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from assay import paths
+from assay.acceptance import journal
+from assay.machine.mpi import find_mpis
+from command import assay
+
+# Any machine meets it, also a busy one; half of the cases may fail, as where others use the node.
+CONTRACT = """\
+name: A tiny machine
+parties:
+  buyer: {name: University, signers: [Ada Buyer]}
+  vendor: {name: Computers, signers: [Vic Vendor]}
+system: generic
+nodes: {number: 1}
+commitments:
+  - {id: ring, check: Ring, figure: hop_latency, fabric: shm, layout: packed, environment: mpich,
+     value: 100000, unit: us, better: lower, statistic: maximum, runs: 2, expected_spread: 0.1}
+rules: {category: base, text: As it is delivered.}
+stability: {hours: 0, share: 0.1, most_failed_nodes: 1}
+risks: {producer: 0.05, consumer: 0.05, good: 0.5, bad: 0.5}
+most_jobs: 12
+"""
+
+# Whether nobody sees that it hangs.
+LONG = 300
+
+
+@pytest.fixture
+def contract(tmp_path):
+    path = tmp_path / 'contract.yaml'
+    path.write_text(CONTRACT)
+    return path
+
+
+def kinds(folder):
+    return [
+        (one.kind, one.what.get('run')) for one in journal.read(folder / 'journal.jsonl').entries
+    ]
+
+
+def started(folder):
+    path = folder / 'journal.jsonl'
+    return path.exists() and ('started', 1) in kinds(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not any(mpi.name == 'mpich' for mpi in find_mpis()), reason='needs the mpich wheel'
+)
+def test_killed_gone_on_with_and_signed(contract, tmp_path):
+    folder = tmp_path / 'acceptance'
+    command = ['accept', 'run', contract, '--folder', folder]
+    with subprocess.Popen(
+        [paths.ROOT / 'assay', *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        deadline = time.monotonic() + LONG
+        while not started(folder):
+            assert process.poll() is None, process.stdout.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.kill()
+    assert kinds(folder) == [('begun', None), ('started', 1)]
+
+    ended = assay('accept', 'status', folder)
+    assert ended.returncode == 3
+    assert 'NOT DECIDED' in ended.stdout
+
+    ended = assay(*command)
+    told = kinds(folder)
+    assert told[2:4] == [('interrupted', 1), ('resumed', None)], ended.stdout + ended.stderr
+    ran = [run for kind, run in told if kind == 'ended']
+    assert ran == [*range(2, 2 + len(ran))]
+    said = assay('accept', 'status', folder, '--json')
+    found = json.loads(said.stdout)
+    # Each disturbed job is followed by another, until none of those agreed is left.
+    assert (ended.returncode == 0) == (found['verdict'] == 'ACCEPTED') or found['jobs'] >= 12
+    assert found['jobs'] >= 1 + len(ran)
+    assert found['runs'][0]['word'] == 'interrupted'
+    assert len(found['commitments'][0]['values']) == 2 or found['jobs'] >= 12
+
+    other = tmp_path / 'other.yaml'
+    other.write_text(CONTRACT.replace('100000', '200000'))
+    refused = assay('accept', 'run', other, '--folder', folder)
+    assert refused.returncode == 2
+    assert 'was begun with another contract' in refused.stderr
+
+    ended = assay('accept', 'report', folder)
+    assert ended.returncode == said.returncode, ended.stderr
+    report = (folder / 'report' / 'report.md').read_text()
+    assert f'**{found["verdict"]}**' in report
+    assert '| 1 | interrupted |' not in report and 'interrupted' in report
+
+    assert assay('verify', folder).returncode == 1  # nobody has signed
+    trusted = []
+    for number, name in enumerate(('Ada Buyer', 'Vic Vendor')):
+        key = Ed25519PrivateKey.generate()
+        file = tmp_path / f'{number}.key'
+        file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+        file.chmod(0o600)
+        public = tmp_path / f'{number}.pub'
+        public.write_bytes(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
+        ended = assay('accept', 'sign', folder, '--as', name, '--key', file)
+        assert ended.returncode == 0, ended.stderr
+        trusted += ['--key', f'{name}={public}']
+    ended = assay('verify', folder, *trusted)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_wrong_contract_is_no_verdict(contract, tmp_path):
+    contract.write_text(CONTRACT.replace('check: Ring', 'check: Rign'))
+    for command in (['plan', contract], ['run', contract, '--folder', tmp_path / 'f']):
+        ended = assay('accept', *command)
+        assert ended.returncode == 2
+        assert 'line 8: commitments[0].check: no check has this name; did you mean' in ended.stderr
+    assert not (tmp_path / 'f').exists()
