@@ -1,4 +1,4 @@
-"""Keys that acceptances are signed with: Ed25519, in the forms of OpenSSH and PEM."""
+"""Keys that acceptances are signed with: Ed25519, private ones in PEM, public ones as OpenSSH's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPENSSH = b'-----BEGIN OPENSSH PRIVATE KEY-----'
 
 
 def make(path: Path, passphrase: str) -> Path:
-    """Make a pair of keys, in OpenSSH's form.
+    """Make a pair of keys.
 
     :param path: of the private key, which only its owner may read.
     :param passphrase: that it is encrypted with; empty for none.
@@ -37,7 +37,7 @@ def make(path: Path, passphrase: str) -> Path:
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM,
-        serialization.PrivateFormat.OpenSSH,
+        serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(passphrase.encode())
         if passphrase
         else serialization.NoEncryption(),
@@ -69,7 +69,13 @@ def private(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
             key = load(data, None)
         except TypeError:  # as it is encrypted
             key = load(data, ask().encode())
-    except (TypeError, ValueError, UnsupportedAlgorithm):
+    except UnsupportedAlgorithm:
+        # For which cryptography needs a package of its own.
+        raise AssayError(
+            f"{path}: a key that is encrypted in OpenSSH's form cannot be read: make one by "
+            f'`assay accept key FILE`'
+        ) from None
+    except (TypeError, ValueError):
         raise AssayError(f'{path}: no private key, or not of this passphrase') from None
     if not isinstance(key, Ed25519PrivateKey):
         raise AssayError(f'{path}: no Ed25519 key: make one by `assay accept key FILE`')

@@ -5,10 +5,16 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from assay import AssayError
+
+#: The exit code after Ctrl-C.
+STOPPED = 130
 
 
 def key(
@@ -16,7 +22,7 @@ def key(
 ) -> None:
     """Make a pair of keys to sign with: FILE, which stays with you, and FILE.pub for all others.
 
-    They are Ed25519 keys in OpenSSH's form; one that ssh-keygen made does as well.
+    FILE is encrypted with the passphrase that is asked for, where there is a terminal.
 
     Example:
 
@@ -25,15 +31,14 @@ def key(
     """
     from assay.acceptance.keys import fingerprint, make, public
 
-    passphrase = typer.prompt(
-        'Passphrase, empty for none',
-        '',
-        hide_input=True,
-        show_default=False,
-        confirmation_prompt=True,
-    )
+    passphrase = ''
+    if sys.stdin.isatty():
+        passphrase = _ask('Passphrase, empty for none')
+        if passphrase and _ask('The same once more') != passphrase:
+            raise AssayError('the passphrases differ: no key was made')
     path = make(file, passphrase)
-    print(f'{file} and {path}: {fingerprint(public(path))}')
+    without = '' if passphrase else ', without a passphrase'
+    print(f'{file}{without}, and {path}: {fingerprint(public(path))}')
 
 
 def sign(
@@ -58,7 +63,21 @@ def sign(
     from assay.acceptance.archive import find
     from assay.acceptance.verify import assert_may_be_signed
 
-    private = keys.private(file, lambda: typer.prompt('Passphrase', hide_input=True))
+    private = keys.private(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
     path = signature.sign(find(folder), contract.parties, who, private)
     print(f'{path}: {signature.told(signature.read(path))}')
+
+
+def _ask(what: str) -> str:
+    """A passphrase, which may be empty.
+
+    :raises AssayError: if there is nobody to ask.
+    """
+    if not sys.stdin.isatty():
+        raise AssayError('the key has a passphrase, and there is no terminal to ask for it at')
+    try:
+        answer: str = typer.prompt(what, '', hide_input=True, show_default=False)
+    except typer.Abort:
+        raise typer.Exit(STOPPED) from None
+    return answer
