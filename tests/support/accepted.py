@@ -13,7 +13,7 @@ from reframe.core.exceptions import PerformanceError
 
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
-from assay.acceptance import decided, journal, signature
+from assay.acceptance import journal, signature, written
 from assay.acceptance.canonical import canonical, digest
 from assay.acceptance.files import as_record, kept_in, manifest
 from assay.acceptance.standing import reports, standing
@@ -135,11 +135,7 @@ def close(archive):
     """Decide, write a report and close it."""
     entries = journal.read(archive.journal).entries
     contract = contracts.read(archive.contract)
-    archive.report.mkdir(exist_ok=True)
-    found = standing(contract, entries, reports(archive, entries))
-    archive.decisions.write_bytes(decided.text(found))
-    (archive.report / 'report.html').write_text('<p>what was decided</p>\n')
-    archives.seal(archive)
+    written.write(archive, standing(contract, entries, reports(archive, entries)))
 
 
 def sign(archive, keys=KEYS):

@@ -87,7 +87,7 @@ def test_the_untouched_one_is_right(copy):
     told = '\n'.join(found.lines())
     assert found.is_right, told
     assert '22 figures of 2 runs are what their outputs say' in told
-    assert 'the decisions follow from the figures: ACCEPTED' in told
+    assert 'the decisions and the report follow from the figures: ACCEPTED' in told
     assert 'Ada Buyer signed for the buyer on ' in told
     assert told.endswith('VERIFIED: it is what all parties signed')
     assert json.loads(found.as_json())['verdict'] == 'VERIFIED'
@@ -340,6 +340,19 @@ def test_decisions(copy):
     assert 'the report says of ring: met' in wrong(copy)
 
 
+def test_what_people_read(copy):
+    """Who closed it shows the other party a report that says something else, and has it signed."""
+    path = copy.report / 'report.md'
+    path.write_text(path.read_text().replace('**ACCEPTED**', '**NOT MET**'))
+    remake(copy)
+    shutil.rmtree(copy.signatures)
+    with pytest.raises(AssayError, match=r'report\.md says something else than what is decided'):
+        assert_may_be_signed(copy.folder)
+    (copy.report / 'summary.txt').write_text('All is well.')
+    remake(copy)
+    assert 'report/summary.txt is nothing that Assay wrote' in wrong(copy)
+
+
 def test_another_contract(copy):
     text = copy.contract.read_text()
     copy.contract.write_text(text.replace('value: 12.0', 'value: 1.0'))
@@ -495,10 +508,8 @@ def test_a_signature_of_other_bytes(copy):
 
 
 def test_nobody_signs_what_is_not_right(copy):
-    (copy.report / 'report.html').write_text('all is well')
-    with pytest.raises(
-        AssayError, match=r'is not right, and is not signed: report/report\.html was'
-    ):
+    (copy.report / 'report.md').write_text('all is well')
+    with pytest.raises(AssayError, match=r'is not right, and is not signed: report/report\.md was'):
         assert_may_be_signed(copy.folder)
 
 

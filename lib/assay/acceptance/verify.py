@@ -15,20 +15,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
 from assay.acceptance import contract as contracts
-from assay.acceptance import decided, facts, journal, signature
+from assay.acceptance import decided, facts, journal, signature, written
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import Kept, found_in, from_record, read_bounded, read_manifest
 from assay.acceptance.journal import BACK, Chain, Entry
 from assay.acceptance.keys import fingerprint
 from assay.acceptance.recompute import compute_again
-from assay.acceptance.standing import standing
+from assay.acceptance.standing import Standing, standing
 from assay.acceptance.verified import Verified
 from assay.results.cases import Report, as_report
 from assay.spelling import many
 from assay.text import plain
 
-#: Bytes of ReFrame's report of a run at most.
+#: Bytes of a report at most, of ReFrame's of a run and of ours.
 MOST_REPORT = 256 << 20
 
 
@@ -253,10 +253,23 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
     if left := len(ended) - len(reports):
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
     now = standing(contract, chain.entries, reports)
-    wrong = [*decided.differences(archive, now)]
+    wrong = [*decided.differences(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
     if not wrong:
-        found.proved.append(f'the decisions follow from the figures: {now.verdict.word}')
+        found.proved.append(
+            f'the decisions and the report follow from the figures: {now.verdict.word}'
+        )
+
+
+def _of_report(archive: Archive, chain: Chain, now: Standing) -> Iterator[str]:
+    """Sentences: where what people read, and sign, is not what was decided."""
+    for name, path in found_in(archive.report):
+        if name == written.NAME:
+            should = written.text(now, chain.entries[:-1]).encode()
+            if read_bounded(path, MOST_REPORT) != should:
+                yield f'report/{name} says something else than what is decided: it was changed'
+        elif path != archive.decisions:
+            yield f'report/{plain(name, 200)} is nothing that Assay wrote: it cannot be made again'
 
 
 def _report(path: Path, run: int) -> Report:

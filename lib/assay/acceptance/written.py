@@ -32,11 +32,19 @@ def write(archive: Archive, standing: Standing) -> Path:
     try:
         archive.report.mkdir(exist_ok=True)
         write_whole(archive.decisions, decided.text(standing))
-        write_whole(path, ''.join(f'{line}\n' for line in _lines(standing, entries)))
+        write_whole(path, text(standing, entries))
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be written: {error.strerror}') from None
     archives.seal(archive)
     return path
+
+
+def text(standing: Standing, entries: tuple[journal.Entry, ...]) -> str:
+    """The report: of the same acceptance the same, so that it can be made again.
+
+    :param entries: of the journal, but for that of the report itself.
+    """
+    return ''.join(f'{line}\n' for line in _lines(standing, entries))
 
 
 def _lines(standing: Standing, entries: tuple[journal.Entry, ...]) -> Iterator[str]:
