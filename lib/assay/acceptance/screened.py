@@ -29,7 +29,15 @@ def assert_screened(archive: Archive, site: _SiteConfig, contract: Contract) -> 
     entries = journal.read(archive.journal).entries
     if not contract.screening_first or any(one.kind == 'started' for one in entries):
         return
-    partition = choose(site, contract.system).partition
+    hold_screening(archive, contract, choose(site, contract.system).partition)
+
+
+def hold_screening(archive: Archive, contract: Contract, partition: str) -> None:
+    """As :func:`assert_screened`, of an acceptance in which no run has begun.
+
+    :param partition: with its system.
+    """
+    entries = journal.read(archive.journal).entries
     how = f'run `assay screen --system {partition}`, and then this again'
     if not [*kept.folder_of(partition).glob('*.json')]:
         raise AssayError(f'the contract asks for a screening first: {how}')
