@@ -1,11 +1,14 @@
 """The journal of an acceptance: what is written, and what a machine that stopped leaves."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -182,12 +185,18 @@ def appending(path, count, text):
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
 
 
-def test_two_at_once(path):
-    both = [appending(path, 20, text) for text in ('one', 'other')]
-    for process in both:
-        process.communicate()
-        assert process.returncode == 0
-    assert kinds(path).count('note') == 40
+def test_an_entry_waits_for_another(path):
+    """Or two would name the same line as the one before them."""
+    with path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        process = appending(path, 1, 'x')
+        waits = f'-> FLOCK  ADVISORY  WRITE {process.pid} '
+        while waits not in Path('/proc/locks').read_text():
+            assert process.poll() is None
+            time.sleep(0.01)
+        assert kinds(path) == ['begun']
+    process.communicate()
+    assert kinds(path) == ['begun', 'note']
 
 
 def test_whoever_is_killed_leaves_a_whole_chain(path):
