@@ -100,6 +100,10 @@ def of_figure(place, value):
         ),
         (lambda case: case['perfvalues'].clear(), 'passed, and has no figures'),
         (lambda case: case.update(job_nodelist=['n7']), 'ran on node1, and the report says on n7'),
+        (
+            lambda case: case.update(no_evidence='others used 50% of the time'),
+            'it is told as disturbed, and no witness saw others',
+        ),
         (lambda case: case.update(job_exitcode=3), 'ended with exit code 3'),
         (lambda case: case.update(num_tasks=4), 'its job had 4 ranks'),
         (

@@ -21,11 +21,13 @@ from assay import AssayError, paths
 from assay.acceptance.archive import CASES, folder_of
 from assay.acceptance.facts import Facts, Partition
 from assay.config.lint import check_classes
+from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
 from assay.results.cases import Case, Report, cases, class_name, title
 from assay.results.rows import bound, is_beyond, is_number
 from assay.spelling import many
 from assay.text import plain
+from assay.witness.disturbance import by_others
 
 #: By which fraction a figure may differ: the last digit of what is written, on another machine.
 SAME = 1e-12
@@ -199,6 +201,8 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
         )
         check.sanity()
         _assert_on_its_nodes(check.ran, case)
+        if case.get('no_evidence') and not by_others([*witnessed_in(stage)], foreign=True):
+            raise AssayError('it is told as disturbed, and no witness saw others')
         figures: Mapping[str, Figure] = check.figures() | check.witness_figures()
         return figures
     finally:
