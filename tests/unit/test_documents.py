@@ -215,7 +215,7 @@ def parse(words: tuple[str, ...]) -> None:
         rest = [*context._protected_args, *context.args]
         name, command, rest = command.resolve_command(context, rest)
         context = command.make_context(name, rest, parent=context)
-    if context.info_name == 'run':
+    if context.command_path == 'assay run':
         reframe_options.read(context.args)
         assert context.params['mode'] in settings.modes()
 

@@ -11,6 +11,7 @@ from assay.acceptance.power import Spread, log_spread
 from assay.acceptance.wanted import Wanted
 from assay.results import store
 from assay.results.cases import counted, title
+from assay.results.failures import is_good
 from assay.results.figure_series import Figure, learn_past, measured
 from assay.results.history import History
 from assay.results.statistics.spread import history_variance, moderated
@@ -51,11 +52,13 @@ def spreads(history: History, wanted: Sequence[Wanted]) -> list[Spread | None]:
 
 
 def seconds(history: History, wanted: Sequence[Wanted]) -> list[float | None]:
-    """How long each case took, the median of the newest runs; None where there is none."""
+    """How long each case took, the median of the newest runs it passed in; None where
+    there is none."""
     runs = [run for run in history.runs if not run.summary.problem and run.file is None]
     times: dict[str, list[float]] = {}
     for _, report in store.reports([run.uuid for run in runs[-NEWEST:]], history.database):
         for case in [] if isinstance(report, AssayError) else counted(report):
-            if isinstance(spent := case.get('time_total'), int | float):
+            spent = case.get('time_total')
+            if is_good(case) and isinstance(spent, int | float):
                 times.setdefault(title(case), []).append(spent)
     return [median(times[one.title]) if one.title in times else None for one in wanted]

@@ -193,8 +193,8 @@ def sentences(standing: Standing) -> list[str]:
     runs = len({one.run for one in standing.runs})
     most = standing.contract.most_jobs
     told.append(f'{many(runs, "run")}, {standing.jobs} of {many(most, "job")} agreed')
-    reasons = '; '.join(standing.verdict.reasons)
-    return [*told, standing.verdict.word + (f': {reasons}' if reasons else '')]
+    names = ', '.join(one.partition(':')[0] for one in standing.verdict.reasons)
+    return [*told, standing.verdict.word + (f': {names}' if names else '')]
 
 
 def standing_as_json(standing: Standing) -> str:
