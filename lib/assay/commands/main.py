@@ -30,6 +30,7 @@ from assay.commands.init import init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
+from assay.commands.report import report
 from assay.commands.run import run
 from assay.commands.screen import screen
 from assay.commands.sign import key, sign
@@ -116,6 +117,7 @@ app.command()(diff)
 app.command(context_settings=PASS_ON)(compare)
 app.command(context_settings=PASS_ON)(screen)
 app.command()(trend)
+app.command()(report)
 app.command()(baseline)
 app.command()(export)
 app.command()(verify)

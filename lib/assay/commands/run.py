@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import subprocess
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +34,13 @@ def run(
             'runs at different times tell more.',
         ),
     ] = 1,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='FILE.html',
+            help='Write the run as one page for a browser as well, as `assay report` does.',
+        ),
+    ] = None,
 ) -> None:
     """Run checks, and compare what they measure with the references.
 
@@ -51,6 +60,7 @@ def run(
       assay run --with spack:applications --mode maintenance
       assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
       assay run --label before --repeat 5
+      assay run --report report.html
       assay run -l
     """
     from assay.one_run import measure
@@ -58,7 +68,7 @@ def run(
     from assay.results.ready import make_ready
     from assay.running import reframe_options, session
 
-    given = reframe_options.read(context.args)
+    given = replace(reframe_options.read(context.args), page=report)
     if label is not None:
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from assay import AssayError, paths
 from assay.report import junit, terminal
 from assay.results.baseline import stale
+from assay.results.cases import Report
 from assay.results.judged import judged, kept
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
@@ -32,15 +33,36 @@ def conclude(own: Run, end: Ended, given: Given, seconds: float) -> Verdict:
     if report:
         problems += kept(report, replace(found.verdict, problems=tuple(problems)))
     verdict = replace(found.verdict, problems=tuple(problems))
-    try:
-        if given.junit:
-            junit.write(given.junit, report, verdict, log or [], seconds)
-    except AssayError as error:
-        verdict = replace(verdict, problems=(*problems, str(error)))
+    if unwritten := _write(given, report, verdict, log or [], seconds):
+        verdict = replace(verdict, problems=(*problems, *unwritten))
         if report:
             kept(report, verdict)
+        # Those that could be written have to say so as well.
+        _write(given, report, verdict, log or [], seconds)
     if report:
         terminal.show(report, log or [], end.printed)
         terminal.warn(stale(report, paths.REFERENCES))
     terminal.conclude(report, verdict, seconds)
     return verdict
+
+
+def _write(
+    given: Given, report: Report | None, verdict: Verdict, log: list[str], seconds: float
+) -> list[str]:
+    """Write JUnit and the page where they are to go; why one of them cannot be written."""
+    problems = []
+    try:
+        if given.junit:
+            junit.write(given.junit, report, verdict, log, seconds)
+    except AssayError as error:
+        problems.append(str(error))
+    try:
+        if given.page and report:
+            from assay.report.html.stored import write_ended  # which takes time to load
+
+            write_ended(given.page, report, verdict, log)
+        elif given.page:
+            problems.append(f'{given.page}: not written, since the run left no report')
+    except AssayError as error:
+        problems.append(str(error))
+    return problems

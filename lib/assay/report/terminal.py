@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from assay.results.cases import Report
     from assay.results.rows import Row
-    from assay.results.verdict import Verdict
+    from assay.results.verdict import Counts, Verdict
 
 
 def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
@@ -131,7 +131,12 @@ def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
             file=sys.stderr,
         )
     found = counts(report)
+    print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s')
+
+
+def counted_words(found: Counts) -> str:
+    """How many cases went which way, as in ``2 passed, 0 failed, 0 skipped of 2 cases``."""
     words = [f'{count} {word}' for word, count in found._asdict().items()]
     if not found.disturbed:  # as it mostly is
         words.remove('0 disturbed')
-    print(f'{verdict.word}: {", ".join(words)} of {sum(found)} cases in {seconds:.0f} s')
+    return f'{", ".join(words)} of {sum(found)} cases'

@@ -87,6 +87,21 @@ class History:
                 )
         return found
 
+    def report(self, run: StoredRun) -> Report:
+        """ReFrame's report of a run.
+
+        :raises AssayError: if it can no longer be read.
+        """
+        if run.file:
+            return next(
+                one for one in _reports(run.file) if one['session_info']['uuid'] == run.uuid
+            )
+        for _, report in store.reports([run.uuid], self.database):
+            if isinstance(report, AssayError):
+                raise report
+            return report
+        raise AssayError(f'run {run.name} was removed from {self.database} meanwhile.')
+
     def figures(self, runs: Iterable[StoredRun]) -> pl.DataFrame:
         """The table of figures of some runs (:data:`assay.results.figures.SCHEMA`).
 

@@ -162,6 +162,7 @@ class Given:
     :param parameters: what ``-P`` sets, likewise.
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
+    :param page: where the report for people is to go, which is no option of ReFrame.
     :param jobs: what ``-J`` gives every job, as ``NAME=VALUE`` or as an option of the scheduler.
     """
 
@@ -174,10 +175,11 @@ class Given:
     report: Path | None
     junit: Path | None
     jobs: list[str] = field(default_factory=list)
+    page: Path | None = None
 
     def remove_files_of_an_earlier_run(self) -> None:
         """Whatever ends this run, they are not taken for its own."""
-        for stale in filter(None, (self.report, self.junit)):
+        for stale in filter(None, (self.report, self.junit, self.page)):
             if stale.is_file():  # and no device, such as /dev/null
                 stale.unlink()
 

@@ -1,0 +1,48 @@
+"""The command ``report``: a run as one page.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    words: Annotated[
+        str, typer.Argument(metavar='RUNS', help='Which runs; the last by default.')
+    ] = 'last',
+    output: Annotated[
+        Path, typer.Option('--output', '-o', metavar='FILE.html', help='Where the page goes.')
+    ] = Path('report.html'),
+    system: Annotated[
+        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
+    ] = None,
+) -> None:
+    """Write a run as one page for a browser: verdict, figures, charts, history.
+
+    RUNS is chosen as in `assay history`. Of several runs the page shows the newest; the others are
+    laid over its curves, and the figures of the one before stand beside its own. The page needs no
+    network, and prints well.
+
+    Examples:
+
+    \b
+      assay report
+      assay report last~3 -o report.html
+      assay report before-upgrade -o before.html
+      assay report 2026-11-01..2026-11-20 --system generic -o november.html
+    """
+    from assay.report.html.stored import write
+    from assay.report.terminal import warn
+    from assay.results.choice import choose
+    from assay.results.history import load
+
+    stored = load()
+    warn(stored.notices())
+    runs = choose(stored, words, system)
+    write(output, stored, runs)
+    print(f'report: {output}')

@@ -1,0 +1,162 @@
+"""What the page of a run tells, taken from its report, the history, and what its jobs left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from assay import __version__
+from assay.report.html import charts, curves
+from assay.report.html.about import Fact, about
+from assay.report.html.basis import Tile, sentence, tiles
+from assay.report.html.chart import Chart
+from assay.report.html.figures import RUNS, Line, lines, past
+from assay.report.html.sections import Section, sections
+from assay.report.html.steps import Step, steps
+from assay.report.terminal import counted_words
+from assay.results.cases import Case, Report, counted
+from assay.results.history import History, StoredRun
+from assay.results.summary import summary
+from assay.results.verdict import counts
+
+#: What the page says where `assay run` did not judge.
+NO_VERDICT = 'NO VERDICT'
+_WHY = (
+    'A plain ReFrame measured this, or the run was not ended in order: what was left out is not '
+    'known, so there is no verdict.'
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The run that is shown, and what is known of others.
+
+    :param word: of its verdict; None where `assay run` did not judge it.
+    :param problems: why it is no other.
+    :param log: the lines of ReFrame's log; None to look for it where the run had it.
+    :param others: the runs to compare it with, oldest first.
+    :param history: None where the run is not stored.
+    """
+
+    report: Report
+    word: str | None
+    problems: Sequence[str]
+    log: Sequence[str] | None = None
+    others: Sequence[StoredRun] = ()
+    history: History | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that the page tells.
+
+    :param kind: of the verdict: ``good``, ``bad`` or ``odd``.
+    :param counts: how many cases went which way, in words.
+    :param basis: what the verdict rests on, in a sentence.
+    :param run: name and value of what is known of the run itself.
+    :param first: the figures that the terminal shows.
+    :param rest: those that no reference holds.
+    :param before: the run whose values stand beside those of this one; empty if there is none.
+    :param notes: what is missing, a sentence each.
+    :param runs: the newest first.
+    :param has_partitions: more than one.
+    """
+
+    word: str
+    kind: str
+    counts: str
+    problems: Sequence[str]
+    basis: str
+    tiles: Sequence[Tile]
+    sections: Sequence[Section]
+    run: Sequence[tuple[str, str]]
+    facts: Sequence[Fact]
+    variables: Sequence[Fact]
+    first: Sequence[Line]
+    rest: Sequence[Line]
+    before: str
+    charts: Sequence[Chart]
+    notes: Sequence[str]
+    runs: Sequence[StoredRun]
+    steps: Sequence[Step]
+    has_partitions: bool
+    version: str = __version__
+
+
+def contents(subject: Subject) -> Contents:
+    """Gather all of it.
+
+    :raises AssayError: if a run that belongs to it cannot be read.
+    """
+    report, history, others = subject.report, subject.history, subject.others
+    found = counts(report)
+    ran = _ran(report)
+    runs = _earlier(history, report)
+    before = others[-1] if others else None
+    known = past(history, [*runs, *(run for run in others if run not in runs)])
+    table = lines(ran, known, runs, before)
+    shown = [curves.Run('', ran)]
+    if history:
+        shown += [curves.Run(run.name, _ran(history.report(run))) for run in reversed(others)]
+    facts, variables = about(ran)
+    return Contents(
+        word=subject.word or NO_VERDICT,
+        kind={'PASSED': 'good', 'DISTURBED': 'odd'}.get(subject.word or '', 'bad'),
+        counts=counted_words(found),
+        problems=[*subject.problems] if subject.word else [_WHY],
+        basis=sentence(table, found),
+        tiles=tiles(table, found),
+        sections=sections(report, subject.log),
+        run=_of_run(report),
+        facts=facts,
+        variables=variables,
+        first=[line for line in table if line.is_shown_first],
+        rest=[line for line in table if not line.is_shown_first],
+        before=before.name if before else '',
+        charts=[*curves.charts(shown), *charts.charts(ran)],
+        notes=curves.gone(shown),
+        runs=[*reversed([*(run for run in others if run not in runs), *runs])],
+        steps=steps(history, runs),
+        has_partitions=len({line.partition for line in table}) > 1,
+    )
+
+
+def _ran(report: Report) -> list[Case]:
+    """The checks' cases that were not skipped."""
+    return [case for case in counted(report) if not case['fixture'] and case['result'] != 'skip']
+
+
+def _earlier(history: History | None, report: Report) -> list[StoredRun]:
+    """The newest stored runs of the same system up to this one, oldest first."""
+    stored = history.runs if history else ()
+    this = next((run for run in stored if run.uuid == report['session_info']['uuid']), None)
+    if this is None:
+        return []
+    alike = [
+        run
+        for run in stored
+        if run.begun <= this.begun
+        and run.summary.system == this.summary.system
+        and not run.summary.problem
+    ]
+    return alike[-RUNS:]
+
+
+def _of_run(report: Report) -> list[tuple[str, str]]:
+    info, known = report['session_info'], summary(report)
+    begun, ended = (
+        datetime.fromtimestamp(info[name], timezone.utc)
+        for name in ('time_start_unix', 'time_end_unix')
+    )
+    return [
+        ('system', known.system or '-'),
+        ('begun', f'{begun:%Y-%m-%d %H:%M} UTC'),
+        ('took', f'{(ended - begun).total_seconds():.0f} s'),
+        ('label', known.label or '-'),
+        ('mode', known.mode or '-'),
+        ('started on', str(info.get('hostname') or '-')),
+        ('by', str(info.get('user') or '-')),
+        ('run', str(info['uuid'])),
+        ('ReFrame', str(info.get('version') or '-')),
+    ]

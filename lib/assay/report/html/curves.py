@@ -1,0 +1,158 @@
+"""Time and bandwidth over the size of a message, from the reports that benchmarks left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.report.html.chart import Axis, Chart, Series
+from assay.report.html.left import folder, result
+from assay.results.cases import Case, class_name
+from assay.running.runs import KEPT
+from assay.spelling import many
+from assay.text import plain
+
+#: The programs that have a curve: what a time of it is, and which of its results belong to it.
+PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
+    'pt2pt': ('one way, by ping-pong between two ranks', {'pattern': 'ping-pong'}),
+    'ring': ('of a hop round all ranks', {}),
+}
+
+SIZE = Axis('size of a message [B]', is_logarithmic=True)
+TIME = Axis('time, median [µs]', is_logarithmic=True)
+BANDWIDTH = Axis('bandwidth [MB/s]', is_logarithmic=True)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What a job measured over sizes.
+
+    :param sizes: shape (n,), in bytes, ascending.
+    :param times: shape (n,), in microseconds.
+    :param bandwidths: shape (n,), in MB/s; of size 0, 0.
+    """
+
+    program: str
+    sizes: Sequence[int]
+    times: Sequence[float]
+    bandwidths: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The cases of a run.
+
+    :param name: empty of the run that is shown; of an earlier one what it is called.
+    """
+
+    name: str
+    cases: Sequence[Case]
+
+
+def read(case: Case) -> Curve | None:
+    """The curve of a case; None where its files are gone, or it has none."""
+    where = folder(case)
+    report = result(where) if where else None
+    if not report or report.get('program') not in PROGRAMS:
+        return None
+    program = str(report['program'])
+    try:
+        points = _points(report['results'], PROGRAMS[program][1])
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+    if not points:
+        return None
+    sizes, times, bandwidths = zip(*points, strict=True)
+    return Curve(program, sizes, times, bandwidths)
+
+
+def _points(results: Iterable[Any], wanted: Mapping[str, str]) -> list[tuple[int, float, float]]:
+    """:raises LookupError, TypeError, ValueError, AttributeError: if they are not as is written."""
+    found: dict[int, tuple[int, float, float]] = {}
+    for entry in results:
+        if any(entry.get(name) != value for name, value in wanted.items()):
+            continue
+        size, time = int(entry['size']), float(entry['time']['median']) * 1e6
+        bandwidth = float(entry.get('bandwidth') or 0) / 1e6
+        if size < 0 or not (math.isfinite(time) and math.isfinite(bandwidth)):
+            raise ValueError('no size, or no number')
+        found.setdefault(size, (size, time, bandwidth))
+    return [found[size] for size in sorted(found)]
+
+
+def charts(runs: Sequence[Run]) -> list[Chart]:
+    """For each program, partition, layout and scale the times, and the bandwidths.
+
+    Fabrics have colours, environments lines and marks of their own.
+
+    :param runs: the one that is shown first, then those to compare it with.
+    """
+    curves: dict[tuple[str, str, str, str], list[tuple[Run, Case, Curve]]] = {}
+    for run in runs:
+        for case in run.cases:
+            if curve := read(case):
+                place = [plain(case.get(name) or '') for name in ('partition', 'layout', 'scale')]
+                curves.setdefault((curve.program, place[0], place[1], place[2]), []).append(
+                    (run, case, curve)
+                )
+    drawn = [case for some in curves.values() for _, case, _ in some]
+    fabrics = sorted({str(case.get('fabric') or '') for case in drawn})
+    environments = sorted({str(case['environ']) for case in drawn})
+    found = []
+    for (program, *where), some in curves.items():
+        what = PROGRAMS[program][0]
+        place = ', '.join(filter(None, where))
+        for quantity, axis in (('Time', TIME), ('Bandwidth', BANDWIDTH)):
+            series = [
+                _series(*one, quantity, fabrics, environments)
+                for one in sorted(some, key=lambda one: (bool(one[0].name), _name(*one[:2])))
+            ]
+            checks = ', '.join(dict.fromkeys(class_name(case) for _, case, _ in some))
+            title = f'{quantity} {what}: {checks}, {place}'
+            found.append(Chart(title, 'lines', SIZE, axis, tuple(series)))
+    return found
+
+
+def _series(
+    run: Run,
+    case: Case,
+    curve: Curve,
+    quantity: str,
+    fabrics: Sequence[str],
+    environments: Sequence[str],
+) -> Series:
+    # An empty message has neither a place on a logarithmic axis nor a bandwidth.
+    places = [number for number, size in enumerate(curve.sizes) if size]
+    values = curve.times if quantity == 'Time' else curve.bandwidths
+    return Series(
+        _name(run, case),
+        [float(curve.sizes[number]) for number in places],
+        [values[number] for number in places],
+        colour=fabrics.index(str(case.get('fabric') or '')),
+        style=environments.index(str(case['environ'])),
+        form='faint' if run.name else 'line',
+        group=f'run {run.name}' if run.name else '',
+    )
+
+
+def _name(run: Run, case: Case) -> str:
+    words = [case.get('fabric') or '', case['environ'], f'({run.name})' if run.name else '']
+    return plain(' '.join(filter(None, words)))
+
+
+def gone(runs: Sequence[Run]) -> list[str]:
+    """For each run of which files were removed, that this is so."""
+    found = []
+    for run in runs:
+        had = [case for case in run.cases if case['result'] != 'skip' and case.get('jobid')]
+        lost = [case for case in had if folder(case) is None]
+        if lost:
+            whose = f'run {run.name}' if run.name else 'this run'
+            found.append(
+                f'The files of {many(len(lost), "job")} of {len(had)} of {whose} are not here any '
+                f'more, so their curves and outputs are missing: only the newest {KEPT} runs of a '
+                'checkout keep their files.'
+            )
+    return found

@@ -1,0 +1,92 @@
+"""The cases that did not simply pass: why not, and what their jobs wrote last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from assay.report.html.left import last_lines, log_of
+from assay.report.terminal import ordinal
+from assay.results.cases import Case, Report, counted, title
+from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
+
+#: Sentences of one kind, and outputs, of a page; the rest is only counted.
+MOST, MOST_OUTPUTS = 200, 40
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sentence about a case.
+
+    :param files: where those of its job are.
+    :param outputs: the ends of its outputs, by the names of their files.
+    """
+
+    case: str
+    reason: str
+    files: str = ''
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Cases of which the same became.
+
+    :param kind: ``bad`` or ``odd``.
+    :param more: how many are not told.
+    """
+
+    anchor: str
+    title: str
+    kind: str
+    told: Sequence[Told]
+    more: int
+
+
+def sections(report: Report, log: Sequence[str] | None) -> list[Section]:
+    """Those that have a case.
+
+    :param log: the lines of ReFrame's log; None to look for it where the run had it.
+    """
+    lines = log if log is not None else log_of(report) or []
+    cases: dict[str, Case] = {}
+    for case in counted(report):
+        cases[title(case)] = cases[f'{title(case)}, run {case.get("run_index", 0) + 1}'] = case
+    late = (
+        Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
+        for one in retried(report)
+    )
+    free = (
+        Told(title(one), f'{one["implementation"]} has right answers, held to no reference')
+        for one in unheld(report)
+    )
+    found = [
+        _section('failed', 'Failed', 'bad', _with_outputs(failures(report), cases)),
+        _section(
+            'disturbed',
+            'Disturbed: neither pass nor fail',
+            'odd',
+            _with_outputs(disturbed_cases(report), cases),
+        ),
+        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(report, lines))),
+        _section('late', 'Passed, but not at once', 'odd', late),
+        _section('unheld', 'Held to nothing', 'odd', free),
+    ]
+    return [section for section in found if section.told]
+
+
+def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section:
+    every = [*told]
+    return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
+
+
+def _with_outputs(found: Sequence[Failure], cases: Mapping[str, Case]) -> list[Told]:
+    return [
+        Told(
+            one.case,
+            one.reason,
+            ' '.join(one.files),
+            last_lines(cases[one.case]) if number < MOST_OUTPUTS and one.case in cases else {},
+        )
+        for number, one in enumerate(found)
+    ]
