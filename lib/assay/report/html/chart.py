@@ -53,6 +53,7 @@ class Chart:
     :param across: the axis of the places of lines, and of the values of bars.
     :param upwards: the axis of the values of lines; of bars, what their names are.
     :param notes: what there is to know of it, a sentence each.
+    :param order: of the names of bars, from the top; empty to take them as they come.
     """
 
     title: str
@@ -61,12 +62,15 @@ class Chart:
     upwards: Axis
     series: tuple[Series, ...]
     notes: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
-    def names(self) -> list[float] | list[str]:
-        """Where anything stands: numbers in their order, names as they come."""
-        places = dict.fromkeys(place for one in self.series for place in one.at)
-        return sorted(places) if self.kind == 'lines' else [*places]  # type: ignore[type-var]
+    def places(self) -> Places:
+        """Where anything stands."""
+        found = {place: None for one in self.series for place in one.at}
+        if self.kind == 'lines':
+            return sorted(place for place in found if not isinstance(place, str))
+        return self.order or [place for place in found if isinstance(place, str)]
 
     @property
     def headings(self) -> list[str]:
@@ -80,7 +84,7 @@ class Chart:
         columns = [dict(zip(one.at, one.values, strict=True)) for one in self.series]
         return [
             [_name(place), *(number(column.get(place)) for column in columns)]
-            for place in self.names
+            for place in self.places
         ]
 
 

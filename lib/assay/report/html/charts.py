@@ -69,7 +69,9 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
             f'These are the {len(kept)} of {len(furthest)} that are furthest from their limits.'
         )
     title = 'How near to the limits of the machine'
-    yield Chart(title, 'bars', REACHED, Axis('figure'), tuple(series), tuple(notes))
+    yield Chart(
+        title, 'bars', REACHED, Axis('figure'), tuple(series), tuple(notes), tuple(kept)
+    )
 
 
 def _what(row: Row) -> str:

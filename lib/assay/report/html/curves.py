@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.report.html.chart import Axis, Chart, Series
@@ -19,6 +19,9 @@ PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
     'pt2pt': ('one way, by ping-pong between two ranks', {'pattern': 'ping-pong'}),
     'ring': ('of a hop round all ranks', {}),
 }
+
+#: Charts of a page: nobody looks through more.
+MOST = 48
 
 SIZE = Axis('size of a message [B]', is_logarithmic=True)
 TIME = Axis('time, median [µs]', is_logarithmic=True)
@@ -101,7 +104,7 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
     fabrics = sorted({str(case.get('fabric') or '') for case in drawn})
     environments = sorted({str(case['environ']) for case in drawn})
     found = []
-    for (program, *where), some in curves.items():
+    for (program, *where), some in [*curves.items()][: MOST // 2]:
         what = PROGRAMS[program][0]
         place = ', '.join(filter(None, where))
         for quantity, axis in (('Time', TIME), ('Bandwidth', BANDWIDTH)):
@@ -112,6 +115,9 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
             checks = ', '.join(dict.fromkeys(class_name(case) for _, case, _ in some))
             title = f'{quantity} {what}: {checks}, {place}'
             found.append(Chart(title, 'lines', SIZE, axis, tuple(series)))
+    if found and len(curves) > MOST // 2:
+        words = f'These are the first {MOST} of {2 * len(curves)} charts of curves.'
+        found[-1] = replace(found[-1], notes=(words,))
     return found
 
 

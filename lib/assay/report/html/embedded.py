@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,8 @@ def as_json(value: object) -> Markup:
 def _visible(value: object) -> object:
     if isinstance(value, str):
         return visible_lines(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f'{value:.5g}')  # no screen shows more of it
     if isinstance(value, dict):
         return {str(name): _visible(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

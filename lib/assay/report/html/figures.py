@@ -49,12 +49,6 @@ class Line:
     kind: str
 
     @property
-    def numbers(self) -> list[str]:
-        """Its cells from the value to the part of the limit."""
-        value, reference, deviation, room, _ = self.cells
-        return [value, reference, self.allowed, deviation, room, self.of_limit]
-
-    @property
     def is_held(self) -> bool:
         """Whether it can fail by a reference."""
         return self.row.lower is not None or self.row.upper is not None

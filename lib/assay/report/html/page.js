@@ -8,7 +8,7 @@ const MARKS = ['circle', 'square', 'diamond', 'triangle-up', 'x', 'star'];
 const PATTERNS = ['', '/', '.', 'x', '-'];
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
-const printing = matchMedia('print');
+let printing = false;
 const charts = JSON.parse(document.getElementById('data').textContent);
 
 // Plotly takes some of HTML for markup.
@@ -90,7 +90,7 @@ function openTarget() {
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
-  const light = printing.matches || !dark.matches;
+  const light = printing || !dark.matches;
   return {
     text: light ? '#1b2430' : style.getPropertyValue('--text').trim(),
     line: light ? '#d9dee5' : style.getPropertyValue('--line').trim(),
@@ -112,7 +112,7 @@ function traces(chart, shade) {
     if (bars && one.form !== 'marks') {
       return {
         type: 'bar', orientation: 'h', ...legend, x, y, hovertemplate: value,
-        marker: {color: colour, pattern: {shape: of(PATTERNS, one.style), fgopacity: 0.6, size: 5}},
+        marker: {color: colour, pattern: {shape: of(PATTERNS, one.style), fillmode: 'overlay', fgcolor: '#fff', fgopacity: 0.7, size: 6}},
       };
     }
     const mode = {line: 'lines+markers', faint: 'lines', marks: 'markers'}[one.form];
@@ -139,30 +139,32 @@ function axis(what, shade, numbers = []) {
 }
 
 function layout(chart, shade, width) {
-  const names = new Set(chart.series.flatMap((one) => one.at));
   const bars = chart.kind !== 'lines';
   const groups = chart.kind === 'bars' ? chart.series.filter((one) => one.form !== 'marks').length : 1;
   const xaxis = axis(chart.across, shade);
   const yaxis = bars ?
-    {...axis(chart.upwards, shade), type: 'category', autorange: 'reversed', categoryorder: 'array', categoryarray: [...names].map(text)} :
+    {...axis(chart.upwards, shade), type: 'category', autorange: 'reversed', categoryorder: 'array', categoryarray: chart.places.map(text)} :
     axis(chart.upwards, shade, chart.series.flatMap((one) => one.values));
   if (bars) xaxis.rangemode = 'tozero';
+  if (chart.kind === 'stacked') xaxis.range = [0, 100];
   if (!bars && chart.across.title.includes('[B]')) {
     const sizes = [[1, '1'], [16, '16'], [256, '256'], [4096, '4 Ki'], [65536, '64 Ki'], [1048576, '1 Mi'], [16777216, '16 Mi']];
     Object.assign(xaxis, {tickvals: sizes.map(([at]) => at), ticktext: sizes.map(([, name]) => name)});
   } else if (!bars) {
-    Object.assign(xaxis, {tickvals: [...names].sort((one, other) => one - other)});
+    Object.assign(xaxis, {tickvals: chart.places});
   }
   const entries = new Set(chart.series.map((one) => one.group || one.name));
   const widest = 60 + 6.5 * Math.max(...[...entries].map((name) => name.length));
   const rows = Math.ceil(entries.size / Math.max(1, Math.floor((width - 80) / widest)));
-  const plot = bars ? 40 + names.size * (10 + 12 * groups) : 300;
+  // On paper a chart has to go on one page.
+  const most = printing ? 480 : Infinity;
+  const plot = bars ? Math.min(most, 40 + chart.places.length * (10 + 12 * groups)) : 300;
   return {
-    autosize: false, width, height: plot + 90 + 20 * rows,
+    autosize: false, width, height: plot + 90 + 24 * rows,
     barmode: chart.kind === 'stacked' ? 'stack' : 'group', bargap: 0.25,
-    font: {color: shade.text, size: 12, family: getComputedStyle(document.body).fontFamily},
+    font: {color: shade.text, size: printing ? 9 : 12, family: getComputedStyle(document.body).fontFamily},
     paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-    margin: {l: 60, r: 16, t: 12, b: 70 + 20 * rows}, xaxis, yaxis,
+    margin: {l: 60, r: 16, t: 12, b: 70 + 24 * rows}, xaxis, yaxis,
     legend: {orientation: 'h', x: 0, y: -60 / plot, yref: 'paper', yanchor: 'top', font: {size: 11}},
     showlegend: true, barcornerradius: 2,
   };
@@ -210,12 +212,18 @@ async function start() {
     resized = setTimeout(again, 150);
   });
   dark.addEventListener('change', again);
-  addEventListener('beforeprint', () => charts.forEach((_, place) => {
-    seen.unobserve(document.getElementById(`c${place + 1}`));
-    drawn.add(place);
-    draw(place, 980);
-  }));
-  addEventListener('afterprint', again);
+  addEventListener('beforeprint', () => {
+    printing = true;
+    charts.forEach((chart, place) => {
+      seen.unobserve(document.getElementById(`c${place + 1}`));
+      drawn.add(place);
+      draw(place, chart.kind === 'lines' ? 470 : 980);
+    });
+  });
+  addEventListener('afterprint', () => {
+    printing = false;
+    again();
+  });
   document.documentElement.dataset.ready = 'yes';
 }
 

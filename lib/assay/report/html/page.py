@@ -54,7 +54,7 @@ def page(found: Contents) -> str:
         script=Markup(script),
         plotly=drawing.packed,
         unused_style=drawing.style,
-        charts=as_json([asdict(chart) for chart in found.charts]),
+        charts=as_json([{**asdict(chart), 'places': chart.places} for chart in found.charts]),
     )
 
 
