@@ -58,9 +58,9 @@ def read(case: Case) -> Curve | None:
     """The curve of a case; None where its files are gone, or it has none."""
     where = folder(case)
     report = result(where) if where else None
-    if not report or report.get('program') not in PROGRAMS:
+    program = str(report.get('program')) if report else ''
+    if not report or program not in PROGRAMS:
         return None
-    program = str(report['program'])
     try:
         points = _points(report['results'], PROGRAMS[program][1])
     except (LookupError, TypeError, ValueError, AttributeError):

@@ -36,7 +36,7 @@ function sort(table, heading, isNumber) {
   const down = heading.getAttribute('aria-sort') === 'ascending';
   for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
   heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  const rows = [...table.tBodies[0].rows].map((row) => [row.cells[column].textContent, row]);
+  const rows = [...table.tBodies[0].rows].map((row) => [row.cells[column].textContent.trim(), row]);
   const empty = ([cell]) => cell === '-' || cell === '';
   rows.sort((one, other) => {
     if (empty(one) || empty(other)) return empty(one) - empty(other);

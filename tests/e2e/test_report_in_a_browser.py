@@ -1,0 +1,226 @@
+"""The page of a run in a real browser: it draws, sorts, filters and prints, and asks nobody."""
+
+import base64
+import json
+import re
+import shutil
+import time
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from assay.report.html import page
+from assay.results.cases import cases
+from pages import HOSTILE, filled, found_in
+
+BROWSER, DRIVER = (
+    next(filter(None, map(shutil.which, names)), None)
+    for names in (('chromium', 'chromium-browser', 'google-chrome'), ('chromedriver',))
+)
+MISSING = [what for what, path in (('chromium', BROWSER), ('chromedriver', DRIVER)) if not path]
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f'not here: {" and ".join(MISSING)}')
+
+#: What the browser itself would ask of a network, and what containers have not.
+OPTIONS = [
+    *('--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'),
+    *('--disable-background-networking', '--disable-component-update', '--disable-sync'),
+    *('--disable-dev-shm-usage', '--window-size=1280,900'),
+]
+
+
+@pytest.fixture(scope='module')
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for option in [*OPTIONS, f'--user-data-dir={tmp_path_factory.mktemp("browser")}']:
+        options.add_argument(option)
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
+    driver = webdriver.Chrome(options=options, service=Service(executable_path=DRIVER))
+    yield driver
+    driver.quit()
+
+
+def wait_until(is_so):
+    """Wait for what takes the time that it takes; what hangs ends with the test."""
+    while not (found := is_so()):
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture
+def opened(browser, golden_report, tmp_path):
+    """Opens the page of a run of six cases, changed by a function; the charts are drawn."""
+
+    def open_it(change=lambda report: None, **others):
+        report = filled(golden_report, 6, tmp_path / 'output')
+        change(report)
+        path = tmp_path / 'page.html'
+        page.write(path, found_in(report, **others))
+        browser.get_log('browser'), browser.get_log('performance')
+        browser.get(path.as_uri())
+        wait_until(lambda: browser.execute_script('return document.documentElement.dataset.ready'))
+        for figure in browser.find_elements(By.TAG_NAME, 'figure'):
+            browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", figure)
+            wait_until(lambda figure=figure: figure.find_elements(By.CSS_SELECTOR, '.xtitle'))
+        return browser
+
+    return open_it
+
+
+def events(browser, method):
+    """What the browser tells of its network since the page was opened."""
+    told = (json.loads(entry['message'])['message'] for entry in browser.get_log('performance'))
+    return [event['params'] for event in told if event['method'] == f'Network.{method}']
+
+
+def assert_asked_nobody(browser):
+    asked = [event['request']['url'] for event in events(browser, 'requestWillBeSent')]
+    assert asked[0].startswith('file:///') and asked[0].endswith('/page.html')
+    assert {url.partition(':')[0] for url in asked[1:]} <= {'data', 'blob'}
+
+
+def rows(browser, table='figures'):
+    """The text of the cells of each row of a table that is shown."""
+    script = """
+    return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]
+      .filter((row) => row.checkVisibility())
+      .map((row) => [...row.cells].map((cell) => cell.innerText.trim()));
+    """
+    return browser.execute_script(script, table)
+
+
+def test_it_draws_all_charts_and_asks_nobody(opened):
+    browser = opened()
+    figures = browser.find_elements(By.TAG_NAME, 'figure')
+    assert len(figures) == 4
+    for figure in figures:
+        assert figure.find_element(By.TAG_NAME, 'figcaption').text
+        across, upwards = (
+            figure.find_element(By.CSS_SELECTOR, f'.{axis}title').text for axis in 'xy'
+        )
+        assert re.search(r'\[.+\]', across) and upwards
+        drawn = figure.find_elements(By.CSS_SELECTOR, '.scatterlayer .points path, .bars .point')
+        numbers = figure.find_elements(By.CSS_SELECTOR, '.numbers tbody td')
+        values = [one for one in numbers if one.get_attribute('textContent') != '-']
+        assert len(drawn) == len(values) > 0
+    assert browser.get_log('browser') == []
+    assert_asked_nobody(browser)
+
+
+def test_its_policy_holds(opened):
+    """What would be asked for, or run, if something got into the page."""
+    browser = opened()
+    assert_asked_nobody(browser)
+    browser.execute_script(
+        "const image = new Image(); image.src = 'http://127.0.0.1:9/x.png';"
+        "const inline = document.createElement('script'); inline.textContent = 'window.evil = 1';"
+        'document.body.append(image, inline);'
+        "fetch('http://127.0.0.1:9/').catch(() => { window.refused = 1; });"
+    )
+    wait_until(lambda: browser.execute_script('return window.refused'))
+    assert browser.execute_script('return window.evil') is None
+    (refused,) = events(browser, 'loadingFailed')
+    assert refused['blockedReason'] == 'csp'
+    assert all('Content Security Policy' in one['message'] for one in browser.get_log('browser'))
+
+
+def test_filters_and_sorting_by_the_keyboard(opened):
+    def one_fails(report):
+        case = cases(report)[0]
+        case |= {'result': 'fail', 'fail_phase': 'performance'}
+        case['perfvalues']['toy:node:bandwidth_of_limit'] = [0.2, 1, -0.5, None, '1', 'fail']
+
+    browser = opened(one_fails, word='FAILED')
+    assert len(rows(browser)) == 24
+    filter_field = browser.find_element(By.ID, 'figures-filter')
+    filter_field.send_keys('TCP  bandwidth')
+    wait_until(lambda: len(rows(browser)) == 4)
+    assert all('tcp' in row[3] and 'bandwidth' in row[5] for row in rows(browser))
+    assert browser.find_element(By.ID, 'figures-count').text == '4 of 24 figures'
+    filter_field.clear()
+    filter_field.send_keys(Keys.SPACE)
+    verdict = browser.find_element(By.ID, 'figures-verdict')
+    verdict.send_keys('fail')
+    wait_until(lambda: len(rows(browser)) == 1)
+    assert rows(browser)[0][0] == '✗ fail'
+    verdict.send_keys(Keys.HOME)
+    wait_until(lambda: len(rows(browser)) == 24)
+
+    (button,) = [
+        one
+        for one in browser.find_elements(By.CSS_SELECTOR, '#figures thead button')
+        if one.text == 'of limit'
+    ]
+    heading = button.find_element(By.XPATH, '..')
+    button.send_keys(Keys.ENTER)
+    assert heading.get_attribute('aria-sort') == 'ascending'
+    last = [row[-1] for row in rows(browser)]
+    assert last[0] == '20.0%' and last[-1] == '-'
+    numbers = [float(text[:-1]) for text in last if text != '-']
+    assert numbers == sorted(numbers)
+    button.send_keys(Keys.SPACE)
+    assert heading.get_attribute('aria-sort') == 'descending'
+    last = [row[-1] for row in rows(browser)]
+    assert last[0] == '71.4%' and last[-1] == '-'
+    assert browser.get_log('browser') == []
+
+
+def test_a_link_opens_what_it_leads_to(opened):
+    browser = opened()
+    row = browser.find_element(By.CSS_SELECTOR, '#rest tbody tr')
+    assert not row.is_displayed()
+    browser.execute_script('location.hash = arguments[0]', row.get_attribute('id'))
+    wait_until(row.is_displayed)
+    assert 'comm_share' in row.text
+
+
+def test_hostile_text_is_shown_as_text(opened, tmp_path):
+    texts = [text for text in HOSTILE if text.isprintable()]
+
+    def spoil(report):
+        for number, case in enumerate(cases(report)):
+            text = texts[number % len(texts)]
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': f'x: {text}'}
+            case['environ'] = case['fabric'] = text
+            case['display_name'] = f'PointToPoint %fabric={number} {text}'
+            case['stagedir'] = case['outputdir']
+        (tmp_path / 'output' / 'rfm_job.out').write_text('\n'.join(HOSTILE), errors='replace')
+
+    browser = opened(spoil, word='FAILED', problems=texts)
+    text = browser.find_element(By.TAG_NAME, 'body').text
+    assert all(one in text for one in texts)
+    legend = browser.find_element(By.CSS_SELECTOR, '.legend').text
+    assert texts[0] in legend
+    assert not browser.find_elements(By.CSS_SELECTOR, 'img, iframe, object, [onerror]')
+    assert browser.get_log('browser') == []
+    assert_asked_nobody(browser)
+
+
+def test_it_prints(opened):
+    browser = opened()
+    features = [{'name': 'prefers-color-scheme', 'value': 'dark'}]
+    browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': features})
+    asked = {'printBackground': True, 'preferCSSPageSize': True}
+    document = base64.b64decode(browser.execute_cdp_cmd('Page.printToPDF', asked)['data'])
+    assert document.startswith(b'%PDF') and document.rstrip().endswith(b'%%EOF')
+    assert len(re.findall(rb'/Type */Page\b', document)) > 1
+    assert browser.get_log('browser') == []
+
+
+def test_without_javascript_all_can_be_read(opened):
+    browser = opened()
+    browser.execute_cdp_cmd('Emulation.setScriptExecutionDisabled', {'value': True})
+    browser.refresh()
+    try:
+        wait_until(lambda: browser.find_elements(By.ID, 'history') or rows(browser))
+        assert len(rows(browser)) == 24
+        assert not browser.find_element(By.ID, 'figures-filter').is_displayed()
+        assert 'need JavaScript' in browser.find_element(By.ID, 'charts').text
+        browser.find_element(By.CSS_SELECTOR, 'figure summary').click()
+        assert browser.find_element(By.CSS_SELECTOR, 'figure .numbers').is_displayed()
+    finally:
+        browser.execute_cdp_cmd('Emulation.setScriptExecutionDisabled', {'value': False})
