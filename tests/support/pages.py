@@ -60,9 +60,7 @@ def filled(golden_report, count=1, folder=None, figures=FIGURES):
             'jobid': str(number),
             'stagedir': '/nowhere',
             'headlines': ['latency', 'bandwidth'],
-            'perfvalues': {
-                f'toy:node:{figure}': [*values, 'pass'] for figure, *values in figures
-            },
+            'perfvalues': {f'toy:node:{figure}': [*values, 'pass'] for figure, *values in figures},
             'outputdir': str(folder or '/nowhere'),
         }
         run['testcases'].append(case)

@@ -103,6 +103,15 @@ def test_a_file_of_an_earlier_run_is_not_taken_for_one_of_this(monkeypatch, refr
     assert not (tmp_path / 'r.json').exists()
 
 
+def test_the_page_of_a_run_is_no_option_of_reframe(monkeypatch, reframe, tmp_path):
+    (tmp_path / 'r.html').write_text('of an earlier run')
+    options = ['--report', str(tmp_path / 'r.html'), '--report-junit', str(tmp_path / 'r.xml')]
+    assert call(monkeypatch, 'run', *options) == 1
+    assert not (tmp_path / 'r.html').exists()
+    assert 'r.html' in (tmp_path / 'r.xml').read_text()
+    assert not any('r.html' in word for word in reframe[0])
+
+
 @pytest.mark.parametrize('option', ['-l', '-L', '-lC', '--list=C', '--dry-run', '--list-tags'])
 def test_what_is_no_run_ends_with_reframes_own_exit_code(monkeypatch, reframe, option):
     assert call(monkeypatch, 'run', option) == 5

@@ -35,7 +35,7 @@ def concluded(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'REFERENCES', references)
     monkeypatch.setattr(judged, 'keep_verdict', partial(store.keep_verdict, database=database))
 
-    def conclude(report=None, end=None, log=LOG, copy=None, junit=None):
+    def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None):
         run = Run(tmp_path / 'run')
         run.folder.mkdir(exist_ok=True)
         run.log.write_text('\n'.join(log))
@@ -44,7 +44,7 @@ def concluded(tmp_path, monkeypatch):
             report['session_info']['uuid'] = name
             run.report.write_text(json.dumps(report))
             put(database, report)
-        given = Given(frozenset(), None, [], [], [], [], copy, junit)
+        given = Given(frozenset(), None, [], [], [], [], copy, junit, page=page)
         found = conclusion.conclude(run, end or Ended(), given, 3.2)
         return found, store.verdicts(database).get(name)
 
@@ -93,11 +93,36 @@ def test_a_file_that_cannot_be_written_fails_the_run_in_the_history_too(
     concluded, golden_report, tmp_path
 ):
     (tmp_path / 'file').touch()
-    for name in ('copy', 'junit'):
+    for name in ('copy', 'junit', 'page'):
         there = tmp_path / 'file' / 'below'
         verdict, stored = concluded(passing(golden_report('Passed')), **{name: there})
         assert f'{there}' in verdict.problems[-1]
         assert stored == store.Judged('FAILED', verdict.problems)
+
+
+def test_the_page_of_a_run_has_its_verdict(concluded, golden_report, tmp_path):
+    page = tmp_path / 'new' / 'report.html'
+    verdict, _ = concluded(passing(golden_report('Passed')), page=page)
+    assert verdict.passed
+    assert '<title>PASSED: toy' in page.read_text()
+    verdict, _ = concluded(golden_report('FailedSanity'), Ended(code=1), page=page)
+    assert (verdict.word, verdict.exit_code) == ('FAILED', 1)
+    assert '<title>FAILED: toy' in page.read_text()
+
+
+def test_what_can_be_written_says_what_could_not(concluded, golden_report, tmp_path):
+    (tmp_path / 'file').touch()
+    there = tmp_path / 'file' / 'below'
+    page, junit = tmp_path / 'report.html', tmp_path / 'junit.xml'
+    concluded(passing(golden_report('Passed')), junit=there, page=page)
+    assert '<title>FAILED' in page.read_text() and f'{there}' in page.read_text()
+    concluded(passing(golden_report('Passed')), junit=junit, page=there)
+    assert 'errors="1"' in junit.read_text() and f'{there}' in junit.read_text()
+
+
+def test_without_a_report_there_is_no_page(concluded, tmp_path):
+    verdict, _ = concluded(page=tmp_path / 'report.html')
+    assert verdict.problems[-1].endswith('report.html: not written, since the run left no report')
 
 
 def test_a_baseline_of_another_mpi_is_told_and_fails_nothing(concluded, golden_report, capsys):

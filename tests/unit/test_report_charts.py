@@ -36,7 +36,10 @@ def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
         'ucx-shm openmpi',
     ]
     assert time.across.title == 'size of a message [B]'
-    assert (time.upwards.title, bandwidth.upwards.title) == ('time, median [µs]', 'bandwidth [MB/s]')
+    assert (time.upwards.title, bandwidth.upwards.title) == (
+        'time, median [µs]',
+        'bandwidth [MB/s]',
+    )
     sizes = [float(1 << power) for power in range(23)]  # and not that of 0 bytes
     for one in time.series:
         assert one.at == sizes

@@ -31,7 +31,9 @@ from stored import put
 def test_the_verdict_and_what_it_rests_on_stand_first(golden_report):
     seen = Seen(html_of(filled(golden_report, 2)))
     head = ' '.join(seen.text[: seen.text.index('What was measured')].split())
-    assert 'PASSED : 2 passed, 0 failed, 0 skipped of 2 cases' in head.replace('PASSED:', 'PASSED :')
+    assert 'PASSED : 2 passed, 0 failed, 0 skipped of 2 cases' in head.replace(
+        'PASSED:', 'PASSED :'
+    )
     assert 'It rests on 4 figures of 18 that were held to a reference, in 2 cases that ran.' in head
     for words in ('4 figures held', '14 figures without', '0 cases failed', '0 cases disturbed'):
         assert words in head
@@ -242,7 +244,9 @@ def database(tmp_path):
 
 
 def test_a_stored_run_with_its_history(golden_report, database, tmp_path):
-    reports = [stored.made(golden_report, number, 9 - number, value=40 + number) for number in (1, 2, 3)]
+    reports = [
+        stored.made(golden_report, number, 9 - number, value=40 + number) for number in (1, 2, 3)
+    ]
     put(database, *reports)
     keep_verdict(reports[2]['session_info']['uuid'], 'FAILED', ['<b>why</b>'], database)
     history = load(database)

@@ -1,4 +1,4 @@
-"""What a chart shows: the page draws it by Plotly, and has the same numbers as a table beside it."""
+"""What a chart shows: the page draws it by Plotly, and has its numbers in a table as well."""
 
 from __future__ import annotations
 

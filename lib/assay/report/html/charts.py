@@ -63,15 +63,15 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
     if names:
         bounds = [100 * least[name] for name in names]
         series.append(Series('the least that passes', names, bounds, form='marks'))
-    notes = ['A latency that is a multiple of the limit is shown as the part of it that it reaches.']
+    notes = [
+        'A latency that is a multiple of the limit is shown as the part of it that it reaches.'
+    ]
     if len(furthest) > len(kept):
         notes.append(
             f'These are the {len(kept)} of {len(furthest)} that are furthest from their limits.'
         )
     title = 'How near to the limits of the machine'
-    yield Chart(
-        title, 'bars', REACHED, Axis('figure'), tuple(series), tuple(notes), tuple(kept)
-    )
+    yield Chart(title, 'bars', REACHED, Axis('figure'), tuple(series), tuple(notes), tuple(kept))
 
 
 def _what(row: Row) -> str:
@@ -144,7 +144,8 @@ def _time(cases: Sequence[Case]) -> Chart:
     names, computation, transfer, waiting = list[str](), list[float](), list[float](), list[float]()
     for case in cases:
         figures = {
-            name.rpartition(':')[2]: values[0] for name, values in (case['perfvalues'] or {}).items()
+            name.rpartition(':')[2]: values[0]
+            for name, values in (case['perfvalues'] or {}).items()
         }
         in_mpi, waits = figures.get('comm_share'), figures.get('imbalance_share')
         if not (is_number(in_mpi) and is_number(waits)):

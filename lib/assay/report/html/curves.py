@@ -96,17 +96,15 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
     for run in runs:
         for case in run.cases:
             if curve := read(case):
-                place = [plain(case.get(name) or '') for name in ('partition', 'layout', 'scale')]
-                curves.setdefault((curve.program, place[0], place[1], place[2]), []).append(
-                    (run, case, curve)
-                )
+                at = (case['partition'], case.get('layout') or '', case.get('scale') or '')
+                curves.setdefault((curve.program, *at), []).append((run, case, curve))
     drawn = [case for some in curves.values() for _, case, _ in some]
     fabrics = sorted({str(case.get('fabric') or '') for case in drawn})
     environments = sorted({str(case['environ']) for case in drawn})
     found = []
     for (program, *where), some in [*curves.items()][: MOST // 2]:
         what = PROGRAMS[program][0]
-        place = ', '.join(filter(None, where))
+        place = plain(', '.join(filter(None, where)))
         for quantity, axis in (('Time', TIME), ('Bandwidth', BANDWIDTH)):
             series = [
                 _series(*one, quantity, fabrics, environments)

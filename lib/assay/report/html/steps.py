@@ -45,9 +45,7 @@ def steps(history: History | None, runs: Sequence[StoredRun]) -> list[Step]:
             plain(one.figure),
             f'{one.per_week:+.2%} a week' if one.form == 'drift' else f'{one.ratio - 1:+.1%}',
             f'{one.first.name}, {one.first.begun:%Y-%m-%d}',
-            'worse, repaired'
-            if one.direction == 'worse' and one.is_repaired
-            else one.direction,
+            'worse, repaired' if one.direction == 'worse' and one.is_repaired else one.direction,
             [plain(f'{name}: {change}') for name, change in one.facts],
         )
         for one in found[:MOST]
