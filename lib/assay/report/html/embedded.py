@@ -59,7 +59,7 @@ class Plotly:
 @cache
 def plotly() -> Plotly:
     """As it is installed."""
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     script: str = get_plotlyjs()
     packed = gzip.compress(script.encode(), compresslevel=9, mtime=0)
