@@ -227,6 +227,7 @@ async function start() {
   document.documentElement.dataset.ready = 'yes';
 }
 
+document.documentElement.classList.remove('arriving');
 for (const table of document.querySelectorAll('table.figures')) makeUsable(table);
 addEventListener('hashchange', openTarget);
 openTarget();

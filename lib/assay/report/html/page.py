@@ -34,12 +34,13 @@ def page(found: Contents) -> str:
             one if isinstance(one, Markup) or not isinstance(one, str) else visible_lines(one)
         ),
     )
-    style, script = (HERE.joinpath(name).read_text() for name in ('page.css', 'page.js'))
+    names = ('page.css', 'begin.js', 'page.js')
+    style, begin, script = (HERE.joinpath(name).read_text() for name in names)
     drawing = plotly() if found.charts else Plotly('', Markup(), '')
     policy = '; '.join(
         [
             "default-src 'none'",
-            f'script-src {digest(script)} {drawing.digest}'.rstrip(),
+            f'script-src {digest(begin)} {digest(script)} {drawing.digest}'.rstrip(),
             # Plotly puts its rules into a style that is empty at first.
             f'style-src {digest(style)} {digest("")}',
             'img-src data: blob:',
@@ -51,6 +52,7 @@ def page(found: Contents) -> str:
         found=found,
         policy=policy,
         style=Markup(style),
+        begin=Markup(begin),
         script=Markup(script),
         plotly=drawing.packed,
         unused_style=drawing.style,
