@@ -35,6 +35,7 @@ from assay.commands.run import run
 from assay.commands.screen import screen
 from assay.commands.sign import key, sign
 from assay.commands.trend import trend
+from assay.commands.triage import triage
 from assay.commands.verify import verify
 from assay.commands.witness import witness
 from assay.config import settings
@@ -118,6 +119,7 @@ app.command(context_settings=PASS_ON)(compare)
 app.command(context_settings=PASS_ON)(screen)
 app.command()(trend)
 app.command()(report)
+app.command()(triage)
 app.command()(baseline)
 app.command()(export)
 app.command()(verify)

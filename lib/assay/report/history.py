@@ -9,6 +9,7 @@ from pathlib import Path
 
 from assay.report.console import console
 from assay.report.table import say, table
+from assay.report.triage import counted
 from assay.results.history import StoredRun
 from assay.text import plain
 
@@ -23,7 +24,11 @@ def show(runs: Sequence[StoredRun], most: int) -> None:
         return
     shown = runs[-most:]
     title = f'{len(shown)} of {len(runs)} runs'
-    table(out, title, _COLUMNS, map(_cells, shown), all_rows=True)
+    columns, rows = _COLUMNS, [_cells(run) for run in shown]
+    if any(run.causes for run in shown):
+        columns += '|<behind it'
+        rows = [[*row, counted(run.causes)] for row, run in zip(rows, shown, strict=True)]
+    table(out, title, columns, rows, all_rows=True)
 
 
 def show_removed(runs: Sequence[StoredRun], lines: Mapping[Path, int], dry_run: bool) -> None:
@@ -60,6 +65,7 @@ def as_text(runs: Sequence[StoredRun]) -> str:
             'ended': run.ended.isoformat(),
             'verdict': run.verdict,
             'problems': run.problems,
+            'triage': [asdict(cause) for cause in run.causes],
             **asdict(run.summary),
         }
         for run in runs

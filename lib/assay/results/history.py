@@ -30,6 +30,7 @@ class StoredRun:
         did not come to its end.
     :param problems: why the verdict was no other.
     :param file: the report, or the folder of perflogs, that it is from; None of the database.
+    :param causes: what somebody found to be behind its failures.
     """
 
     uuid: str
@@ -39,6 +40,7 @@ class StoredRun:
     verdict: str | None = None
     problems: tuple[str, ...] = ()
     file: Path | None = None
+    causes: tuple[store.Cause, ...] = ()
 
     @property
     def name(self) -> str:
@@ -134,19 +136,28 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
     from assay.results import cache
 
     sessions, verdicts = store.sessions(database), store.verdicts(database)
+    causes = store.causes(database)
     read = cache.read(database, [one.uuid for one in sessions if not one.problem])
     runs = []
     for one in sessions:
         found = Summary(problem=one.problem) if one.problem else read.summaries.get(one.uuid)
         if found is None:  # it was removed meanwhile
             continue
-        said: tuple[str, tuple[str, ...]] | tuple[()] = ()
-        match verdicts.get(one.uuid):
-            case store.Judged(verdict, problems):
-                said = (verdict, problems)
-            case AssayError() as damage if not found.problem:
-                found = Summary(problem=str(damage))
-        runs.append(StoredRun(one.uuid, one.begun, one.ended, found, *said))
+        said = verdicts.get(one.uuid)
+        if isinstance(said, AssayError) and not found.problem:
+            found = Summary(problem=str(said))
+        judged = said if isinstance(said, store.Judged) else None
+        runs.append(
+            StoredRun(
+                one.uuid,
+                one.begun,
+                one.ended,
+                found,
+                verdict=judged.verdict if judged else None,
+                problems=judged.problems if judged else (),
+                causes=causes.get(one.uuid, ()),
+            )
+        )
     return History(tuple(runs), database, read.figures)
 
 

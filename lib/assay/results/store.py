@@ -1,7 +1,7 @@
 """ReFrame's results database: the sessions in it, and what only ``assay run`` knows of them.
 
 The database is the one record of what was measured. ReFrame writes a row of ``sessions`` for each
-session, with the whole report as JSON; we add a table of our own, whose rows go with theirs.
+session, with the whole report as JSON; we add tables of our own, whose rows go with theirs.
 """
 
 from __future__ import annotations
@@ -43,6 +43,15 @@ CREATE TABLE IF NOT EXISTS assay_verdicts(
     session_uuid TEXT PRIMARY KEY REFERENCES sessions(uuid) ON DELETE CASCADE,
     verdict TEXT NOT NULL,
     problems TEXT NOT NULL)
+"""
+
+_CAUSES = """
+CREATE TABLE IF NOT EXISTS assay_triage(
+    session_uuid TEXT NOT NULL REFERENCES sessions(uuid) ON DELETE CASCADE,
+    failed TEXT NOT NULL,
+    class TEXT NOT NULL,
+    note TEXT NOT NULL,
+    PRIMARY KEY (session_uuid, failed))
 """
 
 
@@ -138,6 +147,49 @@ def keep_verdict(
         connection.execute(
             'INSERT OR REPLACE INTO assay_verdicts SELECT uuid, ?, ? FROM sessions WHERE uuid = ?',
             [verdict, json.dumps([*problems]), uuid],
+        )
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What somebody found to be behind a failure.
+
+    :param failed: name, partition and environment of the case.
+    :param kind: one of :data:`assay.results.triage.CLASSES`.
+    :param note: of whoever found it; empty for none.
+    """
+
+    failed: str
+    kind: str
+    note: str
+
+
+def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[Cause, ...]]:
+    """What was found to be behind the failures of sessions, by uuid.
+
+    :raises AssayError: as :func:`sessions`.
+    """
+    if not _is_there(database):
+        return {}
+    with _opened(database) as connection:
+        if 'assay_triage' not in _tables(connection):
+            return {}
+        found: dict[str, list[Cause]] = {}
+        for uuid, *words in connection.execute('SELECT * FROM assay_triage ORDER BY rowid'):
+            found.setdefault(str(uuid), []).append(Cause(*map(str, words)))
+        return {uuid: tuple(of_session) for uuid, of_session in found.items()}
+
+
+def keep_cause(uuid: str, cause: Cause, database: Path = paths.RESULTS_DATABASE) -> None:
+    """Store what is behind a failure of a stored session, in place of what was stored of it.
+
+    :raises AssayError: if it cannot be written.
+    """
+    with _opened(database) as connection, connection:
+        connection.execute(_CAUSES)
+        connection.execute(
+            'INSERT OR REPLACE INTO assay_triage SELECT uuid, ?, ?, ? FROM sessions WHERE uuid = ?',
+            [cause.failed, cause.kind, cause.note, uuid],
         )
 
 

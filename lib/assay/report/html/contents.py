@@ -90,9 +90,11 @@ def contents(subject: Subject) -> Contents:
     :raises AssayError: if a run that belongs to it cannot be read.
     """
     report, history, others = subject.report, subject.history, subject.others
+    uuid = report['session_info']['uuid']
     found = counts(report)
     ran = _ran(report)
-    runs = _earlier(history, report)
+    this = next((run for run in (history.runs if history else ()) if run.uuid == uuid), None)
+    runs = _earlier(history, this)
     before = others[-1] if others else None
     known = past(history, [*runs, *(run for run in others if run not in runs)])
     table = lines(ran, known, runs, before)
@@ -107,7 +109,7 @@ def contents(subject: Subject) -> Contents:
         problems=[*subject.problems] if subject.word else [_WHY],
         basis=sentence(table, found),
         tiles=tiles(table, found),
-        sections=sections(report, subject.log),
+        sections=sections(report, subject.log, this.causes if this else ()),
         run=_of_run(report),
         facts=facts,
         variables=variables,
@@ -127,15 +129,13 @@ def _ran(report: Report) -> list[Case]:
     return [case for case in counted(report) if not case['fixture'] and case['result'] != 'skip']
 
 
-def _earlier(history: History | None, report: Report) -> list[StoredRun]:
+def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]:
     """The newest stored runs of the same system up to this one, oldest first."""
-    stored = history.runs if history else ()
-    this = next((run for run in stored if run.uuid == report['session_info']['uuid']), None)
-    if this is None:
+    if history is None or this is None:
         return []
     alike = [
         run
-        for run in stored
+        for run in history.runs
         if run.begun <= this.begun
         and run.summary.system == this.summary.system
         and not run.summary.problem

@@ -9,6 +9,7 @@ from assay.report.html.left import last_lines, log_of
 from assay.report.terminal import ordinal
 from assay.results.cases import Case, Report, counted, title
 from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
+from assay.results.store import Cause
 
 #: Sentences of one kind, and outputs, of a page; the rest is only counted.
 MOST, MOST_OUTPUTS = 200, 40
@@ -19,12 +20,14 @@ class Told:
     """A sentence about a case.
 
     :param files: where those of its job are.
+    :param cause: what somebody found to be behind it, in words; empty for nothing.
     :param outputs: the ends of its outputs, by the names of their files.
     """
 
     case: str
     reason: str
     files: str = ''
+    cause: str = ''
     outputs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -43,10 +46,13 @@ class Section:
     more: int
 
 
-def sections(report: Report, log: Sequence[str] | None) -> list[Section]:
+def sections(
+    report: Report, log: Sequence[str] | None, causes: Sequence[Cause] = ()
+) -> list[Section]:
     """Those that have a case.
 
     :param log: the lines of ReFrame's log; None to look for it where the run had it.
+    :param causes: what is behind failures, as far as somebody said so.
     """
     lines = log if log is not None else log_of(report) or []
     cases: dict[str, Case] = {}
@@ -61,12 +67,12 @@ def sections(report: Report, log: Sequence[str] | None) -> list[Section]:
         for one in unheld(report)
     )
     found = [
-        _section('failed', 'Failed', 'bad', _with_outputs(failures(report), cases)),
+        _section('failed', 'Failed', 'bad', _with_outputs(failures(report), cases, causes)),
         _section(
             'disturbed',
             'Disturbed: neither pass nor fail',
             'odd',
-            _with_outputs(disturbed_cases(report), cases),
+            _with_outputs(disturbed_cases(report), cases, ()),
         ),
         _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(report, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),
@@ -80,12 +86,16 @@ def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section
     return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
 
 
-def _with_outputs(found: Sequence[Failure], cases: Mapping[str, Case]) -> list[Told]:
+def _with_outputs(
+    found: Sequence[Failure], cases: Mapping[str, Case], causes: Sequence[Cause]
+) -> list[Told]:
+    known = {one.failed: ': '.join(filter(None, (one.kind, one.note))) for one in causes}
     return [
         Told(
             one.case,
             one.reason,
             ' '.join(one.files),
+            known.get(one.case, ''),
             last_lines(cases[one.case]) if number < MOST_OUTPUTS and one.case in cases else {},
         )
         for number, one in enumerate(found)

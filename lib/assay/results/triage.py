@@ -1,0 +1,74 @@
+"""What is behind the failures of stored runs, as somebody who looked into them found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from assay import AssayError
+from assay.results.failures import failures
+from assay.results.history import History, StoredRun
+from assay.results.store import Cause, keep_cause
+from assay.spelling import unknown
+from assay.text import plain
+
+#: What can be behind a failure.
+CLASSES = ('hardware', 'network', 'mpi', 'scheduler', 'filesystem', 'suite', 'unknown')
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A failure of a stored run.
+
+    :param case: name, partition and environment of what failed; builds fail too.
+    :param cause: what is behind it; None if nobody has said so yet.
+    """
+
+    run: StoredRun
+    case: str
+    reason: str
+    cause: Cause | None
+
+
+def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[Failed]:
+    """The failures of some runs, those that waited for another one left out.
+
+    :raises AssayError: if the report of one can no longer be read.
+    """
+    for run in runs:
+        if run.summary.problem or not run.summary.failed:
+            continue
+        known = {cause.failed: cause for cause in run.causes}
+        for one in failures(history.report(run)):
+            if one.files:  # else it was never run
+                yield Failed(run, one.case, one.reason, known.get(one.case))
+
+
+def classify(
+    history: History, runs: Sequence[StoredRun], words: str, kind: str, note: str
+) -> Failed:
+    """Store what is behind a failure.
+
+    :param runs: of which there has to be one.
+    :param words: what the name of the case is, or what is in the name of no other that failed.
+    :raises AssayError: if that is not one failure, or the class is none, or it cannot be written.
+    """
+    if kind not in CLASSES:
+        raise AssayError(f'--class {kind}: {unknown(kind, "class", CLASSES)}.')
+    if len(runs) != 1:
+        raise AssayError(f'{len(runs)} runs are meant: a failure is of one. Take an identifier.')
+    (run,) = runs
+    if run.file:
+        raise AssayError(f'{run.file} is not stored here, so nothing can be kept of it.')
+    every = [*failed(history, runs)]
+    found = [one for one in every if one.case == words] or [
+        one for one in every if words in one.case
+    ]
+    if len(found) != 1:
+        those = found or every
+        names = ', '.join(one.case for one in those[:4]) + (', ...' if len(those) > 4 else '')
+        which = f'{len(found)} failures of run {run.name} have {plain(words)!r} in their names'
+        raise AssayError(f'{which}: {names or "nothing failed in it"}.')
+    cause = Cause(found[0].case, kind, plain(note))
+    keep_cause(run.uuid, cause, history.database)
+    return Failed(run, found[0].case, found[0].reason, cause)
