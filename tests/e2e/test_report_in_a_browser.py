@@ -133,6 +133,7 @@ def test_filters_and_sorting_by_the_keyboard(opened):
         case = cases(report)[0]
         case |= {'result': 'fail', 'fail_phase': 'performance'}
         case['perfvalues']['toy:node:bandwidth_of_limit'] = [0.2, 1, -0.5, None, '1', 'fail']
+        case['perfvalues']['toy:node:bandwidth'][0] = 10_000.0
 
     browser = opened(one_fails, word='FAILED')
     assert len(rows(browser)) == 24
@@ -150,11 +151,12 @@ def test_filters_and_sorting_by_the_keyboard(opened):
     verdict.send_keys(Keys.HOME)
     wait_until(lambda: len(rows(browser)) == 24)
 
-    (button,) = [
-        one
-        for one in browser.find_elements(By.CSS_SELECTOR, '#figures thead button')
-        if one.text == 'of limit'
-    ]
+    buttons = browser.find_elements(By.CSS_SELECTOR, '#figures thead button')
+    (button,) = [one for one in buttons if one.text == 'value']
+    button.send_keys(Keys.ENTER)
+    numbers = [float(row[6].partition(' ')[0]) for row in rows(browser)]
+    assert numbers == sorted(numbers) and numbers[-2:] == [9000, 10_000]
+    (button,) = [one for one in buttons if one.text == 'of limit']
     heading = button.find_element(By.XPATH, '..')
     button.send_keys(Keys.ENTER)
     assert heading.get_attribute('aria-sort') == 'ascending'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Iterable
+from statistics import median
 
 #: Levels from the least to the greatest value, and what stands where there is no value.
 BLOCKS, GAP = '▁▂▃▄▅▆▇█', '·'
@@ -11,7 +11,7 @@ ASCII_BLOCKS, ASCII_GAP = '_.-:=+*#', '?'
 
 
 def sparkline(
-    places: ArrayLike, values: ArrayLike, length: int, width: int, encoding: str = 'utf-8'
+    places: Iterable[int], values: Iterable[float], length: int, width: int, encoding: str = 'utf-8'
 ) -> str:
     """Values at some of ``length`` places, as a line of at most ``width`` characters.
 
@@ -27,9 +27,10 @@ def sparkline(
     except (LookupError, UnicodeEncodeError):
         blocks, gap = ASCII_BLOCKS, ASCII_GAP
     width = min(width, length)
-    buckets = np.asarray(places, dtype=int) * width // max(length, 1)
-    numbers = np.asarray(values, dtype=float)
-    medians = {int(one): float(np.median(numbers[buckets == one])) for one in np.unique(buckets)}
+    buckets: dict[int, list[float]] = {}
+    for place, value in zip(places, values, strict=True):
+        buckets.setdefault(int(place) * width // max(length, 1), []).append(float(value))
+    medians = {one: median(its) for one, its in buckets.items()}
     low, high = min(medians.values(), default=0.0), max(medians.values(), default=0.0)
     if high == low:
         level = {one: len(blocks) // 2 for one in medians}

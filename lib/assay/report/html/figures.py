@@ -12,12 +12,12 @@ from assay.report.sparkline import sparkline
 from assay.report.terminal import cells
 from assay.results.cases import Case, case_name
 from assay.results.history import History, StoredRun
-from assay.results.rows import BAD, Row, is_number, number, rows_of
+from assay.results.rows import Row, is_number, number, rows_of
 
 #: Runs of which a history is shown, and the characters that it takes.
 RUNS, WIDTH = 60, 12
 
-#: What a verdict is to the page: a symbol and a colour.
+#: What a verdict is to the page: a symbol and a colour. Any other is ``bad``.
 KINDS = {'pass': 'good', 'xfail': 'good', 'disturbed': 'odd', 'no bound': 'none'}
 
 #: Values of a figure by run: its partition, environment, case, name and unit.
@@ -87,7 +87,7 @@ def lines(
                     _of_limit(row),
                     _history(values, runs),
                     _before(row, values.get(before.uuid) if before else None),
-                    'bad' if row.verdict in BAD else KINDS.get(row.verdict, 'bad'),
+                    KINDS.get(row.verdict, 'bad'),
                 )
             )
     return found
@@ -110,13 +110,14 @@ def past(history: History | None, runs: Sequence[StoredRun]) -> Past:
         .group_by(*columns, 'run')
         .agg(pl.col('value').median())
         .with_columns(pl.col(*columns, 'run').cast(pl.String))
+        .group_by(columns)
+        .agg('run', 'value')
         .collect()
     )
-    found: dict[Key, dict[str, float]] = {}
-    for *key, run, value in table.iter_rows():
-        partition, environment, case, figure, unit = key
-        found.setdefault((partition, environment, case, figure, unit or ''), {})[run] = value
-    return found
+    return {
+        (partition, environment, case, figure, unit or ''): dict(zip(of_runs, values, strict=True))
+        for partition, environment, case, figure, unit, of_runs, values in table.iter_rows()
+    }
 
 
 def _allowed(row: Row) -> str:

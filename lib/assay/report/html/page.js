@@ -77,15 +77,6 @@ function makeUsable(table) {
   filter.closest('.tools').hidden = false;
 }
 
-function openTarget() {
-  const target = document.getElementById(location.hash.slice(1));
-  const folded = target?.closest('details');
-  if (folded && !folded.open) {
-    folded.open = true;
-    target.scrollIntoView();
-  }
-}
-
 // ---------------------------------------------------------------- charts
 
 function colours() {
@@ -229,6 +220,4 @@ async function start() {
 
 document.documentElement.classList.remove('arriving');
 for (const table of document.querySelectorAll('table.figures')) makeUsable(table);
-addEventListener('hashchange', openTarget);
-openTarget();
 start();
