@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from assay.report.budget import tell
 from assay.report.conclusion import conclude
 from assay.report.progress import Progress
+from assay.results.budget import Choice, choose
+from assay.results.history import load
+from assay.results.past import past
 from assay.results.verdict import Verdict
-from assay.running import selection
+from assay.running import selection, session_extras
+from assay.running.listing import listed
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.session import Suite
@@ -28,6 +33,7 @@ def measure(
     options: Sequence[str],
     handles: Sequence[int],
     seconds: float = 0.0,
+    choice: Choice | None = None,
 ) -> tuple[Verdict, Ended]:
     """Let ReFrame run, and judge, show and store what came of it.
 
@@ -35,9 +41,46 @@ def measure(
     :param options: of ReFrame.
     :param handles: locks that are held as long as it runs.
     :param seconds: that the run has taken so far.
+    :param choice: the cases that are run, if there is a budget for it.
     """
     began = time.monotonic()
+    if choice:
+        options = [*options, *options_of(choice)]
     end = suite.run(own, label, options, handles, Progress(own, given))
     if not end.code and not own.report.exists():
         selection.explain(site, suite.environment, given)
-    return conclude(own, end, given, seconds + time.monotonic() - began), end
+    return conclude(own, end, given, seconds + time.monotonic() - began, choice), end
+
+
+def choose_for(
+    budget: float,
+    suite: Suite,
+    site: _SiteConfig,
+    given: Given,
+    options: Sequence[str],
+    times: int = 1,
+    suspects: Collection[str] = (),
+) -> Choice:
+    """Choose the cases that say most in a time, of those that the options select, and say which.
+
+    :param budget: seconds.
+    :param options: of ReFrame.
+    :param times: how often each case is run.
+    :param suspects: titles of cases that are worth as much as those that failed.
+    :raises AssayError: if nothing is selected, or nothing fits.
+    """
+    began = time.monotonic()
+    cases = listed(suite.command, options, suite.environment)
+    # The run itself reads the checks again.
+    beside = time.monotonic() - began
+    if not cases:
+        selection.explain(site, suite.environment, given)
+    choice = choose(cases, past(load(), suite.system), budget, beside, times, suspects)
+    tell(choice)
+    return choice
+
+
+def options_of(choice: Choice) -> list[str]:
+    """ReFrame's options that run what was chosen alone, and store how much that was not."""
+    left_out = selection.leaving_out(one.name for one in choice.left_out)
+    return [*left_out, session_extras.left_out(choice.cases_left_out)]

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError
-from assay.commands.options import ExtraOption, MarginOption, ModeOption, SystemOption
+from assay.commands.options import (
+    BudgetOption,
+    ExtraOption,
+    MarginOption,
+    ModeOption,
+    SystemOption,
+)
 from assay.config import settings
 
 if TYPE_CHECKING:
@@ -23,6 +29,7 @@ def nightly(
     system: SystemOption = settings.DEFAULT_SYSTEM,
     extra: ExtraOption = None,
     margin: MarginOption = 0.05,
+    budget: BudgetOption = None,
     tell: Annotated[
         str | None,
         typer.Option(
@@ -49,13 +56,16 @@ def nightly(
       assay nightly --system mycluster
       assay nightly --system mycluster --notify 'mail -s "$ASSAY_SUBJECT" hpc@example.org'
       assay nightly --system mycluster:compute --mode smoke --report-junit=junit.xml
+      assay nightly --system mycluster --mode acceptance --budget 2h
     """
     from assay.nights.night import Night
+    from assay.results.budget import seconds_of
     from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
 
     given = reframe_options.read_for_night(context.args)
     assert_margin(margin)
+    seconds = None if budget is None else seconds_of(budget)
     suite: Suite | AssayError
     try:
         suite = session.suite(system, mode, extra or [], given)
@@ -64,5 +74,5 @@ def nightly(
     else:
         if (code := suite.on_head()) is not None:
             raise typer.Exit(code)
-    night = Night(suite, system, mode, given, context.args, margin, tell)
+    night = Night(suite, system, mode, given, context.args, margin, tell, seconds)
     raise typer.Exit(night.spend())

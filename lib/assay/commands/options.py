@@ -25,6 +25,15 @@ ExtraOption = Annotated[
     ),
 ]
 
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        '--budget',
+        metavar='TIME',
+        help='Run only the cases that say most in this time: 90s, 20m, 1h30m. It stops no job.',
+    ),
+]
+
 MarginOption = Annotated[
     float,
     typer.Option('--margin', metavar='FRACTION', help='A change within this is called the same.'),

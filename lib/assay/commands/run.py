@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from assay.commands.options import ExtraOption, ModeOption, SystemOption
+from assay.commands.options import BudgetOption, ExtraOption, ModeOption, SystemOption
 from assay.config import settings
 
 
@@ -41,6 +41,7 @@ def run(
             help='Write the run as one page for a browser as well, as `assay report` does.',
         ),
     ] = None,
+    budget: BudgetOption = None,
 ) -> None:
     """Run checks, and compare what they measure with the references.
 
@@ -61,9 +62,11 @@ def run(
       assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
       assay run --label before --repeat 5
       assay run --report report.html
+      assay run --mode maintenance --budget 20m
       assay run -l
     """
-    from assay.one_run import measure
+    from assay.one_run import choose_for, measure, options_of
+    from assay.results.budget import seconds_of
     from assay.results.choice import assert_label
     from assay.results.ready import make_ready
     from assay.running import reframe_options, session
@@ -72,6 +75,10 @@ def run(
     if label is not None:
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)
+    seconds = None
+    if budget is not None:
+        seconds = seconds_of(budget)
+        reframe_options.assert_can_be_chosen_for(given)
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
@@ -79,11 +86,18 @@ def run(
     site = suite.load()
     if given.action:
         command = [*suite.command, *context.args]
+        if seconds is not None:
+            command += options_of(choose_for(seconds, suite, site, given, context.args, repeat))
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)
     so_far = time.monotonic() - started
     options = [*again, *context.args]
-    verdict, end = measure(suite, site, suite.own, given, label, options, handles, so_far)
+    choice = None
+    if seconds is not None:
+        choice = choose_for(seconds, suite, site, given, context.args, repeat)
+        so_far = 0.0  # a budget is for what is chosen, and not for what is waited for or installed
+    about = given, label, options, handles, so_far, choice
+    verdict, end = measure(suite, site, suite.own, *about)
     raise typer.Exit(128 + end.stopped if end.stopped else verdict.exit_code)

@@ -10,17 +10,23 @@ from typing import TYPE_CHECKING
 from assay import AssayError, say
 from assay.comparing.sessions import without_partition
 from assay.nights.folder import Memory
+from assay.nights.left_out import gone, suspects, with_left_out
 from assay.nights.outcome import (
+    GONE,
     Outcome,
+    not_run,
     of_difference,
     of_run,
     suspicious_cases,
+    worse_by,
 )
-from assay.one_run import measure
+from assay.one_run import choose_for, measure
 from assay.report.diff import conclusion, show
-from assay.results.cases import Report, counted, read_report
+from assay.results.budget import Choice
+from assay.results.cases import Report, counted, read_report, title
 from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
+from assay.results.figure_series import measured
 from assay.results.history import History, StoredRun, load
 from assay.results.ready import make_ready
 from assay.results.verdict import Verdict
@@ -47,6 +53,7 @@ class Measuring:
     :param options: of ReFrame.
     :param handle: of the night's lock, which its jobs hold as well.
     :param memory: the file of what is known of earlier nights.
+    :param budget: seconds for which cases are chosen; None to run them all.
     """
 
     def __init__(
@@ -57,9 +64,12 @@ class Measuring:
         options: Sequence[str],
         handle: int,
         memory: Path,
+        budget: float | None = None,
     ) -> None:
         self.suite, self.site, self.given, self.options = suite, site, given, options
-        self.handles, self.memory = [handle], memory
+        self.handles, self.memory, self.budget = [handle], memory, budget
+        #: What is run for the budget.
+        self.choice: Choice | None = None
 
     def measure(self, memory: Memory, margin: float) -> tuple[Outcome, str | None]:
         """Measure, and hold what did not fail against good nights.
@@ -70,8 +80,19 @@ class Measuring:
         :raises SystemExit: if it was told to stop.
         """
         self.handles += make_ready(self.suite, self.site, self.given.environments)
-        verdict, report = self._run(self.suite.own, self.given, ())
-        outcome = of_run(verdict, report)
+        if self.budget is not None:
+            about = self.suite, self.site, self.given, self.options
+            self.choice = choose_for(self.budget, *about, suspects=suspects(memory.told))
+        verdict, report = self._run(self.suite.own, self.given, (), self.choice)
+        outcome, good = self._held(of_run(verdict, report), report, memory, margin)
+        if self.choice:
+            outcome = with_left_out(outcome, memory.told, self.choice)
+        return outcome, good
+
+    def _held(
+        self, outcome: Outcome, report: Report | None, memory: Memory, margin: float
+    ) -> tuple[Outcome, str | None]:
+        """What came of a run that did not fail, held against good nights; then as `measure`."""
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
         tonight = _uuid(report)
@@ -81,7 +102,7 @@ class Measuring:
             raise AssayError('the run of this night is not in the history')
         good = [stored[uuid] for uuid in memory.good if uuid in stored]
         if good:
-            held = self._against(history, good[-AGAINST:], report, margin)
+            held = self._against(history, good, report, margin)
             outcome = outcome if held.word == 'PASSED' else held
         elif memory.good:
             raise AssayError(
@@ -92,13 +113,17 @@ class Measuring:
             say('there is no good night yet to hold this one against')
         return outcome, tonight if outcome.word == 'PASSED' else None
 
-    def _run(self, own: Run, given: Given, calm: Collection[str]) -> tuple[Verdict, Report | None]:
+    def _run(
+        self, own: Run, given: Given, calm: Collection[str], choice: Choice | None = None
+    ) -> tuple[Verdict, Report | None]:
         """A run, but for cases that are calm.
 
         :param calm: their names.
+        :param choice: what is run, if there is a budget for it.
         """
         options = [*self.options, *leaving_out(calm)]
-        verdict, end = measure(self.suite, self.site, own, given, LABEL, options, self.handles)
+        about = self.suite, self.site, own, given, LABEL, options, self.handles
+        verdict, end = measure(*about, choice=choice)
         if end.stopped:
             raise SystemExit(128 + end.stopped)
         try:
@@ -112,6 +137,21 @@ class Measuring:
         """Hold this night against good ones; what looks worse is measured again first."""
         uuids = [_uuid(report)]
         names = {case['display_name'] for case in counted(report) if not case['fixture']}
+        no_more: Collection[str] = ()
+        if self.choice:
+            # Each of them ran another part: all that is remembered is needed.
+            ran = {one.uuid: _cases(history, one) for one in good}
+            tonight = {title(case) for case in counted(report)}
+            no_more = gone(set().union(*ran.values()), self.choice)
+            names |= {one.name for one in self.choice.left_out}
+            good = [one for one in good if ran[one.uuid] & tonight]
+            if not good:
+                say('no good night ran any of this: there is nothing to hold it against')
+                return (
+                    worse_by(dict.fromkeys(sorted(no_more), GONE)) if no_more else Outcome('PASSED')
+                )
+        else:
+            good = good[-AGAINST:]
         found = self._difference(history, good, uuids, margin)
         for _ in range(AGAIN):
             suspects = {without_partition(case) for case in suspicious_cases(found)}
@@ -126,7 +166,7 @@ class Measuring:
             if more:
                 uuids.append(_uuid(more))
             found = self._difference(load(), good, uuids, margin)
-        outcome = of_difference(found)
+        outcome = of_difference(found, no_more if self.choice else not_run(found))
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {conclusion(found)}')
         else:
@@ -144,6 +184,11 @@ class Measuring:
                 f'this night cannot be held against good ones: {error} To begin anew: '
                 f'rm {self.memory}'
             ) from None
+
+
+def _cases(history: History, run: StoredRun) -> set[str]:
+    """The cases that gave figures in a run."""
+    return {figure.test_case for figure in measured(history.figures([run]))}
 
 
 def _uuid(report: Report) -> str:

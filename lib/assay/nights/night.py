@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,6 +39,7 @@ class Night:
     :param options: the same, as they were given.
     :param margin: a change within it is called the same.
     :param command: that tells people; None if they look for themselves.
+    :param budget: seconds for which cases are chosen; None to run them all.
     """
 
     suite: Suite | AssayError
@@ -48,6 +49,7 @@ class Night:
     options: Sequence[str]
     margin: float
     command: str | None
+    budget: float | None = None
 
     def spend(self) -> int:
         """All of it, unless another one is under way.
@@ -66,6 +68,7 @@ class Night:
             memory = folder.read()
             folder.write(memory)  # before anybody is told of what could not be remembered
             put_off, good, said = None, None, ''
+            measuring: Measuring | None = None
             try:
                 self.given.remove_files_of_an_earlier_run()
                 if why := in_maintenance(settings.load(self.system), self.given.jobs):
@@ -78,7 +81,8 @@ class Night:
                 if isinstance(self.suite, AssayError):
                     raise self.suite
                 about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
-                outcome, good = Measuring(*about).measure(memory, self.margin)
+                measuring = Measuring(*about, self.budget)
+                outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
                 said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
                 outcome = of_problem(str(error))
@@ -91,7 +95,9 @@ class Night:
             if problem:
                 say(problem)
             if outcome.word in ('FAILED', 'WORSE') and self.given.junit:
-                self._write_junit(self.given.junit, outcome)
+                choice = measuring.choice if measuring else None
+                left_out = choice.titles_left_out if choice else ()
+                self._write_junit(self.given.junit, outcome, left_out)
             print(last_line(self._which, outcome, memory.told))
             return 1 if problem else outcome.exit_code
 
@@ -99,7 +105,7 @@ class Night:
     def _which(self) -> str:
         return f'{self.system} ({self.mode})'
 
-    def _write_junit(self, file: Path, outcome: Outcome) -> None:
+    def _write_junit(self, file: Path, outcome: Outcome, left_out: Iterable[str]) -> None:
         """As of the run, with what this night is as the error of the run as a whole."""
         report, log, seconds = None, [], 0.0
         if not isinstance(self.suite, AssayError):
@@ -108,7 +114,7 @@ class Night:
                 log = own.log.read_text(errors='replace').splitlines()
                 report = read_report(own.report)
                 seconds = report['session_info']['time_elapsed']
-        junit.write(file, report, Verdict(outcome.sentences), log, seconds)
+        junit.write(file, report, Verdict(outcome.sentences), log, seconds, left_out)
 
     def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, str]:
         """Tell people what is new; what they know now, and why they could not be told.

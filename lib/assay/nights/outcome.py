@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +17,9 @@ Word = Literal['PASSED', 'WORSE', 'FAILED', 'DISTURBED']
 
 #: The culprit where no case is: whatever kept the run from measuring counts as the same.
 RUN = 'the run itself'
+
+#: What is said of a case that a night has no more.
+GONE = 'was run in good nights, and not now'
 
 
 @dataclass(frozen=True)
@@ -55,25 +59,35 @@ def of_problem(problem: str) -> Outcome:
     return Outcome('FAILED', (RUN,), tuple(problem.splitlines()))
 
 
-def of_difference(found: Difference) -> Outcome:
+def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
     """What a night is that did not fail, held against good ones.
 
     A figure that was measured once only, since others disturbed it when it was to be measured
     again, is worse by nobody's word.
+
+    :param gone: cases that were run in good nights, and are none any more.
     """
     worse = worst_first(worse_figures(found))
     told = {str(one.figure): _change(one) for one in worse if len(one.after.values) > 1}
     told |= {str(one.figure): one.reason for one in found.gone}
-    told |= dict.fromkeys(not_run(found), 'was run in good nights, and not now')
+    told |= dict.fromkeys(sorted(gone), GONE)
     told |= {one.case: 'gave figures in good nights, and none now' for one in found.lost}
     told |= {one.case: 'fails at times' for one in found.at_times}
     if told:
-        sentences = tuple(f'{name}: {words}' for name, words in told.items())
-        return Outcome('WORSE', tuple(sorted(told)), sentences)
+        return worse_by(told)
     if worse:
         words = 'worse than in good nights, and others disturbed it when it was measured again'
         return Outcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
     return Outcome('PASSED')
+
+
+def worse_by(told: Mapping[str, str]) -> Outcome:
+    """A night of which something is worse.
+
+    :param told: the culprits, and what is said of each.
+    """
+    sentences = tuple(f'{name}: {words}' for name, words in told.items())
+    return Outcome('WORSE', tuple(sorted(told)), sentences)
 
 
 def worse_figures(found: Difference) -> list[Compared]:

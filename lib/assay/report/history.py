@@ -49,6 +49,8 @@ def _cells(run: StoredRun) -> list[object]:
     commit, dash, dirty = one.commit.partition('-')
     begun = f'{run.begun.astimezone():%Y-%m-%d %H:%M}'
     verdict = 'unreadable' if one.problem else run.verdict or '-'
+    if one.left_out:
+        verdict += f', {one.left_out} left out'
     return [
         *(run.name, begun, one.label or '-', one.mode or '-', one.system or '-'),
         *(f'{commit[:8]}{dash}{dirty}' or '-', verdict),

@@ -28,7 +28,12 @@ from assay.text import plain, visible_lines
 
 
 def write(
-    path: Path, report: Report | None, verdict: Verdict, log: Iterable[str], seconds: float
+    path: Path,
+    report: Report | None,
+    verdict: Verdict,
+    log: Iterable[str],
+    seconds: float,
+    left_out: Iterable[str] = (),
 ) -> None:
     """Write a test case for each case of the run, and one for the run as a whole.
 
@@ -37,6 +42,7 @@ def write(
     :param report: ReFrame's report; None if it left none.
     :param log: the lines of ReFrame's log file, which tells why cases were skipped.
     :param seconds: the wall time of the run.
+    :param left_out: cases that a budget left out, which are skipped.
     :raises AssayError: if the file cannot be written.
     """
     suite = Element('testsuite', name='assay')
@@ -45,6 +51,9 @@ def write(
         suite.set('hostname', plain(info['hostname']))
         suite.set('timestamp', f'{datetime.fromtimestamp(info["time_start_unix"]):%FT%T}')
         _add_cases(suite, report, list(log))
+    for name in sorted(left_out):
+        one = _add(suite, plain(name.partition(' ')[0]), plain(name), 0)
+        SubElement(one, 'skipped', type='left out', message='left out by --budget')
     whole = _add(suite, 'assay', 'the run as a whole', seconds)
     if verdict.problems:
         error = SubElement(whole, 'error', type='run', message=plain('; '.join(verdict.problems)))

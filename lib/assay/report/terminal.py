@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from assay.results.budget import Choice
     from assay.results.cases import Report
     from assay.results.rows import Row
     from assay.results.verdict import Counts, Verdict
@@ -118,8 +119,14 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
-    """The last line, with counts and wall time; before it why the run is not good."""
+def conclude(
+    report: Report | None, verdict: Verdict, seconds: float, choice: Choice | None = None
+) -> None:
+    """The last line, with counts and wall time; before it why the run is not good.
+
+    :param choice: what was chosen for a budget, if there was one.
+    """
+    from assay.report.budget import told
     from assay.results.verdict import counts
 
     for problem in verdict.problems:
@@ -131,7 +138,8 @@ def conclude(report: Report | None, verdict: Verdict, seconds: float) -> None:
             file=sys.stderr,
         )
     found = counts(report)
-    print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s')
+    chosen = told(choice) if choice else ''
+    print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s{chosen}')
 
 
 def counted_words(found: Counts) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from assay import AssayError
 from assay.results.cases import Report, assert_text, cases
 from assay.results.verdict import counts
-from assay.running.session_extras import label_of, mode_of
+from assay.running.session_extras import label_of, left_out_of, mode_of
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Summary:
     :param failed: how many failed.
     :param disturbed: how many did neither, because others disturbed them.
     :param skipped: how many were skipped.
+    :param left_out: how many of those selected a budget left out; they are not in the run.
     :param problem: why nothing of it can be read; None if it can.
     """
 
@@ -33,6 +34,7 @@ class Summary:
     failed: int = 0
     disturbed: int = 0
     skipped: int = 0
+    left_out: int = 0
     problem: str | None = None
 
 
@@ -49,6 +51,7 @@ def summary(report: Report) -> Summary:
         return Summary(
             label=label_of(info),
             mode=mode_of(info),
+            left_out=left_out_of(info),
             system=system,
             commit=commit,
             **counts(report)._asdict(),

@@ -330,6 +330,20 @@ def repetitions(arguments: list[str], repeat: int) -> list[str]:
     return [f'--reruns={repeat - 1}']
 
 
+def assert_can_be_chosen_for(given: Given) -> None:
+    """:raises AssayError: if a budget cannot choose what a command line asks of ReFrame."""
+    if given.action not in (None, '--list'):
+        raise AssayError(
+            f'--budget and {given.action}: a budget chooses what `assay run` runs, and `-l` lists.'
+        )
+    for name in ('--reruns', '--duration'):
+        if name in given.names_of_options:
+            raise AssayError(
+                f'--budget and {name} both say how long a run takes: give one of them. --repeat N '
+                'is counted.'
+            )
+
+
 def _unknown(argument: str) -> str:
     name = argument.partition('=')[0]
     if not name.startswith('-'):

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from assay.running.reframe_options import Given
 
+#: Expressions with which cases are left out. ReFrame compiles each anew for each case, and Python
+#: remembers 512: with more of them a list of a thousand took minutes.
+MOST_EXPRESSIONS = 256
+
 
 def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> None:
     """Print what there is on a system, and what in the options is none of it.
@@ -51,7 +55,10 @@ def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> Non
 def leaving_out(names: Iterable[str]) -> list[str]:
     """ReFrame's options that leave cases out, by the names that it displays."""
     # It searches names without their blanks.
-    return [f'--exclude=^{re.escape(name.replace(" ", ""))}$' for name in sorted(names)]
+    escaped = [re.escape(name.replace(' ', '')) for name in sorted(names)]
+    size = -(-len(escaped) // MOST_EXPRESSIONS) or 1
+    parts = (escaped[start : start + size] for start in range(0, len(escaped), size))
+    return [f'--exclude=^(?:{"|".join(some)})$' for some in parts]
 
 
 def _asked(given: Given) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,8 @@ from assay import AssayError
 # ReFrame divides fields at commas, and 4.10.4 searches its own JSON for the first closing brace.
 _SPECIAL = re.compile(r'[%,}]')
 
+_LEFT_OUT = 'left_out'
+
 
 def options(label: str | None, mode: str) -> list[str]:
     """ReFrame's options that store them."""
@@ -24,6 +26,11 @@ def options(label: str | None, mode: str) -> list[str]:
         for name, text in fields.items()
         if text is not None
     ]
+
+
+def left_out(cases: int) -> str:
+    """ReFrame's option that stores how many cases a budget left out."""
+    return f'--session-extras={_LEFT_OUT}={cases}'
 
 
 def assert_ours_are_left(value: str) -> None:
@@ -36,6 +43,8 @@ def assert_ours_are_left(value: str) -> None:
         name = field.partition('=')[0]
         if name in ('label', 'mode'):
             raise AssayError(f'--session-extras {field}: give it as --{name}, which stores it.')
+        if name == _LEFT_OUT:
+            raise AssayError(f'--session-extras {field}: only --budget leaves cases out: use that.')
 
 
 def label_of(session_info: Mapping[str, object]) -> str | None:
@@ -46,6 +55,12 @@ def label_of(session_info: Mapping[str, object]) -> str | None:
 def mode_of(session_info: Mapping[str, object]) -> str | None:
     """The mode that ``assay run`` ran; None of a plain ReFrame."""
     return _field(session_info, 'mode')
+
+
+def left_out_of(session_info: Mapping[str, object]) -> int:
+    """How many of the selected cases a budget left out."""
+    text = _field(session_info, _LEFT_OUT) or ''
+    return int(text) if re.fullmatch('[0-9]{1,9}', text) else 0
 
 
 def _field(session_info: Mapping[str, object], name: str) -> str | None:

@@ -1,0 +1,57 @@
+"""Nights with a budget: what was left out is neither worse nor well, and is not forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from assay.nights.folder import KEPT, Told
+from assay.nights.outcome import Outcome, Word, worse_by
+from assay.results.budget import Choice
+
+#: The culprit where a budget is too short for what it has to choose from.
+BUDGET = 'the budget'
+
+#: The words of nights that people are told of, the worst first.
+_BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
+
+
+def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
+    """What came of a night with a budget, and what the budget kept from being seen.
+
+    What people know to be bad is no better because it was left out, and what no night runs is told.
+
+    :param before: what people know.
+    """
+    left_out = choice.titles_left_out
+    bad = [one for one in before.culprits if case_of(one) in left_out and before.word in _BAD]
+    told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
+    for one in choice.too_long:
+        told[one.name] = 'takes longer than the budget, so no night runs it'
+    if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
+        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights'
+    if not told:
+        return outcome
+    bad_words = [one for one in (outcome.word, *([before.word] if bad else [])) if one in _BAD]
+    more = worse_by(told)
+    is_bad = outcome.word in _BAD
+    return Outcome(
+        min(bad_words, key=_BAD.index, default='WORSE'),
+        tuple(sorted({*(outcome.culprits if is_bad else ()), *more.culprits})),
+        (*(outcome.sentences if is_bad else ()), *more.sentences),
+    )
+
+
+def suspects(told: Told) -> set[str]:
+    """The cases that people know to be bad."""
+    return {case_of(one) for one in told.culprits if told.word in _BAD}
+
+
+def gone(good: Iterable[str], choice: Choice) -> set[str]:
+    """Cases that were run in good nights, and that no night can choose any more."""
+    chosen = {case.title for one in choice.chosen for case in one.cases}
+    return {*good} - chosen - choice.titles_left_out
+
+
+def case_of(culprit: str) -> str:
+    """The case that a culprit is, or whose figure it is."""
+    return culprit.rpartition(' of ')[2]

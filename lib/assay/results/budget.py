@@ -1,0 +1,302 @@
+"""The cases that say most in a given time: a choice by what is known of each, before any job.
+
+ReFrame chooses checks by name, so what is chosen is a check with its parameters, on every partition
+and with every environment that the options select: an entry.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from itertools import groupby
+from statistics import median, median_low
+
+from assay import AssayError
+from assay.results.past import TROUBLES, Past
+from assay.running.listing import Listed
+
+#: Of each budget the share that goes by age alone, so that nothing starves whatever else fails.
+BY_AGE = 0.75
+
+#: Seconds that a case takes, and that a build takes, where nothing is known of any; and that it
+#: takes to use again what an earlier run has built.
+CASE, BUILD, BUILT = 20.0, 60.0, 5.0
+
+#: A budget has at most this many seconds: a week.
+MOST = 7 * 24 * 3600
+
+_TIME = re.compile(r'(?:([0-9]{1,4})h)?(?:([0-9]{1,5})m)?(?:([0-9]{1,6})s)?')
+
+_BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is chosen or left out as a whole.
+
+    :param seconds: that all its cases are expected to take, one after the other.
+    :param last: when the case of it that was longest not run ran last; None if one never did.
+    :param age: sorts entries, those that were longest not run first.
+    :param trouble: the worst of its cases, one of :data:`assay.results.past.TROUBLES`.
+    :param assumed: how many of its cases have no known time.
+    """
+
+    name: str
+    cases: tuple[Listed, ...]
+    seconds: float
+    last: datetime | None
+    age: tuple[int, datetime]
+    trouble: str
+    assumed: int
+
+    @cached_property
+    def parts(self) -> frozenset[tuple[str, str]]:
+        """What of the suite and of the machine it covers."""
+        check, *parameters = self.name.split(' ')
+        fabrics = (one for one in parameters if one.startswith('%fabric='))
+        found = {('check', check), *(('fabric', one) for one in fabrics)}
+        for case in self.cases:
+            found |= {('environment', case.environment), ('partition', case.partition)}
+        return frozenset(found)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """What is built for it first."""
+        return frozenset().union(*(case.needs for case in self.cases))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is run for a budget, and what is not.
+
+    :param budget: seconds.
+    :param expected: seconds that the run is expected to take; at most the budget.
+    :param chosen: as they were chosen.
+    :param left_out: those that were longest not run first.
+    :param too_long: those of them that would not fit alone either.
+    :param beside: seconds that the run takes beside cases, with all that is built for them.
+    """
+
+    budget: float
+    expected: float
+    chosen: tuple[Entry, ...]
+    left_out: tuple[Entry, ...]
+    too_long: tuple[Entry, ...]
+    beside: float = 0.0
+
+    @property
+    def cases(self) -> int:
+        """How many cases are run."""
+        return sum(len(one.cases) for one in self.chosen)
+
+    @property
+    def cases_left_out(self) -> int:
+        return sum(len(one.cases) for one in self.left_out)
+
+    @property
+    def turns(self) -> int | None:
+        """In so many runs with this budget everything has its turn once, whatever fails meanwhile.
+
+        None if something is too long for it, or there is no such bound.
+        """
+        costs = [one.seconds for one in (*self.chosen, *self.left_out)]
+        if not self.left_out:
+            return 1
+        # Of the share that goes by age only what is shorter than the next in turn is left unused.
+        used = BY_AGE * self.budget - self.beside - max(costs)
+        return math.ceil(sum(costs) / used) if used > 0 and not self.too_long else None
+
+    @property
+    def assumed(self) -> int:
+        """How many of the cases that are run have no known time."""
+        return sum(one.assumed for one in self.chosen)
+
+    @property
+    def titles_left_out(self) -> frozenset[str]:
+        """Name, partition and environment of each case that is left out."""
+        return frozenset(case.title for one in self.left_out for case in one.cases)
+
+
+def seconds_of(text: str) -> float:
+    """The seconds of a budget such as ``90s``, ``20m`` or ``1h30m``.
+
+    :raises AssayError: if it is none.
+    """
+    match = _TIME.fullmatch(text)
+    hours, minutes, seconds = (int(one or 0) for one in match.groups()) if match else (0, 0, 0)
+    total = 3600 * hours + 60 * minutes + seconds
+    if not 0 < total <= MOST:
+        raise AssayError(
+            f'--budget {text!r}: write a time such as 90s, 20m or 1h30m, of a week at most.'
+        )
+    return float(total)
+
+
+def choose(
+    cases: Iterable[Listed],
+    known: Mapping[str, Past],
+    budget: float,
+    beside: float = 0.0,
+    times: int = 1,
+    suspects: Collection[str] = (),
+) -> Choice:
+    """Choose those that say most.
+
+    Three quarters of the budget go by age: to what was longest not run, what never ran first, and
+    among the equally old to what covers a check, fabric, MPI or partition that nothing does yet.
+    The rest goes to what failed, was disturbed or varies, then to parts that nothing covers yet,
+    then by age again. What does not fit is passed over.
+
+    :param cases: what may be chosen.
+    :param known: what the history tells, by title; of what is built, by name.
+    :param budget: seconds.
+    :param beside: seconds that the run takes beside cases and builds.
+    :param times: how often each case is run.
+    :param suspects: titles of cases that are worth as much as those that failed.
+    :raises AssayError: if there is nothing to choose from, or nothing fits.
+    """
+    cases = [*cases]
+    by_age = _by_age(entries_of(cases, known, times, suspects))
+    if not by_age:
+        raise AssayError('no case is selected, so there is nothing to choose from.')
+    needed = {name for case in cases for name in case.needs}
+    builds = {name: _build(known.get(name, Past())) for name in needed}
+    filling = _Filling(builds, beside)
+    too_long = tuple(one for one in by_age if beside + filling.cost(one) > budget)
+    able = [one for one in by_age if one not in too_long]
+    if not able:
+        least = beside + min(filling.cost(one) for one in by_age)
+        raise AssayError(
+            f'--budget: nothing would run in {budget:.0f} s: of the {len(cases)} selected cases '
+            f'none is expected to take less than {least:.0f} s, with what is built for it. Give '
+            'more time.'
+        )
+    for one in able:
+        # The oldest has its turn even if it takes more than the share.
+        filling.take(one, budget * (1.0 if one is able[0] else BY_AGE))
+    for one in sorted(able, key=lambda one: TROUBLES.index(one.trouble)):
+        if one.trouble:
+            filling.take(one, budget)
+    for one in able:
+        if not one.parts <= filling.covered:
+            filling.take(one, budget)
+    for one in able:
+        filling.take(one, budget)
+    left_out = tuple(one for one in by_age if one.name not in filling.chosen)
+    beside += sum(builds[name] for name in sorted(builds))
+    chosen = tuple(filling.chosen.values())
+    return Choice(budget, filling.seconds, chosen, left_out, too_long, beside)
+
+
+def _build(known: Past) -> float:
+    """Seconds that it takes to have what is built; where only one run had it, that built it."""
+    if not known.seconds:
+        return BUILD
+    return median_low(known.seconds) if len(known.seconds) > 1 else min(known.seconds[0], BUILT)
+
+
+class _Filling:
+    """A budget that is being spent.
+
+    :param builds: seconds of what is built, by name; once for all that need it.
+    :param seconds: that are spent.
+    """
+
+    def __init__(self, builds: Mapping[str, float], seconds: float) -> None:
+        self.builds, self.seconds = builds, seconds
+        self.chosen: dict[str, Entry] = {}
+        self.built: set[str] = set()
+        self.covered: set[tuple[str, str]] = set()
+
+    def cost(self, entry: Entry) -> float:
+        return entry.seconds + sum(self.builds[name] for name in sorted(entry.needs - self.built))
+
+    def take(self, entry: Entry, up_to: float) -> None:
+        """Choose an entry, if it is not yet and fits."""
+        cost = self.cost(entry)
+        if entry.name in self.chosen or self.seconds + cost > up_to:
+            return
+        self.chosen[entry.name] = entry
+        self.seconds += cost
+        self.built |= entry.needs
+        self.covered |= entry.parts
+
+
+def entries_of(
+    cases: Sequence[Listed], known: Mapping[str, Past], times: int, suspects: Collection[str]
+) -> list[Entry]:
+    """The cases by their names, with what is expected of each."""
+    of_check: dict[str, list[float]] = {}
+    typical: dict[str, float] = {}
+    for case in cases:
+        if case.title in known and known[case.title].seconds:
+            typical[case.title] = median(known[case.title].seconds)
+            of_check.setdefault(_check(case), []).append(typical[case.title])
+    of_all = median(typical.values()) if typical else CASE
+    by_name: dict[str, list[Listed]] = {}
+    for case in cases:
+        by_name.setdefault(case.name, []).append(case)
+    found = []
+    for name, own in by_name.items():
+        of_name = median(of_check.get(_check(own[0]), [of_all]))
+        pasts = [known.get(case.title, Past()) for case in own]
+        ages = [_age(one) for one in pasts]
+        troubles = [one.trouble for one in pasts]
+        if any(case.title in suspects for case in own):
+            troubles.append(TROUBLES[0])
+        found.append(
+            Entry(
+                name,
+                tuple(sorted(own, key=lambda case: case.title)),
+                times * sum(typical.get(case.title, of_name) for case in own),
+                None if any(one.last is None for one in pasts) else min(ages)[1],
+                min(ages),
+                min(troubles, key=TROUBLES.index),
+                sum(case.title not in typical for case in own),
+            )
+        )
+    return found
+
+
+def _check(case: Listed) -> str:
+    return case.name.partition(' ')[0]
+
+
+def _age(one: Past) -> tuple[int, datetime]:
+    """What never ran, then what ran by a wrong clock alone, then what ran longest ago.
+
+    A day in the future would else keep a case from its turn until that day.
+    """
+    if one.last is not None:
+        return 2, one.last
+    return (0, _BEGINNING) if one.in_future is None else (1, one.in_future)
+
+
+def _by_age(entries: Iterable[Entry]) -> list[Entry]:
+    """Those that were longest not run first; of the equally old first a new check, and what covers most.
+
+    The name decides where nothing else does: the same history gives the same choice.
+    """
+    found: list[Entry] = []
+    covered: set[tuple[str, str]] = set()
+
+    def gain(one: Entry) -> tuple[bool, int]:
+        new = one.parts - covered
+        return any(kind == 'check' for kind, _ in new), len(new)
+
+    oldest_first = sorted(entries, key=lambda one: (one.age, one.name))
+    for _, group in groupby(oldest_first, key=lambda one: one.age):
+        equal = [*group]
+        while equal:
+            best = max(equal, key=gain)
+            if best.parts <= covered:
+                break
+            equal.remove(best)
+            found.append(best)
+            covered |= best.parts
+        found += equal
+    return found

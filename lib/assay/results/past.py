@@ -1,0 +1,159 @@
+"""What the stored runs of a system tell of each case: when it ran, how long it took, how it ended.
+
+The table of figures has neither times nor cases that were skipped, so the reports are read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+from typing import Any
+
+from assay import AssayError
+from assay.results import store
+from assay.results.cases import Case, Report, attempts, is_no_evidence, title, what_counts
+from assay.results.failures import is_bad
+from assay.results.history import History, StoredRun
+from assay.results.rows import is_number
+
+#: Runs of a system that are looked at, the newest: what did not run in them counts as never run.
+NEWEST = 200
+
+#: Of a case, the newest times that it ran of which its time and its figures are taken.
+LATELY = 5
+
+#: Of a case, the newest times that it ran in which a failure is not forgotten.
+FORGIVEN = 3
+
+#: The spread of a held figure, as a fraction of its median, above which its case varies a lot.
+VARIES = 0.1
+
+#: Seconds above which a time is damaged: a week.
+LONGEST = 7 * 24 * 3600
+
+#: From the worst to none: as they are worth looking at again.
+TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
+
+_STAGES = ('setup', 'compile', 'run', 'sanity', 'performance')
+
+
+@dataclass
+class Past:
+    """What is known of a case.
+
+    :param last: when the newest run began in which it had its turn, whatever came of it; None if
+        there is none but those that a wrong clock puts into the future.
+    :param in_future: when the newest of these claims to have begun.
+    :param seconds: that it took, of up to :data:`LATELY` times, the newest last.
+    :param endings: of up to :data:`FORGIVEN` times: ``good``, ``failed`` or ``disturbed``.
+    :param figures: the values of each held figure, of up to :data:`LATELY` times.
+    """
+
+    last: datetime | None = None
+    in_future: datetime | None = None
+    seconds: list[float] = field(default_factory=list)
+    endings: list[str] = field(default_factory=list)
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def trouble(self) -> str:
+        """The reason to look at it again, one of :data:`TROUBLES`."""
+        if self.endings and self.endings[-1] != 'good':
+            return self.endings[-1]
+        if any(one != 'good' for one in self.endings):
+            return 'not good lately'
+        return 'varies' if any(map(_varies, self.figures.values())) else ''
+
+
+def past(history: History, system: str) -> dict[str, Past]:
+    """What the newest runs of a system tell, by name, partition and environment of the case.
+
+    What cannot be read tells nothing. Of what is built before cases the time is known as well.
+
+    :param system: it may be ``name:partition``.
+    """
+    name = system.partition(':')[0]
+    runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
+    by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
+    reports = store.reports(by_uuid, history.database) if by_uuid else iter(())
+    return learn((by_uuid[uuid], one) for uuid, one in reports if not isinstance(one, AssayError))
+
+
+def learn(reports: Iterable[tuple[StoredRun, Report]]) -> dict[str, Past]:
+    """What reports tell, which come oldest first."""
+    known: dict[str, Past] = {}
+    for run, report in reports:
+        try:
+            tried = [*attempts(report)]
+        except (AttributeError, LookupError, TypeError, ValueError):
+            continue
+        for tries in tried:
+            try:
+                told = _told(tries)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+                continue  # a damaged case says nothing, and counts as not run
+            if told:
+                _add(known.setdefault(told.name, Past()), run, told)
+    return known
+
+
+@dataclass(frozen=True)
+class _Told:
+    name: str
+    seconds: float | None
+    ending: str
+    figures: dict[str, float]
+
+
+def _told(tries: list[Case]) -> _Told | None:
+    """What the attempts at a case tell; None if it did not have its turn."""
+    case = what_counts(tries)
+    if case['result'] == 'abort':
+        return None
+    seconds = sum(_seconds(one) for one in tries)
+    ending = ''  # a case that was skipped neither failed nor passed
+    if case['result'] != 'skip':
+        ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
+    figures = {
+        name: float(value)
+        for name, (value, _, lower, upper, *_) in (case['perfvalues'] or {}).items()
+        if ending == 'good' and is_number(value) and (lower, upper) != (None, None)
+    }
+    name = case['display_name'] if case['fixture'] else title(case)
+    known = seconds if 0 < seconds <= LONGEST else None
+    return _Told(name, known, ending, figures)
+
+
+def _add(known: Past, run: StoredRun, told: _Told) -> None:
+    if run.is_of_the_future:
+        known.in_future = max(known.in_future or run.begun, run.begun)
+    else:
+        known.last = max(known.last or run.begun, run.begun)
+    if told.seconds is not None:
+        known.seconds = [*known.seconds, told.seconds][-LATELY:]
+    if told.ending:
+        known.endings = [*known.endings, told.ending][-FORGIVEN:]
+    for name, value in told.figures.items():
+        known.figures[name] = [*known.figures.get(name, ()), value][-LATELY:]
+
+
+def _seconds(case: Case) -> float:
+    """Of its stages; a case that waits for others' jobs between them is not working."""
+    found = (case.get(f'time_{stage}') for stage in _STAGES)
+    return sum(_numbers(found))
+
+
+def _numbers(values: Iterable[Any]) -> Iterator[float]:
+    """NaN where one is no time, by which the sum is none either."""
+    for value in values:
+        if value is not None:
+            yield float(value) if is_number(value) and value >= 0 else math.nan
+
+
+def _varies(values: list[float]) -> bool:
+    middle = median(values)
+    spread = median(abs(value - middle) for value in values)
+    return len(values) >= 3 and spread > VARIES * abs(middle)

@@ -1,0 +1,260 @@
+"""What is run for a budget: what says most, within the time, and nothing is left out for ever."""
+
+import math
+import random
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from assay import AssayError
+from assay.report import budget as words
+from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, choose, seconds_of
+from assay.results.past import Past
+from assay.running.listing import Listed
+
+DAY = datetime(2026, 11, 1, tzinfo=timezone.utc)
+BUILD_OF = {name: f'BuildSources ~toy:node+{name}' for name in ('openmpi', 'mpich')}
+
+
+def case(check, fabric='shm', environment='openmpi', partition='toy:node', needs=()):
+    name = f'{check} %fabric={fabric} %layout=packed %scale=1_node'
+    return Listed(name, partition, environment, frozenset(needs))
+
+
+def ran(days_ago=1.0, seconds=10.0, endings=('good',), **others):
+    return Past(DAY - timedelta(days=days_ago), None, [seconds], [*endings], **others)
+
+
+def names(entries):
+    return [one.name.partition(' %layout')[0] for one in entries]
+
+
+@pytest.mark.parametrize(
+    ('text', 'seconds'),
+    [('90s', 90), ('20m', 1200), ('1h30m', 5400), ('1h', 3600), ('2m5s', 125), ('168h', 604800)],
+)
+def test_a_time_is_read(text, seconds):
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize(
+    'text', ['', '20', 'm', '0s', '-5m', '20 m', '1.5h', '30m1h', 'nan', '169h', '٣m', '5m\n']
+)
+def test_what_is_no_time_is_told(text):
+    with pytest.raises(AssayError, match='write a time such as 90s, 20m or 1h30m'):
+        seconds_of(text)
+
+
+def test_what_never_ran_comes_first_then_what_ran_longest_ago():
+    cases = [case('Ring', one) for one in ('a', 'b', 'c', 'd')]
+    ages = {'a': 1, 'b': 9, 'c': 5}
+    known = {one.title: ran(ages[name]) for name, one in zip('abc', cases, strict=False)}
+    choice = choose(cases, known, budget=30 / BY_AGE)
+    assert names(choice.chosen)[:3] == [f'Ring %fabric={one}' for one in 'dbc']
+    assert names(choice.left_out) == []
+    assert names(choose(cases, known, budget=25).left_out) == ['Ring %fabric=c', 'Ring %fabric=a']
+
+
+def test_of_the_equally_old_each_part_is_covered_first():
+    """Sixteen cases of Ring would come before the only ones of others by their names."""
+    cases = [case('Ring', f'a{number}') for number in range(16)]
+    cases += [case('Stream', 'a0'), case('Zero', 'a0', 'mpich')]
+    known = {one.title: ran() for one in cases}
+    found = names(choose(cases, known, budget=10 * 18 / BY_AGE).chosen)
+    assert {one.partition(' ')[0] for one in found[:3]} == {'Ring', 'Stream', 'Zero'}
+    short = choose(cases, known, budget=40)
+    assert {one.partition(' ')[0] for one in names(short.chosen)} == {'Ring', 'Stream', 'Zero'}
+
+
+@pytest.mark.parametrize(
+    ('endings', 'figures', 'comes'),
+    [
+        (['good', 'failed'], {}, True),
+        (['good', 'disturbed'], {}, True),
+        (['failed', 'good', 'good'], {}, True),
+        (['good'] * 3, {'latency': [1.0, 1.3, 0.7, 1.2]}, True),
+        (['good'] * 3, {'latency': [1.0, 1.01, 0.99, 1.0]}, False),
+        (['good'] * 3, {}, False),
+    ],
+)
+def test_trouble_comes_before_age_in_the_rest(endings, figures, comes):
+    """It ran last, so by age it would be the last."""
+    cases = [case('Ring', f'a{number}') for number in range(9)]
+    known = {one.title: ran(9 - number) for number, one in enumerate(cases)}
+    known[cases[-1].title] = ran(0, endings=endings, figures=figures)
+    assert (cases[-1].name in {one.name for one in choose(cases, known, 80).chosen}) == comes
+
+
+def test_what_is_worst_comes_first_among_what_is_in_trouble():
+    cases = [case('Ring', f'a{number}') for number in range(9)]
+    known = {one.title: ran(9 - number) for number, one in enumerate(cases)}
+    known[cases[7].title] = ran(1, endings=['disturbed'])
+    known[cases[8].title] = ran(0, endings=['failed'])
+    assert names(choose(cases, known, 40).chosen)[-1] == 'Ring %fabric=a8'
+    suspect = choose(cases, known, 40, suspects=[cases[7].title])
+    assert names(suspect.chosen)[-1] == 'Ring %fabric=a7'
+
+
+def test_a_check_is_chosen_with_all_its_environments_and_counted_so():
+    both = [case('Ring', environment=one) for one in ('openmpi', 'mpich')]
+    alone = case('Stream')
+    known = {one.title: ran(2, 10) for one in both} | {alone.title: ran(1, 10)}
+    choice = choose([*both, alone], known, budget=25)
+    assert (names(choice.chosen), choice.cases, choice.expected) == (['Ring %fabric=shm'], 2, 20)
+    assert choice.titles_left_out == {alone.title}
+
+
+def test_how_long_a_case_takes_is_known_or_assumed():
+    cases = [case('Ring', 'a'), case('Ring', 'b'), case('Halo', 'a')]
+    known = {cases[0].title: Past(DAY, None, [40.0, 50.0, 400.0], ['good'])}
+    choice = choose(cases, known, budget=3600)
+    assert [one.seconds for one in sorted(choice.chosen, key=lambda one: one.name)] == [50] * 3
+    assert choice.assumed == 2
+    assert choose(cases, {}, budget=3600).expected == 3 * CASE
+    assert choose(cases[:1], known, budget=3600, times=3).expected == 150
+
+
+def test_a_build_counts_once_and_fully_only_the_first_time():
+    cases = [case('Ring', one, needs=[BUILD_OF['openmpi']]) for one in ('a', 'b')]
+    known = {one.title: ran() for one in cases}
+    assert choose(cases, known, 3600).expected == 20 + BUILD
+    # It was built by the only run that needed it; later ones use that.
+    for seconds, expected in ([90], BUILT), ([90, 2], 2), ([90, 80, 85], 85):
+        known[BUILD_OF['openmpi']] = Past(DAY, None, [*map(float, seconds)], ['good'])
+        assert choose(cases, known, 3600).expected == 20 + expected
+
+
+def test_nothing_selected_and_nothing_that_fits_are_errors():
+    with pytest.raises(AssayError, match='no case is selected'):
+        choose([], {}, 100)
+    one = case('Ring', needs=[BUILD_OF['mpich']])
+    with pytest.raises(AssayError, match=r'nothing would run in 50 s.*less than 83 s.*more time'):
+        choose([one], {}, 50, beside=3)
+
+
+def test_what_does_not_fit_is_passed_over_and_named():
+    long, short = case('Long'), case('Short')
+    known = {long.title: ran(9, 500), short.title: ran(1, 10)}
+    choice = choose([long, short], known, 100)
+    assert (names(choice.chosen), choice.too_long) == (['Short %fabric=shm'], choice.left_out)
+    # It is the longest not run, and would for ever be; what takes nearly all has its turn.
+    wide = case('Wide')
+    choice = choose([long, short, wide], known | {wide.title: ran(5, 95)}, 100)
+    assert names(choice.chosen) == ['Wide %fabric=shm']
+
+
+def made_up(seed, most_seconds=60.0):
+    """A suite as there may be one: checks over fabrics, with two MPIs, of many lengths."""
+    chance = random.Random(seed)
+    cases, seconds = [], {}
+    for check in ('Ring', 'Halo', 'PointToPoint', 'Collectives', 'HPL', 'MiniFE', 'Clock'):
+        for fabric in chance.sample(['shm', 'tcp', 'ucx-shm', 'ucx-tcp', 'ofi-tcp'], 4):
+            for environment in chance.sample(['openmpi', 'mpich'], chance.randint(1, 2)):
+                one = case(check, fabric, environment, needs=[BUILD_OF[environment]])
+                cases.append(one)
+                seconds[one.title] = chance.uniform(1, most_seconds / 2)
+    return cases, seconds, chance
+
+
+@pytest.mark.parametrize('seed', range(20))
+def test_the_time_is_kept_and_the_choice_is_the_same_each_time(seed):
+    cases, seconds, chance = made_up(seed)
+    known = {
+        one.title: ran(
+            chance.randint(0, 9),
+            seconds[one.title],
+            [chance.choice(['good', 'good', 'failed', 'disturbed'])],
+        )
+        for one in chance.sample(cases, len(cases) * 3 // 4)
+    }
+    for budget in (130, 400, 1200, 4000):
+        choice = choose(cases, known, budget, beside=4)
+        assert choice.expected <= budget
+        names_chosen = {one.name for one in choice.chosen}
+        ours = [one for one in cases if one.name in names_chosen]
+        assert choice.cases == len(ours) and choice.cases + choice.cases_left_out == len(cases)
+        chance.shuffle(cases)
+        again = choose(cases, dict(sorted(known.items())), budget, beside=4)
+        assert [one.name for one in again.chosen] == [one.name for one in choice.chosen]
+        assert math.isclose(again.expected, choice.expected)
+
+
+def spent(cases, known, seconds, chance, choice, when, failing):
+    """After a night: of what was chosen it is known when it ran, how long, and how it ended."""
+    for case in (case for one in choice.chosen for case in one.cases):
+        one = known.setdefault(case.title, Past())
+        ending = 'failed' if failing(chance) else 'good'
+        one.last, one.seconds = when, [*one.seconds, seconds[case.title]][-5:]
+        one.endings = [*one.endings, ending][-3:]
+
+
+FAILING = {
+    'none': lambda chance: False,
+    'some': lambda chance: chance.random() < 0.3,
+    'all': lambda chance: True,
+}
+
+
+@pytest.mark.parametrize('failing', FAILING)
+@pytest.mark.parametrize('seed', range(6))
+def test_nothing_starves(seed, failing):
+    """In any such number of nights everything is run, whichever cases fail in between.
+
+    The number is that which the sum of all durations fills, with the share that goes by age. What
+    is left of the share each night is less than the longest takes.
+    """
+    cases, seconds, chance = made_up(seed)
+    of_entry = {}
+    for one in cases:
+        of_entry[one.name] = of_entry.get(one.name, 0) + seconds[one.title]
+    known = {name: Past(DAY, None, [1.0, 1.0], ['good']) for name in BUILD_OF.values()}
+    for one in chance.sample(cases, len(cases) // 2):
+        known[one.title] = ran(chance.randint(0, 30), seconds[one.title])
+    budget = 300.0
+    # Known by now: what was never run is assumed to take as long as others.
+    total, longest = sum(of_entry.values()), max(of_entry.values())
+    nights = math.ceil(total / (BY_AGE * budget - longest - 2))
+    assert nights < 8
+    first, runs = None, []
+    for night in range(6 * nights):
+        choice = choose(cases, known, budget)
+        assert choice.expected <= budget
+        if {one.title for one in cases} <= known.keys() and first is None:
+            first = night
+            assert choice.turns == nights
+        runs.append({one.name for one in choice.chosen})
+        when = DAY + timedelta(days=night)
+        spent(cases, known, seconds, chance, choice, when, FAILING[failing])
+    assert first is not None and first <= 2 * nights
+    for start in range(first, len(runs) - nights + 1):
+        assert set().union(*runs[start : start + nights]) == of_entry.keys()
+
+
+def test_a_day_in_the_future_keeps_nothing_from_its_turn():
+    """By a wrong clock it ran in a year; and where all did, they take turns all the same."""
+    cases = [case('Ring', f'a{number}') for number in range(4)]
+    known = {one.title: ran(1) for one in cases}
+    future = DAY + timedelta(days=365)
+    known[cases[3].title] = Past(None, future, [10.0], ['good'])
+    assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']
+    known = {
+        one.title: Past(None, future + timedelta(days=-number), [10.0], ['good'])
+        for number, one in enumerate(cases)
+    }
+    assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']
+
+
+def test_what_is_said_before_and_after(capsys):
+    cases = [case('Ring', f'a{number}') for number in range(9)] + [case('Long')]
+    known = {one.title: ran(9 - number) for number, one in enumerate(cases[1:9])}
+    known[cases[-1].title] = ran(3, 900)
+    choice = choose(cases, known, 60)
+    words.tell(choice)
+    said = capsys.readouterr().err
+    assert '6 of 10 cases chosen, expected to take 60 s of 60 s' in said
+    assert 'no time is known of 1 case of them' in said
+    assert 'never chosen, since it takes longer than the budget (900 s' in said
+    assert 'left out: 4 cases; those longest not run:' in said
+    assert words.told(choice) == ' (budget 60 s); only 6 of the 10 selected cases were chosen'
+    everything = choose(cases, known, 3600)
+    assert words.told(everything) == ' (budget 3600 s); all selected cases were chosen'

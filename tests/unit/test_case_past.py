@@ -1,0 +1,150 @@
+"""What stored runs tell of each case, also those that are damaged or of a wrong clock."""
+
+import copy
+import math
+from datetime import timedelta
+
+import pytest
+
+from assay.results.cases import cases
+from assay.results.history import load
+from assay.results.past import FORGIVEN, LATELY, past
+from reports import disturbed
+from stored import NOW, made, put
+
+CASE = 'Passed @toy:node+gnu'
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / 'results.db'
+
+
+def learned(database):
+    return past(load(database), 'toy:node')
+
+
+def own(report):
+    """The cases that are no fixtures."""
+    return [case for case in cases(report) if not case['fixture']]
+
+
+def titles(report):
+    return {
+        f'{one["display_name"]} @toy:{one["partition"]}+{one["environ"]}' for one in own(report)
+    }
+
+
+def test_when_a_case_ran_and_how_long_it_took(database, golden_report):
+    reports = [made(golden_report, number, days=9 - number) for number in range(8)]
+    for number, report in enumerate(reports):
+        for case in cases(report):
+            case |= {'time_setup': 1.0, 'time_compile': None, 'time_run': float(number)}
+            case |= {'time_sanity': 0.5, 'time_performance': 0.5, 'time_total': 1e9}
+    put(database, *reports, made(golden_report, 99, system='other'))
+    known = learned(database)
+    names = titles(reports[0])
+    assert names < known.keys() and any(' ~' in name for name in known.keys() - names)
+    for name in names:
+        assert known[name].last == NOW - timedelta(days=2)
+        assert known[name].seconds == [5.0, 6.0, 7.0, 8.0, 9.0]
+        assert len(known[name].seconds) == LATELY
+        assert known[name].trouble == ''
+
+
+def test_how_a_case_ended(database, golden_report):
+    def failed(report):
+        for case in own(report):
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'no answer'}
+        return report
+
+    def missed(report):
+        for case in own(disturbed(report)):
+            case |= {'result': 'fail', 'fail_phase': 'performance'}
+        return report
+
+    def one(number, days):
+        return made(golden_report, number, days)
+
+    name = next(iter(titles(one(0, 0))))
+    for number, (made_of, trouble) in enumerate(
+        [
+            (failed, 'failed'),
+            (lambda report: report, 'not good lately'),
+            (missed, 'disturbed'),
+            *[(lambda report: report, 'not good lately')] * (FORGIVEN - 1),
+            (lambda report: report, ''),
+        ]
+    ):
+        put(database, made_of(one(number, 20 - number)))
+        assert learned(database)[name].trouble == trouble
+
+
+def test_held_figures_that_vary(database, golden_report):
+    def store(values, number, is_held=True):
+        for days, value in enumerate(reversed(values), start=number):
+            report = made(golden_report, 100 - days, days)
+            for case in own(report):
+                held, free = [42.5, 42, -0.9, 0.9], [1.0, 0, None, None]
+                (held if is_held else free)[0] = value
+                case['perfvalues'] = {
+                    'toy:node:latency': [*held, 'us', 'pass'],
+                    'toy:node:other': [*free, 'us', 'pass'],
+                }
+            put(database, report)
+
+    (name, *_) = titles(made(golden_report, 0))
+    store([42.0, 60.0, 30.0, 70.0, 20.0], 50, is_held=False)
+    assert learned(database)[name].trouble == ''
+    store([42.0, 60.0, 30.0, 70.0, 20.0], 30)
+    assert learned(database)[name].trouble == 'varies'
+    store([42.0, 44.0, 38.0, 46.0, 38.5], 10)
+    assert learned(database)[name].trouble == ''
+
+
+def test_a_skipped_case_had_its_turn_and_a_stopped_one_had_not(database, golden_report):
+    skipped, stopped = made(golden_report, 1, 5), made(golden_report, 2, 1)
+    for report, result in ((skipped, 'skip'), (stopped, 'abort')):
+        for case in own(report):
+            case |= {'result': result, 'perfvalues': None, 'time_setup': 0.04, 'time_compile': None}
+            case |= {'time_run': None, 'time_sanity': None, 'time_performance': None}
+    put(database, skipped, stopped)
+    (name, *_) = titles(skipped)
+    one = learned(database)[name]
+    assert one.last == NOW - timedelta(days=5)
+    assert (one.seconds, one.endings, one.trouble) == ([0.04], [], '')
+
+
+@pytest.mark.parametrize('time', [-1.0, math.nan, math.inf, 0.0, 1e12, 'long', [], True])
+def test_a_time_that_is_none_is_not_taken(database, golden_report, time):
+    report = made(golden_report, 1, 1)
+    for case in own(report):
+        case |= dict.fromkeys(('time_setup', 'time_compile', 'time_sanity', 'time_performance'))
+        case['time_run'] = time
+    put(database, report)
+    (name, *_) = titles(report)
+    one = learned(database).get(name)
+    assert one is None or one.seconds == ([1.0] if time is True else [])
+
+
+def test_a_damaged_case_leaves_the_others(database, golden_report):
+    good, bad = made(golden_report, 1, 5), made(golden_report, 2, 1)
+    first, *_ = own(bad)
+    other = copy.deepcopy(first) | {'display_name': 'Other'}
+    first['perfvalues'] = {'toy:node:latency': 'nothing'}
+    bad['runs'][0]['testcases'].append(other)
+    put(database, good, bad)
+    known = learned(database)
+    (name, *_) = titles(good)
+    assert known[name].last == NOW - timedelta(days=5)
+
+
+def test_a_run_of_the_future_is_no_last_one(database, golden_report):
+    put(database, made(golden_report, 1, 3), made(golden_report, 2, -400))
+    (name, *_) = titles(made(golden_report, 1))
+    one = learned(database)[name]
+    assert (one.last, one.in_future) == (NOW - timedelta(days=3), NOW + timedelta(days=400))
+
+
+def test_without_a_history_nothing_is_known(database):
+    assert learned(database) == {}
