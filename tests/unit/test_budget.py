@@ -2,15 +2,19 @@
 
 import math
 import random
+import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from assay import AssayError
+from assay.one_run import options_of
 from assay.report import budget as words
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, choose, seconds_of
 from assay.results.past import Past
 from assay.running.listing import Listed
+from assay.running.selection import leaving_out
+from assay.running.session_extras import assert_ours_are_left, left_out_of
 
 DAY = datetime(2026, 11, 1, tzinfo=timezone.utc)
 BUILD_OF = {name: f'BuildSources ~toy:node+{name}' for name in ('openmpi', 'mpich')}
@@ -93,6 +97,13 @@ def test_what_is_worst_comes_first_among_what_is_in_trouble():
     assert names(choose(cases, known, 40).chosen)[-1] == 'Ring %fabric=a8'
     suspect = choose(cases, known, 40, suspects=[cases[7].title])
     assert names(suspect.chosen)[-1] == 'Ring %fabric=a7'
+
+
+def test_what_nothing_covers_comes_before_age_in_the_rest():
+    """The only case of Stream ran last."""
+    cases = [*(case('Ring', f'a{number}') for number in range(9)), case('Stream', 'a0')]
+    known = {one.title: ran(9 - number) for number, one in enumerate(cases)}
+    assert 'Stream %fabric=a0' in names(choose(cases, known, 80).chosen)
 
 
 def test_a_check_is_chosen_with_all_its_environments_and_counted_so():
@@ -242,6 +253,29 @@ def test_a_day_in_the_future_keeps_nothing_from_its_turn():
         for number, one in enumerate(cases)
     }
     assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']
+
+
+def test_what_is_stored_of_it():
+    cases = [case('Ring', f'a{number}') for number in range(9)]
+    (*names_left_out, stored) = options_of(choose(cases, {}, budget=3 * CASE))
+    assert len(names_left_out) == 6 and all(one.startswith('--exclude=') for one in names_left_out)
+    name, _, value = stored.removeprefix('--session-extras=').partition('=')
+    assert left_out_of({name: value}) == 6
+    for damaged in ('', '-1', '1e3', None, 'x', '٣'):
+        assert left_out_of({name: damaged}) == 0
+    with pytest.raises(AssayError, match='only --budget leaves cases out'):
+        assert_ours_are_left(f'reason=x,{name}=3')
+
+
+def test_what_is_left_out_is_few_expressions_that_mean_each_name():
+    names_of_many = [f'Ring %fabric=a{number} %layout=+({number})' for number in range(1000)]
+    patterns = [one.partition('=')[2] for one in leaving_out(names_of_many)]
+    assert len(patterns) <= 256
+    for name in names_of_many:
+        shown = name.replace(' ', '')
+        assert sum(bool(re.search(one, shown)) for one in patterns) == 1
+        assert not any(re.search(one, f'{shown}0') for one in patterns)
+    assert leaving_out([]) == []
 
 
 def test_what_is_said_before_and_after(capsys):

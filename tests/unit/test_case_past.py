@@ -1,14 +1,14 @@
 """What stored runs tell of each case, also those that are damaged or of a wrong clock."""
 
-import copy
 import math
 from datetime import timedelta
 
 import pytest
 
+from assay.results import past as cases_past
 from assay.results.cases import cases
 from assay.results.history import load
-from assay.results.past import FORGIVEN, LATELY, past
+from assay.results.past import FORGIVEN, LATELY, learn, past
 from reports import disturbed
 from stored import NOW, made, put
 
@@ -121,22 +121,22 @@ def test_a_time_that_is_none_is_not_taken(database, golden_report, time):
     for case in own(report):
         case |= dict.fromkeys(('time_setup', 'time_compile', 'time_sanity', 'time_performance'))
         case['time_run'] = time
+        if time not in (0, True):  # which are times, of a stage
+            case['time_setup'] = 5.0
     put(database, report)
     (name, *_) = titles(report)
     one = learned(database).get(name)
     assert one is None or one.seconds == ([1.0] if time is True else [])
 
 
-def test_a_damaged_case_leaves_the_others(database, golden_report):
+def test_a_damaged_run_leaves_the_others(database, golden_report):
     good, bad = made(golden_report, 1, 5), made(golden_report, 2, 1)
-    first, *_ = own(bad)
-    other = copy.deepcopy(first) | {'display_name': 'Other'}
-    first['perfvalues'] = {'toy:node:latency': 'nothing'}
-    bad['runs'][0]['testcases'].append(other)
+    own(bad)[0].pop('result')
     put(database, good, bad)
-    known = learned(database)
     (name, *_) = titles(good)
-    assert known[name].last == NOW - timedelta(days=5)
+    assert learned(database)[name].last == NOW - timedelta(days=5)
+    run, _ = load(database).runs
+    assert learn([(run, bad), (run, good)])[name].endings == ['good']
 
 
 def test_a_run_of_the_future_is_no_last_one(database, golden_report):
@@ -144,6 +144,14 @@ def test_a_run_of_the_future_is_no_last_one(database, golden_report):
     (name, *_) = titles(made(golden_report, 1))
     one = learned(database)[name]
     assert (one.last, one.in_future) == (NOW - timedelta(days=3), NOW + timedelta(days=400))
+
+
+def test_the_newest_runs_of_the_system_are_looked_at(database, golden_report, monkeypatch):
+    reports = [made(golden_report, number, 9 - number) for number in range(3)]
+    put(database, *reports, *(made(golden_report, 9 + n, system='other') for n in range(3)))
+    monkeypatch.setattr(cases_past, 'NEWEST', 2)
+    (name, *_) = titles(reports[0])
+    assert len(learned(database)[name].seconds) == 2
 
 
 def test_without_a_history_nothing_is_known(database):

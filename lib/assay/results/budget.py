@@ -26,6 +26,9 @@ BY_AGE = 0.75
 #: takes to use again what an earlier run has built.
 CASE, BUILD, BUILT = 20.0, 60.0, 5.0
 
+#: The kinds of what an entry covers, the one that matters most first.
+PARTS = ('check', 'environment', 'partition', 'fabric')
+
 #: A budget has at most this many seconds: a week.
 MOST = 7 * 24 * 3600
 
@@ -181,9 +184,10 @@ def choose(
     for one in sorted(able, key=lambda one: TROUBLES.index(one.trouble)):
         if one.trouble:
             filling.take(one, budget)
-    for one in able:
-        if not one.parts <= filling.covered:
-            filling.take(one, budget)
+    for kind in PARTS:
+        for one in able:
+            if any(part[0] == kind for part in one.parts - filling.covered):
+                filling.take(one, budget)
     for one in able:
         filling.take(one, budget)
     left_out = tuple(one for one in by_age if one.name not in filling.chosen)
@@ -251,7 +255,7 @@ def entries_of(
         found.append(
             Entry(
                 name,
-                tuple(sorted(own, key=lambda case: case.title)),
+                tuple(own),
                 times * sum(typical.get(case.title, of_name) for case in own),
                 None if any(one.last is None for one in pasts) else min(ages)[1],
                 min(ages),
@@ -277,7 +281,7 @@ def _age(one: Past) -> tuple[int, datetime]:
 
 
 def _by_age(entries: Iterable[Entry]) -> list[Entry]:
-    """Those that were longest not run first; of the equally old first a new check, and what covers most.
+    """Those longest not run first; of the equally old a new check, then what covers most.
 
     The name decides where nothing else does: the same history gives the same choice.
     """

@@ -87,16 +87,11 @@ def learn(reports: Iterable[tuple[StoredRun, Report]]) -> dict[str, Past]:
     known: dict[str, Past] = {}
     for run, report in reports:
         try:
-            tried = [*attempts(report)]
-        except (AttributeError, LookupError, TypeError, ValueError):
-            continue
-        for tries in tried:
-            try:
-                told = _told(tries)
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-                continue  # a damaged case says nothing, and counts as not run
-            if told:
-                _add(known.setdefault(told.name, Past()), run, told)
+            told = [_told(tries) for tries in attempts(report)]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            continue  # a damaged run tells nothing, and its cases count as not run
+        for one in filter(None, told):
+            _add(known.setdefault(one.name, Past()), run, one)
     return known
 
 
