@@ -139,7 +139,7 @@ def test_nothing_selected_and_nothing_that_fits_are_errors():
     with pytest.raises(AssayError, match='no case is selected'):
         choose([], {}, 100)
     one = case('Ring', needs=[BUILD_OF['mpich']])
-    with pytest.raises(AssayError, match=r'nothing would run in 50 s.*less than 83 s.*more time'):
+    with pytest.raises(AssayError, match=r'nothing would run in 50 s.*less than 63 s.*more time'):
         choose([one], {}, 50, beside=3)
 
 
@@ -152,6 +152,14 @@ def test_what_does_not_fit_is_passed_over_and_named():
     wide = case('Wide')
     choice = choose([long, short, wide], known | {wide.title: ran(5, 95)}, 100)
     assert names(choice.chosen) == ['Wide %fabric=shm']
+
+
+def test_what_fits_once_all_is_built_is_not_called_too_long():
+    built, other = BUILD_OF['openmpi'], BUILD_OF['mpich']
+    first, second = case('Ring', needs=[built]), case('Halo', environment='mpich', needs=[other])
+    known = {built: Past(DAY, None, [1.0, 1.0], ['good'])}
+    choice = choose([first, second], known, budget=CASE + BUILD - 1)
+    assert (names(choice.left_out), choice.too_long) == (['Halo %fabric=shm'], ())
 
 
 def made_up(seed, most_seconds=60.0):
@@ -287,7 +295,8 @@ def test_what_is_said_before_and_after(capsys):
     said = capsys.readouterr().err
     assert '6 of 10 cases chosen, expected to take 60 s of 60 s' in said
     assert 'no time is known of 1 case of them' in said
-    assert 'never chosen, since it takes longer than the budget (900 s' in said
+    assert 'never chosen, since alone they take longer than the budget: 1 check' in said
+    assert '900 s: Long %fabric=shm' in said
     assert 'left out: 4 cases; those longest not run:' in said
     assert words.told(choice) == ' (budget 60 s); only 6 of the 10 selected cases were chosen'
     everything = choose(cases, known, 3600)

@@ -22,11 +22,14 @@ def tell(choice: Choice) -> None:
             f'no time is known of {many(choice.assumed, "case")} of them: that of others is '
             'assumed, of the same check where there are any'
         )
-    for one in choice.too_long:
+    if choice.too_long:
         say(
-            f'never chosen, since it takes longer than the budget ({one.seconds:.0f} s without '
-            f'what is built for it): {one.name}: give more time, or run it without --budget'
+            f'never chosen, since alone they take longer than the budget: '
+            f'{many(len(choice.too_long), "check")}; give more time, or run them without --budget:'
         )
+    for one in choice.too_long[:MOST]:
+        assumed = ', as is assumed' if one.assumed else ''
+        say(f'    {one.seconds:.0f} s{assumed}: {one.name} ({many(len(one.cases), "case")})')
     if choice.left_out:
         say(f'left out: {many(choice.cases_left_out, "case")}; those longest not run:')
         for one in choice.left_out[:MOST]:

@@ -24,7 +24,7 @@ BY_AGE = 0.75
 
 #: Seconds that a case takes, and that a build takes, where nothing is known of any; and that it
 #: takes to use again what an earlier run has built.
-CASE, BUILD, BUILT = 20.0, 60.0, 5.0
+CASE, BUILD, BUILT = 20.0, 40.0, 5.0
 
 #: The kinds of what an entry covers, the one that matters most first.
 PARTS = ('check', 'environment', 'partition', 'fabric')
@@ -80,7 +80,7 @@ class Choice:
     :param expected: seconds that the run is expected to take; at most the budget.
     :param chosen: as they were chosen.
     :param left_out: those that were longest not run first.
-    :param too_long: those of them that would not fit alone either.
+    :param too_long: those of them that would not fit alone either, with all built before.
     :param beside: seconds that the run takes beside cases, with all that is built for them.
     """
 
@@ -169,8 +169,7 @@ def choose(
     needed = {name for case in cases for name in case.needs}
     builds = {name: _build(known.get(name, Past())) for name in needed}
     filling = _Filling(builds, beside)
-    too_long = tuple(one for one in by_age if beside + filling.cost(one) > budget)
-    able = [one for one in by_age if one not in too_long]
+    able = [one for one in by_age if beside + filling.cost(one) <= budget]
     if not able:
         least = beside + min(filling.cost(one) for one in by_age)
         raise AssayError(
@@ -191,6 +190,9 @@ def choose(
     for one in able:
         filling.take(one, budget)
     left_out = tuple(one for one in by_age if one.name not in filling.chosen)
+    once_built = {name: seconds if name in known else BUILT for name, seconds in builds.items()}
+    later = _Filling(once_built, beside)
+    too_long = tuple(one for one in left_out if beside + later.cost(one) > budget)
     beside += sum(builds[name] for name in sorted(builds))
     chosen = tuple(filling.chosen.values())
     return Choice(budget, filling.seconds, chosen, left_out, too_long, beside)

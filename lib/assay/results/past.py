@@ -20,7 +20,7 @@ from assay.results.history import History, StoredRun
 from assay.results.rows import is_number
 
 #: Runs of a system that are looked at, the newest: what did not run in them counts as never run.
-NEWEST = 200
+NEWEST = 100
 
 #: Of a case, the newest times that it ran of which its time and its figures are taken.
 LATELY = 5
