@@ -154,7 +154,11 @@ def test_the_digest_is_of_what_it_says():
             'nmae: A machine',
             'line 1: name: is missing: what is accepted, a text',
         ),
-        ('system: generic', 'systeem: generic', 'line 5: systeem: no such field; did you mean system?'),
+        (
+            'system: generic',
+            'systeem: generic',
+            'line 5: systeem: no such field; did you mean system?',
+        ),
         (
             '[Ada Buyer]',
             '[]',

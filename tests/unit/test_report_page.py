@@ -49,6 +49,15 @@ def test_no_other_word_looks_like_a_pass(golden_report, word, kind):
     assert Seen(page.page(found)).attributes.count(('header', 'class', kind)) == 1
 
 
+def test_a_run_with_a_budget_does_not_read_like_one_of_all_cases(golden_report):
+    report = filled(golden_report, 2)
+    assert 'selected cases' not in Seen(html_of(report)).text
+    report['session_info']['left_out'] = '50'
+    text = ' '.join(Seen(html_of(report)).text.split())
+    assert '0 skipped of 2 cases; only 2 of the 52 selected cases were chosen' in text
+    assert '50 cases left out by a budget' in text
+
+
 def test_what_nobody_judged_has_no_verdict(golden_report):
     found = found_in(filled(golden_report), None)
     assert (found.word, found.kind) == ('NO VERDICT', 'bad')

@@ -24,8 +24,11 @@ class Tile:
     link: str
 
 
-def tiles(table: Sequence[Line], found: Counts) -> list[Tile]:
-    """What was held stands beside what was not."""
+def tiles(table: Sequence[Line], found: Counts, left_out: int) -> list[Tile]:
+    """What was held stands beside what was not.
+
+    :param left_out: how many cases a budget left out.
+    """
     held = sum(line.is_held for line in table)
     lost = sum(line.row.figure == '-' for line in table)
     free = len(table) - held - lost
@@ -38,6 +41,8 @@ def tiles(table: Sequence[Line], found: Counts) -> list[Tile]:
         (lost, 'without any figure', 'case', 'bad', 'figures'),
         (found.skipped, 'skipped', 'case', 'odd', 'skipped'),
     ]
+    if left_out:
+        counted.append((left_out, 'left out by a budget', 'case', 'odd', 'about'))
     return [
         Tile(count, f'{what}{"s" * (count != 1)} {words}', kind if count else 'none', link)
         for count, words, what, kind, link in counted

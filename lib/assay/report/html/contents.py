@@ -91,7 +91,7 @@ def contents(subject: Subject) -> Contents:
     """
     report, history, others = subject.report, subject.history, subject.others
     uuid = report['session_info']['uuid']
-    found = counts(report)
+    found, left_out = counts(report), summary(report).left_out
     ran = _ran(report)
     this = next((run for run in (history.runs if history else ()) if run.uuid == uuid), None)
     runs = _earlier(history, this)
@@ -105,10 +105,10 @@ def contents(subject: Subject) -> Contents:
     return Contents(
         word=subject.word or NO_VERDICT,
         kind={'PASSED': 'good', 'DISTURBED': 'odd'}.get(subject.word or '', 'bad'),
-        counts=counted_words(found),
+        counts=counted_words(found) + _of_budget(sum(found), left_out),
         problems=[*subject.problems] if subject.word else [_WHY],
         basis=sentence(table, found),
-        tiles=tiles(table, found),
+        tiles=tiles(table, found, left_out),
         sections=sections(report, subject.log, this.causes if this else ()),
         run=_of_run(report),
         facts=facts,
@@ -122,6 +122,11 @@ def contents(subject: Subject) -> Contents:
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,
     )
+
+
+def _of_budget(chosen: int, left_out: int) -> str:
+    """What a run with a budget was not: all that was selected."""
+    return f'; only {chosen} of the {chosen + left_out} selected cases were chosen' * bool(left_out)
 
 
 def _ran(report: Report) -> list[Case]:
