@@ -52,6 +52,16 @@ def test_when_a_case_ran_and_how_long_it_took(database, golden_report):
         assert known[name].trouble == ''
 
 
+def test_what_waited_for_others_tells_nothing_of_how_long_it_takes(database, golden_report):
+    waited = made(golden_report, 0, days=2)
+    for case in own(waited):
+        case |= {'replaced': ['latency is 9 us; the node was disturbed'], 'time_run': 90.0}
+    put(database, waited)
+    assert [learned(database)[name].seconds for name in titles(waited)] == [[], []]
+    put(database, made(golden_report, 1, days=1))
+    assert all(len(learned(database)[name].seconds) == 1 for name in titles(waited))
+
+
 def test_how_a_case_ended(database, golden_report):
     def failed(report):
         for case in own(report):

@@ -47,7 +47,8 @@ class Past:
     :param last: when the newest run began in which it had its turn, whatever came of it; None if
         there is none but those that a wrong clock puts into the future.
     :param in_future: when the newest of these claims to have begun.
-    :param seconds: that it took, of up to :data:`LATELY` times, the newest last.
+    :param seconds: that it took, of up to :data:`LATELY` times, the newest last. What was measured
+        again, or waited for others to leave, tells nothing of it.
     :param endings: of up to :data:`FORGIVEN` times: ``good``, ``failed`` or ``disturbed``.
     :param figures: the values of each held figure, of up to :data:`LATELY` times.
     """
@@ -108,7 +109,8 @@ def _told(tries: list[Case]) -> _Told | None:
     case = what_counts(tries)
     if case['result'] == 'abort':
         return None
-    seconds = sum(_seconds(one) for one in tries)
+    took = sum(_seconds(one) for one in tries)
+    waited = any(one.get('replaced') or one.get('no_evidence') for one in tries)
     ending = ''  # a case that was skipped neither failed nor passed
     if case['result'] != 'skip':
         ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
@@ -118,7 +120,7 @@ def _told(tries: list[Case]) -> _Told | None:
         if ending == 'good' and is_number(value) and (lower, upper) != (None, None)
     }
     name = case['display_name'] if case['fixture'] else title(case)
-    known = seconds if 0 < seconds <= LONGEST else None
+    known = took if 0 < took <= LONGEST and not waited else None
     return _Told(name, known, ending, figures)
 
 
