@@ -65,13 +65,18 @@ class Run:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the run, once ReFrame has said it."""
-        said = re.search(r"stage directory: +'(.*)/stage'", self.text)
+        """The folder of the run, once that is known."""
+        said = re.search(r'what ReFrame says is in (.*)/reframe\.log$', self.text, re.MULTILINE)
         return Path(said[1]) if said else None
 
-    def wait_for(self, words: str) -> bool:
-        """Wait until it has printed something; false if it ended before."""
-        return self._wait(lambda: re.search(words, self.text) is not None)
+    def wait_for_a_job(self) -> bool:
+        """Wait until ReFrame has begun to run a case; false if the run ended before."""
+
+        def has_begun() -> bool:
+            log = self.folder and _read(f'{self.folder}/reframe.log')
+            return bool(log and re.search(r'RUN +\] Steady', log))
+
+        return self._wait(has_begun)
 
     def wait_until_reframe_ended(self) -> bool:
         """Wait, while the command itself is stopped, for the end of its child."""
@@ -218,7 +223,7 @@ def kill(rng: random.Random) -> Trial:
 
     def spoil(run: Run) -> None:
         if delay is None:
-            run.wait_for(r'RUN +\] Steady')
+            run.wait_for_a_job()
         else:
             time.sleep(delay)
         for _ in range(200):
@@ -257,7 +262,7 @@ def files(rng: random.Random) -> Trial:
 
     def spoil(run: Run) -> bool:
         # ReFrame goes on while the command that judges it is stopped.
-        if not run.wait_for(r'RUN +\] Steady'):
+        if not run.wait_for_a_job():
             return False
         os.kill(run.process.pid, signal.SIGSTOP)
         try:
@@ -275,7 +280,7 @@ def outputs(rng: random.Random) -> Trial:
     how = rng.choice(list(DAMAGE))
 
     def spoil(run: Run) -> bool:
-        if not run.wait_for(r'RUN +\] Steady'):
+        if not run.wait_for_a_job():
             return False
         reframe = run.children()
         for pid in reframe:
@@ -365,7 +370,7 @@ def clock(rng: random.Random) -> Trial:
     file.write_text('0')
 
     def spoil(run: Run) -> None:
-        run.wait_for(r'RUN +\] Steady')
+        run.wait_for_a_job()
         file.write_text(str(jump))
 
     environment = {'LD_PRELOAD': str(library), 'CLOCK_JUMP_FILE': str(file)}
