@@ -557,9 +557,12 @@ def test_a_node_dies(up):
         on('head', 'scontrol', 'update', 'nodename=n2', 'state=down', 'reason=crashed')
         said = process.communicate(timeout=600)[0]
     assert process.returncode == 1
-    (failed,) = re.findall(r'^failed: (.*)', said, re.MULTILINE)
-    assert 'a node of its job died (n2); ' in failed
-    assert 'FAILED: 1 passed, 1 failed, 0 skipped of 2 cases' in said
+    # The other ran on other nodes; where these were busy, it may have missed references.
+    found = re.findall(r'^failed: (.*)', said, re.MULTILINE)
+    died, *missed = sorted(found, key=lambda one: ' died ' not in one)
+    assert 'a node of its job died (n2); ' in died, said
+    assert all(' disturbed: ' in one for one in missed), said
+    assert f'FAILED: {2 - len(found)} passed, {len(found)} failed, 0 skipped of 2 cases' in said
 
     ended = run('srun', '-n', '^Ring%fabric=tcp%layout=packed%scale=4_nodes')
     assert ended.returncode == 1

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +11,7 @@ from assay.running import supervise as supervision
 from assay.running.leftovers import stop_jobs
 from assay.running.runs import VARIABLE, Run
 from assay.running.supervise import supervise
+from processes import ends
 
 
 @pytest.fixture
@@ -51,18 +51,6 @@ def soon(path, action):
             threading.Event().wait(0.02)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def ends(pid):
-    """Whether a process is gone soon: one that was killed is there for a while without a memory."""
-    return any(has_ended(pid) or threading.Event().wait(0.02) for _ in range(3000))
-
-
-def has_ended(pid):
-    try:
-        return 'State:\tZ' in Path(f'/proc/{pid}/status').read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 # A job is a session of its own, which nothing but its environment joins with the run.
