@@ -189,6 +189,12 @@ def test_a_mistake_is_told_with_its_line_and_field(old, new, told):
     )
 
 
+@pytest.mark.parametrize('signers', ['[Ada Buyer, Ada Buyer]', '[Vic Vendor, Ada Buyer]'])
+def test_nobody_signs_twice_or_for_both(signers):
+    (told,) = refused(SMALL.replace('signers: [Vic Vendor]', f'signers: {signers}'))
+    assert 'times: each signs once, for one party' in told
+
+
 @pytest.mark.parametrize(
     ('waivers', 'told'),
     [

@@ -330,6 +330,10 @@ def _disagreements(contract: Contract, found: Marked) -> Iterator[Mistake]:
             yield ('nodes', 'names'), f'{host} stands there {count} times: name each once'
     if contract.rules.category == 'base' and contract.rules.variables:
         yield ('rules', 'variables'), 'of base no variable may be set: remove them, or say peak'
+    parties = contract.parties
+    for who, count in Counter((*parties.buyer.signers, *parties.vendor.signers)).items():
+        if count > 1:
+            yield ('parties',), f'{who} stands there {count} times: each signs once, for one party'
     yield from _of_commitments(contract, found)
     yield from _of_waivers(contract)
 
