@@ -362,6 +362,15 @@ def test_what_is_given_up_is_in_no_plan():
     assert [one.name for one in next_cases(now, cases)] == ['Y']
 
 
+@pytest.mark.parametrize('other', [{'partition': 'fast'}, {'environ': 'other'}])
+def test_values_of_two_cases_are_never_taken_together(other):
+    runs = [(1, golden()), (2, golden(**other)), (3, golden())]
+    first, second, third = outcomes(commitment(), runs)
+    assert (first.value, first.why) == (third.value, third.why)
+    assert second.value is None
+    assert second.why.endswith(f' is another case than {CASE}')
+
+
 def test_a_report_of_somebody_else_says_nothing_of_a_commitment():
     """Two cases that fit are no value: nobody chooses one of them."""
     report = golden()

@@ -44,8 +44,12 @@ def fits(commitment: Commitment, name: str, environment: str) -> bool:
 def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> Iterator[Outcome]:
     """What the runs with the case of a commitment showed of its figure.
 
+    All values are of one case: where the system's file was changed between runs, another one may
+    fit, and it says nothing of the first.
+
     :param reports: of runs, with their numbers, in order.
     """
+    first = ''
     for run, report in reports:
         own = [
             case
@@ -54,6 +58,8 @@ def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> I
         ]
         if len(own) > 1:
             yield Outcome(run, None, f'{len(own)} cases of the run fit')
+        elif own and title(own[0]) != (first := first or title(own[0])):
+            yield Outcome(run, None, f'{title(own[0])} is another case than {first}')
         elif own:
             yield _outcome(run, own[0], commitment)
 
