@@ -104,6 +104,12 @@ def of_figure(place, value):
             lambda case: case.update(no_evidence='others used 50% of the time'),
             'it is told as disturbed, and no witness saw others',
         ),
+        (lambda case: case['job_nodelist'].append('n7'), 'none of its ranks ran on n7'),
+        (
+            lambda case: case['directions'].update(hop_latency='higher'),
+            'better of hop_latency is told as higher, and is lower',
+        ),
+        (lambda case: case.pop('directions'), 'better of hop_latency is told as None'),
         (lambda case: case.update(job_exitcode=3), 'ended with exit code 3'),
         (lambda case: case.update(num_tasks=4), 'its job had 4 ranks'),
         (
@@ -132,6 +138,42 @@ def of_figure(place, value):
 )
 def test_what_a_report_says_otherwise(changed, how, words):
     assert any(words in fault for fault in changed(how))
+
+
+#: Others, as the witness tells of them.
+SEEN = {
+    'seconds': 10.0,
+    'foreign_share': 0.5,
+    'steal_share': 0.0,
+    'throttled_share': 0.0,
+    'waited_share': 0.0,
+}
+
+
+def test_a_good_value_is_not_lost_as_a_disturbed_one(everything, changed):
+    kept = everything.run(1) / archives.CASES
+    places = [one for one in kept.iterdir() if '"program": "ring"' in _result(one)]
+    files = [path for place in places for path in place.rglob('witness.json')]
+    before = {path: path.read_bytes() for path in files}
+    for path in files:
+        report = json.loads(before[path])
+        for host in report['hosts']:
+            host['disturbance'] = SEEN
+        path.write_text(json.dumps(report))
+    try:
+        faults = changed(
+            lambda case: case.update(
+                result='fail', fail_phase='performance', no_evidence='others used 50% of the time'
+            )
+        )
+    finally:
+        for path, data in before.items():
+            path.write_bytes(data)
+    assert any('told as disturbed, and none of its figures missed' in one for one in faults)
+
+
+def _result(folder):
+    return ''.join(path.read_text() for path in folder.glob('result.json'))
 
 
 def test_outputs_that_prove_nothing_more(everything):

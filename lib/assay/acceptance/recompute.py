@@ -28,6 +28,7 @@ from assay.results.rows import bound, is_beyond, is_number
 from assay.spelling import many
 from assay.text import plain
 from assay.witness.disturbance import by_others
+from assay.witness.report import Report as Witnessed
 
 #: By which fraction a figure may differ: the last digit of what is written, on another machine.
 SAME = 1e-12
@@ -69,7 +70,11 @@ def _of_run(folder: Path, report: Report, facts: Facts, scratch: Path) -> Recomp
             continue
         try:
             figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
-            wrong = [*_differences(case['perfvalues'], figures), *_misjudged(case)]
+            wrong = [
+                *_differences(case['perfvalues'], figures),
+                *_misdirected(case, figures),
+                *_misjudged(case),
+            ]
         # What was written by others can make a check raise anything.
         except Exception as error:
             told = plain(str(error) or type(error).__name__, 300)
@@ -200,8 +205,9 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
             nodelist=case['job_nodelist'],
         )
         check.sanity()
-        _assert_on_its_nodes(check.ran, case)
-        if case.get('no_evidence') and not by_others([*witnessed_in(stage)], foreign=True):
+        reports = [*witnessed_in(stage)]
+        _assert_on_its_nodes([check.ran, *reports], case)
+        if case.get('no_evidence') and not by_others(reports, foreign=True):
             raise AssayError('it is told as disturbed, and no witness saw others')
         figures: Mapping[str, Figure] = check.figures() | check.witness_figures()
         return figures
@@ -231,14 +237,21 @@ def _variant(cls: Any, case: Case) -> int:
     return number
 
 
-def _assert_on_its_nodes(ran: Any, case: Case) -> None:
-    """:raises AssayError: if its ranks were on another node than the report says."""
+def _assert_on_its_nodes(reports: Iterable[Witnessed], case: Case) -> None:
+    """Hold where its ranks were against where the report says.
+
+    :param reports: of the witness, of all programs of the job: some are run on a part of its nodes.
+    :raises AssayError: if they were on other nodes, or on fewer.
+    """
     nodes = {name.partition('.')[0] for name in case['job_nodelist']}
-    if strange := {host.name.partition('.')[0] for host in ran.hosts} - nodes:
+    hosts = {host.name.partition('.')[0] for one in reports for host in one.hosts}
+    if strange := hosts - nodes:
         raise AssayError(
             f'its ranks ran on {", ".join(sorted(strange))}, and the report says on '
             f'{", ".join(sorted(nodes))}'
         )
+    if idle := nodes - hosts:
+        raise AssayError(f'none of its ranks ran on {", ".join(sorted(idle))} of the report')
 
 
 def _differences(told: Mapping[str, Any], figures: Mapping[str, Figure]) -> Iterator[str]:
@@ -258,6 +271,14 @@ def _differences(told: Mapping[str, Any], figures: Mapping[str, Figure]) -> Iter
             yield f'{name} is in {unit} in the report, and in {figures[name].unit} by the outputs'
 
 
+def _misdirected(case: Case, figures: Mapping[str, Figure]) -> Iterator[str]:
+    """Sentences: where a report tells another direction in which a figure gets better."""
+    told = case.get('directions') or {}
+    for name, figure in figures.items():
+        if told.get(name) != figure.better:
+            yield f'better of {name} is told as {told.get(name)}, and is {figure.better}'
+
+
 def _is_same(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=SAME, abs_tol=0.0)
 
@@ -274,3 +295,6 @@ def _misjudged(case: Case) -> Iterator[str]:
             missed.append(name)
     if missed and case['result'] != 'fail':
         yield f'it is told as {case["result"]}, and {many(len(missed), "figure")} missed'
+    # Where others were seen, a good value could be lost else.
+    if case['result'] == 'fail' and case.get('no_evidence') and not missed:
+        yield 'it is told as disturbed, and none of its figures missed its bounds'
