@@ -24,9 +24,11 @@ from accepted import (
 )
 from assay import AssayError
 from assay.acceptance import archive as archives
+from assay.acceptance import contract as contracts
 from assay.acceptance import journal, signature
 from assay.acceptance.archive import Archive
 from assay.acceptance.canonical import canonical
+from assay.acceptance.measuring import stands
 from assay.acceptance.verify import assert_may_be_signed, verify
 
 #: Single bytes that are changed, of all files together, at least.
@@ -303,6 +305,33 @@ def test_a_report_with_all_checksums_made_again(copy, change, words):
     told = wrong(copy)
     assert words in told
     assert 'WRONG: the signature of Ada Buyer' in told
+
+
+def stands_now(archive):
+    return stands(archive, contracts.read(archive.contract))
+
+
+def test_where_it_stands_is_not_told_of_what_was_changed(copy):
+    assert stands_now(copy).verdict.word == 'ACCEPTED'
+    text = copy.contract.read_text()
+    copy.contract.write_text(text.replace('value: 12.0', 'value: 99.0'))
+    with pytest.raises(AssayError, match=r'contract.yaml was changed: its checksum'):
+        stands_now(copy)
+    copy.contract.write_text(text)
+    path, report = report_of(copy)
+    report['runs'][0]['testcases'][0]['perfvalues'] = {}
+    path.write_text(json.dumps(report))
+    with pytest.raises(AssayError, match=r'jobs/1/report.json was changed: its checksum'):
+        stands_now(copy)
+    path.unlink()
+    with pytest.raises(AssayError, match=r'report.json: cannot be read'):
+        stands_now(copy)
+
+
+def test_a_report_that_is_none_ends_in_a_sentence(copy):
+    in_report(copy, lambda report, _: report.update(runs=5))
+    with pytest.raises(AssayError, match='not as Assay and ReFrame write it: TypeError'):
+        stands_now(copy)
 
 
 def test_a_run_that_is_told_twice(copy):

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 from assay import AssayError, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
-from assay.acceptance.archive import Archive
+from assay.acceptance.archive import REPORT, Archive
+from assay.acceptance.canonical import digest_of
 from assay.acceptance.contract import Contract
 from assay.acceptance.decision import least_passed
+from assay.acceptance.files import from_record
 from assay.acceptance.journal import Entry
 from assay.acceptance.preparing import Prepared
 from assay.acceptance.standing import Standing, reports, standing
@@ -196,11 +198,42 @@ class Measuring:
 def stands(archive: Archive, contract: Contract) -> Standing:
     """Where the acceptance of a folder stands.
 
-    :raises AssayError: if its journal is damaged, or a report cannot be read.
+    :raises AssayError: if its journal is damaged, contract or a report are not those that it tells
+        of, or a report cannot be read.
     """
     chain = journal.read(archive.journal)
     chain.assert_whole(archive.journal)
-    return standing(contract, chain.entries, reports(archive, chain.entries))
+    try:
+        _assert_as_told(archive, chain.entries)
+        return standing(contract, chain.entries, reports(archive, chain.entries))
+    except OSError as error:
+        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
+    # Whoever makes all checksums fit can write whatever they want into a report.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        told = plain(f'{type(error).__name__}: {error}', 300)
+        raise AssayError(
+            f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '
+            f'see `assay verify`'
+        ) from None
+
+
+def _assert_as_told(archive: Archive, entries: Sequence[Entry]) -> None:
+    """:raises AssayError: if contract or reports were changed since the journal told of them."""
+    told = {archive.contract.name: entries[0].what['contract']}
+    for entry in entries:
+        if entry.kind == 'ended':
+            name = f'jobs/{entry.what["run"]}/{REPORT}'
+            files = from_record(entry.what['files'])
+            if name in files:
+                told[name] = files[name].sha256
+            elif (archive.folder / name).exists():
+                raise AssayError(f'{archive.folder / name}: the journal tells nothing of it')
+    for name, sha256 in told.items():
+        if digest_of(archive.folder / name) != sha256:
+            raise AssayError(
+                f'{archive.folder / name} was changed: its checksum is another one than in '
+                f'{archive.journal.name}; restore it from a copy'
+            )
 
 
 def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
