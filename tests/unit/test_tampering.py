@@ -30,6 +30,7 @@ from assay.acceptance.archive import Archive
 from assay.acceptance.canonical import canonical
 from assay.acceptance.measuring import stands
 from assay.acceptance.verify import assert_may_be_signed, verify
+from assay.results.cases import title
 
 #: Single bytes that are changed, of all files together, at least.
 FLIPS = 1000
@@ -37,24 +38,24 @@ FLIPS = 1000
 RUNS = (('Ring/mpich-shm', 'PointToPoint/openmpi-shm'),) * 2
 
 
-def begin(folder, text=CONTRACT, runs=RUNS):
+def begin(folder, text=CONTRACT, runs=RUNS, system='golden'):
     """An acceptance with some runs, that is not closed."""
     contract = folder / 'contract.yaml'
     contract.write_text(text)
-    archive = archives.create(folder / 'accepted', contract, 'golden')
+    archive = archives.create(folder / 'accepted', contract, system)
     for number, goldens in enumerate(runs, 1):
         add_run(archive, folder / f'run-{number}', goldens, f'{number}-{folder.name}')
     return archive
 
 
 def add_run(archive, folder, goldens, uuid):
-    begun, number = time.time(), archives.start_run(archive)
     folder.mkdir()
     cases = []
     for place, one in enumerate(goldens):
         golden = JOBS / one
         fabric = golden.name.partition('-')[2]
         cases.append(ran(folder, place, FILES, golden, chosen(golden.parent.name, fabric)))
+    begun, number = time.time(), archives.start_run(archive, cases=[*map(title, cases)])
     end(archive, number, folder, cases, uuid, begun)
 
 
@@ -305,6 +306,30 @@ def test_a_report_with_all_checksums_made_again(copy, change, words):
     told = wrong(copy)
     assert words in told
     assert 'WRONG: the signature of Ada Buyer' in told
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        (lambda what: what['cases'].pop(), 'run 1: its report has PointToPoint '),
+        (lambda what: what.pop('cases'), 'run 1: its report has Ring '),
+        (
+            lambda what: what.update(variables={'UCX_TLS': 'rc'}),
+            'run 1: it was started with UCX_TLS, which the rules of the contract do not allow',
+        ),
+    ],
+)
+def test_what_a_run_was_started_with(copy, change, words):
+    remake(copy, lambda entries: change(entries[1]['what']))
+    assert words in wrong(copy)
+
+
+def test_another_partition_than_the_contract_names(tmp_path):
+    text = CONTRACT.replace('system: golden', 'system: golden:fast')
+    archive = begin(tmp_path, text, system='golden:fast')
+    close(archive)
+    sign(archive)
+    assert 'measured on the partition node, not on golden:fast' in wrong(archive)
 
 
 def stands_now(archive):

@@ -24,7 +24,7 @@ from assay.acceptance.keys import fingerprint
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.standing import Standing, standing
 from assay.acceptance.verified import Verified
-from assay.results.cases import Report, as_report
+from assay.results.cases import Report, as_report, cases, title
 from assay.spelling import many
 from assay.text import plain
 
@@ -234,6 +234,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
         known = facts.read(folder / SYSTEM)
         by_facts.setdefault(known.text(), (known, []))[1].append(run)
         faults[run] += _of_session(reports[run], entry, started[run], uuids)
+        faults[run] += _not_started(reports[run], started[run], contract)
         if known.system != contract.system.partition(':')[0]:
             faults[run].append(f'it was measured on {known.system}, not on {contract.system}')
     figures = without = 0
@@ -252,6 +253,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
         )
     if left := len(ended) - len(reports):
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
+    found.faults += _not_allowed(started.values(), contract)
     now = standing(contract, chain.entries, reports)
     wrong = [*decided.differences(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
@@ -278,6 +280,28 @@ def _report(path: Path, run: int) -> Report:
     :raises AssayError: if it is none.
     """
     return as_report(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
+
+
+def _not_started(report: Report, started: Entry, contract: Contract) -> Iterator[str]:
+    """Sentences: cases that a run was not started with, or of another place than the contract's."""
+    own = [case for case in cases(report) if not case['fixture']]
+    for name in dict.fromkeys(title(one) for one in own):
+        if name not in started.what.get('cases', ()):
+            yield f'its report has {name}, which it was not started with'
+    partition = contract.system.partition(':')[2]
+    for name in sorted({str(one['partition']) for one in own}):
+        if partition and name != partition:
+            yield f'it was measured on the partition {name}, not on {contract.system}'
+
+
+def _not_allowed(started: Iterable[Entry], contract: Contract) -> Iterator[str]:
+    """Sentences: runs with variables that the rules do not allow."""
+    for entry in started:
+        if strange := sorted({*entry.what.get('variables', ())} - {*contract.rules.variables}):
+            yield (
+                f'run {entry.what["run"]}: it was started with {plain(", ".join(strange), 200)}, '
+                f'which the rules of the contract do not allow'
+            )
 
 
 def _of_session(
