@@ -13,14 +13,15 @@ from assay import AssayError, paths
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
 from assay.acceptance.journal import Entry
-from assay.acceptance.measuring import is_lost, next_cases
+from assay.acceptance.measuring import is_lost, next_cases, once
 from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
 from assay.acceptance.plan import plan
 from assay.acceptance.power import Spread
 from assay.acceptance.showing import risks
 from assay.acceptance.standing import standing
-from assay.acceptance.tuning import allowed
+from assay.acceptance.tuning import allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
+from assay.commands import accept
 from reports import disturbed
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'reports'
@@ -307,6 +308,14 @@ def test_what_is_run_next_until_all_is_decided():
     assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
 
 
+def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
+    now = standing(contract(most_jobs=4), entries(BEGUN, started(1), ('ended', {'run': 1})), {})
+    cases = [wanted(commitment())]
+    assert once(now, cases) == []
+    assert once(now, [*cases, *cases]) == once(replace(now, jobs=2), cases)
+    assert once(replace(now, jobs=2), cases) == ['-S', 'wait_for_quiet=0']
+
+
 def test_two_commitments_on_one_case_are_one_case():
     two = (commitment(id='a'), commitment(id='b', figure='other'))
     now = standing(contract(*two), entries(BEGUN), {})
@@ -333,6 +342,20 @@ def test_variables_that_tune_jobs():
     for rules, name in ((base, 'UCX_TLS'), (peak, 'OMPI_MCA_pml'), (base, 'LD_PRELOAD')):
         with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
             allowed(rules, {name: 'x'})
+
+
+@pytest.mark.parametrize(
+    'option', ['export=ALL,UCX_TLS=rc', '--exp=UCX_TLS', '#SBATCH -N1 --export=A=1', 'v=UCX_TLS=rc']
+)
+def test_no_option_of_jobs_sets_variables_past_the_rules(option, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        accept.run(tmp_path / 'none.yaml', tmp_path, [option])
+    assert ended.value.code == 2
+    assert f'--job-option {option}: it may set variables' in capsys.readouterr().err
+
+
+def test_other_options_of_jobs_are_left_alone():
+    assert_no_variables(['reservation=expo', '--time=1:00:00', 'exclusive', '#SBATCH --mem=0'])
 
 
 def test_a_plan_counts_jobs_and_time_and_tells_what_would_hold():

@@ -28,6 +28,7 @@ from assay.acceptance.preparing import Prepared
 from assay.acceptance.standing import Standing, reports, standing
 from assay.acceptance.tuning import allowed
 from assay.acceptance.wanted import Wanted
+from assay.checks.again import JOBS
 from assay.results.failures import failures
 from assay.results.judged import judged, kept
 from assay.results.ready import make_ready
@@ -142,12 +143,20 @@ class Measuring:
                         f'{many(len(cases), "more case")} would be needed: nothing more is run'
                     )
                     return now, now.verdict.exit_code
-                self._session(cases, handles, signals)
+                self._session(cases, once(now, cases), handles, signals)
 
     def _session(
-        self, cases: Sequence[Wanted], handles: Sequence[int], signals: list[signal.Signals]
+        self,
+        cases: Sequence[Wanted],
+        more: Sequence[str],
+        handles: Sequence[int],
+        signals: list[signal.Signals],
     ) -> None:
-        """:raises AssayError: as :meth:`run`."""
+        """Run some cases.
+
+        :param more: options of ReFrame, for this run alone.
+        :raises AssayError: as :meth:`run`.
+        """
         own = runs.begin() if self.runs else self.prepared.suite.own
         self.runs += 1
         environment = cases[0].environment
@@ -163,7 +172,7 @@ class Measuring:
         )
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
         label = f'acceptance {plain(self.archive.folder.resolve().name, 100)}: run {number}'
-        end = self.prepared.suite.run(own, label, [*selected, *self.options], handles)
+        end = self.prepared.suite.run(own, label, [*selected, *self.options, *more], handles)
         found = judged(own, end, self.prepared.given)
         report, verdict = found.report, found.verdict
         problems = verdict.of_session
@@ -254,6 +263,15 @@ def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
             times[name] += 1
     least = min(times, key=lambda name: times[name], default=None)
     return [*{one.title: one for one in still if one.environment == least}.values()]
+
+
+def once(now: Standing, cases: Sequence[Wanted]) -> list[str]:
+    """ReFrame's options that let disturbed cases be measured once only, where jobs may be too few.
+
+    A case that is measured again takes jobs that were not agreed else.
+    """
+    is_enough = now.jobs + JOBS * len(cases) <= now.contract.most_jobs
+    return [] if is_enough else ['-S', 'wait_for_quiet=0']
 
 
 def is_lost(now: Standing) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from assay import AssayError
 from assay.acceptance.contract import Rules
@@ -17,6 +18,20 @@ STEERING = (
 
 #: What lets root start jobs in a container, and nothing else.
 _HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
+
+
+#: Options of schedulers that set variables for a job: Slurm's, which may be shortened, and PBS's.
+_EXPORTING = re.compile(r'(?:^|\s)-*(?:exp|v)')
+
+
+def assert_no_variables(options: Iterable[str]) -> None:
+    """:raises AssayError: if an option for all jobs sets variables, past the rules."""
+    for option in options:
+        if _EXPORTING.search(option):
+            raise AssayError(
+                f'--job-option {option}: it may set variables of jobs, which the rules of a '
+                f'contract have to allow: set them where this command is started'
+            )
 
 
 def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:

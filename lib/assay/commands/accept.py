@@ -95,9 +95,10 @@ def run(
     from assay.acceptance.measuring import Measuring, opened
     from assay.acceptance.preparing import UNDECIDED, prepared, refusing
     from assay.acceptance.screened import assert_screened
-    from assay.acceptance.tuning import allowed
+    from assay.acceptance.tuning import allowed, assert_no_variables
 
     with refusing():
+        assert_no_variables(job or [])
         asked = prepared(contract, extra or [])
         allowed(asked.contract.rules, os.environ)
     if (code := asked.suite.on_head()) is not None:
