@@ -204,6 +204,10 @@ def golden(name='Passed', **changes):
     return report
 
 
+#: Of a value that is lost everybody sees what it was.
+DISTURBED = 'others disturbed it; it measured '
+
+
 def value_of(report, **changes):
     (found,) = outcomes(commitment(**changes), [(1, report)])
     return found.value, found.why
@@ -226,7 +230,7 @@ def test_a_value_that_missed_its_reference_counts():
         (golden(directions={'latency': 'higher'}), {}, 'better is higher, and not lower'),
         (golden('FailedSanity'), {'check': 'FailedSanity'}, 'fail: '),
         (golden('Skipped'), {'check': 'Skipped'}, 'skip: '),
-        (disturbed(golden('FailedReference')), {'check': 'FailedReference'}, 'others disturbed it'),
+        (disturbed(golden('FailedReference')), {'check': 'FailedReference'}, DISTURBED),
     ],
 )
 def test_a_run_without_a_value_says_why(report, changes, why):

@@ -9,6 +9,7 @@ from assay.acceptance.contract import Commitment
 from assay.acceptance.decision import CaseRun, Outcome
 from assay.results.cases import Case, Report, counted, is_no_evidence, title
 from assay.results.failures import is_good, reason
+from assay.results.rows import number
 from assay.text import plain
 
 #: Where a case that missed a reference failed: it has measured all the same.
@@ -65,9 +66,12 @@ def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> I
 
 
 def _outcome(run: int, case: Case, commitment: Commitment) -> Outcome:
-    if is_no_evidence(case):
-        return Outcome(run, None, 'others disturbed it')
     found = {name.rpartition(':')[2]: one for name, one in (case['perfvalues'] or {}).items()}
+    if is_no_evidence(case):
+        # Who signs has to see whether low values alone were lost so.
+        value = found.get(commitment.figure)
+        told = f'; it measured {number(value[0])}' if value else ''
+        return Outcome(run, None, f'others disturbed it{told}')
     if case['result'] == 'skip' or case['fail_phase'] not in _MEASURED:
         return Outcome(run, None, f'{case["result"]}: {plain(reason(case), 300)}')
     if commitment.figure not in found:
