@@ -117,24 +117,73 @@ def test_events_are_heard(run, capfd):
     assert ended(run, TELL, audience=None).code == 0
 
 
-@pytest.mark.filterwarnings('ignore::pytest.PytestUnhandledThreadExceptionWarning')
-def test_a_listener_that_fails_keeps_no_run_waiting(run):
-    """More events than a pipe holds."""
+@pytest.mark.parametrize('error', [ValueError('a mistake of ours'), SystemExit(1)])
+def test_a_listener_that_fails_changes_nothing_and_is_seen_once(run, capfd, error):
+    """More events than a pipe holds; Rich exits where its reader has gone."""
 
     class Failing(Listener):
         def hear(self, event):
-            raise ValueError('a mistake of ours')
+            self.heard.append(event)
+            raise error
 
     script = (
         'import os\n'
         'pipe = int(os.environ["ASSAY_TELLS"])\n'
-        'try:\n'
-        '    for _ in range(20000): os.write(pipe, b"{}\\n" * 10)\n'
-        'except OSError:\n'
-        '    print("nobody listens")\n'
+        'for _ in range(2000): os.write(pipe, b"{}\\n" * 50)\n'
+        'print("done")\n'
     )
-    end = ended(run, script, audience=Failing(hears_all=True))
-    assert (end.code, end.printed) == (0, ['nobody listens'])
+    listener = Failing(hears_all=True)
+    end = ended(run, script, audience=listener)
+    assert (end.code, end.printed, len(listener.heard)) == (0, ['done'], 100000)
+    shown = capfd.readouterr()
+    assert shown.out == 'done\n'
+    assert shown.err.count('ValueError: a mistake of ours') == isinstance(error, ValueError)
+
+
+def test_nobody_who_reads_no_more_keeps_a_line_from_the_verdict(run, monkeypatch):
+    """More than pipes hold: a terminal that is stopped, as by a pager, goes on after the run."""
+    read, write = os.pipe()
+    script = (
+        'import sys\n'
+        'for n in range(20000): print("a line", n)\n'
+        'for n in range(20000): print("WARNING:", n, file=sys.stderr)\n'
+        f'open("{run.folder}/ended", "w")\n'
+    )
+    received = []
+
+    def read_on():
+        with open(read, closefd=False) as pipe:
+            received.extend(pipe)
+
+    with open(write, 'w') as paused:
+        monkeypatch.setattr(sys, 'stdout', paused)
+        soon(run.folder / 'ended', lambda: threading.Thread(target=read_on, daemon=True).start())
+        end = ended(run, script)
+        monkeypatch.undo()
+    os.close(read)
+    assert (end.code, len(end.printed)) == (0, 40000)
+    assert end.printed.count('WARNING: 19999') == 1
+
+
+def test_words_that_have_no_place_in_an_encoding_keep_no_run_waiting(run, monkeypatch, tmp_path):
+    with open(tmp_path / 'out', 'w', encoding='ascii') as out:
+        monkeypatch.setattr(sys, 'stdout', out)
+        end = ended(run, 'for n in range(20000): print("\\xe9", n)')
+        monkeypatch.undo()
+    assert (end.code, len(end.printed)) == (0, 20000)
+
+
+@pytest.mark.usefixtures('impatient')
+def test_a_process_that_cannot_be_found_and_holds_the_output_is_no_pass(run):
+    """It has nothing of the run in its environment."""
+    script = (
+        'import subprocess\n'
+        'job = subprocess.Popen(["sleep", "600"], start_new_session=True, env={})\n'
+        f'open("{run.folder}/job", "w").write(str(job.pid))\n'
+    )
+    end = ended(run, script)
+    os.kill(int((run.folder / 'job').read_text()), signal.SIGKILL)
+    assert [one[:34] for one in end.problems] == ['a process that ReFrame left behind']
 
 
 def test_escape_sequences_are_not_passed_on(run, capfd):

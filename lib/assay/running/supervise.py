@@ -9,10 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Lock, Thread
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import IO, Any, Protocol
 
 from assay import say
@@ -97,9 +100,10 @@ def supervise(
         Thread(target=voice.repeat, args=(process.stderr, sys.stderr, True), daemon=True),
         Thread(target=voice.tell, args=(told,), daemon=True),
     ]
+    speaker = Thread(target=voice.speak, daemon=True)
     with _stopped_by(process, end):
-        for pump in pumps:
-            pump.start()
+        for thread in (*pumps, speaker):
+            thread.start()
         deadline = None
         while process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
@@ -123,6 +127,15 @@ def supervise(
         left = stop_jobs(run)
         if left and deadline is None:
             end.problems.append(f'ReFrame ended and left {left} behind, which have been stopped')
+        for pump in pumps:  # what kept one from its end has been stopped
+            pump.join(timeout=PATIENCE)
+    if any(pump.is_alive() for pump in pumps):
+        end.problems.append(
+            'a process that ReFrame left behind, and that cannot be found, holds its output open: '
+            'whether all of it was read is unknown'
+        )
+    voice.close()
+    speaker.join()  # as long as somebody who reads what is said takes for it
     end.code = process.returncode
     end.printed = voice.lines
     return end
@@ -185,14 +198,18 @@ _CASE = re.compile(r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+
 
 
 class _Voice:
-    """What is said of what ReFrame does."""
+    """What is said of what ReFrame does.
+
+    One thread says it, and others read: a terminal that is stopped, or words that cannot be
+    written, keep neither ReFrame from going on nor a line from the verdict.
+    """
 
     def __init__(self, audience: Audience | None) -> None:
         self.audience = audience
         self.heard = time.monotonic()
         self.lines: list[str] = []
         self._open: dict[str, None] = {}
-        self._turn = Lock()  # or lines of several streams would mix
+        self._words: SimpleQueue[Callable[[], bool] | None] = SimpleQueue()
 
     def repeat(self, stream: IO[str], target: IO[str], is_error: bool) -> None:
         """Note lines and which cases have begun and not ended; pass on what is for the audience.
@@ -208,18 +225,33 @@ class _Voice:
             if self.audience is None:
                 self.heard = time.monotonic()
             elif is_error or of_complaint or self.audience.hears_all:
-                self.heard = time.monotonic()
-                # A reader that has gone, a full disk: what is read goes on.
-                with suppress(OSError), self._turn:
-                    print(line, file=target, flush=True)
+                self._words.put(partial(_print, line, target))
 
     def tell(self, pipe: int) -> None:
         """Pass on events."""
         with open(pipe, errors='replace') as stream:
             for line in stream:
-                with suppress(OSError), self._turn:
-                    if self.audience and self.audience.hear(json.loads(line)):
-                        self.heard = time.monotonic()
+                if self.audience:
+                    self._words.put(partial(_hear, self.audience, line))
+
+    def speak(self) -> None:
+        """Say what is to be said in the order in which it came, and go on whatever comes of it."""
+        has_failed = False
+        for words in iter(self._words.get, None):
+            try:
+                if words():
+                    self.heard = time.monotonic()
+            except (OSError, SystemExit):  # a reader that has gone, also by Rich; a full disk
+                pass
+            except Exception:  # a mistake of ours is told, and changes nothing of the run
+                if not has_failed:
+                    with suppress(OSError):
+                        traceback.print_exc()
+                has_failed = True
+
+    def close(self) -> None:
+        """Nothing more is to be said."""
+        self._words.put(None)
 
     def _note(self, line: str) -> None:
         if match := _CASE.match(line):
@@ -238,3 +270,12 @@ class _Voice:
         if jobs := [f'{job} is {state} ({why})' for job, state, why in slurm_jobs(run)]:
             words += f'; in Slurm {", ".join(jobs[:4])}' + (', ...' if len(jobs) > 4 else '')
         return plain(words)
+
+
+def _print(line: str, target: IO[str]) -> bool:
+    print(line, file=target, flush=True)
+    return True
+
+
+def _hear(audience: Audience, line: str) -> bool:
+    return audience.hear(json.loads(line))
