@@ -1,12 +1,14 @@
 """What ReFrame tells of its cases while it runs: as its report has them, and before it ends."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from assay import paths
 from assay.results.cases import cases, read_report
 from assay.results.failures import reason
+from assay.running import telling
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
 from assay.running.runs import Run
 from assay.running.supervise import supervise
@@ -85,3 +87,16 @@ def test_rounds_builds_and_jobs(told):
     ran = [one['display_name'] for one in of_kind(heard, RUNS)]
     assert 'Passed %fabric=shm %layout=packed' in ran
     assert not any(name.startswith(('Skipped', 'FailedBuild', 'Build')) for name in ran)
+
+
+def test_a_mistake_of_ours_is_seen_and_is_none_of_reframes(monkeypatch, capfd):
+    """The task is none, so nothing of it can be told."""
+    read, write = os.pipe()
+    monkeypatch.setattr(telling.rt, 'runtime', lambda: SimpleNamespace(current_run=0))
+    teller = telling._Teller(write)
+    teller.on_task_success(None)
+    teller.on_task_skip(None)
+    os.close(write)
+    with open(read) as pipe:
+        assert pipe.read() == ''
+    assert capfd.readouterr().err.count('AttributeError') == 2

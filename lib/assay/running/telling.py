@@ -8,14 +8,21 @@ it. Whoever reads it judges it by the same rules as the report; nothing is judge
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import reframe.core.runtime as rt
 from reframe.frontend import cli
-from reframe.frontend.executors import RegressionTask, Runner, TaskEventListener, TestCase
+from reframe.frontend.executors import (
+    ABORT_REASONS,
+    RegressionTask,
+    Runner,
+    TaskEventListener,
+    TestCase,
+)
 from reframe.frontend.reporting import RunReport
 from reframe.utility import jsonext
 
@@ -28,13 +35,25 @@ class _Teller(TaskEventListener):
     def __init__(self, pipe: int) -> None:
         self.pipe = pipe
 
-    def tell(self, what: str, told: object, **more: object) -> None:
-        line = f'{jsonext.dumps({what: told, **more})}\n'
+    def tell(self, what: str, told: Callable[[], object], **more: object) -> None:
+        """Write an event; a mistake of ours is seen, and changes nothing of ReFrame's run.
+
+        :param told: makes what is told.
+        """
+        try:
+            line = f'{jsonext.dumps({what: told(), **more})}\n'
+        except ABORT_REASONS:  # as a signal raises it, wherever it comes
+            raise
+        except Exception:
+            traceback.print_exc()
+            return
         with suppress(OSError), open(self.pipe, 'w', closefd=False) as pipe:  # nobody reads it
             pipe.write(line)
 
     def tell_round(self, cases: Iterable[TestCase]) -> None:
-        own = [_named(case) for case in cases if not case.check.is_fixture()]
+        def own() -> list[dict[str, Any]]:
+            return [_named(case) for case in cases if not case.check.is_fixture()]
+
         self.tell(ROUND, own, **{NUMBER: rt.runtime().current_run})
 
     def on_task_setup(self, task: RegressionTask) -> None:
@@ -42,27 +61,30 @@ class _Teller(TaskEventListener):
 
     def on_task_compile(self, task: RegressionTask) -> None:
         if task.check.build_job:
-            self.tell(BUILDS, _named(task.testcase))
+            self.tell(BUILDS, lambda: _named(task.testcase))
 
     def on_task_compile_exit(self, task: RegressionTask) -> None:
         pass
 
     def on_task_run(self, task: RegressionTask) -> None:
         if task.check.job:
-            self.tell(RUNS, _named(task.testcase))
+            self.tell(RUNS, lambda: _named(task.testcase))
 
     def on_task_exit(self, task: RegressionTask) -> None:
         pass
 
     def on_task_skip(self, task: RegressionTask) -> None:
-        why = str(task.exc_info[1])
-        told = _reported(task) | {WHY_SKIPPED: why}
-        if why == 'dependencies failed':  # ReFrame notes that a moment later
-            told['result'] = 'fail_deps'
+        def told() -> dict[str, Any]:
+            why = str(task.exc_info[1])
+            found = _reported(task) | {WHY_SKIPPED: why}
+            if why == 'dependencies failed':  # ReFrame notes that a moment later
+                found['result'] = 'fail_deps'
+            return found
+
         self.tell(ENDED, told)
 
     def _has_ended(self, task: RegressionTask) -> None:
-        self.tell(ENDED, _reported(task))
+        self.tell(ENDED, lambda: _reported(task))
 
     on_task_abort = on_task_failure = on_task_success = _has_ended
     on_task_xfailure = on_task_xsuccess = _has_ended
