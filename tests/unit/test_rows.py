@@ -45,6 +45,15 @@ def test_verdicts_of_rows(golden_report, name, verdicts):
     assert [row.verdict for row in rows(golden_report(name))] == verdicts
 
 
+@pytest.mark.parametrize('value', [math.nan, math.inf])
+def test_what_is_no_number_is_no_pass(golden_report, value):
+    report = golden_report('Passed')
+    for case in cases(report):
+        for values in (case['perfvalues'] or {}).values():
+            values[0] = value
+    assert [row.verdict for row in rows(report)] == ['fail', 'fail']
+
+
 @pytest.mark.parametrize(
     ('args', 'room'),
     [
