@@ -1,5 +1,7 @@
 """How long a run will go on."""
 
+import math
+
 import pytest
 
 from assay.report.progress import about
@@ -65,6 +67,17 @@ def test_a_database_that_tells_nothing(golden_report, tmp_path):
         case['time_run'] = None
     put(tmp_path / 'results.db', report)
     assert earlier_seconds(tmp_path / 'results.db') == {}
+
+
+@pytest.mark.parametrize('times', [(-1, 1), (math.nan, 1), (1, math.inf), ('1', 1)])
+def test_times_that_are_none_tell_nothing_that_is_no_time(golden_report, tmp_path, times):
+    report = made(golden_report, 1)
+    report['session_info']['time_elapsed'] = 9
+    own = [case for case in cases(report) if not case['fixture']]
+    for case, ran in zip(own, times, strict=True):
+        case['time_run'] = ran
+    put(tmp_path / 'results.db', report)
+    assert all(0 < one < 10 for one in earlier_seconds(tmp_path / 'results.db').values())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from statistics import median
 from assay import AssayError, paths
 from assay.results import store
 from assay.results.cases import Report, cases, title
+from assay.results.rows import is_number
 
 #: Earlier sessions that are asked how long cases take.
 ASKED = 5
@@ -30,7 +31,7 @@ def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]
         for _, report in store.reports(newest, database) if newest else ():
             if not isinstance(report, AssayError):
                 found |= _seconds(report)
-    except (AssayError, LookupError, TypeError):  # also a damaged report
+    except (AssayError, AttributeError, LookupError, TypeError, ValueError):  # a damaged report
         pass
     return found
 
@@ -40,10 +41,10 @@ def _seconds(report: Report) -> dict[str, float]:
     for case in cases(report):
         if case['fixture']:
             built += case['time_compile'] or 0.0
-        elif case['time_run']:
+        elif is_number(case['time_run']) and case['time_run'] > 0:
             ran.append((title(case), case['time_run']))
     measuring = report['session_info']['time_elapsed'] - built
-    if measuring <= 0 or not ran:
+    if not (ran and is_number(measuring) and measuring > 0):
         return {}
     share = measuring / sum(seconds for _, seconds in ran)
     return {name: share * seconds for name, seconds in ran}
