@@ -22,8 +22,8 @@ def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
 
     :param before: what people know.
     """
-    left_out = choice.titles_left_out
-    bad = [one for one in before.culprits if case_of(one) in left_out and before.word in _BAD]
+    known = before.culprits if before.word in _BAD else ()
+    bad = [one for one in known if _is_left_out(one, choice)]
     told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
     for one in choice.too_long:
         told[one.name] = 'takes longer than the budget, so no night runs it'
@@ -31,6 +31,10 @@ def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
         told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights'
     if not told:
         return outcome
+    if outcome.word == 'DISTURBED':  # which alone would leave what people know as it is
+        others = [one for one in known if one not in told]
+        told |= dict.fromkeys(others, 'was bad in an earlier night, and others disturbed this one')
+        bad += others
     bad_words = [one for one in (outcome.word, *([before.word] if bad else [])) if one in _BAD]
     more = worse_by(told)
     is_bad = outcome.word in _BAD
@@ -39,6 +43,19 @@ def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
         tuple(sorted({*(outcome.culprits if is_bad else ()), *more.culprits})),
         (*(outcome.sentences if is_bad else ()), *more.sentences),
     )
+
+
+def _is_left_out(culprit: str, choice: Choice) -> bool:
+    """Whether a culprit is a case that was left out, or what is built for such cases alone."""
+    if case_of(culprit) in choice.titles_left_out:
+        return True
+    some, others = (
+        frozenset[str]().union(*(one.needs for one in entries))
+        for entries in (choice.left_out, choice.chosen)
+    )
+    # `Build ~toy:node+mpich`, which as a case is `Build @toy:node+mpich`.
+    built = [name.replace(' ~', ' @') for name in some - others]
+    return any(culprit == one or culprit.startswith((f'{one}:', f'{one}+')) for one in built)
 
 
 def suspects(told: Told) -> set[str]:
