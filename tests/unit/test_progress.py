@@ -174,3 +174,12 @@ def test_where_no_colours_are_wanted_there_are_none(heard, golden_report, monkey
     monkeypatch.setenv('COLUMNS', '160')
     (line,) = heard({ENDED: cases(report)[-1]})[-1:]
     assert '\x1b' not in line
+
+
+def test_one_that_fails_after_it_had_passed_is_told_again_and_counted_once(heard, golden_report):
+    own, *_ = events(golden_report('Passed'))
+    first, second = own[ROUND]
+    failed = first | {'result': 'fail', 'fail_phase': 'cleanup', 'fail_reason': 'no room'}
+    shown = heard(own, {ENDED: first}, {ENDED: failed}, {ENDED: second})
+    assert [line[:13].rstrip() for line in shown[1:]] == ['1/2 pass', '1/2 FAIL', '2/2 pass']
+    assert shown[2].endswith('no room')

@@ -42,7 +42,8 @@ class Progress:
     def __init__(self, own: Run, given: Given) -> None:
         self.log = own.log
         self.hears_all = not TO_BE_READ.isdisjoint(given.names_of_options)
-        self._total = self._ended = 0
+        self._total = 0
+        self._ended: set[str] = set()
         self._left: TimeLeft | None = None
 
     def hear(self, event: dict[str, Any]) -> bool:
@@ -60,7 +61,7 @@ class Progress:
         return True
 
     def _tell_round(self, out: Console, cases: list[Case], number: int, now: float) -> None:
-        self._total, self._ended = len(cases), 0
+        self._total, self._ended = len(cases), set()
         self._left = TimeLeft([title(case) for case in cases], earlier_seconds())
         words = many(self._total, 'case')
         if left := about(self._left.seconds(now)):
@@ -80,12 +81,12 @@ class Progress:
             return word in ('pass', 'FAIL')
         if case['result'] == 'abort':  # many at once, of which the end tells
             return False
-        self._ended += 1
+        self._ended.add(title(case))  # one that passed may fail yet, as it is cleaned up
         left = None
         if self._left:
             self._left.ends(title(case), word not in ('skip', 'not run'))
             left = self._left.seconds(now)
-        count = f'{self._ended:{len(str(self._total))}}/{self._total}'
+        count = f'{len(self._ended):{len(str(self._total))}}/{self._total}'
         head = f'{count} {word:{WORD}} {_short(case)}'
         detail = _detail(case, word)
         if word not in SENTENCES:  # which are told as they are
