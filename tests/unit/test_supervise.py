@@ -149,18 +149,22 @@ def test_nobody_who_reads_no_more_keeps_a_line_from_the_verdict(run, monkeypatch
         'for n in range(20000): print("WARNING:", n, file=sys.stderr)\n'
         f'open("{run.folder}/ended", "w")\n'
     )
-    received = []
+    ended_first = []
 
-    def read_on():
-        with open(read, closefd=False) as pipe:
-            received.extend(pipe)
+    def read_late():
+        there = (run.folder / 'ended').exists
+        ended_first.append(any(there() or threading.Event().wait(0.02) for _ in range(1500)))
+        with open(read) as pipe:
+            pipe.read()
 
+    reader = threading.Thread(target=read_late, daemon=True)
+    reader.start()
     with open(write, 'w') as paused:
         monkeypatch.setattr(sys, 'stdout', paused)
-        soon(run.folder / 'ended', lambda: threading.Thread(target=read_on, daemon=True).start())
         end = ended(run, script)
         monkeypatch.undo()
-    os.close(read)
+    reader.join()
+    assert ended_first == [True]
     assert (end.code, len(end.printed)) == (0, 40000)
     assert end.printed.count('WARNING: 19999') == 1
 
