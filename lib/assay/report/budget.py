@@ -30,11 +30,12 @@ def tell(choice: Choice) -> None:
     for one in choice.too_long[:MOST]:
         assumed = ', as is assumed' if one.assumed else ''
         say(f'    {one.seconds:.0f} s{assumed}: {one.name} ({many(len(one.cases), "case")})')
-    if choice.left_out:
-        say(f'left out: {many(choice.cases_left_out, "case")}; those longest not run:')
-        for one in choice.left_out[:MOST]:
+    if waiting := [one for one in choice.left_out if one not in choice.too_long]:
+        cases = sum(len(one.cases) for one in waiting)
+        say(f'left out for now: {many(cases, "case")}; those longest not run:')
+        for one in waiting[:MOST]:
             say(f'    {_since(one)}: {one.name} ({many(len(one.cases), "case")})')
-        say('the next runs with a budget take these first; `assay run` without --budget takes all')
+        say('the next runs with a budget begin with these; `assay run` without --budget takes all')
 
 
 def told(choice: Choice) -> str:
