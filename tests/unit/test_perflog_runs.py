@@ -99,7 +99,7 @@ def test_values_that_are_none_and_references_that_are_open(perflogs, history):
     figures = history.figures(of_file(folder))
     assert math.isnan(figures['value'][0]) and figures['value'][1] == math.inf
     assert figures['reference'].to_list() == [1.0, None]
-    assert figures['verdict'].to_list() == ['pass', 'no bound']
+    assert figures['verdict'].to_list() == ['fail', 'fail']
 
 
 def test_a_run_ends_where_a_case_comes_again_or_after_a_pause(perflogs, history):
