@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay import AssayError
 from assay.acceptance import marked, names
+from assay.acceptance.canonical import canonical, digest
 from assay.acceptance.marked import Marked, Place
 from assay.spelling import did_you_mean, similar
 from assay.text import plain
@@ -197,9 +197,7 @@ class Contract(Entry):
     @property
     def digest(self) -> str:
         """SHA-256 of what the contract says, whatever its layout and comments; hexadecimal."""
-        data = self.model_dump(mode='json')
-        text = json.dumps(data, sort_keys=True, separators=(',', ':'), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return digest(canonical(self.model_dump(mode='json')))
 
     def waiver(self, commitment: str) -> Waiver | None:
         """By whom a commitment was given up; None if it was not."""
