@@ -104,6 +104,10 @@ def test_figures_that_nothing_holds_are_there_too(golden_report):
     assert [line.row.figure for line in found.rest] == [name for name, *_ in FIGURES[4:]]
     assert [line.of_limit for line in found.first] == ['-', '-', f'{1 / 1.4:.1%}', '70.0%']
     assert [line.allowed for line in found.first] == ['-', '-', '≤ 2.300', '≥ 0.5000']
+    assert [line.off_by for line in found.first] == ['-', '-', '+40.0%', '-30.0%']
+    assert [line.room for line in found.first] == ['-', '-', '+90.0%', '+20.0%']
+    row = re.search('<tr id=[^>]*><td>[^<]*<td>.*latency_over_limit.*', page.page(found))[0]
+    assert '<td>1.400<td>1.000<td>≤ 2.300<td>+40.0%<td>+90.0%<td>71.4%' in row
 
 
 def test_a_link_to_a_figure_stays(golden_report):

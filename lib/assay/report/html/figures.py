@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from assay.report.html.charts import reached
 from assay.report.sparkline import sparkline
-from assay.report.terminal import cells
 from assay.results.cases import Case, case_name
 from assay.results.history import History, StoredRun
-from assay.results.rows import Row, is_number, number, rows_of
+from assay.results.rows import Row, is_number, number, of_unit, rows_of
 
 #: Runs of which a history is shown, and the characters that it takes.
 RUNS, WIDTH = 60, 12
@@ -30,7 +29,9 @@ class Line:
     """A figure of the table.
 
     :param anchor: what a link to it ends with; the same in the page of every run.
-    :param cells: value with unit, reference, off by, room and verdict, as on the terminal.
+    :param value: with its unit.
+    :param reference: what it is held to.
+    :param off_by: how far it is from that, and ``room`` how far from failing, in words.
     :param allowed: what it is held to, in words; ``-`` if nothing holds it.
     :param of_limit: how much of the machine's limit was reached, in words.
     :param history: a sparkline, or nothing if it is of one run only.
@@ -41,8 +42,11 @@ class Line:
     row: Row
     partition: str
     anchor: str
-    cells: Sequence[str]
+    value: str
+    reference: str
     allowed: str
+    off_by: str
+    room: str
     of_limit: str
     history: str
     before: tuple[str, str]
@@ -82,8 +86,11 @@ def lines(
                     row,
                     case['partition'],
                     anchor if seen[text] == 1 else f'{anchor}-{seen[text]}',
-                    cells(row),
+                    of_unit(number(row.value), row.unit),
+                    number(row.reference),
                     _allowed(row),
+                    _change(row.value, row.reference),
+                    '-' if row.room is None else f'{row.room:+.1%}',
                     _of_limit(row),
                     _history(values, runs),
                     _before(row, values.get(before.uuid) if before else None),
@@ -129,6 +136,13 @@ def _allowed(row: Row) -> str:
     return ', '.join(words) or '-'
 
 
+def _change(value: float | None, since: float | None) -> str:
+    """How far a value is from another, in percent of that."""
+    if not since or not is_number(value):
+        return '-'
+    return f'{(value - since) / abs(since):+.1%}'
+
+
 def _of_limit(row: Row) -> str:
     part = reached(row.figure, row.value)
     return '-' if part is None else f'{part:.1%}'
@@ -145,6 +159,4 @@ def _history(values: Mapping[str, float], runs: Sequence[StoredRun]) -> str:
 def _before(row: Row, value: float | None) -> tuple[str, str]:
     if value is None:
         return '-', '-'
-    if not value or not is_number(row.value):
-        return number(value), '-'
-    return number(value), f'{(row.value - value) / abs(value):+.1%}'
+    return number(value), _change(row.value, value)
