@@ -14,7 +14,7 @@ import pytest
 from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi
 from building import FAULTS, PROGRAMS, SANITIZED, SOURCES, check_command, configure, make
-from families import MPIS
+from families import MPIS, QUICKEST
 from running import SURROUNDINGS, YIELDING_COLLECTIVES, Run, run_command
 
 
@@ -65,6 +65,15 @@ def build(
         return folder
 
     return build
+
+
+@pytest.fixture(scope='session')
+def sanitizers(mpi: Mpi) -> str:
+    """Those that programs are built with: on one MPI, as they find the same on each.
+
+    On the others programs are built as users build them, which is to be tested as well.
+    """
+    return SANITIZED if mpi.name == QUICKEST else ''
 
 
 @pytest.fixture(scope='session')
@@ -174,11 +183,15 @@ def witnessed(witnessed_in: Callable[..., Run], tmp_path: Path) -> Callable[...,
 
 @pytest.fixture
 def run(
-    mpi: Mpi, surroundings: dict[str, str], build: Callable[..., Path], tmp_path: Path
+    mpi: Mpi,
+    surroundings: dict[str, str],
+    build: Callable[..., Path],
+    sanitizers: str,
+    tmp_path: Path,
 ) -> Callable[..., Run]:
     """Runs a program, or that of a path, on some ranks, with ``--json`` into a folder of its own.
 
-    Sanitized unless something is preloaded: the sanitizers' library has to come first.
+    Not sanitized if something is preloaded: the sanitizers' library would have to come first.
     """
 
     def run(
@@ -191,7 +204,7 @@ def run(
         timeout: float = 300,
     ) -> Run:
         if isinstance(program, str):
-            program = build(program, '' if preload else SANITIZED) / program
+            program = build(program, '' if preload else sanitizers) / program
         command = [mpi.launcher, '-n', str(ranks)]
         if preload:
             # Into the ranks only: a launcher is no MPI program.
@@ -205,12 +218,16 @@ def run(
 
 @pytest.fixture
 def launch(
-    mpi: Mpi, surroundings: dict[str, str], build: Callable[..., Path], tmp_path: Path
+    mpi: Mpi,
+    surroundings: dict[str, str],
+    build: Callable[..., Path],
+    sanitizers: str,
+    tmp_path: Path,
 ) -> Callable[..., Run]:
     """Runs an application, or the program of a path, on some ranks with some threads each.
 
-    It runs in a folder of its own, sanitized unless something is preloaded or ``sanitize`` is
-    false. Not with Intel MPI, of whose ABI MPICH is as well: the time that saves is for the others.
+    It runs in a folder of its own, and is not sanitized if something is preloaded or ``sanitize``
+    is false. Not with Intel MPI, of whose ABI MPICH is as well: the time that saves is for the others.
     """
     if mpi.family == 'intelmpi':
         pytest.skip('applications are tested on Open MPI and MPICH')
@@ -227,7 +244,7 @@ def launch(
         timeout: float = 300,
     ) -> Run:
         if isinstance(program, str):
-            program = build(program, SANITIZED if sanitize and not preload else '') / program
+            program = build(program, sanitizers if sanitize and not preload else '') / program
         command = [mpi.launcher, '-n', str(ranks)]
         if preload:
             # Into the ranks only: a launcher is no MPI program.

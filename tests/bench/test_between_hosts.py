@@ -8,7 +8,6 @@ import time
 import pytest
 
 from assay.config.fabrics import load_catalogue
-from building import SANITIZED
 from families import MPIS
 from running import run_command
 
@@ -58,7 +57,7 @@ def hosts():
 
 
 @pytest.fixture
-def between(mpi, surroundings, build, tmp_path, hosts):
+def between(mpi, surroundings, build, sanitizers, tmp_path, hosts):
     """Runs a program with so many ranks on each host."""
 
     def between(program, *arguments, env, ranks=1):
@@ -66,7 +65,7 @@ def between(mpi, surroundings, build, tmp_path, hosts):
         for host in hosts:
             command += [':'] if len(command) > 1 else []
             command += ['-n', str(ranks), 'nsenter', '-t', str(host.pid), '-n', '-u']
-            command += [str(build(program, SANITIZED) / program), *arguments]
+            command += [str(build(program, sanitizers) / program), *arguments]
             command += ['--json', str(tmp_path / 'report.json')]
         # MPICH 4.3.2 now and then does not start ("Bad file descriptor"): once in some 20 runs.
         for _ in range(3):

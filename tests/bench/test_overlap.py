@@ -13,8 +13,7 @@ def median(point, series):
     return point[series]['time']['median']
 
 
-@pytest.mark.parametrize('ranks', [2, 3, 4])
-@pytest.mark.parametrize('progress', ['none', 'test'])
+@pytest.mark.parametrize(('ranks', 'progress'), [(2, 'none'), (3, 'test'), (4, 'none')])
 def test_report(run, ranks, progress):
     done = run(
         'overlap',

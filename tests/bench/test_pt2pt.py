@@ -11,8 +11,7 @@ COUNTED = {'ping-pong': 1, 'ping-ping': 1, 'sendrecv': 2, 'exchange': 4, 'bidire
 SIZES = [0, 1, 2, 4, 8, 16, 32, 64, 100]
 
 
-@pytest.mark.parametrize('ranks', [2, 3])
-@pytest.mark.parametrize('cache', ['on', 'off'])
+@pytest.mark.parametrize(('ranks', 'cache'), [(2, 'on'), (3, 'off')])
 def test_all_patterns(run, ranks, cache):
     done = run('pt2pt', '--max', '100', '--cache', cache, '--budget', '0.01', ranks=ranks)
     assert done.code == 0, done.err
