@@ -204,12 +204,16 @@ def test_files_that_are_named_exist(path):
             assert list(ROOT.glob(word)), f'{path}: there is no {word}'
 
 
+#: What parses them; each time it is made takes as long as all that it parses here.
+ASSAY = typer.main.get_command(app)
+
+
 def parse(words: tuple[str, ...]) -> None:
     """Parse a command as it would be before it runs.
 
     :raises typer.TyperException: if it would be refused.
     """
-    command = typer.main.get_command(app)
+    command = ASSAY
     context = command.make_context('assay', list(words))
     while hasattr(command, 'resolve_command'):
         rest = [*context._protected_args, *context.args]
