@@ -73,14 +73,28 @@ def partitions_in(options: str) -> list[str]:
 
 
 def forget_defaults() -> list[str]:
-    """Take a user's defaults out of the environment: sbatch heeds them before a job's script.
+    """Take a user's defaults out of the environment.
 
     :returns: those for sbatch.
     """
-    names = [name for name in os.environ if _is_default(name)]
+    for_sbatch = forget_sbatch_defaults()
+    for name in [name for name in os.environ if _is_default(name)]:
+        del os.environ[name]
+    return for_sbatch
+
+
+def forget_sbatch_defaults() -> list[str]:
+    """Take a user's defaults for sbatch out of the environment.
+
+    It heeds them before what stands in a job's script: ``SBATCH_PARTITION`` would send a case to
+    another partition than the one that it is judged as.
+
+    :returns: their names.
+    """
+    names = sorted(name for name in os.environ if name.startswith('SBATCH_'))
     for name in names:
         del os.environ[name]
-    return sorted(name for name in names if name.startswith('SBATCH_'))
+    return names
 
 
 def _is_default(variable: str) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError, paths, say
 from assay.config import settings
 from assay.config.lint import lint
+from assay.machine.slurm import forget_sbatch_defaults
 from assay.running import prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.named_checks import files_of
@@ -107,6 +108,11 @@ def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
     """
     settings.assert_writable()
     os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
+    if defaults := forget_sbatch_defaults():
+        say(
+            f'not heeded: {", ".join(defaults)}. What jobs need stands in the access of the '
+            f'partition, or is given by -J.'
+        )
     own = runs.this()
     options = settings.options_of(mode)
     exports = settings.exports(system)
