@@ -227,7 +227,7 @@ def launch(
     """Runs an application, or the program of a path, on some ranks with some threads each.
 
     It runs in a folder of its own, and is not sanitized if something is preloaded or ``sanitize``
-    is false. Not with Intel MPI, of whose ABI MPICH is as well: the time that saves is for the others.
+    is false. Not with Intel MPI, of whose ABI MPICH is as well: that time is for the others.
     """
     if mpi.family == 'intelmpi':
         pytest.skip('applications are tested on Open MPI and MPICH')
