@@ -102,7 +102,7 @@ class Screen(MpiBenchmark):
         ]
         for launch in (*launches, self.launch):
             launch.assert_ended_well()
-            launch.assert_as_asked(wherever_placed=True)
+            launch.assert_as_asked(but_single_nodes=True)
         self.misplaced = launches[0].misplaced()
         # Of a few nodes it is what is wrong with them; of more, with the job.
         if len(self.misplaced) > MOST_MISPLACED * self.node_count:

@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
 #include <linux/tcp.h> /* not netinet/tcp.h: the struct tcp_info there ends before the bytes */
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -24,6 +26,8 @@ struct device {
     char name[96];
     const char *kind;
     uint64_t sent, received;
+    uint64_t downs; /* times that its link went down */
+    bool downs_known;
 };
 
 struct devices {
@@ -78,6 +82,67 @@ static void read_interfaces(struct devices *devices)
     free(text);
 }
 
+static struct device *find_device(const struct devices *devices, const char *name)
+{
+    for (size_t i = 0; i < devices->count; i++)
+        if (strcmp(devices->list[i].name, name) == 0)
+            return &devices->list[i];
+    return NULL;
+}
+
+/* As /sys/class/net/<interface>/carrier_down_count has it, which may be of another network
+ * namespace. Kernels before 4.16 do not count. */
+static void note_downs(const struct devices *devices, const struct nlmsghdr *message)
+{
+    struct ifinfomsg *about = NLMSG_DATA(message);
+    int left = (int)IFLA_PAYLOAD(message);
+    const char *name = NULL;
+    uint32_t downs = 0;
+    bool known = false;
+    for (struct rtattr *at = IFLA_RTA(about); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
+        if (at->rta_type == IFLA_IFNAME)
+            name = RTA_DATA(at);
+        known |= at->rta_type == IFLA_CARRIER_DOWN_COUNT;
+        if (at->rta_type == IFLA_CARRIER_DOWN_COUNT)
+            memcpy(&downs, RTA_DATA(at), sizeof downs);
+    }
+    struct device *device = name && known ? find_device(devices, name) : NULL;
+    if (device) {
+        device->downs = downs;
+        device->downs_known = true;
+    }
+}
+
+/* What interfaces count besides, where the kernel tells. */
+static void read_downs(const struct devices *devices)
+{
+    struct {
+        struct nlmsghdr head;
+        struct ifinfomsg about;
+    } request = { .head = { .nlmsg_len = sizeof request,
+                            .nlmsg_type = RTM_GETLINK,
+                            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+    /* The kernel puts no more than this into an answer to a dump. */
+    static union {
+        struct nlmsghdr first;
+        char bytes[1 << 15];
+    } answer;
+    int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    bool more = send(kernel, &request, sizeof request, 0) == (ssize_t)sizeof request;
+    while (more) {
+        ssize_t size = recv(kernel, &answer, sizeof answer, MSG_DONTWAIT); /* it answers at once */
+        int left = size > 0 ? (int)size : 0;
+        more = left > 0;
+        for (struct nlmsghdr *at = &answer.first; NLMSG_OK(at, left); at = NLMSG_NEXT(at, left)) {
+            if (at->nlmsg_type == RTM_NEWLINK)
+                note_downs(devices, at);
+            else
+                more = false; /* the end, or an error */
+        }
+    }
+    close(kernel);
+}
+
 /* The unit of a port's counters. The InfiniBand specification says 4 bytes; the driver of Omni-Path
  * passes on what its hardware counts, flits of 8 bytes (pma_get_ib_portcounters_ext in Linux'
  * drivers/infiniband/hw/hfi1/mad.c). */
@@ -105,6 +170,7 @@ static void read_infiniband(struct devices *devices)
             snprintf(device.name, sizeof device.name, "%s:%d", name, system_path_number(path));
             device.sent *= port_unit(name);
             device.received *= port_unit(name);
+            device.downs_known = system_number(&device.downs, "%s/counters/link_downed", path);
             add_device(devices, &device);
         }
     }
@@ -132,6 +198,7 @@ static struct devices read_devices(void)
 {
     struct devices devices = { .count = 0 };
     read_interfaces(&devices);
+    read_downs(&devices);
     read_infiniband(&devices);
     read_cxi(&devices);
     return devices;
@@ -148,18 +215,17 @@ void traffic_write_devices(struct json *json)
     json_array(json, "devices");
     for (size_t i = 0; i < now.count; i++) {
         const struct device *device = &now.list[i];
-        for (size_t j = 0; j < at_start.count; j++) {
-            const struct device *before = &at_start.list[j];
-            if (strcmp(before->name, device->name) != 0 || device->sent < before->sent ||
-                device->received < before->received)
-                continue;
-            json_object(json, NULL);
-            json_string(json, "name", device->name);
-            json_string(json, "kind", device->kind);
-            json_integer(json, "sent", (long long)(device->sent - before->sent));
-            json_integer(json, "received", (long long)(device->received - before->received));
-            json_end(json);
-        }
+        const struct device *before = find_device(&at_start, device->name);
+        if (!before || device->sent < before->sent || device->received < before->received)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "name", device->name);
+        json_string(json, "kind", device->kind);
+        json_integer(json, "sent", (long long)(device->sent - before->sent));
+        json_integer(json, "received", (long long)(device->received - before->received));
+        if (before->downs_known && device->downs_known && device->downs >= before->downs)
+            json_integer(json, "downs", (long long)(device->downs - before->downs));
+        json_end(json);
     }
     json_end(json);
     free(now.list);

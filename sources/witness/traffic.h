@@ -21,7 +21,8 @@ void traffic_start(void); /* end of MPI_Init, on the first rank of each host: re
 void traffic_write_sockets(struct json *json);
 
 /* Member devices: change since traffic_start. Devices that appeared or were reset since then are
- * left out. */
+ * left out. `downs`, where it is counted: how often the link of an interface or of an InfiniBand port
+ * went down. */
 void traffic_write_devices(struct json *json);
 
 #endif

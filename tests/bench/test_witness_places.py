@@ -398,8 +398,9 @@ IB = '/sys/class/infiniband'
 CXI = '/sys/class/cxi/{}/device/telemetry/hni_sts_{}_ok_octets'
 
 
-def port(name, sent, received):
-    return {f'{name}/counters/port_xmit_data': sent, f'{name}/counters/port_rcv_data': received}
+def port(name, sent, received, downs=None):
+    files = {f'{name}/counters/port_xmit_data': sent, f'{name}/counters/port_rcv_data': received}
+    return files if downs is None else {**files, f'{name}/counters/link_downed': downs}
 
 
 def test_counters_of_high_speed_networks(places, tree):
@@ -431,6 +432,29 @@ def test_counters_of_high_speed_networks(places, tree):
     ]
 
 
+def test_ports_of_infiniband_that_went_down(places, tree):
+    names = [f'{IB}/mlx5_0/ports/{number}' for number in (1, 2, 3)]
+    before = [port(one, 1, 1, downs) for one, downs in zip(names, (7, 255, 'N/A'), strict=True)]
+    after = [port(one, 2, 2, downs) for one, downs in zip(names, (10, 0, 'N/A'), strict=True)]
+    trees = [tree(before[0] | before[1] | before[2], 'before')]
+    trees += [tree(after[0] | after[1] | after[2], 'after')]
+    devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
+    # One that was reset, and one that counts none, say nothing.
+    assert {device['name']: device.get('downs') for device in devices} == {
+        'mlx5_0:1': 3,
+        'mlx5_0:2': None,
+        'mlx5_0:3': None,
+    }
+
+
+def test_interfaces_that_went_down(places):
+    devices = places('apart', 'flap', '1', 'start', 'flap', '3')['host']['devices']
+    (downs,) = (device['downs'] for device in devices if device['name'] == 'eth0')
+    assert downs == 3
+    devices = places('apart', 'flap', '1', 'start')['host']['devices']
+    assert {device['downs'] for device in devices} == {0}
+
+
 def test_counters_of_interfaces(places, tree):
     def interfaces(lo_received, lo_sent):
         return {
@@ -442,7 +466,9 @@ def test_counters_of_interfaces(places, tree):
 
     trees = tree(interfaces(10, 20), 'before'), tree(interfaces(2**50, 21), 'after')
     devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
-    assert devices == [{'name': 'lo', 'kind': 'loopback', 'sent': 1, 'received': 2**50 - 10}]
+    (lo,) = devices
+    assert lo.pop('downs') == 0
+    assert lo == {'name': 'lo', 'kind': 'loopback', 'sent': 1, 'received': 2**50 - 10}
 
 
 def test_interfaces_of_this_machine(places):

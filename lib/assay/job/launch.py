@@ -20,6 +20,7 @@ from assay.mpis import FAMILIES
 from assay.programs.figure import Figure
 from assay.witness import profile
 from assay.witness.disturbance import disturbance_figures
+from assay.witness.links import verify_links
 from assay.witness.traffic import verify_traffic
 
 #: The witness's report, in the folder of the launch.
@@ -132,6 +133,14 @@ class Launch:
         return witness.read(self.folder / WITNESS)
 
     @property
+    def seen(self) -> witness.Report | None:
+        """What the witness saw of it, also of one that did not get to its end; None if nothing."""
+        try:
+            return self._report
+        except witness.WitnessError:
+            return None
+
+    @property
     def witnessed(self) -> witness.Report:
         """What the witness saw of it.
 
@@ -145,13 +154,14 @@ class Launch:
             raise LaunchError(f'{self.program} did not reach MPI_Finalize: {self.reason}')
         return report
 
-    def assert_as_asked(self, wherever_placed: bool = False) -> None:
-        """Hold MPI, ranks, placement and fabric against what was asked for.
+    def assert_as_asked(self, but_single_nodes: bool = False) -> None:
+        """Hold MPI, ranks, placement, fabric and links against what was asked for.
 
-        :param wherever_placed: whether placement is left to :meth:`misplaced`.
+        :param but_single_nodes: whether what is wrong with single nodes, their placement and their
+            links, is for the caller to tell.
         :raises LaunchError: with the first fault that is found.
         """
-        for fault in self._faults(wherever_placed):
+        for fault in self._faults(but_single_nodes):
             if fault:
                 raise LaunchError(fault)
 
@@ -169,7 +179,7 @@ class Launch:
                 found[host.name] = fault
         return found
 
-    def _faults(self, wherever_placed: bool) -> Iterator[str | None]:
+    def _faults(self, but_single_nodes: bool) -> Iterator[str | None]:
         catalogue = load_catalogue()
         report, mpi = self.witnessed, FAMILIES[self.family]
         ran = ' '.join(report.command[:1])
@@ -178,7 +188,7 @@ class Launch:
         yield witness.verify_mpi(report, mpi.library, mpi.name)
         if report.ranks != self.ranks:
             yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'
-        if not wherever_placed:
+        if not but_single_nodes:
             yield layout_of(self.layout).verify(report, self.placement)
         if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
             fabric = catalogue.fabrics[self.fabric]
@@ -191,6 +201,8 @@ class Launch:
                     stated += f'; {counted.removeprefix(asked)}'
                 yield stated
             yield counted
+        if not but_single_nodes:
+            yield verify_links(report)
 
     def witness_figures(self) -> dict[str, Figure]:
         """What disturbed it, and, if the witness kept a profile, where its time went."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import numpy as np
 from assay import AssayError, witness
 from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
+from assay.witness.links import links_down, times
 from assay.witness.report import Machine
 
 #: What the job leaves: of `nodes`, and of the two tournaments of `pairs` (checks/mpi/screen.py).
 NODES, WITNESS = 'nodes/result.json', 'nodes/witness.json'
 TOURNAMENTS = ('first/result.json', 'result.json')
+WITNESSES_OF_TOURNAMENTS = ('first/witness.json', 'witness.json')
 MISPLACED = 'misplaced.json'
 
 _ALONE = ('latency', 'bandwidth')
@@ -41,6 +43,9 @@ def collect(
         results = _read(folder / NODES)['results']
         names = [entry['node'] for entry in results]
         report = witness.read(folder / WITNESS)
+        # One after the other: of a large machine each is large.
+        more = (witness.read(folder / one) for one in WITNESSES_OF_TOURNAMENTS)
+        down = links_down(chain([report], more))
         apart = _share_no_cpus(report) if where.on_this_machine else _any_two
         have_their_own = apart is _any_two or all(apart(*two) for two in combinations(names, 2))
         return Screening(
@@ -56,7 +61,7 @@ def collect(
             },
             taken={mode: np.array([entry[mode]['taken'] for entry in results]) for mode in MODES},
             facts=_facts(results, report),
-            faults=_faults(results, _read(folder / MISPLACED)),
+            faults=_faults(results, _read(folder / MISPLACED), down),
             links=_links([_read(folder / one) for one in TOURNAMENTS], names, apart),
             switches=switches,
         )
@@ -104,15 +109,25 @@ def _facts(
 
 
 def _faults(
-    results: list[dict[str, Any]], misplaced: dict[str, str]
+    results: list[dict[str, Any]], misplaced: dict[str, str], down: dict[str, dict[str, int]]
 ) -> tuple[dict[str, str | int], ...]:
-    """What nobody need compare with other nodes."""
+    """What nobody need compare with other nodes.
+
+    :param down: how often links went down, by node and device.
+    """
     return tuple(
         entry.get('memory_errors', {})
         | ({'wrong': entry['wrong']} if 'wrong' in entry else {})
         | ({'placement': misplaced[entry['node']]} if entry['node'] in misplaced else {})
+        | ({'link': _told(down[entry['node']])} if entry['node'] in down else {})
         for entry in results
     )
+
+
+def _told(down: dict[str, int]) -> str:
+    """How often the links of a node went down."""
+    links = ', '.join(f'its link ({device}) went down {times(n)}' for device, n in down.items())
+    return f'{links} during the screening'
 
 
 def _links(

@@ -357,6 +357,8 @@ def _counted(faults: Mapping[str, str | int]) -> Iterator[Evidence]:
         yield Evidence('answers', f'{wrong} came out wrong')
     if where := faults.get('placement'):
         yield Evidence('placement', str(where))
+    if links := faults.get('link'):
+        yield Evidence('link', str(links))
     if count := faults.get('uncorrected'):
         yield Evidence('memory', f'its memory had {count} uncorrected errors since it was started')
     if count := faults.get('new'):

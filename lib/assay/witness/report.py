@@ -59,13 +59,15 @@ class Domain(_Record):
 class Device(_Record):
     """A network device, and what its counters counted between MPI_Init and MPI_Finalize.
 
-    ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's.
+    ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's. ``downs`` is how often its
+    link went down; None if nobody counts that.
     """
 
     name: str
     kind: str
     sent: int
     received: int
+    downs: int | None = None
 
 
 class Clock(_Record):
@@ -317,11 +319,16 @@ class Report(_Record):
 
         Where ranks differ their values stand with strokes between, and - for not having it.
         """
+        found = self.values_of_variables()
+        return {name: _joined(sorted(found[name])) for name in sorted(found)}
+
+    def values_of_variables(self) -> dict[str, set[str]]:
+        """The values that each variable has in some rank, - for not having it."""
         values = {name: {value} for name, value in self.environment.items()}
         for process in self.processes:
             for name, value in self._otherwise(process).items():
                 values.setdefault(name, {'-'}).add('-' if value is None else value)
-        return {name: _joined(sorted(values[name])) for name in sorted(values)}
+        return values
 
     def by_host(self) -> dict[str, list[Process]]:
         """The ranks on each host, by its name."""

@@ -16,6 +16,8 @@
  *   shut                the client of the last connection sends no more
  *   old                 a kernel that knows no tcpi_bytes_sent
  *   astray              a host without loopback interface
+ *   apart               a network namespace of its own, which has a link between eth0 and peer0
+ *   flap TIMES          that link goes down at peer0, and up again
  *
  * Then it waits for the end of standard input, so that others can look at it.
  *
@@ -206,6 +208,27 @@ static void be_astray(void)
     no_loopback = true;
 }
 
+static void in_shell(const char *command)
+{
+    need(system(command) == 0, command);
+}
+
+static void be_apart(void)
+{
+    if (unshare(CLONE_NEWNET) != 0) {
+        perror("unshare");
+        exit(77);
+    }
+    in_shell("ip link add eth0 type veth peer name peer0");
+    in_shell("ip link set eth0 up && ip link set peer0 up");
+}
+
+static void flap(int times)
+{
+    for (int i = 0; i < times; i++)
+        in_shell("ip link set peer0 down && ip link set peer0 up");
+}
+
 static void duplicate(void)
 {
     need(dup(client) >= 0, "dup");
@@ -237,6 +260,7 @@ static int act(char *const *arguments)
         { "lose", lose },
         { "old", be_old },
         { "astray", be_astray },
+        { "apart", be_apart },
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(arguments[0], plain[i].name) == 0) {
@@ -247,6 +271,8 @@ static int act(char *const *arguments)
         return spawn(arguments + 1), 4;
     if (strcmp(arguments[0], "connect") == 0)
         return open_connection(arguments + 1), 5;
+    if (strcmp(arguments[0], "flap") == 0)
+        return flap(atoi(arguments[1])), 2;
     if (strcmp(arguments[0], "name") == 0)
         return pthread_setname_np(pthread_self(), arguments[1]), 2;
     need(strcmp(arguments[0], "tree") == 0, arguments[0]);

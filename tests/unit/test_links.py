@@ -1,0 +1,124 @@
+"""Links that went down during a job: which count, and what is said of whom."""
+
+import json
+import re
+import shutil
+from datetime import datetime, timezone
+
+import pytest
+
+from assay import paths, witness
+from assay.job.launch import WITNESS, Launch, LaunchError
+from assay.job.output import Output
+from assay.layout.placement import Placement
+from assay.screening.collected import collect
+from assay.screening.verdict import judge
+from assay.screening.where import Where
+from assay.witness.links import links_down, verify_links
+from witnessed import halo
+
+SCREENED = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'
+
+
+def job(downs, kind='ethernet', name='eth0', hosts=2, sent=10, over='eth0'):
+    """A job whose ranks on two hosts have a connection, and a device of n2 that went down."""
+    content = halo(4, hosts)
+    content['hosts'][-1]['devices'] = [
+        {'name': name, 'kind': kind, 'sent': sent, 'received': 0, 'downs': downs}
+    ]
+    ends = ['10.0.0.1:1', '10.0.0.2:2']
+    first, second = content['processes'][1], content['processes'][2]
+    for process, (local, remote) in zip((first, second), (ends, ends[::-1]), strict=True):
+        process['sockets'] = [
+            {'local': local, 'remote': remote, 'device': over, 'sent': 9, 'received': 9}
+        ]
+    return content
+
+
+def read(content):
+    return witness.Report.model_validate_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ('what', 'words'),
+    [
+        ({'downs': 1}, 'the link of n2 (eth0) went down once during the job'),
+        ({'downs': 3}, 'the link of n2 (eth0) went down 3 times during the job'),
+        ({'downs': 0}, None),
+        # Of others' containers, of a management network, of a wireless one.
+        ({'downs': 3, 'name': 'veth12ab'}, None),
+        ({'downs': 3, 'over': 'eth1'}, None),
+        ({'downs': 3, 'over': ''}, None),
+        ({'downs': 3, 'hosts': 1}, None),
+        (
+            {'downs': 2, 'name': 'mlx5_0:1', 'kind': 'infiniband'},
+            'the link of n2 (mlx5_0:1) went down 2 times during the job',
+        ),
+        ({'downs': 2, 'name': 'mlx5_1:1', 'kind': 'infiniband', 'sent': 0}, None),
+    ],
+)
+def test_which_links_count(what, words):
+    assert verify_links(read(job(**what))) == words
+
+
+def test_a_report_that_does_not_say():
+    content = job(1)
+    del content['hosts'][1]['devices'][0]['downs']
+    assert verify_links(read(content)) is None
+
+
+def test_many_links_are_counted():
+    content = job(1, 'infiniband', 'a:1')
+    content['hosts'][1]['devices'] = [
+        content['hosts'][1]['devices'][0] | {'name': f'a:{n}'} for n in range(6)
+    ]
+    words = verify_links(read(content))
+    assert words.endswith('n2 (a:3) went down once during the job (and 2 more like it)')
+
+
+def test_the_programs_of_a_job_are_added_up():
+    assert links_down(map(read, (job(1), job(0), job(2)))) == {'n2': {'eth0': 3}}
+
+
+def test_a_link_that_went_down_fails_a_job_whose_nodes_are_not_told_apart(tmp_path):
+    content = job(2, 'infiniband', 'mlx5_0:1', sent=10**9)
+    content['mpi']['library'] = 'Open MPI v5.0.9'
+    content['hosts'][0]['devices'] = [content['hosts'][1]['devices'][0] | {'downs': 0}]
+    (tmp_path / WITNESS).write_text(json.dumps(content))
+    (tmp_path / 'out').write_text(
+        'select: component ucx selected\ninter-node cfg#1 tag(rc_mlx5/mlx5_0:1)\n'
+    )
+    launch = Launch(
+        program='halo',
+        command='halo',
+        launcher='srun',
+        family='openmpi',
+        fabric='ucx-ib',
+        layout='packed',
+        placement=Placement(ranks=2, threads=1),
+        ranks=4,
+        folder=tmp_path,
+        output=Output((tmp_path / 'out',)),
+        exit_code=0,
+    )
+    launch.assert_as_asked(but_single_nodes=True)
+    with pytest.raises(LaunchError, match=re.escape('of n2 (mlx5_0:1) went down 2 times')):
+        launch.assert_as_asked()
+
+
+@pytest.mark.parametrize('moment', ['nodes/', 'first/', ''])
+def test_a_screening_names_the_node_whose_link_went_down(tmp_path, moment):
+    shutil.copytree(SCREENED, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / moment / 'witness.json'
+    report = json.loads(path.read_text())
+    (of_n2,) = (host for host in report['hosts'] if host['name'] == 'n2')
+    (eth0,) = (device for device in of_n2['devices'] if device['name'] == 'eth0')
+    eth0['downs'] = 4
+    path.write_text(json.dumps(report))
+    begun = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    where = Where('vcluster:srun', 'slurm', True, 'mpich', 'ucx-tcp')
+    (found,) = judge(collect(tmp_path, where, begun, ['n1', 'n2'], {})).findings
+    assert (found.kind, found.members) == ('node', ('n2',))
+    (evidence,) = found.evidence
+    assert (evidence.figure, evidence.chance) == ('link', None)
+    assert evidence.text == 'its link (eth0) went down 4 times during the screening'
