@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from assay import AssayError
 from assay.acceptance.contract import Rules
+from assay.witness.variables import STEERING
 
-#: What variables begin with that steer an MPI, its transports, threads, libraries or memory. What
-#: the suite and the system's file set for jobs is not in the environment of a command.
-STEERING = (
-    *('OMPI_', 'PRTE_MCA_', 'PMIX_MCA_', 'MPIR_CVAR_', 'MPICH_', 'I_MPI_', 'HYDRA_', 'MV2_'),
-    *('MVP_', 'UCX_', 'UCC_', 'HCOLL_', 'SHARP_', 'FI_', 'PSM_', 'PSM2_', 'PSM3_'),
-    *('OMP_', 'GOMP_', 'KMP_', 'OPENBLAS_', 'MKL_', 'BLIS_', 'LD_PRELOAD', 'MALLOC_', 'GLIBC_'),
-)
+#: What variables begin with that tune jobs: those that steer them, and those by which compilers of
+#: Open MPI are chosen. What the suite and the system's file set for jobs is not in the environment
+#: of a command.
+TUNING = (*STEERING, 'OMPI_')
 
 #: What lets root start jobs in a container, and nothing else.
 _HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
@@ -43,7 +41,7 @@ def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:
     found = {
         name: value
         for name, value in sorted(environment.items())
-        if name in rules.variables or (name.startswith(STEERING) and name not in _HARMLESS)
+        if name in rules.variables or (name.startswith(TUNING) and name not in _HARMLESS)
     }
     if strange := [name for name in found if name not in rules.variables]:
         raise AssayError(

@@ -65,6 +65,12 @@ class Outcome:
         return named or [one.reason for one in self.seen]
 
     @property
+    def noted(self) -> str | None:
+        """What a run said of the cause without failing for it; None if it did not."""
+        note, cause = self.broken.note, self.fault.cause
+        return note if note and cause and re.search(cause, note) else None
+
+    @property
     def wrongly_red(self) -> list[Failure]:
         """Failures of what should have stayed green, and those after it was healed."""
         fault, broken = self.fault, self.broken.failed
@@ -79,7 +85,8 @@ class Outcome:
         """Whether it was caught, or is slight, harmless or known to be missed, and nothing was
         wrongly red."""
         may_be_green = self.severity == 'low' or not self.fault.cause or self.fault.missed
-        return bool(self.caught or may_be_green) and not self.wrongly_red and not self.problem
+        is_wrong = self.wrongly_red or self.healed.note or self.problem
+        return bool(self.caught or may_be_green) and not is_wrong
 
 
 def course(mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]) -> Iterator[Outcome]:

@@ -14,6 +14,7 @@ from assay import AssayError, paths
 from assay.campaign.catalogue import SCREEN
 from assay.results.cases import counted, read_report, title
 from assay.results.failures import Failure, disturbed_cases, failures
+from assay.results.leftovers import left_in_good_cases
 from assay.running import runs
 
 ASSAY = str(paths.ROOT / 'assay')
@@ -36,10 +37,12 @@ class Look:
 
     :param failed: the cases that failed, with their sentences.
     :param disturbed: those that are no evidence, with the sentences that say why.
+    :param note: what it said of variables that were left in the environment of cases that passed.
     """
 
     failed: list[Failure] = field(default_factory=list)
     disturbed: list[Failure] = field(default_factory=list)
+    note: str | None = None
 
 
 @contextmanager
@@ -119,7 +122,7 @@ def ended(run: subprocess.Popen[str], checks: list[str]) -> Look:
     for check in checks:
         if not any(is_of(case, check) for case in cases):
             raise AssayError(f'no case of {check} was run:\n{said[-4000:]}')
-    look = Look(failures(report), disturbed_cases(report))
+    look = Look(failures(report), disturbed_cases(report), left_in_good_cases(report))
     if run.returncode != (1 if look.failed else 3 if look.disturbed else 0):
         raise AssayError(f'a run ended with exit code {run.returncode}:\n{said[-4000:]}')
     return look

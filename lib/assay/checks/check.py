@@ -9,13 +9,14 @@ from typing import NoReturn
 
 import reframe as rfm
 from reframe.core.builtins import fixture, required
-from reframe.core.exceptions import PerformanceError, ReframeError
+from reframe.core.exceptions import JobError, PerformanceError, ReframeError
 
 from assay.checks.again import IsMeasuredAgain
 from assay.checks.attributed import Attributed
 from assay.checks.build import BuildSources
 from assay.checks.cases import HasCases
 from assay.checks.judged import IsJudged
+from assay.checks.leftovers import TellsLeftovers
 from assay.checks.started import IsStarted
 from assay.checks.waiting import IN_QUEUE, TakesTurns
 
@@ -25,6 +26,7 @@ class MpiCheck(
     rfm.RunOnlyRegressionTest,
     IsStarted,
     IsJudged,
+    TellsLeftovers,
     HasCases,
     Attributed,
     TakesTurns,
@@ -55,7 +57,8 @@ class MpiCheck(
                  (:mod:`~assay.checks.again`)
     sanity       the job's end; the program's answers; MPI,      ``verify_answers``, or all of
                  ranks, layout and fabric                        ``verify``
-                 (:mod:`~assay.checks.judged`)
+                 (:mod:`~assay.checks.judged`); variables that
+                 were left (:mod:`~assay.checks.leftovers`)
     performance  figures, held to references                     ``figures``
     cleanup      fails if any of that was left out
     ===========  ==============================================  ==================================
@@ -69,7 +72,11 @@ class MpiCheck(
     env_vars = required
 
     def run_complete(self) -> bool:
-        return super().run_complete() and (self.is_dry_run() or self.is_settled())
+        try:
+            return super().run_complete() and (self.is_dry_run() or self.is_settled())
+        except JobError:  # what ReFrame ends at its time limit comes no further
+            self.look_for_leftovers()
+            raise
 
     def performance(self) -> None:
         try:

@@ -28,6 +28,7 @@ class IsJudged(RegressionTestPlugin):
 
         @property
         def launch(self) -> Launch: ...
+        def look_for_leftovers(self) -> None: ...
 
     # No variables, which a user could set: without them nothing would be proved.
     #: Figures that not every machine offers: a job without one is not held to its reference.
@@ -89,6 +90,7 @@ class IsJudged(RegressionTestPlugin):
 
     @sanity_function
     def validate(self) -> bool:
+        self.look_for_leftovers()
         folder = Path(self.stagedir)
         nodes = self.job.nodelist or []
         if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):

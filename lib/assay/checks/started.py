@@ -109,12 +109,13 @@ class IsStarted(RegressionTestPlugin):
     @run_after('setup')
     def apply_fabric(self) -> None:
         forced = _CATALOGUE.variables(self.fabric, self.family)
-        # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
-        self.env_vars = {
+        self.own_variables = {
             **self.placement.env,
             **{name: shlex.quote(value) for name, value in forced.items()},
-            **getattr(self, 'env_vars', {}),
         }
+        # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
+        self.asked_for = dict(getattr(self, 'env_vars', {}))
+        self.env_vars = {**self.own_variables, **self.asked_for}
 
     @run_before('run')
     def remove_earlier_reports(self) -> None:

@@ -118,6 +118,8 @@ class Family(Entry):
     :param srun_pmi: the PMI by which srun starts it (SLURM_MPI_TYPE); None where that takes more.
     :param interface: variables that name the network interface of its launcher and its TCP.
     :param as_root: variables without which it does not start as root.
+    :param own_variables: what those begin with that steer it, and no MPI of another kind.
+    :param set_by_launcher: matches the names of steering variables that its launcher gives ranks.
 
     What it says in a job:
 
@@ -156,6 +158,8 @@ class Family(Entry):
     srun_pmi: str | None = None
     interface: tuple[str, ...]
     as_root: Variables = {}
+    own_variables: tuple[str, ...] = ()
+    set_by_launcher: Expression | None = None
 
     library: Expression
     refusal: Expression | None = None

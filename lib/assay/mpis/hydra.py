@@ -14,6 +14,12 @@ PROXY = 'hydra_pmi_proxy'
 #: Names the network interface by which it talks to its proxies.
 INTERFACE = 'HYDRA_IFACE'
 
+#: What variables of MPIs begin with that are made from MPICH, as their launchers are.
+VARIABLES = ('MPIR_CVAR_', 'MPICH_')
+
+#: What it tells ranks of itself: by which interface it talks, and that they are bound.
+SETS = 'HYDRA_(?:USER_PROVIDED_BINDING|IP_VERSION|LAUNCH_TYPE)|MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE'
+
 
 def bind(layout: str, ranks: int, threads: int) -> Words:
     """What it is told for a layout."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from assay.mpis import hydra
 from assay.mpis.family import AsyncProgress, Family, Recipe, Words
 
 
@@ -66,6 +67,12 @@ _RECIPES = {
     ),
 }
 
+# What its launcher tells ranks of their places, as it worked them out.
+_SETS = (
+    'I_MPI_(?:PIN_DOMAIN_SIZE|PIN_ORDER|PIN_MAPPING|PIN_UNIT|HYDRA_TOPOLIB|INTERNAL_MEM_POLICY'
+    '|BIND_WIN_ALLOCATE|RETURN_WIN_MEM_NUMA)'
+)
+
 FAMILY = Family(
     key='intelmpi',
     name='Intel MPI',
@@ -78,6 +85,8 @@ FAMILY = Family(
     # No Spack: the wheel is not laid out as Spack's package of it expects.
     bind=_bind,
     interface=('FI_TCP_IFACE',),
+    own_variables=('I_MPI_', *hydra.VARIABLES),
+    set_by_launcher=rf'{hydra.SETS}|{_SETS}',
     library=r'^Intel\(R\) MPI',
     # MPICH's, from which it is made.
     refusal=r'launcher not compatible with PMI\w* client',

@@ -13,6 +13,9 @@ HEADER = ('fault', 'severity', 'caught by', 'which said', 'stayed green', 'after
 #: Where its check is green.
 NOTHING = '**nothing**'
 
+#: Where its check is green, and the run names the cause all the same.
+NOTED = '**green**, with a note'
+
 #: Where its check is red, without words of the cause.
 OTHERWISE = 'red, without the cause'
 
@@ -36,7 +39,7 @@ def row(outcome: Outcome) -> str:
     value = fault.severities.get(outcome.severity)
     by = HARMLESS
     if fault.cause:
-        by = OTHERWISE if outcome.seen else NOTHING
+        by = OTHERWISE if outcome.seen else NOTED if outcome.noted else NOTHING
     if outcome.caught:
         by = _short(fault.check)
     elif fault.missed:
@@ -50,9 +53,10 @@ def row(outcome: Outcome) -> str:
             f'`{outcome.name}`: {fault.filled(fault.what, outcome.severity)}',
             outcome.severity if value is not None else 'there or not',
             by,
-            ' '.join(outcome.problem.split()) or '<br>'.join(outcome.words) or '-',
+            ' '.join(outcome.problem.split()) or '<br>'.join(outcome.words) or outcome.noted or '-',
             ', '.join(map(_short, green)) or '-',
             '<br>'.join(one.reason for one in outcome.healed.failed)
+            or outcome.healed.note
             or ('not run' if outcome.problem else 'green'),
         ]
     )

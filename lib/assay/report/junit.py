@@ -23,6 +23,7 @@ from assay.results.cases import (
     what_counts,
 )
 from assay.results.failures import files, is_good, not_run, reason, skipped
+from assay.results.leftovers import left_in_good_cases
 from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
 
@@ -37,7 +38,8 @@ def write(
 ) -> None:
     """Write a test case for each case of the run, and one for the run as a whole.
 
-    That one has an error exactly when the verdict is not good, whatever became of the cases.
+    That one has an error exactly when the verdict is not good, whatever became of the cases; its
+    output tells what was left in the environment of cases that passed.
 
     :param report: ReFrame's report; None if it left none.
     :param log: the lines of ReFrame's log file, which tells why cases were skipped.
@@ -61,6 +63,8 @@ def write(
     elif verdict.disturbed:
         words = f'{verdict.disturbed} case(s) were disturbed by others: nothing is known of them'
         SubElement(whole, 'error', type='disturbed', message=words)
+    if report and (left := left_in_good_cases(report)):
+        SubElement(whole, 'system-out').text = left
     totals = {
         'tests': str(len(suite)),
         'failures': str(len(suite.findall('testcase/failure'))),

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 
 def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
-    """Print the table of figures, then what was skipped, what needed several attempts, what failed.
+    """Print the table of figures, then what was left in the environment of what passed, what was
+    skipped, what needed several attempts, what failed.
 
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
     """
     from assay.results.cases import title
     from assay.results.failures import disturbed_cases, failures, retried, skipped, unheld
+    from assay.results.leftovers import left_in_good_cases
     from assay.results.rows import rows
     from assay.running import reframe_log
 
@@ -48,6 +50,8 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
         where = f'they are in {paths.PERFLOGS}' if recorded else 'not all could be recorded'
         say(f'{unshown} more figures have no reference; {where}')
 
+    if words := left_in_good_cases(report):
+        say(words)
     for case in unheld(report):
         what = f'{case["implementation"]} has right answers, its figures were held to nothing'
         say(f'no reference: {title(case)}: {plain(what)}')

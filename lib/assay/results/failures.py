@@ -20,6 +20,7 @@ from assay.results.cases import (
     title,
     what_counts,
 )
+from assay.results.leftovers import left
 from assay.results.rows import (
     allowed,
     bound,
@@ -224,8 +225,9 @@ _REFUSED = re.compile(
 
 
 def reason(case: Case) -> str:
-    """Why a case failed, in a sentence."""
-    return plain(_wrong(case) if case['result'] in GOOD else _reason(case))
+    """Why a case failed, in a sentence, and what was left in its environment."""
+    said = _wrong(case) if case['result'] in GOOD else _reason(case)
+    return plain(f'{said}{left(case)}')
 
 
 def _reason(case: Case) -> str:

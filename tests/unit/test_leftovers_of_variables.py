@@ -1,0 +1,145 @@
+"""Variables that steered a job and were set neither by the suite nor by the system's file."""
+
+import json
+import re
+
+import pytest
+
+from assay import paths, witness
+from assay.checks.leftovers import set_by
+from assay.config.environments import tcp_over
+from assay.config.fabrics import load_catalogue
+from assay.mpis import FAMILIES
+from assay.results.cases import cases
+from assay.results.failures import failures
+from assay.results.leftovers import left_in_good_cases
+from assay.witness.variables import LONGEST, STEERING, leftovers, of_ranks
+from witnessed import halo
+
+JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
+
+#: What the system's file sets for an MPI that comes as Intel's wheel does.
+OF_THE_WHEEL = {'I_MPI_ROOT', 'FI_PROVIDER_PATH'}
+OF_A_LAYOUT = {'OMP_NUM_THREADS', 'OMP_PLACES', 'OMP_PROC_BIND'}
+
+
+def set_for(family, fabric):
+    """What a check, its layout and the files of this machine's systems set for a job."""
+    names = {name for name, _ in tcp_over('lo')} | OF_THE_WHEEL | OF_A_LAYOUT
+    names |= load_catalogue().variables(fabric, family).keys()
+    return names | FAMILIES[family].bind('packed', 2, 1)[1].keys()
+
+
+def golden():
+    for path in sorted(JOBS.glob('*/*')):
+        for report in sorted(path.rglob('witness.json')):
+            yield pytest.param(path.name, report, id=str(report.relative_to(JOBS).parent))
+
+
+@pytest.mark.parametrize(('run', 'file'), [*golden()])
+def test_clean_jobs_have_none(run, file):
+    family, _, fabric = run.partition('-')
+    found = leftovers(of_ranks(witness.read(file)), set_for(family, fabric), {}, family)
+    # The virtual cluster's own daemons have it from their start.
+    assert found == (['PMIX_MCA_psec=native'] if 'Screen' in file.parts else [])
+
+
+def left(environment, family='openmpi', set_for_it=(), asked_for=None):
+    found = {name: {value} for name, value in environment.items()}
+    return leftovers(found, set_for_it, asked_for or {}, family)
+
+
+def test_what_a_user_asked_for_in_place_of_what_is_set_is_left():
+    environment = {'OMPI_MCA_btl_tcp_if_include': 'lo', 'OMPI_MCA_pml': 'ob1'}
+    assert left(environment, set_for_it=environment) == []
+    assert left(environment, set_for_it=environment, asked_for=environment) == [
+        'OMPI_MCA_btl_tcp_if_include=lo',
+        'OMPI_MCA_pml=ob1',
+    ]
+
+
+def test_what_steers_another_mpi_does_not_matter():
+    environment = {'OMPI_MCA_btl': '^tcp', 'MPIR_CVAR_NOLOCAL': '1', 'UCX_TLS': 'rc'}
+    assert left(environment) == ['OMPI_MCA_btl=^tcp', 'UCX_TLS=rc']
+    assert left(environment, 'mpich') == ['MPIR_CVAR_NOLOCAL=1', 'UCX_TLS=rc']
+    assert left(environment, 'intelmpi') == left(environment, 'mpich')
+
+
+def test_a_value_cannot_write_a_line_of_its_own():
+    (found,) = left({'UCX_TLS': '\x1b[1A\nPASSED ' + 'x' * 5000})
+    assert found.startswith(r'UCX_TLS=\x1b[1A PASSED xx')
+    assert len(found) <= LONGEST
+
+
+def test_each_value_of_ranks_that_differ_is_told():
+    content = halo(2)
+    content['environment'] = {'UCX_TLS': 'tcp', 'OMP_NUM_THREADS': '1'}
+    content['processes'][1]['differs'] = {'environment': {'UCX_TLS': 'rc', 'KMP_X': '1'}}
+    report = witness.Report.model_validate_json(json.dumps(content))
+    found = leftovers(of_ranks(report), OF_A_LAYOUT, {}, 'mpich')
+    assert found == ['KMP_X=1', 'UCX_TLS=rc', 'UCX_TLS=tcp']
+
+
+def test_modules_and_what_is_not_there_are_none():
+    content = halo(2) | {'environment': {'LOADEDMODULES': 'gcc', 'HOME': '/root'}}
+    report = witness.Report.model_validate_json(json.dumps(content))
+    assert of_ranks(report) == {}
+
+
+def test_the_witness_records_what_is_called_steering():
+    source = (paths.SOURCES / 'witness' / 'variables.c').read_text()
+    listed = re.search(r'steering\[\] = \{(.*?)\};', source, re.DOTALL)
+    recorded = set(re.findall('"(.+?)"', listed[1]))
+    # LD_PRELOAD it records in its own way, without itself.
+    assert recorded == {*STEERING, 'LOADEDMODULES'} - {'LD_PRELOAD'}
+
+
+def test_what_a_module_sets_is_found_where_it_is_loaded_already(monkeypatch):
+    monkeypatch.setenv('LOADEDMODULES', 'openmpi/5.0')
+    monkeypatch.setenv('UCX_TLS', 'tcp')
+    # As the script of a module does it, which is not loaded twice.
+    load = '[ -n "$LOADEDMODULES" ] || export OMPI_MCA_btl=^openib PATH=/x:$PATH'
+    assert set_by(('echo loading', load)) == {'OMPI_MCA_btl'}
+
+
+def test_commands_that_fail_set_nothing():
+    assert set_by(('exit 3',)) == frozenset()
+
+
+BUFFERS = ['OMPI_MCA_btl_tcp_rcvbuf=2048', 'OMPI_MCA_btl_tcp_sndbuf=2048']
+
+
+def test_a_failure_ends_with_what_was_left(golden_report):
+    report = golden_report('FailedSanity')
+    cases(report)[1].update(leftovers=BUFFERS, leftovers_seen=True)
+    assert failures(report)[0].reason == (
+        'another fabric was used; the environment sets OMPI_MCA_btl_tcp_rcvbuf=2048, '
+        "OMPI_MCA_btl_tcp_sndbuf=2048, which neither Assay nor the system's file does"
+    )
+
+
+def test_so_does_a_missed_reference(golden_report):
+    report = golden_report('FailedReference')
+    cases(report)[1].update(leftovers=BUFFERS[:1], leftovers_seen=True)
+    assert ' is allowed (reference 20.00); the environment sets OM' in failures(report)[0].reason
+
+
+def test_where_no_rank_could_tell_the_script_does(golden_report):
+    report = golden_report('FailedSanity')
+    cases(report)[1].update(leftovers=[f'FI_{n}=1' for n in range(6)], leftovers_seen=False)
+    assert failures(report)[0].reason.endswith(
+        'its job was started with FI_0=1, FI_1=1, FI_2=1, FI_3=1 and 2 more, which neither Assay '
+        "nor the system's file sets (what its ranks had is not known)"
+    )
+
+
+def test_a_good_run_says_it_once(golden_report):
+    report = golden_report('Passed')
+    assert left_in_good_cases(report) is None
+    for case in cases(report):
+        if not case['fixture']:
+            case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=native'], leftovers_seen=True)
+    assert left_in_good_cases(report) == (
+        'cases that passed had variables in their environment which neither Assay nor the '
+        r"system's file sets: UCX_\x1b[1A=1 (2 of 2)"
+    )
