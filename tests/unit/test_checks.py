@@ -9,13 +9,16 @@ import pickle
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
-from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
+from reframe import RunOnlyRegressionTest
+from reframe.core.exceptions import JobError, PerformanceError, ReframeError, SanityError
+from reframe.core.runtime import runtime
 
 from assay import paths, witness
 from assay.checks.build import BuildSources
@@ -332,6 +335,59 @@ def test_jobs_that_were_cut_short(job, state, edit, words):
     with pytest.raises(SanityError) as error:
         job(ONE, edit, 0, state)
     assert words in str(error.value)
+
+
+BUFFER = {'OMPI_MCA_btl_tcp_sndbuf': '2048'}
+
+
+@pytest.mark.parametrize('exitcode', [0, 1])
+def test_what_was_left_in_the_environment_of_a_job_is_told(job, exitcode):
+    edit = edit_witness(lambda report: report['environment'].update(BUFFER))
+    with suppress(SanityError):
+        job(ONE, edit, exitcode)
+    (check,) = job.checks
+    assert (check.leftovers, check.leftovers_seen) == (['OMPI_MCA_btl_tcp_sndbuf=2048'], True)
+
+
+def test_what_the_check_the_system_and_its_commands_set_was_not_left(job, monkeypatch):
+    """Also where a system's modules or commands set what their names do not tell."""
+    found = {'OMPI_MCA_pml': 'ob1', 'FI_TCP_IFACE': 'eth0', 'UCX_RNDV_THRESH': '8k'}
+    commands = [f'export {name}={value}' for name, value in BUFFER.items()]
+
+    def change(check):
+        partition = runtime().system.partitions[0]
+        monkeypatch.setattr(partition, '_prepare_cmds', commands)
+        partition.local_env._env_vars['FI_TCP_IFACE'] = 'eth0'
+
+    job(ONE, edit_witness(lambda it: it['environment'].update(found | BUFFER)), change=change)
+    assert job.checks[0].leftovers == ['UCX_RNDV_THRESH=8k']
+
+
+def test_where_no_rank_got_far_enough_the_script_tells_what_was_left(job, monkeypatch):
+    """The script sets what is the check's own: of that only what a user asked for is left."""
+    monkeypatch.setenv('UCX_RNDV_THRESH', '8k')
+    monkeypatch.setenv('OMPI_MCA_pml', 'ucx')
+
+    def change(check):
+        check.env_vars = {'OMPI_MCA_btl': '^sm', 'NOTHING_TO_MPI': '1'}
+
+    with pytest.raises(SanityError, match='had not come through MPI_Init'):
+        job(ONE, no_report, 0, 'TIMEOUT', change)
+    (check,) = job.checks
+    assert {'OMPI_MCA_btl=^sm', 'UCX_RNDV_THRESH=8k'} <= {*check.leftovers}
+    assert not any(one.startswith(('OMPI_MCA_pml', 'NOTHING')) for one in check.leftovers)
+    assert not check.leftovers_seen
+
+
+def test_a_job_that_reframe_ends_at_its_time_limit_tells_what_was_left(job, monkeypatch):
+    def time_out(_):
+        raise JobError('job timed out')
+
+    monkeypatch.setattr(RunOnlyRegressionTest, 'run_complete', time_out)
+    edit = edit_witness(lambda report: report['environment'].update(BUFFER))
+    with pytest.raises(JobError):
+        job(ONE, edit, phases=['run_complete'])
+    assert job.checks[0].leftovers == ['OMPI_MCA_btl_tcp_sndbuf=2048']
 
 
 def test_slow_job_fails_its_reference(job):

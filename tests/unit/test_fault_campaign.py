@@ -184,6 +184,22 @@ def test_what_is_known_to_be_missed_stays_in_the_matrix(faults):
     assert report.row(replace(missed, broken=Look([SLOW]))).count('nobody looks') == 0
 
 
+def test_a_green_run_that_names_the_cause_is_not_red(faults):
+    note = 'cases that passed had variables ...: UCX_TLS=rc (1 of 1)'
+    rate = faults(RATE.replace('bandwidth is', 'UCX_TLS=rc'))['network/rate']
+    noted = replace(outcome(rate), broken=Look(note=note))
+    assert not noted.is_good
+    assert f'| **green**, with a note | {note} | Clock | green |' in report.row(noted)
+    assert '| **nothing** | - |' in report.row(replace(noted, broken=Look(note='others')))
+
+
+def test_a_note_where_nothing_is_broken_is_wrong(faults):
+    told = outcome(faults()['network/rate'], broken=[SLOW])
+    told = replace(told, healed=Look(note='cases that passed had variables ...'))
+    assert not told.is_good
+    assert report.row(told).endswith('| Clock | cases that passed had variables ... |')
+
+
 def test_faults_are_listed_without_a_cluster():
     ended = assay('cluster', 'campaign', '--list', 'network/rate')
     assert ended.returncode == 0, ended.stderr

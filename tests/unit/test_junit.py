@@ -26,12 +26,13 @@ ALLOWED = {
     'testcase': (
         {'name', 'time', 'classname'},
         {'name'},
-        {'skipped', 'error', 'failure', 'flakyFailure'},
+        {'skipped', 'error', 'failure', 'flakyFailure', 'system-out'},
     ),
     'skipped': ({'type', 'message'}, set(), set()),
     'error': ({'type', 'message'}, set(), set()),
     'failure': ({'type', 'message'}, set(), set()),
     'flakyFailure': ({'type', 'message'}, {'type'}, set()),
+    'system-out': (set(), set(), set()),
 }
 
 
@@ -88,6 +89,14 @@ def test_a_failure_is_our_sentence(tmp_path, golden_report, name, failures, sent
     assert root[0].get('failures') == str(failures)
     assert sentence in message(root, 'failure')
     assert '2 of 2 cases failed' in message(root, 'error')
+
+
+def test_what_was_left_in_the_environment_is_output_of_the_run(tmp_path, golden_report):
+    report = golden_report('Passed')
+    for case in cases(report):
+        case['leftovers'] = ['UCX_TLS=rc']
+    (told,) = written(tmp_path, report).findall('.//system-out')
+    assert told.text.endswith(': UCX_TLS=rc (2 of 2)')
 
 
 def test_what_waited_for_a_build_says_so(tmp_path, golden_report):

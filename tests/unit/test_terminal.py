@@ -37,6 +37,15 @@ def test_the_last_line_counts(capsys, golden_report):
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
 
 
+def test_what_was_left_in_the_environment_is_told_once(capsys, golden_report):
+    report = golden_report('Passed')
+    for case in cases(report):
+        case['leftovers'] = ['UCX_TLS=rc']
+    terminal.show(report, LOG)
+    said = [line for line in capsys.readouterr().out.splitlines() if 'UCX_TLS' in line]
+    assert len(said) == 1 and said[0].endswith(': UCX_TLS=rc (2 of 2)')
+
+
 def test_disturbed_cases_are_counted_apart(capsys, golden_report):
     report = disturbed(golden_report('FailedReference'), 1)
     terminal.show(report, LOG)

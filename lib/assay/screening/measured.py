@@ -54,8 +54,8 @@ class Screening:
         operations or cycles per second. Nodes that share CPUs have none together.
     :param taken: of each mode, shape (n, k): the share of the CPUs' time that others took.
     :param facts: of each node: what it is and how it is set.
-    :param faults: of each node: errors of its memory, wrong results, ranks that sat elsewhere, links
-        that went down.
+    :param faults: of each node: errors of its memory, wrong results, ranks that sat elsewhere,
+        links that went down.
     :param switches: names of the nodes behind each, where the scheduler knows.
     """
 

@@ -59,8 +59,8 @@ class Domain(_Record):
 class Device(_Record):
     """A network device, and what its counters counted between MPI_Init and MPI_Finalize.
 
-    ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's. ``downs`` is how often its
-    link went down; None if nobody counts that.
+    ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's. ``downs`` is how often
+    its link went down; None if nobody counts that.
     """
 
     name: str
