@@ -55,6 +55,7 @@ def read(content):
             'the link of n2 (mlx5_0:1) went down 2 times during the job',
         ),
         ({'downs': 2, 'name': 'mlx5_1:1', 'kind': 'infiniband', 'sent': 0}, None),
+        ({'downs': 2, 'name': 'mlx5_0:1', 'kind': 'infiniband', 'hosts': 1}, None),
     ],
 )
 def test_which_links_count(what, words):
