@@ -367,15 +367,18 @@ def test_where_no_rank_got_far_enough_the_script_tells_what_was_left(job, monkey
     """The script sets what is the check's own: of that only what a user asked for is left."""
     monkeypatch.setenv('UCX_RNDV_THRESH', '8k')
     monkeypatch.setenv('OMPI_MCA_pml', 'ucx')
+    monkeypatch.setenv('LD_PRELOAD', '/overridden.so')
 
     def change(check):
-        check.env_vars = {'OMPI_MCA_btl': '^sm', 'NOTHING_TO_MPI': '1'}
+        check.env_vars = {'OMPI_MCA_btl': '^sm', 'NOTHING_TO_MPI': '1', 'LD_PRELOAD': '/tool.so'}
 
     with pytest.raises(SanityError, match='had not come through MPI_Init'):
         job(ONE, no_report, 0, 'TIMEOUT', change)
     (check,) = job.checks
-    assert {'OMPI_MCA_btl=^sm', 'UCX_RNDV_THRESH=8k'} <= {*check.leftovers}
-    assert not any(one.startswith(('OMPI_MCA_pml', 'NOTHING')) for one in check.leftovers)
+    asked = {'OMPI_MCA_btl=^sm', 'LD_PRELOAD=/tool.so'}
+    assert asked | {'UCX_RNDV_THRESH=8k'} <= {*check.leftovers}
+    others = ('OMPI_MCA_pml', 'NOTHING', 'LD_PRELOAD=/over')
+    assert not any(one.startswith(others) for one in check.leftovers)
     assert not check.leftovers_seen
 
 

@@ -17,6 +17,7 @@ from assay.witness.variables import LONGEST, STEERING, leftovers, of_ranks
 from witnessed import halo
 
 JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
+LAUNCHERS = paths.ROOT / 'tests' / 'golden' / 'launchers'
 
 #: What the system's file sets for an MPI that comes as Intel's wheel does.
 OF_THE_WHEEL = {'I_MPI_ROOT', 'FI_PROVIDER_PATH'}
@@ -42,6 +43,22 @@ def test_clean_jobs_have_none(run, file):
     found = leftovers(of_ranks(witness.read(file)), set_for(family, fabric), {}, family)
     # The virtual cluster's own daemons have it from their start.
     assert found == (['PMIX_MCA_psec=native'] if 'Screen' in file.parts else [])
+
+
+def recorded(name):
+    """The strings of a list in the witness's source."""
+    source = (paths.SOURCES / 'witness' / 'variables.c').read_text()
+    return re.findall('"(.+?)"', re.search(rf'{name}\[\] = \{{(.*?)\}};', source, re.DOTALL)[1])
+
+
+@pytest.mark.parametrize('file', sorted(LAUNCHERS.iterdir()), ids=lambda path: path.stem)
+def test_what_launchers_give_their_ranks_was_not_left(file):
+    """Of `env` under the MPI's own launcher, in each layout, what steers."""
+    seen = [line.partition('=')[::2] for line in file.read_text().splitlines()]
+    found = {
+        name: {value} for name, value in seen if not name.startswith((*recorded('of_a_start'),))
+    }
+    assert leftovers(found, (), {}, file.name.partition('-')[0]) == []
 
 
 def left(environment, family='openmpi', set_for_it=(), asked_for=None):
@@ -87,11 +104,8 @@ def test_modules_and_what_is_not_there_are_none():
 
 
 def test_the_witness_records_what_is_called_steering():
-    source = (paths.SOURCES / 'witness' / 'variables.c').read_text()
-    listed = re.search(r'steering\[\] = \{(.*?)\};', source, re.DOTALL)
-    recorded = set(re.findall('"(.+?)"', listed[1]))
     # LD_PRELOAD it records in its own way, without itself.
-    assert recorded == {*STEERING, 'LOADEDMODULES'} - {'LD_PRELOAD'}
+    assert set(recorded('steering')) == {*STEERING, 'LOADEDMODULES'} - {'LD_PRELOAD'}
 
 
 def test_what_a_module_sets_is_found_where_it_is_loaded_already(monkeypatch):

@@ -60,7 +60,12 @@ class TellsLeftovers(RegressionTestPlugin):
         if report:
             found = of_ranks(report)
         else:  # schedulers hand on the environment of this process, and the script sets the rest
-            found = {name: {value} for name, value in {**steering(os.environ), **asked}.items()}
+            handed_on = {
+                name: value
+                for name, value in steering(os.environ).items()
+                if name not in self.env_vars
+            }
+            found = {name: {value} for name, value in {**handed_on, **asked}.items()}
         left = leftovers(found, self._set_on_purpose, asked, self.family)
         if left and (by_commands := self._set_by_commands()):
             left = leftovers(found, self._set_on_purpose | by_commands, asked, self.family)

@@ -114,6 +114,12 @@ _RECIPES = {
     ),
 }
 
+# Version 4's launcher hands its options on, and what it found out for all ranks.
+_SETS = (
+    'OMPI_MCA_(?:rmaps_base_mapping_policy|hwloc_base_binding_policy|mpi_oversubscribe|pmix'
+    '|shmem_RUNTIME_QUERY_hint)|PMIX_MCA_mca_base_component_show_load_errors'
+)
+
 FAMILY = Family(
     key='openmpi',
     name='Open MPI',
@@ -134,6 +140,7 @@ FAMILY = Family(
     # In a container root is the usual user.
     as_root={'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'},
     own_variables=('OMPI_MCA_', 'PRTE_MCA_'),
+    set_by_launcher=_SETS,
     library='^Open MPI',
     refusal="OMPI was not built with SLURM's PMI support",
     statement={
