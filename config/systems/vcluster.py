@@ -10,6 +10,7 @@ from assay.config.scales import SCALES
 from assay.machine.mpi import find_mpis
 from assay.mpis import FAMILIES
 from assay.vcluster.cluster import size
+from assay.vcluster.node import ENVIRONMENT
 
 nodes, cpus = size()
 
@@ -67,7 +68,8 @@ def partition(launcher):
         # keeps those of the other partition apart.
         'max_jobs': 1,
         'access': ['--licenses=machine'],
-        'env_vars': tcp_over('eth0') + AS_ROOT,
+        # The last is what its own daemons have as well.
+        'env_vars': [*tcp_over('eth0'), *AS_ROOT, *map(list, ENVIRONMENT.items())],
     }
 
 
