@@ -389,7 +389,7 @@ def test_a_job_that_reframe_ends_at_its_time_limit_tells_what_was_left(job, monk
     monkeypatch.setattr(RunOnlyRegressionTest, 'run_complete', time_out)
     edit = edit_witness(lambda report: report['environment'].update(BUFFER))
     with pytest.raises(JobError):
-        job(ONE, edit, phases=['run_complete'])
+        job(ONE, edit, state='TIMEOUT', phases=['run_complete'])
     assert job.checks[0].leftovers == ['OMPI_MCA_btl_tcp_sndbuf=2048']
 
 

@@ -185,7 +185,7 @@ def test_what_is_known_to_be_missed_stays_in_the_matrix(faults):
 
 
 def test_a_green_run_that_names_the_cause_is_not_red(faults):
-    note = 'cases that passed had variables ...: UCX_TLS=rc (1 of 1)'
+    note = 'set in the environment ...: UCX_TLS=rc (1 of 1 cases)'
     rate = faults(RATE.replace('bandwidth is', 'UCX_TLS=rc'))['network/rate']
     noted = replace(outcome(rate), broken=Look(note=note))
     assert not noted.is_good
@@ -195,9 +195,9 @@ def test_a_green_run_that_names_the_cause_is_not_red(faults):
 
 def test_a_note_where_nothing_is_broken_is_wrong(faults):
     told = outcome(faults()['network/rate'], broken=[SLOW])
-    told = replace(told, healed=Look(note='cases that passed had variables ...'))
+    told = replace(told, healed=Look(note='set in the environment ...'))
     assert not told.is_good
-    assert report.row(told).endswith('| Clock | cases that passed had variables ... |')
+    assert report.row(told).endswith('| Clock | set in the environment ... |')
 
 
 def test_faults_are_listed_without_a_cluster():

@@ -96,7 +96,7 @@ def test_what_was_left_in_the_environment_is_output_of_the_run(tmp_path, golden_
     for case in cases(report):
         case['leftovers'] = ['UCX_TLS=rc']
     (told,) = written(tmp_path, report).findall('.//system-out')
-    assert told.text.endswith(': UCX_TLS=rc (2 of 2)')
+    assert told.text.endswith(': UCX_TLS=rc (2 of 2 cases)')
 
 
 def test_what_waited_for_a_build_says_so(tmp_path, golden_report):

@@ -11,8 +11,7 @@ from assay.config.environments import tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.mpis import FAMILIES
 from assay.results.cases import cases
-from assay.results.failures import failures
-from assay.results.leftovers import left_in_good_cases
+from assay.results.failures import failures, left_in_good_cases
 from assay.witness.variables import LONGEST, STEERING, leftovers, of_ranks
 from witnessed import halo
 
@@ -142,7 +141,7 @@ def test_where_no_rank_could_tell_the_script_does(golden_report):
     report = golden_report('FailedSanity')
     cases(report)[1].update(leftovers=[f'FI_{n}=1' for n in range(6)], leftovers_seen=False)
     assert failures(report)[0].reason.endswith(
-        'its job was started with FI_0=1, FI_1=1, FI_2=1, FI_3=1 and 2 more, which neither Assay '
+        'its job was submitted with FI_0=1, FI_1=1, FI_2=1, FI_3=1 and 2 more, which neither Assay '
         "nor the system's file sets (what its ranks had is not known)"
     )
 
@@ -154,6 +153,15 @@ def test_a_good_run_says_it_once(golden_report):
         if not case['fixture']:
             case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=native'], leftovers_seen=True)
     assert left_in_good_cases(report) == (
-        'cases that passed had variables in their environment which neither Assay nor the '
-        r"system's file sets: UCX_\x1b[1A=1 (2 of 2)"
+        'set in the environment of cases that passed, but neither by Assay nor by the '
+        r"system's file: UCX_\x1b[1A=1 (2 of 2 cases)"
     )
+
+
+def test_a_case_that_missed_a_reference_did_not_pass(golden_report):
+    report = golden_report('Passed')
+    for case in cases(report):
+        case['leftovers'] = BUFFERS
+        for values in (case['perfvalues'] or {}).values():
+            values[:4] = 42, 1, -0.1, 0.1
+    assert left_in_good_cases(report) is None

@@ -43,7 +43,7 @@ def test_what_was_left_in_the_environment_is_told_once(capsys, golden_report):
         case['leftovers'] = ['UCX_TLS=rc']
     terminal.show(report, LOG)
     said = [line for line in capsys.readouterr().out.splitlines() if 'UCX_TLS' in line]
-    assert len(said) == 1 and said[0].endswith(': UCX_TLS=rc (2 of 2)')
+    assert len(said) == 1 and said[0].endswith(': UCX_TLS=rc (2 of 2 cases)')
 
 
 def test_disturbed_cases_are_counted_apart(capsys, golden_report):

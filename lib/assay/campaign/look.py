@@ -13,8 +13,7 @@ from pathlib import Path
 from assay import AssayError, paths
 from assay.campaign.catalogue import SCREEN
 from assay.results.cases import counted, read_report, title
-from assay.results.failures import Failure, disturbed_cases, failures
-from assay.results.leftovers import left_in_good_cases
+from assay.results.failures import Failure, disturbed_cases, failures, left_in_good_cases
 from assay.running import runs
 
 ASSAY = str(paths.ROOT / 'assay')

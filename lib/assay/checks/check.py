@@ -74,8 +74,9 @@ class MpiCheck(
     def run_complete(self) -> bool:
         try:
             return super().run_complete() and (self.is_dry_run() or self.is_settled())
-        except JobError:  # what ReFrame ends at its time limit comes no further
-            self.look_for_leftovers()
+        except JobError:
+            if self.job.state == 'TIMEOUT':  # which ReFrame itself ended: it comes no further
+                self.look_for_leftovers()
             raise
 
     def performance(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,18 +111,22 @@ def set_by(commands: tuple[str, ...]) -> frozenset[str]:
     for name in steering(bare):
         del bare[name]
     script = '\n'.join(['exec 3>&1 >/dev/null', *commands, 'env -0 >&3'])
-    try:
-        done = subprocess.run(
-            ['bash', '-c', script],
-            env=bare,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=PATIENCE,
-            text=True,
-            errors='replace',
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        say(f"which variables the modules of the system's file set is unknown: {error}")
-        return frozenset()
-    return frozenset(steering(dict(one.partition('=')[::2] for one in done.stdout.split('\0'))))
+    # Not a pipe, which what commands have started could hold open.
+    with tempfile.TemporaryFile('w+', errors='replace') as out:
+        try:
+            subprocess.run(
+                ['bash', '-c', script],
+                env=bare,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            say(
+                f"the commands and modules of the system's file did not end within {PATIENCE} s: "
+                f'which variables they set is not known'
+            )
+        out.seek(0)
+        found = dict(one.partition('=')[::2] for one in out.read().split('\0'))
+    return frozenset(steering(found))

@@ -22,8 +22,14 @@ from assay.results.cases import (
     title,
     what_counts,
 )
-from assay.results.failures import files, is_good, not_run, reason, skipped
-from assay.results.leftovers import left_in_good_cases
+from assay.results.failures import (
+    files,
+    is_good,
+    left_in_good_cases,
+    not_run,
+    reason,
+    skipped,
+)
 from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
 

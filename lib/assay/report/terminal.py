@@ -31,8 +31,14 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
     :param printed: the lines that ReFrame wrote to standard output and error.
     """
     from assay.results.cases import title
-    from assay.results.failures import disturbed_cases, failures, retried, skipped, unheld
-    from assay.results.leftovers import left_in_good_cases
+    from assay.results.failures import (
+        disturbed_cases,
+        failures,
+        left_in_good_cases,
+        retried,
+        skipped,
+        unheld,
+    )
     from assay.results.rows import rows
     from assay.running import reframe_log
 

@@ -20,7 +20,7 @@ from assay.results.cases import (
     title,
     what_counts,
 )
-from assay.results.leftovers import left
+from assay.results.leftovers import left, named
 from assay.results.rows import (
     allowed,
     bound,
@@ -32,6 +32,7 @@ from assay.results.rows import (
 )
 from assay.running import reframe_log
 from assay.text import plain
+from assay.witness.variables import OF_THE_START
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,27 @@ def unheld(report: Report) -> list[Case]:
         for case in counted(report)
         if case['result'] in GOOD and _is_of_another_program(case) and not _has_reference(case)
     ]
+
+
+def left_in_good_cases(report: Report) -> str | None:
+    """What was left in the environment of cases that are good, in a sentence; None if nothing was.
+
+    What steers how ranks are started has done no harm where they have started.
+    """
+    good = [case for case in counted(report) if not case['fixture'] and is_good(case)]
+    counts = Counter(
+        one
+        for case in good
+        for one in case.get('leftovers') or ()
+        if not one.startswith(OF_THE_START)
+    )
+    if not counts:
+        return None
+    found = [f'{one} ({count} of {len(good)} cases)' for one, count in sorted(counts.items())]
+    return (
+        f'set in the environment of cases that passed, but neither by Assay nor by the '
+        f"system's file: {named(found)}"
+    )
 
 
 def _all_missed(case: Case) -> str | None:

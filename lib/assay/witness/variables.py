@@ -35,8 +35,8 @@ def steering(environment: Mapping[str, str]) -> dict[str, str]:
 
 def of_ranks(report: Report) -> dict[str, set[str]]:
     """The steering variables that ranks had in MPI_Init, each with its values."""
-    seen = report.values_of_variables()
-    return {name: seen[name] - {'-'} for name in steering(dict.fromkeys(seen, ''))}
+    found = report.values_of_variables().items()
+    return {name: values - {'-'} for name, values in found if name.startswith(STEERING)}
 
 
 def leftovers(

@@ -208,25 +208,19 @@ static void be_astray(void)
     no_loopback = true;
 }
 
-static void in_shell(const char *command)
-{
-    need(system(command) == 0, command);
-}
-
 static void be_apart(void)
 {
-    if (unshare(CLONE_NEWNET) != 0) {
-        perror("unshare");
+    if (unshare(CLONE_NEWNET) != 0 || system("ip link add eth0 type veth peer name peer0") != 0) {
+        perror("a network namespace with a link");
         exit(77);
     }
-    in_shell("ip link add eth0 type veth peer name peer0");
-    in_shell("ip link set eth0 up && ip link set peer0 up");
+    need(system("ip link set eth0 up && ip link set peer0 up") == 0, "ip link set up");
 }
 
 static void flap(int times)
 {
     for (int i = 0; i < times; i++)
-        in_shell("ip link set peer0 down && ip link set peer0 up");
+        need(system("ip link set peer0 down && ip link set peer0 up") == 0, "ip link set down");
 }
 
 static void duplicate(void)
