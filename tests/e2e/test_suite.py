@@ -169,9 +169,10 @@ def test_a_job_that_hangs(fault):
     assert said.startswith('it hung: its job was killed at the time limit; ')
     assert re.search(r'rank 0 ended by .* after [\d.]+ s, inside MPI_\w+', said)
     if shutil.which('gdb'):
-        seen = re.search(r'; rank 0 on \S+ was in MPI_\w+, called by \w+ \(stacks: (.*)\)$', said)
+        seen = re.search(r'; rank 0 on \S+ was in MPI_\w+, called by \w+ \(stacks: (.*?)\);', said)
         assert seen, said
         assert re.search(r'^#\d+ .* in main ', Path(seen[1]).read_text(), re.MULTILINE)
+    assert re.search(r'; the environment sets LD_PRELOAD=.*, which neither Assay nor the', said)
 
 
 @pytest.mark.slow
