@@ -120,6 +120,29 @@ def test_what_can_be_written_says_what_could_not(concluded, golden_report, tmp_p
     assert 'errors="1"' in junit.read_text() and f'{there}' in junit.read_text()
 
 
+@pytest.mark.parametrize(
+    ('name', 'what'),
+    [('page', 'assay.report.html.page.page'), ('junit', 'assay.report.junit._add_cases')],
+)
+def test_a_mistake_while_a_file_is_made_hides_no_table(
+    concluded, golden_report, tmp_path, monkeypatch, capsys, name, what
+):
+    def fall(*_, **__):
+        raise KeyError('\x1b[2Jnobody thought of this')
+
+    monkeypatch.setattr(what, fall)
+    path = tmp_path / 'report'
+    verdict, stored = concluded(passing(golden_report('Passed')), **{name: path})
+    assert verdict.exit_code == 1 and not path.exists()
+    (problem,) = verdict.problems
+    assert problem == rf"{path}: not written: KeyError: '\x1b[2Jnobody thought of this'"
+    assert stored == store.Judged('FAILED', verdict.problems)
+    out = capsys.readouterr()
+    assert '42.50 us' in out.out
+    assert out.out.splitlines()[-1].startswith('FAILED: 2 passed')
+    assert out.err.count('Traceback') == 1 and f'assay: {problem}' in out.err
+
+
 def test_without_a_report_there_is_no_page(concluded, tmp_path):
     verdict, _ = concluded(page=tmp_path / 'report.html')
     assert verdict.problems[-1].endswith('report.html: not written, since the run left no report')

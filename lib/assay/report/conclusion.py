@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from assay import AssayError, paths
 from assay.report import junit, terminal
@@ -16,6 +18,7 @@ from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.supervise import Ended
+from assay.text import plain
 
 
 def conclude(
@@ -64,19 +67,37 @@ def _write(
 
     :param left_out: titles of the cases that a budget left out.
     """
-    problems = []
-    try:
-        if given.junit:
-            junit.write(given.junit, report, verdict, log, seconds, left_out)
-    except AssayError as error:
-        problems.append(str(error))
-    try:
-        if given.page and report:
-            from assay.report.html.stored import write_ended  # which takes time to load
 
-            write_ended(given.page, report, verdict, log)
-        elif given.page:
-            problems.append(f'{given.page}: not written, since the run left no report')
+    def of_junit(path: Path) -> None:
+        junit.write(path, report, verdict, log, seconds, left_out)
+
+    def of_page(path: Path) -> None:
+        if report is None:
+            raise AssayError(f'{path}: not written, since the run left no report')
+        from assay.report.html.stored import write_ended  # which takes time to load
+
+        write_ended(path, report, verdict, log)
+
+    asked = ((given.junit, of_junit), (given.page, of_page))
+    found = (_problem(path, write, verdict.problems) for path, write in asked if path)
+    return [problem for problem in found if problem]
+
+
+def _problem(path: Path, write: Callable[[Path], None], known: Iterable[str]) -> str | None:
+    """Why a file could not be written, whatever the reason; None if it could.
+
+    The table of the run and its verdict are still to come: nothing that is written beside them may
+    keep them back.
+
+    :param known: problems that were told before, a mistake of ours with the place where it is.
+    """
+    try:
+        write(path)
     except AssayError as error:
-        problems.append(str(error))
-    return problems
+        return str(error)
+    except Exception as error:  # a mistake of ours
+        problem = f'{path}: not written: {type(error).__name__}: {plain(error)}'
+        if problem not in known:
+            traceback.print_exc()
+        return problem
+    return None
