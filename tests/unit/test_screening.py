@@ -16,6 +16,7 @@ from assay.report import screening as report
 from assay.running import reframe_options
 from assay.screening import kept
 from assay.screening.collected import collect
+from assay.screening.findings import Evidence, Finding
 from assay.screening.measured import MEASURES, MODES, Links, Screening, read, write
 from assay.screening.measuring import job_options
 from assay.screening.verdict import judge
@@ -421,6 +422,20 @@ def test_what_is_shown(capsys, tmp_path):
     found = json.loads(report.as_text(now, judge(now), 'pbs', tmp_path))
     assert found['drain'] == ['n3'] and found['exit_code'] == 1
     assert found['drain_commands'][0].startswith("pbsnodes -o -C 'assay screen")
+
+
+@pytest.mark.parametrize(
+    ('chance', 'words'),
+    [
+        (1e-7, 'less than once in a million screenings'),
+        (1 / 61, 'once in 61 screenings'),
+        (0.5, 'once in 2 screenings'),
+        (3.04, '3.0 times in each screening'),
+    ],
+)
+def test_how_often_it_would_be_chance(chance, words):
+    suspect = Finding('suspect', ('n1',), (Evidence('triad alone', 'slow', 0.5, chance),))
+    assert report.headline(suspect) == f'n1 is a suspect: screen again (by chance {words})'
 
 
 def test_nothing_found_is_said(capsys, tmp_path):

@@ -14,6 +14,7 @@ from assay.screening.findings import Evidence, Finding
 from assay.screening.measured import Screening
 from assay.screening.verdict import Verdict
 from assay.spelling import many
+from assay.text import plain
 
 #: What takes a node out of service, by ReFrame's name of the scheduler.
 _DRAIN = {
@@ -27,15 +28,9 @@ _DRAIN['squeue'] = _DRAIN['slurm']
 def show(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
     """All that was found, what would drain the bad nodes, and the verdict in the last line."""
     out = console()
-    pairs, times = now.links.latency.shape
-    say(
-        out,
-        f'{many(len(now.nodes), "node")} of {now.system}, {now.environment}, {now.fabric}, '
-        f'{now.begun:%Y-%m-%d %H:%M}: {many(now.sweeps, "sweep")} of each, {many(pairs, "pair")} '
-        f'measured {times} times; held against {many(verdict.earlier, "earlier screening")}',
-    )
+    say(out, about(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
     if verdict.without_peers:
-        say(out, f'too few of a kind to be judged: {node_set(verdict.without_peers)}')
+        say(out, unjudged(verdict))
     for one in verdict.findings:
         say(out, f'\n{headline(one)}')
         for evidence in one.evidence:
@@ -46,6 +41,24 @@ def show(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
             say(out, f'  {line}')
     say(out, f'\nkept in {path}')
     say(out, conclusion(now, verdict))
+
+
+def about(now: Screening, verdict: Verdict, begun: str) -> str:
+    """What was measured of how many nodes, and what it was held against.
+
+    :param begun: when that was, in words.
+    """
+    pairs, times = now.links.latency.shape
+    return (
+        f'{many(len(now.nodes), "node")} of {now.system}, {now.environment}, {now.fabric}, '
+        f'{begun}: {many(now.sweeps, "sweep")} of each, {many(pairs, "pair")} '
+        f'measured {times} times; held against {many(verdict.earlier, "earlier screening")}'
+    )
+
+
+def unjudged(verdict: Verdict) -> str:
+    """Which nodes have no peers."""
+    return f'too few of a kind to be judged: {node_set(verdict.without_peers)}'
 
 
 def headline(one: Finding) -> str:
@@ -71,14 +84,20 @@ def _often(chance: float) -> str:
     """How often sound nodes would look so."""
     if chance < 1e-6:
         return 'less than once in a million screenings'
+    if chance > 0.5:
+        return f'{chance:.1f} times in each screening'
     return f'once in {round(1 / chance):,} screenings'
 
 
 def node_set(names: Iterable[str]) -> str:
     """Names of nodes, folded: ``n[1-4,7]``."""
-    from ClusterShell.NodeSet import NodeSet
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-    return str(NodeSet.fromlist([*names]))
+    names = [*names]
+    try:
+        return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
+    except NodeSetException:  # names as no host has them
+        return ','.join(map(plain, names))
 
 
 def drain_lines(now: Screening, verdict: Verdict, scheduler: str) -> Iterable[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from assay import AssayError, paths, say
@@ -9,6 +11,9 @@ from assay.screening.measured import Screening, read, write
 
 #: The word for the newest.
 LAST = 'last'
+#: Files are named by local time, which is ahead of UTC by no more than this anywhere.
+_AHEAD = timedelta(hours=15)
+_NAME = '%Y%m%dT%H%M%S.%f'
 
 
 def folder_of(system: str) -> Path:
@@ -22,7 +27,7 @@ def keep(measured: Screening) -> Path:
     :returns: its path.
     :raises AssayError: if that cannot be.
     """
-    path = folder_of(measured.system) / f'{measured.begun:%Y%m%dT%H%M%S.%f}.json'
+    path = folder_of(measured.system) / f'{measured.begun:{_NAME}}.json'
     write(path, measured)
     return path
 
@@ -39,6 +44,29 @@ def find(word: str, system: str) -> Path:
     if not files:
         raise AssayError(f'there is no screening of {system} in {folder_of(system)} yet')
     return files[-1]
+
+
+def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
+    """The newest of a partition that had begun by then, and its file; None if there is none.
+
+    One that is damaged is told, and left out.
+
+    :param system: ``system:partition``, as a job may have written it.
+    """
+    if not all(re.fullmatch(r'\w[\w.+-]*', part) for part in system.split(':')):
+        return None
+    last = f'{until.astimezone(timezone.utc) + _AHEAD:{_NAME}}.json'
+    for path in sorted(folder_of(system).glob('*.json'), reverse=True):
+        if path.name > last:
+            continue
+        try:
+            found = read(path)
+        except AssayError as error:
+            say(f'left out: {error}')
+            continue
+        if found.begun.timestamp() <= until.timestamp():
+            return path, found
+    return None
 
 
 def earlier(path: Path, now: Screening, most: int) -> list[Screening]:

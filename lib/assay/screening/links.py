@@ -97,6 +97,18 @@ def find_links(now: Screening) -> Reached:
     return Reached(nodes, _pairs(now, figures, slow), groups)
 
 
+def of_usual(now: Screening) -> dict[str, Floats]:
+    """Latency and bandwidth of each pair as multiples of the usual: shape (P,); none without pairs.
+
+    Usual is the median, of pairs behind one switch and of others, where the scheduler knows.
+    """
+    if not len(now.links.ends):
+        return {}
+    return {
+        one.name: np.exp(one.far if one.name == 'latency' else -one.far) for one in _figures(now)
+    }
+
+
 def _figures(now: Screening) -> Iterator[_Figure]:
     """Latency and bandwidth."""
     links = now.links

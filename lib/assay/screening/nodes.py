@@ -139,6 +139,17 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
     return found
 
 
+def off_peers(now: Screening) -> dict[str, Floats]:
+    """How far each node is from the median of its peers: of each figure, shape (n,).
+
+    -0.2 is 20% less. NaN of nodes that have no peers.
+    """
+    found = {figure: np.full(len(now.nodes), np.nan) for figure in now.values}
+    for one in _peers(now):
+        found[one.figure][one.numbers] = np.exp(-one.places) - 1
+    return found
+
+
 def _peers(now: Screening) -> list[_Peers]:
     tests = WAYS * len(now.nodes) * len(now.values)
     return [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from assay.results.rows import number
 
@@ -71,6 +71,16 @@ class Chart:
         if self.kind == 'lines':
             return sorted(place for place in found if not isinstance(place, str))
         return self.order or [place for place in found if isinstance(place, str)]
+
+    @property
+    def quantity(self) -> str:
+        """What the numbers are."""
+        return (self.upwards if self.kind == 'lines' else self.across).title
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """What draws it."""
+        return {**asdict(self), 'places': self.places}
 
     @property
     def headings(self) -> list[str]:

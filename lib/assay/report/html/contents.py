@@ -12,6 +12,8 @@ from assay.report.html.about import Fact, about
 from assay.report.html.basis import Tile, sentence, tiles
 from assay.report.html.chart import Chart
 from assay.report.html.figures import RUNS, Line, lines, past
+from assay.report.html.grid import Grid
+from assay.report.html.screened import Screened
 from assay.report.html.sections import Section, sections
 from assay.report.html.steps import Step, steps
 from assay.report.terminal import counted_words
@@ -37,6 +39,7 @@ class Subject:
     :param log: the lines of ReFrame's log; None to look for it where the run had it.
     :param others: the runs to compare it with, oldest first.
     :param history: None where the run is not stored.
+    :param screened: what screenings of its partitions showed.
     """
 
     report: Report
@@ -45,6 +48,7 @@ class Subject:
     log: Sequence[str] | None = None
     others: Sequence[StoredRun] = ()
     history: History | None = None
+    screened: Sequence[Screened] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Contents:
     tiles: Sequence[Tile]
     sections: Sequence[Section]
     run: Sequence[tuple[str, str]]
+    screened: Sequence[Screened]
     facts: Sequence[Fact]
     variables: Sequence[Fact]
     first: Sequence[Line]
@@ -82,6 +87,11 @@ class Contents:
     steps: Sequence[Step]
     has_partitions: bool
     version: str = __version__
+
+    @property
+    def drawn(self) -> list[Chart | Grid]:
+        """The charts in the order in which they stand on the page."""
+        return [*(chart for one in self.screened for chart in one.charts), *self.charts]
 
 
 def contents(subject: Subject) -> Contents:
@@ -111,6 +121,7 @@ def contents(subject: Subject) -> Contents:
         tiles=tiles(table, found, left_out),
         sections=sections(report, subject.log, this.causes if this else ()),
         run=_of_run(report),
+        screened=subject.screened,
         facts=facts,
         variables=variables,
         first=[line for line in table if line.is_shown_first],

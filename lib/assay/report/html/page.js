@@ -86,6 +86,7 @@ function colours() {
     text: light ? '#1b2430' : style.getPropertyValue('--text').trim(),
     line: light ? '#d9dee5' : style.getPropertyValue('--line').trim(),
     first: light ? COLOURS[0] : '#3d9be0',
+    empty: light ? '#f0f1f3' : '#39424f',
   };
 }
 
@@ -161,14 +162,156 @@ function layout(chart, shade, width) {
   };
 }
 
+// ---------------------------------------------------------------- maps
+
+// From what is bad to what is good, by way of next to nothing; both ends are told apart by all kinds
+// of colour vision.
+const BAD = ['#A33E00', '#D55E00', '#F0A060'];
+const GOOD = ['#7DB8DE', '#0072B2', '#004A75'];
+const AMOUNTS = ['#FCE8A6', '#E9B44C', '#CC6677', '#882255', '#332288'];
+const SIGNS = ['x-open', 'hexagram-open', 'square-x-open', 'triangle-up-open', 'diamond-open', 'circle-open-dot'];
+
+function scale(grid, shade) {
+  const steps = (list) => list.map((colour, place) => [place / (list.length - 1), colour]);
+  if (grid.colours === 'amount') return steps(AMOUNTS);
+  if (grid.colours === 'seats') {
+    return [shade.empty, COLOURS[4], COLOURS[1]].flatMap((colour, place) => [[place / 3, colour], [(place + 1) / 3, colour]]);
+  }
+  const all = [...BAD, shade.empty, ...GOOD];
+  return steps(grid.colours === 'low' ? all : all.reverse());
+}
+
+// What a value is on the scale of the colours.
+const scaledBy = (grid) => (grid.measure.is_logarithmic ? Math.log10 : (value) => value);
+const endsOf = (grid) => (grid.colours === 'seats' ? [-0.5, 2.5] : grid.ends.map(scaledBy(grid)));
+
+// The panels in a chart of this width, in pixels.
+function places(grid, width) {
+  const across = Math.min(grid.panels.length, Math.max(1, Math.floor(width / 340)));
+  const down = Math.ceil(grid.panels.length / across);
+  const longest = Math.max(...grid.rows.map((name) => name.length));
+  const [left, right, below] = [44 + 6 * Math.min(longest, 24), 8, 56];
+  const above = grid.panels.length > 1 ? 24 : 8;
+  const [columns, rows] = [grid.columns.length, grid.rows.length];
+  const most = Math.max(80, width / across - left - right);
+  const cell = Math.min(grid.labels.length ? 56 : 36, most / columns, printing ? (480 / down - above - below) / rows : Infinity);
+  const wide = Math.min(most, Math.max(cell * columns, 200));
+  const high = Math.max(Math.min(cell, 36) * rows, Math.min(64, 20 * rows));
+  const [step, drop] = [left + wide + right, above + high + below];
+  return {across, left, above, wide, high, step, drop, cell, height: down * drop + 52 + (grid.marks.length ? 28 : 0), bar: down * drop};
+}
+
+function gridTraces(grid, shade, width) {
+  const {cell} = places(grid, width);
+  const scaled = scaledBy(grid);
+  const gap = cell > 8 ? 1 : 0.2; // without any Plotly would set a style that the policy forbids
+  const labels = cell < 30 ? [] : grid.labels; // else they would stand over each other
+  const all = (texts) => texts.map((row) => row.map(text));
+  const found = [];
+  grid.panels.forEach((panel, place) => {
+    const axes = {xaxis: `x${place + 1}`, yaxis: `y${place + 1}`};
+    found.push({
+      type: 'heatmap', ...axes, coloraxis: 'coloraxis', xgap: gap, ygap: gap, hoverongaps: false,
+      z: panel.values.map((row) => row.map((value) => (value === null ? null : scaled(value)))), customdata: panel.values,
+      hovertext: grid.texts.length ? all(grid.texts) : grid.rows.map((row) => grid.columns.map((column) => text(`${row}, ${column}`))),
+      hovertemplate: `%{hovertext}: %{customdata:.4~g}<extra>${text(panel.title)}</extra>`,
+      ...(labels.length ? {text: all(labels), texttemplate: '%{text}', textfont: {size: 10}} : {}),
+    });
+    const aside = labels.length ? 0.3 : 0; // beside what is written in the cell
+    for (const mark of grid.marks) {
+      found.push({
+        type: 'scatter', mode: 'markers', ...axes, name: text(mark.name), legendgroup: text(mark.name), showlegend: !place,
+        x: mark.cells.map(([, column]) => column + aside), y: mark.cells.map(([row]) => row - aside), hoverinfo: 'skip',
+        marker: {symbol: of(SIGNS, mark.style), size: Math.min(10, Math.max(7, cell)), color: shade.text, line: {width: 2}},
+      });
+    }
+  });
+  const bar = `${grid.panels.length + 1}`;
+  const [first, last] = endsOf(grid);
+  const steps = grid.colours === 'seats' ? 3 : 120;
+  const shown = Array.from({length: steps}, (_, step) => first + (step + 0.5) * (last - first) / steps);
+  found.push({
+    type: 'heatmap', xaxis: `x${bar}`, yaxis: `y${bar}`, x: shown, y: [0], z: [shown], coloraxis: 'coloraxis',
+    ygap: 0.1, hoverinfo: 'skip', showlegend: false,
+  });
+  return found;
+}
+
+// Where numbers stand at the bar of colours.
+function ticks(grid) {
+  if (grid.colours === 'seats') return {tickvals: [0, 1, 2], ticktext: ['none', '1', 'more']};
+  if (!grid.measure.is_logarithmic) return {};
+  const [first, last] = grid.ends;
+  const powers = Array.from({length: 17}, (_, power) => power).filter((power) => 10 ** power >= first && 10 ** power <= last);
+  if (grid.colours !== 'amount') return {tickvals: [first, 1, last].map(Math.log10), ticktext: [first, 1, last].map(String)};
+  return {tickvals: powers, ticktext: powers.map((power) => `${10 ** (power % 3)} ${['', 'k', 'M', 'G', 'T', 'P'][Math.floor(power / 3)]}`)};
+}
+
+function gridLayout(grid, shade, width) {
+  const {across, left, above, wide, high, step, drop, height, bar} = places(grid, width);
+  const small = {size: printing ? 8 : 11};
+  const own = {
+    showgrid: false, zeroline: false, linecolor: shade.line, ticks: '', fixedrange: true, tickangle: 0,
+    tickfont: {size: printing ? 8 : 10}, exponentformat: 'none',
+  };
+  const named = (names, room, each) => {
+    const every = Math.ceil(names.length / Math.max(1, Math.floor(room / each)));
+    const shown = names.map((_, place) => place).filter((place) => place % every === 0);
+    return {tickvals: shown, ticktext: shown.map((place) => text(names[place].length > 24 ? `${names[place].slice(0, 23)}…` : names[place]))};
+  };
+  const longest = Math.max(...grid.columns.map((name) => name.length));
+  const [axes, annotations] = [{}, []];
+  grid.panels.forEach((panel, place) => {
+    const start = (place % across) * step + left;
+    const top = Math.floor(place / across) * drop + above;
+    axes[`xaxis${place + 1}`] = {
+      ...own, title: {text: text(grid.across.title), standoff: 4, font: small}, anchor: `y${place + 1}`,
+      domain: [start / width, Math.min(1, (start + wide) / width)], range: [-0.5, grid.columns.length - 0.5],
+      ...named(grid.columns, wide, 14 + 6 * Math.min(longest, 24)),
+    };
+    axes[`yaxis${place + 1}`] = {
+      ...own, title: {text: text(grid.upwards.title), standoff: 4, font: small}, anchor: `x${place + 1}`,
+      domain: [1 - (top + high) / height, 1 - top / height], range: [grid.rows.length - 0.5, -0.5],
+      ...named(grid.rows, high, 13),
+    };
+    annotations.push({
+      text: text(panel.title), showarrow: false, xref: 'paper', yref: 'paper', x: start / width, y: 1 - top / height,
+      xanchor: 'left', yanchor: 'bottom', font: {size: printing ? 9 : 12},
+    });
+  });
+  const number = grid.panels.length + 1;
+  const ends = endsOf(grid);
+  axes[`xaxis${number}`] = {
+    ...own, title: {text: text(grid.measure.title), standoff: 2, font: small}, anchor: `y${number}`, range: ends, ...ticks(grid),
+    domain: [left / width, Math.min(1, (left + Math.min(420, width - left - 12)) / width)],
+  };
+  axes[`yaxis${number}`] = {
+    ...own, showticklabels: false, anchor: `x${number}`, domain: [1 - (bar + 12) / height, 1 - (bar + 2) / height], range: [-0.5, 0.5],
+  };
+  return {
+    autosize: false, width, height, margin: {l: 0, r: 0, t: 0, b: 0}, annotations, ...axes,
+    font: {color: shade.text, size: printing ? 9 : 12, family: getComputedStyle(document.body).fontFamily},
+    paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+    coloraxis: {colorscale: scale(grid, shade), cmin: ends[0], cmax: ends[1], showscale: false},
+    showlegend: grid.marks.length > 0,
+    legend: {orientation: 'h', x: left / width, y: 0, yanchor: 'bottom', font: {size: 11}},
+  };
+}
+
+// ---------------------------------------------------------------- all of them
+
 function draw(place, width) {
   const shade = colours();
   const box = document.querySelector(`#c${place + 1} .chart`);
   const chart = charts[place];
   const size = width ?? Math.max(280, box.clientWidth);
+  box.classList.add('done');
   const config = {displaylogo: false, displayModeBar: false, responsive: false};
-  return window.Plotly.react(box, traces(chart, shade), layout(chart, shade, size), config);
+  const [those, around] = chart.kind === 'grid' ? [gridTraces, gridLayout] : [traces, layout];
+  return window.Plotly.react(box, those(chart, shade, size), around(chart, shade, size), config);
 }
+
+const isWide = (chart) => (chart.kind === 'grid' ? chart.panels.length > 1 : chart.kind !== 'lines');
 
 async function inflate(packed) {
   const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
@@ -193,7 +336,7 @@ async function start() {
   }, {rootMargin: '600px'});
   charts.forEach((chart, place) => {
     const figure = document.getElementById(`c${place + 1}`);
-    figure.classList.toggle('wide', chart.kind !== 'lines');
+    figure.classList.toggle('wide', isWide(chart));
     seen.observe(figure);
   });
   const again = () => drawn.forEach((place) => draw(place));
@@ -208,7 +351,7 @@ async function start() {
     charts.forEach((chart, place) => {
       seen.unobserve(document.getElementById(`c${place + 1}`));
       drawn.add(place);
-      draw(place, chart.kind === 'lines' ? 470 : 980);
+      draw(place, isWide(chart) ? 980 : 470);
     });
   });
   addEventListener('afterprint', () => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from assay import AssayError
@@ -36,7 +35,8 @@ def page(found: Contents) -> str:
     )
     names = ('page.css', 'begin.js', 'page.js')
     style, begin, script = (HERE.joinpath(name).read_text() for name in names)
-    drawing = plotly() if found.charts else Plotly('', Markup(), '')
+    charts = found.drawn
+    drawing = plotly() if charts else Plotly('', Markup(), '')
     policy = '; '.join(
         [
             "default-src 'none'",
@@ -56,7 +56,7 @@ def page(found: Contents) -> str:
         script=Markup(script),
         plotly=drawing.packed,
         unused_style=drawing.style,
-        charts=as_json([{**asdict(chart), 'places': chart.places} for chart in found.charts]),
+        charts=as_json([chart.drawn for chart in charts]),
     )
 
 

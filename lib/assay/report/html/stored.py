@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.report.html import page
+from assay.report.html import page, screened
 from assay.report.html.contents import Subject, contents
 from assay.results.cases import Report
 from assay.results.history import History, StoredRun, load
@@ -20,7 +20,9 @@ def write(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
     """
     *others, shown = runs
     report = history.report(shown)
-    subject = Subject(report, shown.verdict, shown.problems, None, others, history)
+    # Of a report from elsewhere the machine is another, whatever it is called.
+    seen = screened.of_run(report) if shown.file is None else ()
+    subject = Subject(report, shown.verdict, shown.problems, None, others, history, seen)
     page.write(path, contents(subject))
 
 
@@ -29,5 +31,6 @@ def write_ended(path: Path, report: Report, verdict: Verdict, log: Sequence[str]
 
     :raises AssayError: if the history cannot be read, or the file cannot be written.
     """
-    subject = Subject(report, verdict.word, verdict.problems, log, history=load())
+    seen = screened.of_run(report)
+    subject = Subject(report, verdict.word, verdict.problems, log, (), load(), seen)
     page.write(path, contents(subject))
