@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import time
+from dataclasses import replace
 
 import pytest
 from selenium import webdriver
@@ -12,9 +13,13 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+import witnessed
 from assay.report.html import page
+from assay.report.html.screened import screened
 from assay.results.cases import cases
+from assay.screening.verdict import judge
 from pages import HOSTILE, filled, found_in
+from screenings import BEGUN, screening, slow_links
 
 BROWSER, DRIVER = (
     next(filter(None, map(shutil.which, names)), None)
@@ -53,13 +58,18 @@ def wait_until(is_so):
 
 @pytest.fixture
 def opened(browser, golden_report, tmp_path):
-    """Opens the page of a run of six cases, changed by a function; the charts are drawn."""
+    """Opens the page of a run of six cases, changed by a function; the charts are drawn.
 
-    def open_it(change=lambda report: None, **others):
+    One is of an application whose witness was there, and the partition was screened before.
+    """
+
+    def open_it(change=lambda report: None, node='n3', **others):
         report = filled(golden_report, 6, tmp_path / 'output')
+        cases(report)[0]['implementation'] = 'assay'
+        witnessed.write(tmp_path / 'output' / 'witness.json', crowded(node))
         change(report)
         path = tmp_path / 'page.html'
-        page.write(path, found_in(report, **others))
+        page.write(path, found_in(report, screened=[one_bad(node)], **others))
         browser.get_log('browser'), browser.get_log('performance')
         browser.get(path.as_uri())
         wait_until(lambda: browser.execute_script('return document.documentElement.dataset.ready'))
@@ -69,6 +79,23 @@ def opened(browser, golden_report, tmp_path):
         return browser
 
     return open_it
+
+
+def one_bad(name):
+    """A screening of nodes of which one is bad, and so is the link between two others."""
+    now = screening(slow={('dgemm alone', 3): 0.5})
+    now = slow_links(now, lambda a, b: {a, b} == {7, 11}, alone=True)
+    now = replace(now, nodes=(*now.nodes[:3], name, *now.nodes[4:]))
+    return screened(now, judge(now), BEGUN)
+
+
+def crowded(name):
+    """What the witness saw of eight ranks, of which two shared a core."""
+    report = witnessed.halo(8)
+    report['processes'][1] |= {'cpus': '0', 'cores': '0'}
+    for one in (*report['hosts'], *report['processes']):
+        one['name' if 'numa' in one and 'devices' in one else 'host'] = name
+    return report
 
 
 def events(browser, method):
@@ -93,20 +120,51 @@ def rows(browser, table='figures'):
     return browser.execute_script(script, table)
 
 
+#: Of a figure: how many values its table has, and how many are drawn; of a map also of how many,
+#: and what its colours mean.
+DRAWN = """
+const box = arguments[0].querySelector('.chart');
+const numbers = [...arguments[0].querySelectorAll('.numbers tbody td')];
+const told = numbers.filter((one) => one.textContent !== '-').length;
+const maps = box.data.filter((one) => one.type === 'heatmap');
+const points = box.querySelectorAll('.scatterlayer .points path, .bars .point').length;
+if (!maps.length) return [told, points, 0, ''];
+const pictures = [...box.querySelectorAll('.hm image')];
+const drawn = pictures.filter((one) => one.getAttribute('href').startsWith('data:image/png'));
+const values = maps.slice(0, -1).flatMap((one) => one.z.flat()).filter((one) => one !== null);
+const right = values.filter((one) => Number.isFinite(one)).length;
+const meaning = box.querySelector(`.x${maps.length}title`).textContent;
+return [told, drawn.length === maps.length ? right : 0, values.length, meaning];
+"""
+
+
 def test_it_draws_all_charts_and_asks_nobody(opened):
     browser = opened()
     figures = browser.find_elements(By.TAG_NAME, 'figure')
-    assert len(figures) == 4
+    kinds = []
     for figure in figures:
-        assert figure.find_element(By.TAG_NAME, 'figcaption').text
+        kinds.append(figure.find_element(By.TAG_NAME, 'figcaption').text.partition(':')[0])
         across, upwards = (
             figure.find_element(By.CSS_SELECTOR, f'.{axis}title').text for axis in 'xy'
         )
-        assert re.search(r'\[.+\]', across) and upwards
-        drawn = figure.find_elements(By.CSS_SELECTOR, '.scatterlayer .points path, .bars .point')
-        numbers = figure.find_elements(By.CSS_SELECTOR, '.numbers tbody td')
-        values = [one for one in numbers if one.get_attribute('textContent') != '-']
-        assert len(drawn) == len(values) > 0
+        told, drawn, cells, unit = browser.execute_script(DRAWN, figure)
+        assert across and upwards and re.search(r'\[.+\]', unit or across)
+        assert told > 0
+        if cells:
+            assert drawn == cells > 0
+        else:
+            assert drawn == told
+    assert kinds == [
+        *('Nodes', 'Pairs', 'Pairs', 'Time one way, by ping-pong between two ranks'),
+        *('Bandwidth one way, by ping-pong between two ranks',),
+        *('How near to the limits of the machine', 'Where the time of jobs went'),
+        *('Who sent to whom', 'Where ranks sat'),
+    ]
+    signs = [len(one.find_elements(By.CSS_SELECTOR, '.points path')) for one in figures]
+    # The bad node in each figure, the link both ways, and the core of two ranks.
+    assert [signs[number] for number in (0, 1, 2, 7, 8)] == [6, 2, 2, 0, 1]
+    legend = figures[0].find_element(By.CSS_SELECTOR, '.legend').text
+    assert legend.split() == ['bad']
     assert browser.get_log('browser') == []
     assert_asked_nobody(browser)
 
@@ -192,11 +250,13 @@ def test_hostile_text_is_shown_as_text(opened, tmp_path):
             case['stagedir'] = case['outputdir']
         (tmp_path / 'output' / 'rfm_job.out').write_text('\n'.join(HOSTILE), errors='replace')
 
-    browser = opened(spoil, word='FAILED', problems=texts)
+    browser = opened(spoil, node=texts[0], word='FAILED', problems=texts)
     text = browser.find_element(By.TAG_NAME, 'body').text
     assert all(one in text for one in texts)
-    legend = browser.find_element(By.CSS_SELECTOR, '.legend').text
+    legend = browser.find_element(By.CSS_SELECTOR, '#charts .legend').text
     assert texts[0] in legend
+    ticks = [one.text for one in browser.find_elements(By.CSS_SELECTOR, '#screening .ytick')]
+    assert texts[0][:23] in ' '.join(ticks)
     assert not browser.find_elements(By.CSS_SELECTOR, 'img, iframe, object, [onerror]')
     assert browser.get_log('browser') == []
     assert_asked_nobody(browser)
@@ -222,7 +282,7 @@ def test_without_javascript_all_can_be_read(opened):
         assert len(rows(browser)) == 24
         assert not browser.find_element(By.ID, 'figures-filter').is_displayed()
         assert 'need JavaScript' in browser.find_element(By.ID, 'charts').text
-        browser.find_element(By.CSS_SELECTOR, 'figure summary').click()
+        browser.find_element(By.CSS_SELECTOR, 'figure summary').send_keys(Keys.ENTER)
         assert browser.find_element(By.CSS_SELECTOR, 'figure .numbers').is_displayed()
     finally:
         browser.execute_cdp_cmd('Emulation.setScriptExecutionDisabled', {'value': False})

@@ -6,7 +6,6 @@ from datetime import timedelta, timezone
 
 import numpy as np
 import pytest
-from test_screening import BEGUN, screening, slow_links
 
 from assay import paths
 from assay.report.html import page, screened
@@ -16,6 +15,7 @@ from assay.results.history import load
 from assay.screening import kept
 from assay.screening.verdict import judge
 from pages import HOSTILE, Seen, filled, found_in
+from screenings import BEGUN, screening, slow_links
 from stored import NOW, made, put
 
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from test_contract import SMALL, small
-from test_screening import screening
 
 from assay import AssayError, paths
 from assay.acceptance import archive as archives
@@ -16,6 +15,7 @@ from assay.acceptance.decision import conditions
 from assay.acceptance.screened import hold_screening
 from assay.acceptance.standing import standing
 from assay.screening.kept import keep
+from screenings import screening
 
 ASKED = SMALL.replace('waivers: []', 'screening_first: true')
 NAMED = ASKED.replace('{number: 2, may_be_missing: 1}', '{names: [n0, n99]}')

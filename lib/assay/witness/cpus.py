@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+#: Numbers that one part of a list may stand for: no machine has so many.
+MOST = 1 << 20
+
 
 @lru_cache(maxsize=4096)
 def parse_cpus(text: str) -> frozenset[int]:
@@ -17,6 +20,8 @@ def parse_cpus(text: str) -> frozenset[int]:
         if not (match := re.fullmatch(r'(\d+)(?:-(\d+))?', part)):
             raise ValueError(f'not a list of numbers such as 0-3,8: {text!r}')
         first, last = int(match[1]), int(match[2] or match[1])
+        if last - first >= MOST:
+            raise ValueError(f'more than {MOST} numbers: {part}')
         numbers.update(range(first, last + 1))
     return frozenset(numbers)
 

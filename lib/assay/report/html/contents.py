@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from assay import __version__
-from assay.report.html import charts, curves
+from assay.report.html import charts, curves, jobs
 from assay.report.html.about import Fact, about
 from assay.report.html.basis import Tile, sentence, tiles
 from assay.report.html.chart import Chart
@@ -81,7 +81,7 @@ class Contents:
     first: Sequence[Line]
     rest: Sequence[Line]
     before: str
-    charts: Sequence[Chart]
+    charts: Sequence[Chart | Grid]
     notes: Sequence[str]
     runs: Sequence[StoredRun]
     steps: Sequence[Step]
@@ -112,6 +112,7 @@ def contents(subject: Subject) -> Contents:
     if history:
         shown += [curves.Run(run.name, _ran(history.report(run))) for run in reversed(others)]
     facts, variables = about(ran)
+    witnessed, not_shown = jobs.charts(ran)
     return Contents(
         word=subject.word or NO_VERDICT,
         kind={'PASSED': 'good', 'DISTURBED': 'odd'}.get(subject.word or '', 'bad'),
@@ -127,8 +128,8 @@ def contents(subject: Subject) -> Contents:
         first=[line for line in table if line.is_shown_first],
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
-        charts=[*curves.charts(shown), *charts.charts(ran)],
-        notes=curves.gone(shown),
+        charts=[*curves.charts(shown), *charts.charts(ran), *witnessed],
+        notes=[*curves.gone(shown), *not_shown],
         runs=[*reversed([*(run for run in others if run not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,

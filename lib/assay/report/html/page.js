@@ -86,6 +86,7 @@ function colours() {
     text: light ? '#1b2430' : style.getPropertyValue('--text').trim(),
     line: light ? '#d9dee5' : style.getPropertyValue('--line').trim(),
     first: light ? COLOURS[0] : '#3d9be0',
+    amounts: light ? AMOUNTS : AMOUNTS_IN_DARK,
     empty: light ? '#f0f1f3' : '#39424f',
   };
 }
@@ -168,12 +169,14 @@ function layout(chart, shade, width) {
 // of colour vision.
 const BAD = ['#A33E00', '#D55E00', '#F0A060'];
 const GOOD = ['#7DB8DE', '#0072B2', '#004A75'];
+// What is more stands out more, on either background.
 const AMOUNTS = ['#FCE8A6', '#E9B44C', '#CC6677', '#882255', '#332288'];
+const AMOUNTS_IN_DARK = ['#5A4FA2', '#9B3A6B', '#CC6677', '#E9B44C', '#FCE8A6'];
 const SIGNS = ['x-open', 'hexagram-open', 'square-x-open', 'triangle-up-open', 'diamond-open', 'circle-open-dot'];
 
 function scale(grid, shade) {
   const steps = (list) => list.map((colour, place) => [place / (list.length - 1), colour]);
-  if (grid.colours === 'amount') return steps(AMOUNTS);
+  if (grid.colours === 'amount') return steps(shade.amounts);
   if (grid.colours === 'seats') {
     return [shade.empty, COLOURS[4], COLOURS[1]].flatMap((colour, place) => [[place / 3, colour], [(place + 1) / 3, colour]]);
   }
@@ -205,7 +208,8 @@ function gridTraces(grid, shade, width) {
   const {cell} = places(grid, width);
   const scaled = scaledBy(grid);
   const gap = cell > 8 ? 1 : 0.2; // without any Plotly would set a style that the policy forbids
-  const labels = cell < 30 ? [] : grid.labels; // else they would stand over each other
+  const value = {seats: '', amount: ': %{customdata:.3~s}B'}[grid.colours] ?? ': %{customdata:.4~g}';
+  const labels = cell < (grid.colours === 'seats' ? 14 : 30) ? [] : grid.labels; // else they would stand over each other
   const all = (texts) => texts.map((row) => row.map(text));
   const found = [];
   grid.panels.forEach((panel, place) => {
@@ -214,7 +218,7 @@ function gridTraces(grid, shade, width) {
       type: 'heatmap', ...axes, coloraxis: 'coloraxis', xgap: gap, ygap: gap, hoverongaps: false,
       z: panel.values.map((row) => row.map((value) => (value === null ? null : scaled(value)))), customdata: panel.values,
       hovertext: grid.texts.length ? all(grid.texts) : grid.rows.map((row) => grid.columns.map((column) => text(`${row}, ${column}`))),
-      hovertemplate: `%{hovertext}: %{customdata:.4~g}<extra>${text(panel.title)}</extra>`,
+      hovertemplate: `%{hovertext}${value}<extra>${text(panel.title)}</extra>`,
       ...(labels.length ? {text: all(labels), texttemplate: '%{text}', textfont: {size: 10}} : {}),
     });
     const aside = labels.length ? 0.3 : 0; // beside what is written in the cell

@@ -1,0 +1,217 @@
+"""What the witness saw of applications' jobs: who sent to whom, and where the ranks sat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from assay.job.launch import WITNESS
+from assay.report.html.chart import Axis
+from assay.report.html.grid import Grid, Mark, Panel
+from assay.report.html.left import folder
+from assay.results.cases import Case, check_name
+from assay.text import plain
+from assay.witness import Report, WitnessError, as_list, read
+from assay.witness.placement import Host, cores_in_words, hosts_of, ranks_in_words, shared
+from assay.witness.profile import pairs
+from assay.witness.traffic import size
+
+#: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
+MOST, MOST_ROWS, MOST_PAIRS, MOST_SEATS, WIDE = 16, 32, 16, 32, 16
+#: Bytes of a report that is read: one of some thousand ranks.
+MOST_BYTES = 1 << 26
+#: Characters of a name.
+WIDTH = 40
+
+
+def charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
+    """Two for each job of an application, as far as its files are there; and what is missing."""
+    found: list[Grid] = []
+    notes: list[str] = []
+    jobs = [
+        (case, path) for case in cases if case.get('implementation') if (path := _report_of(case))
+    ]
+    for case, path in jobs[:MOST]:
+        try:
+            found += _of_job(_read(path), _title(case, path))
+        except WitnessError as error:
+            notes.append(f'What the witness saw of a job cannot be shown: {plain(error)}')
+    if len(jobs) > MOST:
+        notes.append(
+            f'Who sent to whom, and where ranks sat, is shown of the first {MOST} of {len(jobs)} '
+            'jobs of applications.'
+        )
+    return found, notes
+
+
+def _report_of(case: Case) -> Path | None:
+    """The report of a job; of a series that of its largest start."""
+    if not (where := folder(case)):
+        return None
+    own = where / WITNESS
+    found = [own] if own.exists() else [*where.glob(f'*/{WITNESS}')]
+    return max(found, key=lambda path: (_bytes(path), path), default=None)
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read(path: Path) -> Report:
+    """:raises WitnessError: if it cannot be read, is no report, or has no end."""
+    if not path.is_file() or _bytes(path) > MOST_BYTES:
+        raise WitnessError(
+            f'{path}: no file, or of more than {MOST_BYTES >> 20} MiB: it is not read'
+        )
+    return read(path)
+
+
+def _title(case: Case, path: Path) -> str:
+    words = (check_name(case), case.get('fabric'), case.get('layout'), case['environ'])
+    start = path.parent.name if path.parent != folder(case) else ''
+    return plain(' '.join([*filter(None, map(str, filter(None, words))), start]))
+
+
+def _of_job(report: Report, title: str) -> Iterator[Grid]:
+    matrix = _matrix(report, title) if report.has_matrix else None
+    if matrix:
+        yield matrix
+    notes = []
+    if not report.complete:
+        notes.append('The job did not get to MPI_Finalize: who sent to whom is not known.')
+    elif not report.has_matrix:
+        notes.append('The report has no section matrix: who sent to whom is not known.')
+    elif not matrix:
+        notes.append('No message went from rank to rank; collectives are in no pair.')
+    yield _seats(report, title, notes)
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+def _matrix(report: Report, title: str) -> Grid | None:
+    """Bytes from each row to each column; None if there were no messages between ranks."""
+    row_of, names, what = _rows(report)
+    cells: dict[tuple[int, int], int] = {}
+    found = pairs(report)
+    for pair in found:
+        if pair.receiver >= 0:
+            cell = row_of[pair.sender], row_of[pair.receiver]
+            # A logarithm has no place for empty messages: they are drawn as one byte.
+            cells[cell] = cells.get(cell, 0) + max(pair.bytes, 1)
+    if not cells:
+        return None
+    values: list[list[float | None]] = [[None] * len(names) for _ in names]
+    for (row, column), count in cells.items():
+        values[row][column] = int(float(f'{count:.3g}'))
+    lowest = 10 ** math.floor(math.log10(min(cells.values())))
+    highest = 10 ** math.ceil(math.log10(max(cells.values())))
+    notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
+    if len(found) > MOST_PAIRS:
+        notes.append(f'The table has the {MOST_PAIRS} heaviest of {len(found)} pairs of ranks.')
+    return Grid(
+        title=f'Who sent to whom: {title}',
+        across=Axis(f'to {what}'),
+        upwards=Axis(f'from {what}'),
+        columns=names,
+        rows=names,
+        measure=Axis('sent [B]', is_logarithmic=True),
+        colours='amount',
+        ends=(lowest, max(highest, 10 * lowest)),
+        panels=[Panel('', values)],
+        headings=['from rank', 'to rank', 'messages [1]', 'sent [B]', 'in short'],
+        cells=[
+            [
+                str(pair.sender),
+                str(pair.receiver) if pair.receiver >= 0 else 'outside',
+                str(pair.messages),
+                str(pair.bytes),
+                size(pair.bytes),
+            ]
+            for pair in found[:MOST_PAIRS]
+        ],
+        notes=notes,
+    )
+
+
+def _rows(report: Report) -> tuple[list[int], list[str], str]:
+    """The row of each rank, the names of the rows, and what they are: of many ranks their nodes."""
+    if report.ranks <= MOST_ROWS:
+        return [*range(report.ranks)], [str(rank) for rank in range(report.ranks)], 'rank'
+    if len(report.hosts) > 1:
+        number = {host.name: number for number, host in enumerate(report.hosts)}
+        block = -(-len(number) // MOST_ROWS)
+        names = [plain(name, WIDTH) for name in [*number][::block]]
+        what = 'node' if block == 1 else f'nodes, {block} from'
+        return [number[process.host] // block for process in report.processes], names, what
+    block = -(-report.ranks // MOST_ROWS)
+    starts = range(0, report.ranks, block)
+    names = [f'{start}-{min(start + block, report.ranks) - 1}' for start in starts]
+    return [rank // block for rank in range(report.ranks)], names, 'ranks'
+
+
+# Seats --------------------------------------------------------------------------------------------
+
+
+def _seats(report: Report, title: str, notes: list[str]) -> Grid:
+    """Who sat on which core of which node: a row of cores for each NUMA domain."""
+    # As if each rank had been given several cores: where its threads were busy counts.
+    hosts = hosts_of(report, [2] * report.ranks)
+    # Those where something is wrong first, so that they are not what is left out.
+    rows = [row for host in sorted(hosts, key=lambda host: not shared(host)) for row in _of(host)]
+    if len(rows) > MOST_SEATS:
+        notes.append(
+            f'These are {MOST_SEATS} of {len(rows)} rows of cores, of nodes with cores of several '
+            'ranks first.'
+        )
+    rows = rows[:MOST_SEATS]
+    notes += [f'{sentence}.' for host in hosts if (sentence := shared(host))][:4]
+    width = max((len(cores) for *_, cores in rows), default=0)
+    names: list[str] = []
+    values: list[list[float | None]] = []
+    labels: list[list[str]] = []
+    texts: list[list[str]] = []
+    table: list[list[str]] = []
+    crowded: list[tuple[int, int]] = []
+    for number, (host, domain, cores) in enumerate(rows):
+        on = [[rank for rank in host.ranks if core in rank.cores] for core in cores]
+        words = [ranks_in_words(ranks) if ranks else 'no rank' for ranks in on]
+        told = [f'core {core}: {one}' for core, one in zip(cores, words, strict=True)]
+        seated = [plain(as_list([rank.number for rank in ranks]), 11) for ranks in on]
+        where = f'{plain(host.name, WIDTH)} domain {domain}'
+        gap = width - len(cores)
+        names.append(f'{where}: {as_list(cores)}')
+        values.append([*(float(len(ranks)) for ranks in on), *[None] * gap])
+        labels.append([*seated, *[''] * gap])
+        texts.append([*(f'{where}, {one}' for one in told), *[''] * gap])
+        table.append([where, cores_in_words(cores), '; '.join(told)])
+        crowded += [(number, place) for place, ranks in enumerate(on) if len(ranks) > 1]
+    return Grid(
+        title=f'Where ranks sat: {title}',
+        across=Axis('place in the row [1]'),
+        upwards=Axis('cores'),
+        columns=[str(place + 1) for place in range(width)],
+        rows=names,
+        measure=Axis('ranks that may use the core [1]'),
+        colours='seats',
+        ends=(0, 2),
+        panels=[Panel('', values)],
+        headings=['node and NUMA domain', 'cores', 'ranks'],
+        cells=table,
+        marks=[Mark('shared by several ranks', crowded, 0)] if crowded else (),
+        notes=notes,
+        labels=labels,
+        texts=texts,
+    )
+
+
+def _of(host: Host) -> Iterator[tuple[Host, int, list[int]]]:
+    """The rows of a host: its domains, with some of their cores each."""
+    for domain, cores in sorted(host.domains.items()):
+        in_order = sorted(cores)
+        for start in range(0, len(in_order), WIDE):
+            yield host, domain, in_order[start : start + WIDE]

@@ -1,0 +1,230 @@
+"""What the page of a run shows of applications' jobs: who sent to whom, and where ranks sat."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assay import paths
+from assay.report.html import jobs, page
+from assay.results.cases import cases
+from pages import HOSTILE, Seen, filled, found_in
+from witnessed import entries, halo, host, partner, process, thread, write
+
+
+@pytest.fixture
+def ran(golden_report, tmp_path):
+    """The case of an application that left this report of the witness."""
+
+    def run(report, count=1, name='witness.json'):
+        some = cases(filled(golden_report, count, tmp_path / 'output'))
+        for case in some:
+            case['implementation'] = 'assay'
+        path = tmp_path / 'output' / name
+        path.parent.mkdir(exist_ok=True)
+        write(path, report)
+        return some
+
+    return run
+
+
+def only(found):
+    (charts, notes) = found
+    assert notes == []
+    return charts
+
+
+# Which jobs ---------------------------------------------------------------------------------------
+
+
+def test_jobs_of_real_applications(ran):
+    for path in sorted(paths.ROOT.glob('tests/golden/jobs/Mini*/*/witness.json')):
+        matrix, seats = only(jobs.charts(ran(json.loads(path.read_text()))))
+        assert matrix.panels[0].values[0][1] > 0 < matrix.panels[0].values[1][0]
+        assert matrix.panels[0].values[0][0] is None
+        assert seats.labels == [['0', '1']] and seats.panels[0].values == [[1, 1]]
+        assert matrix.title == 'Who sent to whom: PointToPoint 1_node shm packed openmpi'
+
+
+def test_of_benchmarks_and_of_what_is_gone_nothing_is_shown(ran, tmp_path):
+    some = ran(halo(4))
+    del some[0]['implementation']
+    assert jobs.charts(some) == ([], [])
+    some = ran(halo(4))
+    (tmp_path / 'output' / 'witness.json').unlink()
+    assert jobs.charts(some) == ([], [])
+    (tmp_path / 'output').rename(tmp_path / 'elsewhere')
+    assert jobs.charts(some) == ([], [])
+
+
+def test_of_a_series_the_largest_start_is_shown(ran):
+    ran(halo(2), name='2x1-cache/witness.json')
+    matrix, _ = only(jobs.charts(ran(halo(8), name='10x1-cache/witness.json')))
+    assert matrix.title.endswith(' 10x1-cache') and len(matrix.rows) == 8
+
+
+def test_one_that_is_damaged_is_told(ran, tmp_path):
+    some = ran(halo(4))
+    (tmp_path / 'output' / 'witness.json').write_text('{"schema": 9}')
+    charts, (note,) = jobs.charts(some)
+    assert charts == []
+    assert note.startswith('What the witness saw of a job cannot be shown') and '9' in note
+
+
+def test_one_of_endless_length_is_not_read(ran, tmp_path, monkeypatch):
+    some = ran(halo(4))
+    monkeypatch.setattr(jobs, 'MOST_BYTES', 100)
+    charts, (note,) = jobs.charts(some)
+    assert charts == [] and 'is not read' in note
+
+
+def test_of_many_jobs_the_first_are_shown(ran):
+    charts, (note,) = jobs.charts(ran(halo(2), count=30))
+    assert len(charts) == 2 * jobs.MOST
+    assert 'the first 16 of 30 jobs of applications' in note
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+def test_a_matrix_of_ranks():
+    matrix, _ = [*jobs._of_job(report_of(halo(4, bytes_each=123_456)), 'job')]
+    (panel,) = matrix.panels
+    assert panel.values[0] == [None, 123000, None, 123000]
+    assert panel.values[1] == [123000, None, 123000, None]
+    assert (matrix.across.title, matrix.upwards.title) == ('to rank', 'from rank')
+    assert matrix.ends == (100_000, 1_000_000) and matrix.measure.is_logarithmic
+    assert matrix.headings == ['from rank', 'to rank', 'messages [1]', 'sent [B]', 'in short']
+    assert matrix.cells[0] == ['0', '1', '100', '123456', '123.5 kB']
+
+
+def report_of(content):
+    from assay import witness
+
+    return witness.Report.model_validate_json(json.dumps(content))
+
+
+def test_many_ranks_are_grouped_to_their_nodes():
+    matrix, _ = [*jobs._of_job(report_of(halo(64, hosts=4, bytes_each=10)), 'job')]
+    assert matrix.rows == matrix.columns == ['n1', 'n2', 'n3', 'n4']
+    # Of 16 ranks in a row 15 send to the next and to the one before within the node.
+    assert matrix.panels[0].values[0] == [300, 10, None, 10]
+    assert matrix.across.title == 'to node'
+    assert 'The table has the 16 heaviest of 128 pairs of ranks.' in matrix.notes
+
+
+def test_many_nodes_and_many_ranks_of_one_are_blocks():
+    matrix, seats = [*jobs._of_job(report_of(halo(200, hosts=100, bytes_each=10)), 'job')]
+    assert len(matrix.rows) == 25 and matrix.rows[:2] == ['n1', 'n5']
+    assert matrix.across.title == 'to nodes, 4 from'
+    assert len(seats.rows) == jobs.MOST_SEATS
+    assert 'These are 32 of 200 rows of cores' in seats.notes[0]
+    matrix, _ = [*jobs._of_job(report_of(halo(64, bytes_each=10)), 'job')]
+    assert len(matrix.rows) == 32 and matrix.rows[:2] == ['0-1', '2-3']
+    assert matrix.panels[0].values[0][:3] == [20, 10, None]
+
+
+def test_messages_to_nobody_of_these_and_empty_ones():
+    some = [process(0, partners=[partner(1), partner(-1, 3, 50)]), process(1, (1,))]
+    matrix, _ = [*jobs._of_job(report_of(entries(some)), 'job')]
+    assert matrix.panels[0].values == [[None, 1], [None, None]]
+    assert matrix.ends == (1, 10)
+    assert matrix.cells[0] == ['0', 'outside', '3', '50', '50 B']
+
+
+@pytest.mark.parametrize(
+    ('changed', 'words'),
+    [
+        ({'complete': False}, 'did not get to MPI_Finalize'),
+        ({'sections': ['placement']}, 'no section matrix'),
+        ({}, 'No message went from rank to rank'),
+    ],
+)
+def test_what_is_not_known_of_messages_is_said(changed, words):
+    some = [process(0), process(1, (1,))]
+    (seats,) = jobs._of_job(report_of(entries(some, **changed)), 'job')
+    assert words in seats.notes[0] and seats.labels[0] == ['0', '1']
+
+
+# Seats --------------------------------------------------------------------------------------------
+
+
+def test_a_row_for_each_domain_of_each_node():
+    hosts = [host('n1', [[0, 1], [2, 3]]), host('n2', [[0, 1, 2]])]
+    some = [process(0, (0,)), process(1, (3,)), process(2, (1, 2), 'n2')]
+    *_, seats = jobs._of_job(report_of(entries(some, hosts)), 'job')
+    assert seats.rows == ['n1 domain 0: 0-1', 'n1 domain 1: 2-3', 'n2 domain 0: 0-2']
+    assert seats.labels == [['0', '', ''], ['', '1', ''], ['', '2', '2']]
+    assert seats.panels[0].values == [[1, 0, None], [0, 1, None], [0, 1, 1]]
+    assert seats.texts[1][:2] == ['n1 domain 1, core 2: no rank', 'n1 domain 1, core 3: rank 1']
+    assert seats.cells[2] == [
+        'n2 domain 0',
+        'cores 0-2',
+        'core 0: no rank; core 1: rank 2; core 2: rank 2',
+    ]
+    assert seats.measure.title == 'ranks that may use the core [1]' and not seats.marks
+
+
+def test_threads_sit_somewhere_too():
+    own = [thread(5, (1,), busy=1.0), thread(6, (2,), busy=0.0), thread(7, (0, 1, 2, 3), busy=0.0)]
+    *_, seats = jobs._of_job(report_of(entries([process(0, (0,), threads=own)])), 'job')
+    assert [*seats.labels[0], *seats.labels[1]] == ['0', '0', '0', '']
+
+
+def test_cores_of_several_ranks_are_marked_and_told():
+    some = [process(0, (0,)), process(1, (0,)), process(2, (1,))]
+    *_, seats = jobs._of_job(report_of(entries(some)), 'job')
+    assert seats.labels[0] == ['0-1', '2']
+    assert [(mark.name, mark.cells) for mark in seats.marks] == [
+        ('shared by several ranks', [(0, 0)])
+    ]
+    assert 'ranks 0 and 1 share core 0 of node n1.' in seats.notes
+
+
+def test_nodes_with_shared_cores_are_never_left_out():
+    hosts = [host(f'n{number}', [[0, 1]]) for number in range(50)]
+    some = [process(number, (0,), f'n{number}') for number in range(50)]
+    some += [process(50, (0,), 'n49')]
+    *_, seats = jobs._of_job(report_of(entries(some, hosts)), 'job')
+    assert seats.rows[0] == 'n49 domain 0: 0-1' and len(seats.rows) == 32
+
+
+def test_a_wide_domain_has_several_rows():
+    *_, seats = jobs._of_job(report_of(entries([process(0)], [host(domains=[range(40)])])), 'job')
+    assert seats.rows == ['n1 domain 0: 0-15', 'n1 domain 0: 16-31', 'n1 domain 0: 32-39']
+    assert len(seats.columns) == 16
+
+
+# The page -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('text', HOSTILE)
+def test_what_a_job_wrote_is_text(golden_report, tmp_path, text):
+    report = filled(golden_report, 1, tmp_path / 'output')
+    (case,) = cases(report)
+    case['implementation'] = case['environ'] = text
+    some = [process(0, on=text, partners=[partner(1, 1, 10)]), process(1, (1,), on=text)]
+    content = entries(some, [host(text)], command=[text])
+    write(Path(tmp_path / 'output' / 'witness.json'), content)
+    seen = Seen(page.page(found_in(report)))
+    assert 'Where ranks sat' in seen.text
+    assert seen.tags.count('script') == 4 and 'img' not in seen.tags
+    assert not [one for one in seen.attributes if one[1].startswith('on') or one[1] == 'src']
+
+
+def test_a_page_with_all_of_it_is_bounded(golden_report, tmp_path):
+    """16 jobs of 32 ranks that all send to each other, beside the page without them."""
+    report = filled(golden_report, 40, tmp_path / 'output')
+    without = len(page.page(found_in(report)))
+    everyone = [
+        process(
+            rank,
+            (rank,),
+            partners=[partner(to, 9, 123_456_789 + rank * to) for to in range(32) if to != rank],
+        )
+        for rank in range(32)
+    ]
+    write(tmp_path / 'output' / 'witness.json', entries(everyone, [host(domains=[range(32)])]))
+    for case in cases(report):
+        case['implementation'] = 'assay'
+    assert len(page.page(found_in(report))) - without < 16 * 20_000
