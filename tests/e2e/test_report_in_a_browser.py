@@ -17,6 +17,7 @@ import witnessed
 from assay.report.html import page
 from assay.report.html.screened import screened
 from assay.results.cases import cases
+from assay.results.history import of_file
 from assay.screening.verdict import judge
 from pages import HOSTILE, filled, found_in
 from screenings import BEGUN, screening, slow_links
@@ -226,6 +227,34 @@ def test_filters_and_sorting_by_the_keyboard(opened):
     assert heading.get_attribute('aria-sort') == 'descending'
     last = [row[-1] for row in rows(browser)]
     assert last[0] == '71.4%' and last[-1] == '-'
+    assert browser.get_log('browser') == []
+
+
+def test_figures_of_two_systems_are_filtered_and_sorted_too(opened, golden_report, tmp_path):
+    other = filled(golden_report, 6)
+    for case in cases(other):
+        case |= {'system': 'other', 'directions': {'latency': 'lower'}}
+    cases(other)[1]['perfvalues']['toy:node:latency'][0] = 0.1
+    (tmp_path / 'other.json').write_text(json.dumps(other))
+
+    browser = opened(beside=(*of_file(tmp_path / 'other.json'), other))
+    # Those of the case of an application have no partner.
+    assert len(rows(browser, 'two')) == 45
+    browser.find_element(By.ID, 'two-verdict').send_keys('other')
+    wait_until(lambda: len(rows(browser, 'two')) == 1)
+    ((better, *_, here, there, ratio, direction),) = rows(browser, 'two')
+    assert (better, here, there) == ('other', '0.4700 us', '0.1000 us')
+    assert (ratio, direction) == ('4.700', 'lower is better')
+    (button,) = [
+        one
+        for one in browser.find_elements(By.CSS_SELECTOR, '#two thead button')
+        if one.text == 'ratio'
+    ]
+    browser.find_element(By.ID, 'two-verdict').send_keys(Keys.HOME)
+    button.send_keys(Keys.ENTER)
+    button.send_keys(Keys.ENTER)
+    wait_until(lambda: len(rows(browser, 'two')) == 45)
+    assert rows(browser, 'two')[0][-2] == '4.700'
     assert browser.get_log('browser') == []
 
 

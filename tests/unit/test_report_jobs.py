@@ -81,7 +81,7 @@ def test_one_of_endless_length_is_not_read(ran, tmp_path, monkeypatch):
 def test_of_many_jobs_the_first_are_shown(ran):
     charts, (note,) = jobs.charts(ran(halo(2), count=30))
     assert len(charts) == 2 * jobs.MOST
-    assert 'the first 16 of 30 jobs of applications' in note
+    assert 'the first 12 of 30 jobs of applications' in note
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_what_a_job_wrote_is_text(golden_report, tmp_path, text):
 
 
 def test_a_page_with_all_of_it_is_bounded(golden_report, tmp_path):
-    """16 jobs of 32 ranks that all send to each other, beside the page without them."""
+    """12 jobs of 32 ranks that all send to each other, beside the page without them."""
     report = filled(golden_report, 40, tmp_path / 'output')
     without = len(page.page(found_in(report)))
     everyone = [
@@ -227,4 +227,4 @@ def test_a_page_with_all_of_it_is_bounded(golden_report, tmp_path):
     write(tmp_path / 'output' / 'witness.json', entries(everyone, [host(domains=[range(32)])]))
     for case in cases(report):
         case['implementation'] = 'assay'
-    assert len(page.page(found_in(report))) - without < 16 * 20_000
+    assert len(page.page(found_in(report))) - without < 12 * 20_000

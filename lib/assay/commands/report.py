@@ -25,8 +25,8 @@ def report(
     """Write a run as one page for a browser: verdict, figures, charts, history.
 
     RUNS is chosen as in `assay history`. Of several runs the page shows the newest; the others are
-    laid over its curves, and the figures of the one before stand beside its own. The page needs no
-    network, and prints well.
+    laid over its curves, and the figures of the one before stand beside its own. Of runs of two
+    systems the newest of each stand side by side. The page needs no network, and prints well.
 
     Examples:
 

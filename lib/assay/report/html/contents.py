@@ -10,6 +10,7 @@ from assay import __version__
 from assay.report.html import charts, curves, jobs
 from assay.report.html.about import Fact, about
 from assay.report.html.basis import Tile, sentence, tiles
+from assay.report.html.beside import Beside, Other, beside
 from assay.report.html.chart import Chart
 from assay.report.html.figures import RUNS, Line, lines, past
 from assay.report.html.grid import Grid
@@ -40,6 +41,7 @@ class Subject:
     :param others: the runs to compare it with, oldest first.
     :param history: None where the run is not stored.
     :param screened: what screenings of its partitions showed.
+    :param beside: a run on another system to show beside it, with its report.
     """
 
     report: Report
@@ -49,6 +51,7 @@ class Subject:
     others: Sequence[StoredRun] = ()
     history: History | None = None
     screened: Sequence[Screened] = ()
+    beside: tuple[StoredRun, Report] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Contents:
     :param notes: what is missing, a sentence each.
     :param runs: the newest first.
     :param has_partitions: more than one.
+    :param beside: the other system, if there is one.
     """
 
     word: str
@@ -86,6 +90,7 @@ class Contents:
     runs: Sequence[StoredRun]
     steps: Sequence[Step]
     has_partitions: bool
+    beside: Beside | None
     version: str = __version__
 
     @property
@@ -111,11 +116,14 @@ def contents(subject: Subject) -> Contents:
     shown = [curves.Run('', ran)]
     if history:
         shown += [curves.Run(run.name, _ran(history.report(run))) for run in reversed(others)]
+    if subject.beside:
+        run, its_report = subject.beside
+        shown.append(curves.Run(f'{run.name} on {run.summary.system}', _ran(its_report)))
     facts, variables = about(ran)
     witnessed, not_shown = jobs.charts(ran)
     return Contents(
         word=subject.word or NO_VERDICT,
-        kind={'PASSED': 'good', 'DISTURBED': 'odd'}.get(subject.word or '', 'bad'),
+        kind=_kind(subject.word),
         counts=counted_words(found) + _of_budget(sum(found), left_out),
         problems=[*subject.problems] if subject.word else [_WHY],
         basis=sentence(table, found),
@@ -133,7 +141,27 @@ def contents(subject: Subject) -> Contents:
         runs=[*reversed([*(run for run in others if run not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,
+        beside=_beside(report, subject.beside) if subject.beside else None,
     )
+
+
+def _beside(report: Report, other: tuple[StoredRun, Report]) -> Beside:
+    run, its_report = other
+    found = counts(its_report)
+    told = Other(
+        run.verdict or NO_VERDICT,
+        _kind(run.verdict),
+        counted_words(found) + _of_budget(sum(found), summary(its_report).left_out),
+        run.problems if run.verdict else [_WHY],
+        _of_run(its_report),
+        _ran(its_report),
+    )
+    return beside(_of_run(report), _ran(report), told)
+
+
+def _kind(word: str | None) -> str:
+    """What a verdict is to the page: no other word than that of a pass looks like one."""
+    return {'PASSED': 'good', 'DISTURBED': 'odd'}.get(word or '', 'bad')
 
 
 def _of_budget(chosen: int, left_out: int) -> str:

@@ -18,7 +18,7 @@ from assay.witness.profile import pairs
 from assay.witness.traffic import size
 
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
-MOST, MOST_ROWS, MOST_PAIRS, MOST_SEATS, WIDE = 16, 32, 16, 32, 16
+MOST, MOST_ROWS, MOST_PAIRS, MOST_SEATS, WIDE = 12, 32, 16, 32, 16
 #: Bytes of a report that is read: one of some thousand ranks.
 MOST_BYTES = 1 << 26
 #: Characters of a name.

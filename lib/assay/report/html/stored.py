@@ -5,24 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from assay import AssayError
 from assay.report.html import page, screened
 from assay.report.html.contents import Subject, contents
 from assay.results.cases import Report
 from assay.results.history import History, StoredRun, load
 from assay.results.verdict import Verdict
+from assay.text import plain
 
 
 def write(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
     """The page of the newest of some runs, compared with the others.
 
+    Of two systems the newest run of each stands beside the other.
+
     :param runs: oldest first, at least one.
-    :raises AssayError: if one cannot be read, or the file cannot be written.
+    :raises AssayError: if one cannot be read, they are of more systems, or the file cannot be
+        written.
     """
-    *others, shown = runs
+    systems = {run.summary.system: run for run in runs if run.summary.system}
+    if len(systems) > 2:
+        names = ', '.join(sorted(plain(name) for name in systems))
+        raise AssayError(
+            f'the runs are of {len(systems)} systems, {names}, and a page shows two side by side: '
+            'choose runs of fewer, or one system by --system NAME.'
+        )
+    shown = runs[-1]
+    others = [run for run in runs[:-1] if run.summary.system in (shown.summary.system, '')]
     report = history.report(shown)
-    # Of a report from elsewhere the machine is another, whatever it is called.
-    seen = screened.of_run(report) if shown.file is None else ()
-    subject = Subject(report, shown.verdict, shown.problems, None, others, history, seen)
+    there = next(
+        (run for run in systems.values() if run.summary.system != shown.summary.system), None
+    )
+    subject = Subject(
+        report,
+        shown.verdict,
+        shown.problems,
+        None,
+        others,
+        history,
+        # Of a report from elsewhere the machine is another, whatever it is called.
+        screened.of_run(report) if shown.file is None else (),
+        (there, history.report(there)) if there else None,
+    )
     page.write(path, contents(subject))
 
 
