@@ -1,5 +1,7 @@
 """Pages of runs: reports with as many cases as are wanted, and what is in the HTML."""
 
+import base64
+import gzip
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -102,6 +104,15 @@ class Seen(HTMLParser):
         self.tags, self.attributes, self.text, self.raw = [], [], '', {}
         self._inside = ''
         self.feed(text)
+
+    @property
+    def packed(self):
+        """The texts that scripts unpack: what the charts show, and what draws them."""
+        return [
+            gzip.decompress(base64.b64decode(raw)).decode()
+            for raw in self.raw['script']
+            if raw.startswith('H4sI')
+        ]
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)

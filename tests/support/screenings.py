@@ -56,3 +56,27 @@ def slow_links(one, is_slow, times=3.0, alone=False):
     if alone:
         by_itself[which] = 2e-6 * times, 2e10
     return replace(one, links=replace(one.links, latency=latency, alone=by_itself))
+
+
+def large(n, seed=0):
+    """One of so many sound nodes, of which each meets some twenty others."""
+    random = np.random.default_rng(seed)
+    one = screening(4)
+    met = [random.permutation(n)[: n - n % 2].reshape(-1, 2) for _ in range(20)]
+    ends = np.unique(np.sort(np.concatenate(met), axis=1), axis=0)
+    of_pairs = (len(ends), 2)
+    return replace(
+        one,
+        nodes=tuple(f'node{i:05}' for i in range(n)),
+        values={name: 1e9 * np.exp(random.normal(0, 0.01, (n, 8))) for name in one.values},
+        taken={mode: np.zeros((n, 8)) for mode in one.taken},
+        facts=one.facts[:1] * n,
+        faults=one.faults[:1] * n,
+        links=replace(
+            one.links,
+            ends=ends,
+            latency=2e-6 * np.exp(random.normal(0, 0.03, of_pairs)),
+            bandwidth=2e10 * np.exp(random.normal(0, 0.03, of_pairs)),
+            alone=np.full(of_pairs, np.nan),
+        ),
+    )

@@ -1,7 +1,6 @@
 """The page of a run: what it says, that all in it is text, and that it needs nothing else."""
 
 import base64
-import gzip
 import hashlib
 import json
 import re
@@ -10,20 +9,25 @@ import pytest
 from typer.testing import CliRunner
 
 import stored
+import witnessed
 from assay import AssayError
 from assay.commands import main
 from assay.report.html import page
 from assay.report.html.embedded import as_json, plotly
 from assay.report.html.left import LINES, WIDTH, last_lines, log_of
+from assay.report.html.screened import screened
 from assay.report.html.stored import write
 from assay.results import history as histories
 from assay.results.cases import cases
 from assay.results.choice import choose
-from assay.results.history import load
+from assay.results.history import load, of_file
 from assay.results.store import keep_verdict
+from assay.screening.verdict import judge
 from pages import FIGURES, HOSTILE, Seen, filled, found_in, html_of
 from reports import disturbed
+from screenings import BEGUN, large
 from stored import put
+from witnessed import entries, host, partner, process
 
 # What it says -------------------------------------------------------------------------------------
 
@@ -151,7 +155,7 @@ def test_whatever_is_in_a_report_is_text(golden_report, text, tmp_path):
         assert name != 'href' or re.fullmatch(r'#[a-z0-9-]+', value), (tag, value)
     assert seen.tags.count('script') == plain.tags.count('script') == 4
     assert not re.search(r'[\x00-\x08\x0b-\x1f\x7f\u202e\u2028\ud800]', seen.text)
-    data = next(raw for raw in seen.raw['script'] if raw.startswith('['))
+    data, _ = seen.packed
     assert not re.search(r'[<>&\u2028\x00-\x1f]', data)
     assert json.loads(data)
 
@@ -202,8 +206,7 @@ def test_its_policy_allows_what_is_in_it_and_nothing_else(golden_report, tmp_pat
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
     (begin, *_, script), style = seen.raw['script'], seen.raw['style'][0]
-    packed = next(raw for raw in seen.raw['script'] if raw.startswith('H4sI'))
-    drawing = gzip.decompress(base64.b64decode(packed)).decode()
+    _, drawing = seen.packed
     assert policy.pop('script-src') == f'{digest(begin)} {digest(script)} {digest(drawing)}'
     assert policy.pop('style-src') == f'{digest(style)} {digest("")}'
     assert policy == {
@@ -223,10 +226,32 @@ def test_without_charts_nothing_that_draws_is_in_it(golden_report):
 
 
 def test_a_thousand_cases_take_5_mb(golden_report, tmp_path):
-    report = filled(golden_report, 1000, tmp_path)
-    text = html_of(report)
+    """Of applications whose ranks all send to each other, on a thousand nodes, beside as many."""
+    report, other = (filled(golden_report, 1000, tmp_path / 'output') for _ in range(2))
+    ranks = range(32)
+    everyone = [
+        process(rank, (rank,), partners=[partner(to, 9, 10**8 + 7 * rank * to) for to in ranks])
+        for rank in ranks
+    ]
+    witness = entries(everyone, [host(domains=[ranks])])
+    witnessed.write(tmp_path / 'output' / 'witness.json', witness)
+    for case in [*cases(report), *cases(other)]:
+        case['implementation'] = 'assay'
+    for case in cases(other):
+        case['system'] = 'other'
+    (tmp_path / 'other.json').write_text(json.dumps(other))
+    now = large(1000)
+    now.values['triad alone'][::30] *= 0.5
+    found = found_in(
+        report,
+        screened=[screened(now, judge(now), BEGUN)],
+        beside=(*of_file(tmp_path / 'other.json'), other),
+    )
+    assert len(found.drawn) == 77 and len(found.beside.lines) == 1000
+    text = page.page(found)
     assert text.count('<tr id=') == 9000
-    assert len(text.encode()) <= 5_000_000
+    # Histories and the run before take 0.7 MB more (docs/report.md).
+    assert len(text.encode()) <= 4_300_000
 
 
 def test_the_same_run_makes_the_same_page(golden_report, tmp_path):

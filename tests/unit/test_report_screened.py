@@ -15,7 +15,7 @@ from assay.results.history import load
 from assay.screening import kept
 from assay.screening.verdict import judge
 from pages import HOSTILE, Seen, filled, found_in
-from screenings import BEGUN, screening, slow_links
+from screenings import BEGUN, large, screening, slow_links
 from stored import NOW, made, put
 
 
@@ -76,9 +76,10 @@ def test_one_that_is_damaged_is_left_out_and_told(golden_report, of_toy, capsys)
     assert 'not the file of a screening' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize('system', ['toy:../node', '..:node', 'toy:/etc', 'toy:no\x00de', ':', 'x'])
+@pytest.mark.parametrize('system', ['toy:../toy/node', '../screenings/toy:node', 'toy/node', ':'])
 def test_names_lead_nowhere_else(of_toy, system):
     of_toy(9)
+    assert kept.newest('toy:node', NOW)
     assert kept.newest(system, NOW) is None
 
 
@@ -174,7 +175,8 @@ def test_pairs_are_a_matrix_and_the_worst_stand_in_a_table():
     now = slow_links(screening(16), lambda a, b: {a, b} == {2, 9}, 3.0, alone=True)
     found = shown(now)
     assert found.told[0][0].startswith('the link between n2 and n9 is bad')
-    _, latency, bandwidth = found.charts
+    nodes, latency, bandwidth = found.charts
+    assert not nodes.marks  # a bad link makes no node bad
     assert latency.rows == latency.columns == [f'n{i}' for i in range(16)]
     (panel,) = latency.panels
     assert panel.values[2][9] == panel.values[9][2] == pytest.approx(3, rel=0.1)
@@ -187,6 +189,16 @@ def test_pairs_are_a_matrix_and_the_worst_stand_in_a_table():
     assert bandwidth.headings[2] == 'bandwidth [MB/s]'
     assert float(bandwidth.cells[0][2]) == pytest.approx(20000, rel=0.2)
     assert float(bandwidth.cells[0][3]) < 1 < float(latency.cells[0][3])
+
+
+def test_less_bandwidth_is_a_part_of_the_median():
+    now = screening(16)
+    now.links.bandwidth[20] *= 0.25
+    a, b = now.links.ends[20]
+    *_, bandwidth = shown(now).charts
+    assert bandwidth.panels[0].values[a][b] == pytest.approx(0.25, rel=0.1)
+    assert bandwidth.cells[0][:2] == [f'n{a}', f'n{b}']
+    assert float(bandwidth.cells[0][3]) == pytest.approx(0.25, rel=0.1)
 
 
 def test_pairs_of_a_bad_node_name_it():
@@ -209,30 +221,6 @@ def test_a_screening_without_pairs_has_no_matrix():
 
 
 # Many nodes ---------------------------------------------------------------------------------------
-
-
-def large(n, seed=0):
-    """A screening of so many nodes, which meet as many others as in that of so many."""
-    random = np.random.default_rng(seed)
-    one = screening(4)
-    met = [random.permutation(n)[: n - n % 2].reshape(-1, 2) for _ in range(20)]
-    ends = np.unique(np.sort(np.concatenate(met), axis=1), axis=0)
-    of_pairs = (len(ends), 2)
-    return replace(
-        one,
-        nodes=tuple(f'node{i:05}' for i in range(n)),
-        values={name: 1e9 * np.exp(random.normal(0, 0.01, (n, 8))) for name in one.values},
-        taken={mode: np.zeros((n, 8)) for mode in one.taken},
-        facts=one.facts[:1] * n,
-        faults=one.faults[:1] * n,
-        links=replace(
-            one.links,
-            ends=ends,
-            latency=2e-6 * np.exp(random.normal(0, 0.03, of_pairs)),
-            bandwidth=2e10 * np.exp(random.normal(0, 0.03, of_pairs)),
-            alone=np.full(of_pairs, np.nan),
-        ),
-    )
 
 
 def test_a_thousand_nodes_are_a_map_and_take_little(golden_report):
@@ -259,10 +247,15 @@ def test_a_thousand_nodes_are_a_map_and_take_little(golden_report):
 
 def test_of_more_nodes_those_that_matter_are_shown():
     now = large(3000)
-    now.values['triad alone'][2999] *= 0.5
+    # The last one is as fast as the one in the middle, and wrong all the same.
+    now = replace(now, faults=(*now.faults[:-1], {'wrong': 1}))
+    for values in now.values.values():
+        values[2999] = np.median(values)
+    now.values['triad alone'][5] *= 1.2  # not found, and far off
     nodes, latency, _ = shown(now).charts
     assert len(nodes.cells) == 1024 and nodes.cells[-1][:2] == ['node02999', 'bad']
     assert [row[0] for row in nodes.cells] == sorted(row[0] for row in nodes.cells)
+    assert 'node00005' in [row[0] for row in nodes.cells]
     assert any('These are 1024 of 3000 nodes' in note for note in nodes.notes)
     assert len(latency.rows) <= 64
 
@@ -291,5 +284,5 @@ def test_names_of_nodes_and_facts_are_text(golden_report):
     assert seen.tags.count('script') == 4 and 'img' not in seen.tags and 'iframe' not in seen.tags
     assert not [one for one in seen.attributes if one[1].startswith('on') or one[1] == 'src']
     assert '<script>alert(1)</script>' in seen.text
-    data = next(raw for raw in seen.raw['script'] if raw.startswith('['))
+    data, _ = seen.packed
     assert json.loads(data)[0]['texts'] and not {'<', '>', '&'} & {*data}

@@ -48,8 +48,8 @@ def test_what_is_no_list_of_cpus(text):
 
 def test_a_list_has_no_more_cpus_than_a_machine():
     assert len(witness.parse_cpus(f'1-{1 << 20}')) == 1 << 20
-    with pytest.raises(ValueError, match='more than 1048576 numbers: 0-99999999999'):
-        witness.parse_cpus('3,0-99999999999')
+    with pytest.raises(ValueError, match='more than 1048576 numbers: 0-1048576'):
+        witness.parse_cpus(f'3,0-{1 << 20}')
 
 
 def test_a_report_is_read(tmp_path):

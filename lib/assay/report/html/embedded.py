@@ -36,6 +36,11 @@ def _visible(value: object) -> object:
     return value
 
 
+def packed(text: str) -> Markup:
+    """A text for the browser to unpack: by gzip, and in Base64; the same for the same text."""
+    return Markup(base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode())
+
+
 def digest(text: str) -> str:
     """By which a page's policy lets a browser run this script, or use this style, and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -46,7 +51,7 @@ class Plotly:
     """What draws the charts.
 
     :param digest: of its script.
-    :param packed: the script, packed by gzip and in Base64, for the browser to unpack.
+    :param packed: the script, as :func:`packed` leaves it.
     :param style: identifier of a style that it would put into every page, for its maps: a page that
         has one already gets none, and has to allow none.
     """
@@ -62,7 +67,5 @@ def plotly() -> Plotly:
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     script: str = get_plotlyjs()
-    packed = gzip.compress(script.encode(), compresslevel=9, mtime=0)
     style = re.search(r'getElementById\("([0-9a-f]{64})"\)', script)
-    base64_text = base64.b64encode(packed).decode()
-    return Plotly(digest(script), Markup(base64_text), style[1] if style else '')
+    return Plotly(digest(script), packed(script), style[1] if style else '')

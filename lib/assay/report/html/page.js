@@ -9,7 +9,7 @@ const PATTERNS = ['', '/', '.', 'x', '-'];
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 let printing = false;
-const charts = JSON.parse(document.getElementById('data').textContent);
+let charts = [];
 
 // Plotly takes some of HTML for markup.
 const text = (words) => words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -324,9 +324,11 @@ async function inflate(packed) {
 }
 
 async function start() {
-  if (!charts.length) return;
+  const embedded = (name) => document.getElementById(name).textContent;
+  if (!embedded('data')) return;
+  charts = JSON.parse(await inflate(embedded('data')));
   const script = document.createElement('script');
-  script.textContent = await inflate(document.getElementById('plotly').textContent);
+  script.textContent = await inflate(embedded('plotly'));
   document.head.append(script);
   document.documentElement.classList.add('drawn');
   const drawn = new Set();

@@ -7,7 +7,7 @@ from pathlib import Path
 from assay import AssayError
 from assay.files import write_whole
 from assay.report.html.contents import Contents
-from assay.report.html.embedded import Plotly, as_json, digest, plotly
+from assay.report.html.embedded import Plotly, as_json, digest, packed, plotly
 from assay.text import visible_lines
 
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def page(found: Contents) -> str:
         script=Markup(script),
         plotly=drawing.packed,
         unused_style=drawing.style,
-        charts=as_json([chart.drawn for chart in charts]),
+        charts=packed(as_json([chart.drawn for chart in charts])) if charts else '',
     )
 
 
