@@ -201,6 +201,11 @@ def test_of_one_system_nothing_is_beside_it(page_of, systems, only):
     assert 'Side by side' not in text and 'Report of a run on old' in text
 
 
+def test_a_run_without_cases_is_of_no_system(page_of, monkeypatch):
+    seen = page_of('old', 'old', '')
+    assert 'Side by side' not in seen.text and 'in 00000002' in seen.text
+
+
 def test_runs_of_three_systems_are_refused(page_of):
     with pytest.raises(AssayError, match='of 3 systems, a, b, c, and a page shows two'):
         page_of('a', 'b', 'c')

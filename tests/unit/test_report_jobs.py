@@ -1,6 +1,7 @@
 """What the page of a run shows of applications' jobs: who sent to whom, and where ranks sat."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,18 @@ def test_one_of_endless_length_is_not_read(ran, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, 'MOST_BYTES', 100)
     charts, (note,) = jobs.charts(some)
     assert charts == [] and 'is not read' in note
+
+
+def test_a_pipe_is_not_waited_for(ran, tmp_path):
+    some = ran(halo(4))
+    os.mkfifo(tmp_path / 'output' / 'witness.json.ranks')
+    charts, (note,) = jobs.charts(some)
+    assert charts == [] and 'witness.json.ranks: no file' in note
+    (tmp_path / 'output' / 'witness.json.ranks').unlink()
+    (tmp_path / 'output' / 'witness.json').unlink()
+    os.mkfifo(tmp_path / 'output' / 'witness.json')
+    charts, (note,) = jobs.charts(some)
+    assert charts == [] and 'witness.json: no file' in note
 
 
 def test_of_many_jobs_the_first_are_shown(ran):
@@ -193,6 +206,18 @@ def test_a_wide_domain_has_several_rows():
     *_, seats = jobs._of_job(report_of(entries([process(0)], [host(domains=[range(40)])])), 'job')
     assert seats.rows == ['n1 domain 0: 0-15', 'n1 domain 0: 16-31', 'n1 domain 0: 32-39']
     assert len(seats.columns) == 16
+
+
+def test_who_sat_on_no_core_is_told():
+    some = [process(0, (0,)), process(1, (9,)), process(2, (11,))]
+    *_, seats = jobs._of_job(report_of(entries(some)), 'job')
+    assert seats.labels == [['0', ''], ['', '']]
+    assert 'On no core of these nodes sat 2 ranks: 1-2.' in seats.notes
+
+
+def test_a_node_without_cores_has_no_map():
+    none = host(domains=[[0]]) | {'cores': '', 'numa': []}
+    assert [*jobs._of_job(report_of(entries([process(0)], [none])), 'job')] == []
 
 
 # The page -----------------------------------------------------------------------------------------

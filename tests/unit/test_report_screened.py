@@ -10,6 +10,7 @@ import pytest
 from assay import paths
 from assay.report.html import page, screened
 from assay.report.html.stored import write
+from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.history import load
 from assay.screening import kept
@@ -55,6 +56,22 @@ def test_the_newest_at_or_before_the_run(golden_report, of_toy):
     # As of the check `Screen` itself, which begins within it.
     (found,) = screened.of_run(made(golden_report, 1, days=7 + 8 / 86400))
     assert '(during this run)' in found.about
+
+
+def test_of_many_partitions_the_first_are_shown(golden_report, of_toy):
+    report = filled(golden_report, 5)
+    for number, case in enumerate(cases(report)):
+        case |= {'system': 'toy', 'partition': f'p{number}'}
+    report['session_info'] |= made(golden_report, 1)['session_info']
+    for number in range(1, 5):
+        one = replace(screening(4), system=f'toy:p{number}', begun=NOW - timedelta(days=number))
+        kept.keep(one)
+    found = screened.of_run(report)
+    assert [one.about.partition(',')[0] for one in found] == [
+        '4 nodes of toy:p1',
+        '4 nodes of toy:p2',
+    ]
+    assert found[1].notes == ['Not looked for: screenings of 2 more partitions.']
 
 
 @pytest.mark.parametrize('hours', [-12, 14])

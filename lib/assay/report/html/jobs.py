@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from assay.report.html.chart import Axis
 from assay.report.html.grid import Grid, Mark, Panel
 from assay.report.html.left import folder
 from assay.results.cases import Case, check_name
+from assay.spelling import many
 from assay.text import plain
 from assay.witness import Report, WitnessError, as_list, read
 from assay.witness.placement import Host, cores_in_words, hosts_of, ranks_in_words, shared
@@ -20,7 +22,7 @@ from assay.witness.traffic import size
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
 MOST, MOST_ROWS, MOST_PAIRS, MOST_SEATS, WIDE = 12, 32, 16, 32, 16
 #: Bytes of a report that is read: one of some thousand ranks.
-MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 25
 #: Characters of a name.
 WIDTH = 40
 
@@ -50,7 +52,7 @@ def _report_of(case: Case) -> Path | None:
     if not (where := folder(case)):
         return None
     own = where / WITNESS
-    found = [own] if own.exists() else [*where.glob(f'*/{WITNESS}')]
+    found = [own] if os.path.exists(own) else [*where.glob(f'*/{WITNESS}')]
     return max(found, key=lambda path: (_bytes(path), path), default=None)
 
 
@@ -63,10 +65,12 @@ def _bytes(path: Path) -> int:
 
 def _read(path: Path) -> Report:
     """:raises WitnessError: if it cannot be read, is no report, or has no end."""
-    if not path.is_file() or _bytes(path) > MOST_BYTES:
-        raise WitnessError(
-            f'{path}: no file, or of more than {MOST_BYTES >> 20} MiB: it is not read'
-        )
+    for one in (path, path.with_name(f'{path.name}.ranks')):
+        # A pipe would wait for somebody who writes.
+        if os.path.exists(one) and not (os.path.isfile(one) and _bytes(one) <= MOST_BYTES):
+            raise WitnessError(
+                f'{one}: no file, or of more than {MOST_BYTES >> 20} MiB: it is not read'
+            )
     return read(path)
 
 
@@ -87,7 +91,8 @@ def _of_job(report: Report, title: str) -> Iterator[Grid]:
         notes.append('The report has no section matrix: who sent to whom is not known.')
     elif not matrix:
         notes.append('No message went from rank to rank; collectives are in no pair.')
-    yield _seats(report, title, notes)
+    if seats := _seats(report, title, notes):
+        yield seats
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -157,12 +162,26 @@ def _rows(report: Report) -> tuple[list[int], list[str], str]:
 # Seats --------------------------------------------------------------------------------------------
 
 
-def _seats(report: Report, title: str, notes: list[str]) -> Grid:
-    """Who sat on which core of which node: a row of cores for each NUMA domain."""
+def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
+    """Who sat on which core of which node: a row of cores for each NUMA domain; None without any.
+
+    :param notes: what else there is to say of the job.
+    """
     # As if each rank had been given several cores: where its threads were busy counts.
     hosts = hosts_of(report, [2] * report.ranks)
     # Those where something is wrong first, so that they are not what is left out.
     rows = [row for host in sorted(hosts, key=lambda host: not shared(host)) for row in _of(host)]
+    if not rows:
+        return None
+    nowhere = [
+        rank.number
+        for host in hosts
+        for rank in host.ranks
+        if not any(rank.cores & cores for cores in host.domains.values())
+    ]
+    if nowhere:
+        ranks = plain(as_list(nowhere), WIDTH)
+        notes.append(f'On no core of these nodes sat {many(len(nowhere), "rank")}: {ranks}.')
     if len(rows) > MOST_SEATS:
         notes.append(
             f'These are {MOST_SEATS} of {len(rows)} rows of cores, of nodes with cores of several '
@@ -170,7 +189,7 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid:
         )
     rows = rows[:MOST_SEATS]
     notes += [f'{sentence}.' for host in hosts if (sentence := shared(host))][:4]
-    width = max((len(cores) for *_, cores in rows), default=0)
+    width = max(len(cores) for *_, cores in rows)
     names: list[str] = []
     values: list[list[float | None]] = []
     labels: list[list[str]] = []

@@ -190,7 +190,7 @@ const endsOf = (grid) => (grid.colours === 'seats' ? [-0.5, 2.5] : grid.ends.map
 
 // The panels in a chart of this width, in pixels.
 function places(grid, width) {
-  const across = Math.min(grid.panels.length, Math.max(1, Math.floor(width / 340)));
+  const across = Math.min(grid.panels.length, Math.max(1, Math.floor(width / (printing ? 320 : 340))));
   const down = Math.ceil(grid.panels.length / across);
   const longest = Math.max(...grid.rows.map((name) => name.length));
   const [left, right, below] = [44 + 6 * Math.min(longest, 24), 8, 56];

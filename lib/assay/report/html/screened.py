@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from assay.report.html.grid import Grid, Mark, Panel
 from assay.report.screening import about, conclusion, headline, unjudged
 from assay.results.cases import Report, counted
 from assay.results.rows import number
+from assay.spelling import many
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -76,8 +77,14 @@ def of_run(report: Report) -> list[Screened]:
     cases = (case for case in counted(report) if not case['fixture'])
     partitions = dict.fromkeys(f'{case["system"]}:{case["partition"]}' for case in cases)
     found: list[Screened] = []
-    for partition in partitions:
-        if len(found) < MOST and (kept := newest(partition, ended)):
+    for place, partition in enumerate(partitions):
+        if len(found) == MOST:
+            note = (
+                f'Not looked for: screenings of {many(len(partitions) - place, "more partition")}.'
+            )
+            found[-1] = replace(found[-1], notes=[*found[-1].notes, note])
+            break
+        if kept := newest(partition, ended):
             path, now = kept
             verdict = judge(now, earlier(path, now, MOST_EARLIER))
             found.append(screened(now, verdict, begun))

@@ -31,11 +31,10 @@ def write(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
             'choose runs of fewer, or one system by --system NAME.'
         )
     shown = runs[-1]
-    others = [run for run in runs[:-1] if run.summary.system in (shown.summary.system, '')]
+    other = systems.keys() - {shown.summary.system} if shown.summary.system else ()
+    there = systems[next(iter(other))] if other else None
+    others = [run for run in runs[:-1] if run.summary.system not in other]
     report = history.report(shown)
-    there = next(
-        (run for run in systems.values() if run.summary.system != shown.summary.system), None
-    )
     subject = Subject(
         report,
         shown.verdict,
