@@ -198,6 +198,7 @@ def test_pairs_are_a_matrix_and_the_worst_stand_in_a_table():
     (panel,) = latency.panels
     assert panel.values[2][9] == panel.values[9][2] == pytest.approx(3, rel=0.1)
     assert all(panel.values[i][i] is None for i in range(16))
+    assert not any('no colour' in note for note in latency.notes)
     assert latency.marks[0].name == 'bad pair' and latency.marks[0].cells == [(2, 9), (9, 2)]
     assert latency.headings == ['node', 'other node', 'latency [µs]', 'of the median [1]', 'found']
     assert latency.cells[0][:2] == ['n2', 'n9'] and latency.cells[0][4] == 'bad pair'
@@ -255,6 +256,7 @@ def test_a_thousand_nodes_are_a_map_and_take_little(golden_report):
     assert latency.panels[0].values[a // 16][b // 16] == pytest.approx(5, rel=0.1)
     assert latency.cells[0][:2] == [f'node{a:05}', f'node{b:05}']
     assert f'The table has the 200 worst of {len(now.links.ends)} pairs.' in latency.notes
+    assert 'Where there is no colour no pair was measured.' in latency.notes
     without = len(page.page(found_in(filled(golden_report))))
     drawing = 1_900_000
     assert len(page.page(found_in(filled(golden_report), screened=[found]))) - without < (

@@ -86,6 +86,7 @@ function colours() {
     text: light ? '#1b2430' : style.getPropertyValue('--text').trim(),
     line: light ? '#d9dee5' : style.getPropertyValue('--line').trim(),
     first: light ? COLOURS[0] : '#3d9be0',
+    ends: light ? BAD_AND_GOOD : BAD_AND_GOOD_IN_DARK,
     amounts: light ? AMOUNTS : AMOUNTS_IN_DARK,
     empty: light ? '#f0f1f3' : '#39424f',
   };
@@ -166,13 +167,13 @@ function layout(chart, shade, width) {
 // ---------------------------------------------------------------- maps
 
 // From what is bad to what is good, by way of next to nothing; both ends are told apart by all kinds
-// of colour vision.
-const BAD = ['#A33E00', '#D55E00', '#F0A060'];
-const GOOD = ['#7DB8DE', '#0072B2', '#004A75'];
+// of colour vision, and stand out most on their background.
+const BAD_AND_GOOD = [['#A33E00', '#D55E00', '#F0A060'], ['#7DB8DE', '#0072B2', '#004A75']];
+const BAD_AND_GOOD_IN_DARK = [['#FFC08A', '#EE7B2B', '#8F5534'], ['#3B6C8F', '#56B4E9', '#B5E2FF']];
 // What is more stands out more, on either background.
 const AMOUNTS = ['#FCE8A6', '#E9B44C', '#CC6677', '#882255', '#332288'];
 const AMOUNTS_IN_DARK = ['#5A4FA2', '#9B3A6B', '#CC6677', '#E9B44C', '#FCE8A6'];
-const SIGNS = ['x-open', 'hexagram-open', 'square-x-open', 'triangle-up-open', 'diamond-open', 'circle-open-dot'];
+const SIGNS = ['x-open', 'hexagram-open', 'square-open', 'triangle-up-open', 'diamond-open', 'circle-open-dot'];
 
 function scale(grid, shade) {
   const steps = (list) => list.map((colour, place) => [place / (list.length - 1), colour]);
@@ -180,7 +181,8 @@ function scale(grid, shade) {
   if (grid.colours === 'seats') {
     return [shade.empty, COLOURS[4], COLOURS[1]].flatMap((colour, place) => [[place / 3, colour], [(place + 1) / 3, colour]]);
   }
-  const all = [...BAD, shade.empty, ...GOOD];
+  const [bad, good] = shade.ends;
+  const all = [...bad, shade.empty, ...good];
   return steps(grid.colours === 'low' ? all : all.reverse());
 }
 
@@ -226,7 +228,7 @@ function gridTraces(grid, shade, width) {
       found.push({
         type: 'scatter', mode: 'markers', ...axes, name: text(mark.name), legendgroup: text(mark.name), showlegend: !place,
         x: mark.cells.map(([, column]) => column + aside), y: mark.cells.map(([row]) => row - aside), hoverinfo: 'skip',
-        marker: {symbol: of(SIGNS, mark.style), size: Math.min(10, Math.max(7, cell)), color: shade.text, line: {width: 2}},
+        marker: {symbol: of(SIGNS, mark.style), size: Math.min(10, Math.max(7, cell)), color: shade.text, line: {width: mark.cells.length > 16 ? 1 : 2}},
       });
     }
   });

@@ -262,6 +262,8 @@ def _pairs(now: Screening, verdict: Verdict, found: Mapping[str, str]) -> Iterat
             notes.append(
                 f'A cell is the worst of the pairs between {block} nodes and {block} others.'
             )
+        if any(cell is None for at, row in enumerate(values) for cell in row[:at]):
+            notes.append('Where there is no colour no pair was measured.')
         if len(ends) > len(worst_first):
             notes.append(f'The table has the {len(worst_first)} worst of {len(ends)} pairs.')
         yield Grid(
