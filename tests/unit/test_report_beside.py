@@ -14,6 +14,7 @@ from assay.results.choice import choose
 from assay.results.history import load
 from assay.results.store import keep_verdict
 from pages import FIGURES, HOSTILE, Seen, filled, found_in
+from reports import disturbed
 from stored import made, put
 
 RUN = [('system', 'here'), ('begun', 'now')]
@@ -119,6 +120,23 @@ def test_repetitions_count_by_their_median_and_failures_are_told(two):
     found = compared(here, there)
     assert line(found, 'latency').values[0] == '3.000 us'
     assert line(found, 'bandwidth_of_limit').values == ('0.7000 (fail)', '0.7000')
+
+
+def test_what_others_disturbed_is_better_nowhere(golden_report):
+    here, there = (cases(disturbed(golden_report('FailedReference'))) for _ in range(2))
+    for case in (*here, *there):
+        case['directions'] = {'latency': 'lower'}
+    for case in there:
+        for values in (case['perfvalues'] or {}).values():
+            values[0] *= 2
+    here, there = ([case for case in some if not case['fixture']] for some in (here, there))
+    assert {one.better for one in compared(here, there).lines} == {'-'}
+    assert all(
+        '(disturbed)' in value for one in compared(here, there).lines for value in one.values
+    )
+    for case in (*here, *there):
+        case['no_evidence'] = False
+    assert {one.better for one in compared(here, there).lines} == {'here'}
 
 
 def test_what_has_no_value_is_compared_with_nothing(two):

@@ -50,7 +50,7 @@ class Line:
     """A figure of a case that both systems have.
 
     :param better: the system on which it is better; ``same``, or ``-`` where nobody has said which
-        direction is.
+        direction is, or one of the values is no evidence.
     :param values: here and there, with unit, and the verdict where it did not pass.
     :param ratio: of here over there; ``-`` if there is none.
     :param direction: in which it gets better, in words.
@@ -177,7 +177,9 @@ def _line(one: _Seen, other: _Seen, systems: tuple[str, str]) -> Line:
     better = known.pop() if len(known) == 1 else None
     ratio = _ratio(one, other)
     return Line(
-        _better(one.value, other.value, better, systems),
+        '-'
+        if 'disturbed' in (one.row.verdict, other.row.verdict)
+        else _better(one.value, other.value, better, systems),
         one.row,
         (_value(one), _value(other)),
         '-' if ratio is None else number(ratio),
