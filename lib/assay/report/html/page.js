@@ -210,6 +210,7 @@ function gridTraces(grid, shade, width) {
   const {cell} = places(grid, width);
   const scaled = scaledBy(grid);
   const gap = cell > 8 ? 1 : 0.2; // without any Plotly would set a style that the policy forbids
+  const between = grid.colours === 'amount' ? ' to ' : ', ';
   const value = {seats: '', amount: ': %{customdata:.3~s}B'}[grid.colours] ?? ': %{customdata:.4~g}';
   const labels = cell < (grid.colours === 'seats' ? 14 : 30) ? [] : grid.labels; // else they would stand over each other
   const all = (texts) => texts.map((row) => row.map(text));
@@ -219,7 +220,7 @@ function gridTraces(grid, shade, width) {
     found.push({
       type: 'heatmap', ...axes, coloraxis: 'coloraxis', xgap: gap, ygap: gap, hoverongaps: false,
       z: panel.values.map((row) => row.map((value) => (value === null ? null : scaled(value)))), customdata: panel.values,
-      hovertext: grid.texts.length ? all(grid.texts) : grid.rows.map((row) => grid.columns.map((column) => text(`${row}, ${column}`))),
+      hovertext: grid.texts.length ? all(grid.texts) : grid.rows.map((row) => grid.columns.map((column) => text(`${row}${between}${column}`))),
       hovertemplate: `%{hovertext}${value}<extra>${text(panel.title)}</extra>`,
       ...(labels.length ? {text: all(labels), texttemplate: '%{text}', textfont: {size: 10}} : {}),
     });
