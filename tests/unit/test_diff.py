@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from assay import AssayError, paths
 from assay.commands.main import app
+from assay.report.table import as_interval
 from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.diff.difference import difference
@@ -109,10 +110,10 @@ def site(tmp_path, golden_report):
 def told(site, monkeypatch):
     """Runs the command on the site's database: its exit code and its output."""
 
-    def run(*options):
+    def run(*options, width=200):
         stored = load(site.database)
         monkeypatch.setattr('assay.results.history.load', lambda: stored)
-        monkeypatch.setenv('COLUMNS', '200')
+        monkeypatch.setenv('COLUMNS', str(width))
         result = CliRunner().invoke(app, ['diff', *options])
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -349,6 +350,40 @@ def test_two_runs_without_a_history_tell_nothing_and_say_why(site, told):
     assert 'the spread is learned from no earlier run' in text
     assert 'the spread between sessions is unknown: measure on several occasions' in text
     assert text.endswith('CANNOT TELL: 0 worse, 0 better, 0 same, 12 cannot tell of 12 figures\n')
+
+
+@pytest.mark.parametrize('earlier', [0, 1, 2, 3])
+@pytest.mark.parametrize('width', [80, 200])
+def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, earlier, width):
+    def wild(case, values):
+        values |= {name: one ** site.random.normal(1, 0.5) for name, one in values.items()}
+
+    site.runs(earlier + 2, wild)
+    found = site.difference()
+    assert {one.word for one in found.figures} == {'cannot tell'}
+    assert max(one.verdict.interval[1] for one in found.figures) > 1e5
+    text = told('last~1', 'last', width=width)[1]
+    assert not re.search(r'\d{4}[.\d]*%|e[+]\d+%|inf|nan', text)
+    table = text[text.index('\nfigure ') : text.index('\n  12 figures: ')]
+    assert 'unknown' in table and max(map(len, table.splitlines())) <= width
+    figures = json.loads(told('last~1', 'last', '--json')[1], parse_constant=pytest.fail)['figures']
+    assert all(one['interval'][0] < one['ratio'] for one in figures)
+
+
+@pytest.mark.parametrize(
+    ('ends', 'words'),
+    [
+        ((0.95, 1.2), '-5.0% to +20.0%'),
+        ((0.1, 1e9), '-90.0% to >1000x'),
+        ((0.09, 10.1), 'unknown'),
+        ((0.0, math.inf), 'unknown'),
+        ((11.0, 40.0), '11x to 40x'),
+        ((0.025, 0.5), '0.025x to -50.0%'),
+        ((0.0, 1e-4), '<0.001x to <0.001x'),
+    ],
+)
+def test_from_where_to_where_in_words(ends, words):
+    assert as_interval(*ends) == words
 
 
 def test_equal_values_have_a_spread_all_the_same(site):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from assay.report.table import as_change
 from assay.results.cases import Report
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.failures import disturbed_cases, failures
+from assay.results.statistics.series import ratio
 from assay.results.verdict import Verdict
 
 Word = Literal['PASSED', 'WORSE', 'FAILED', 'DISTURBED']
@@ -112,4 +113,4 @@ def suspicious_cases(found: Difference) -> set[str]:
 def _change(one: Compared) -> str:
     if one.misses:
         return 'misses a reference that it met before'
-    return f'{math.expm1(one.change):+.1%} than in good nights'
+    return f'{as_change(ratio(one.change))} than in good nights'

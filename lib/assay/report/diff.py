@@ -12,21 +12,24 @@ from typing import Any, get_args
 from rich.console import Console
 
 from assay.report.console import console
-from assay.report.table import percent, say, table
+from assay.report.table import FAR, WIDE, as_change, as_interval, percent, say, table
 from assay.results.diff.causes import Cause, Fact
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
-from assay.results.figure_series import Measured
+from assay.results.figure_series import Figure, Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.comparison import Word
+from assay.results.statistics.series import ratio
 from assay.results.time_spent import TimeSpent
 from assay.spelling import many
 from assay.text import plain, visible
 
-_COLUMNS = '<figure|<case|<environment|before|after|change|95%|~finds|~sessions'
+#: In a narrow window the figure has one column, and what a cell of it is folded into has lines.
+_NAMES, _NARROW = ('<figure', '<case', '<environment'), ('<figure',)
+_COLUMNS = ('before', 'after', 'change', '95%', '~finds', '~sessions')
 #: What figures share, in words.
 _SHARED = {
     'node': 'on {}',
@@ -74,7 +77,7 @@ def show_all(found: Difference, out: Console, everything: bool) -> None:
         _show_unsure(unsure, out, everything)
     same = [one for one in found.figures if one.word == 'same']
     if everything and same:
-        table(out, 'same', _COLUMNS, map(_cells, same), all_rows=True)
+        _figures(out, 'same', same, everything)
     _show_facts(found.facts, len(found.figures), out, everything)
     out.print()
     for line in _notes(found, everything):
@@ -122,23 +125,23 @@ def _show_machine(found: Difference, out: Console, everything: bool) -> None:
     out.print()
     say(
         out,
-        f'the machine moved: {visible(str(worst.figure))} by {_change(worst)}, which no software '
-        'above the kernel can have touched. Of other figures only what changed by more is blamed '
-        'on anything else.',
+        f'the machine moved: {visible(str(worst.figure))} by {as_change(ratio(worst.change))}, '
+        'which no software above the kernel can have touched. Of other figures only what changed '
+        'by more is blamed on anything else.',
     )
-    table(out, 'figures of the machine that moved', _COLUMNS, map(_cells, found.moved))
+    _figures(out, 'figures of the machine that moved', found.moved)
     if found.followed:
         title = (
             f'may only have followed it: {many(len(found.followed), "figure")}'
             f'{_sizes_of(found.followed)}'
         )
-        table(out, title, _COLUMNS, map(_cells, found.followed), everything)
+        _figures(out, title, found.followed, everything)
     if found.time:
         say(out, visible(f'  {_time(found.time)}'))
 
 
 def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
-    table(out, visible(cause_title(cause)), _COLUMNS, map(_cells, cause.figures), everything)
+    _figures(out, visible(cause_title(cause)), cause.figures, everything)
     if places := _places(cause):
         say(out, visible(f'  {places}'))
     group = cause.group
@@ -197,17 +200,16 @@ def cause_title(cause: Cause) -> str:
 
 def _sizes_of(figures: Iterable[Compared]) -> str:
     """Such as ``, by 8.0% to 40.0%``; empty where there is no ratio."""
-    sizes = [abs(math.expm1(one.change)) for one in figures if one.change]
-    ends = dict.fromkeys(percent(size) for size in (min(sizes), max(sizes))) if sizes else {}
-    return f', by {" to ".join(ends)}' if ends else ''
+    sizes = [abs(ratio(one.change) - 1) for one in figures if one.change]
+    words = [as_change(1 + size).lstrip('+') for size in (min(sizes), max(sizes))] if sizes else []
+    return f', by {" to ".join(dict.fromkeys(words))}' if words else ''
 
 
 def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> None:
     told = sorted((one for one in unsure if one.verdict), key=lambda one: -abs(one.change))
     title = f'cannot tell: {many(len(unsure), "figure")}'
     if told:
-        rows = ((*_cells(one), _more_runs(one)) for one in told)
-        table(out, title, f'{_COLUMNS}|more runs', rows, everything)
+        _figures(out, title, told, everything, more=True)
     else:
         say(out, f'\n{title}:')
     reasons: dict[str, list[Compared]] = {}
@@ -272,17 +274,42 @@ def _terms(found: Difference) -> Counter[str]:
     return Counter(one.term for one in comparisons if one.better != 'exact' and not one.reason)
 
 
+def _figures(
+    out: Console,
+    title: str,
+    figures: Iterable[Compared],
+    everything: bool = False,
+    more: bool = False,
+) -> None:
+    """A table of figures.
+
+    :param everything: all of them, however many.
+    :param more: how many more runs would tell, too.
+    """
+    is_narrow = out.width < WIDE
+    columns = [*(_NARROW if is_narrow else _NAMES), *_COLUMNS, *(['~more runs'] if more else [])]
+    rows = (
+        (*_names(one.figure, is_narrow), *_cells(one), *([_more_runs(one)] if more else []))
+        for one in figures
+    )
+    table(out, title, '|'.join(columns), rows, everything)
+
+
+def _names(figure: Figure, is_narrow: bool) -> tuple[str, ...]:
+    where = figure.partition, figure.environment
+    if is_narrow:  # in words that can be folded
+        return (f'{figure.figure} of {figure.case} in {" with ".join(where)}',)
+    return figure.figure, figure.case, '+'.join(where)
+
+
 def _cells(one: Compared) -> tuple[object, ...]:
-    figure = one.figure
-    row = (figure.figure, figure.case, f'{figure.partition}+{figure.environment}')
     values = (_value(one.before), _value(one.after))
     verdict = one.verdict
     if verdict is None or math.isnan(verdict.comparison.change):
-        return (*row, *values, '-', '-', '-', _sizes(one))
-    low, high = (f'{end - 1:+.1%}' for end in verdict.interval)
-    interval = 'exact' if one.is_exact else f'{low} to {high}'
-    finds = percent(verdict.smallest) if verdict.smallest < 10 else '>1000%'
-    return (*row, *values, _change(one), interval, finds, _sizes(one))
+        return (*values, '-', '-', '-', _sizes(one))
+    sure = 'exact' if one.is_exact else as_interval(*verdict.interval)
+    finds = percent(verdict.smallest) if verdict.smallest < FAR - 1 else f'>{FAR:.0f}x'
+    return (*values, as_change(ratio(one.change)), sure, finds, _sizes(one))
 
 
 def _more_runs(one: Compared) -> object:
@@ -300,10 +327,6 @@ def _value(one: Measured) -> str:
         return '-'
     unit = '' if one.figure.unit == '1' else f' {one.figure.unit}'
     return f'{number(one.middle)}{unit}'
-
-
-def _change(one: Compared) -> str:
-    return f'{math.expm1(one.change):+.1%}'
 
 
 def _shared(attributes: Iterable[Attribute], between: str) -> str:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 # Rows of a table before the rest is only counted, and columns of a window that shows all of it.
 MOST_ROWS, WIDE = 16, 100
+#: Characters that a column of text has at most, and those between two columns.
+MOST_TEXT, GAP = 40, 2
+#: A ratio beyond this, either way, is no percentage that anybody reads.
+FAR = 10.0
+#: And beyond this the number does not matter.
+FURTHEST = 1000.0
 
 
 def say(out: Console, text: str) -> None:
@@ -38,17 +44,24 @@ def table(
     kept = [n for n, heading in enumerate(headings) if out.width >= WIDE or heading[:1] != '~']
     rows = list(rows)
     first = rows if all_rows else rows[:MOST_ROWS]
+    cells = [[plain(row[n]) for n in kept] for row in map(list, first)]
     shown = Table(box=None, pad_edge=False, header_style='bold')
-    for heading in (headings[n].removeprefix('~') for n in kept):
-        if heading.startswith('<'):
-            shown.add_column(heading[1:], overflow='fold', max_width=40)
+    least = 0
+    for place, heading in enumerate(headings[n].removeprefix('~') for n in kept):
+        name = heading.removeprefix('<')
+        whole = [name, *(row[place] for row in cells)]
+        if name != heading:
+            shown.add_column(name, overflow='fold', max_width=MOST_TEXT)
+            words = [word for text in whole for word in text.split()]
+            least += min(MOST_TEXT, max(map(len, words))) + GAP
         else:
             shown.add_column(heading, justify='right', no_wrap=True)
-    for row in first:
-        cells = list(row)
-        shown.add_row(*(Text(plain(cells[n])) for n in kept))
-    # A table that is too wide all the same is wrapped by the window, not cut here.
-    shown.width = out.measure(shown, options=out.options.update(max_width=1000)).maximum
+            least += max(map(len, whole)) + GAP
+    for row in cells:
+        shown.add_row(*map(Text, row))
+    most = out.measure(shown, options=out.options.update(max_width=1000)).maximum
+    # What is too wide for its words and numbers is wrapped by the window: none is cut here.
+    shown.width = min(most, max(least - GAP, out.width))
     out.print()
     say(out, f'{title}:')
     out.print(shown, crop=False, no_wrap=True, overflow='ignore')
@@ -58,6 +71,26 @@ def table(
 
 def percent(fraction: float) -> str:
     return f'{fraction:.1%}'
+
+
+def as_change(ratio: float) -> str:
+    """How much something changed, such as ``-5.0%``; beyond tenfold ``40x``, or ``0.025x``."""
+    if 1 / FAR <= ratio <= FAR:
+        return f'{ratio - 1:+.1%}'
+    if 1 / FURTHEST <= ratio <= FURTHEST:
+        return f'{ratio:.3g}x'
+    return f'>{FURTHEST:g}x' if ratio > 1 else f'<{1 / FURTHEST:g}x'
+
+
+def as_interval(low: float, high: float) -> str:
+    """From where to where a ratio may be.
+
+    Where it may be beyond tenfold both ways nothing is known of it. Of a few runs even the error is
+    hardly known, and as ratios are compared by their logarithms, the ends may be beyond all sense.
+    """
+    if low < 1 / FAR and high > FAR:
+        return 'unknown'
+    return f'{as_change(low)} to {as_change(high)}'
 
 
 def seconds(time: float) -> str:

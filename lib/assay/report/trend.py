@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.report.console import console
 from assay.report.sparkline import sparkline
-from assay.report.table import say, table
+from assay.report.table import FAR, as_change, say, table
 from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, Found, Line, Trend
@@ -124,7 +124,7 @@ def _changed(out: Console, one: Found, line: Line, found: Trend) -> list[object]
     if one.form == 'drift':
         change, before = f'{one.per_week:+.2%} a week', line.values[:FEWEST]
     else:
-        change = f'{one.ratio - 1:+.1%}'
+        change = as_change(one.ratio)
         before = line.values[: _session(line, found, one.bad)][-FEWEST:]
     return [
         *(line.figure, _spark(out, line, found), change, _run(one.first)),
@@ -180,6 +180,8 @@ def _how_many(some: Sequence[Found]) -> str:
 
 
 def _size(fraction: float) -> str:
+    if fraction > FAR - 1:
+        return as_change(1 + fraction)
     return f'{100 * fraction:.2g}%' if fraction < 0.1 else f'{fraction:.0%}'
 
 

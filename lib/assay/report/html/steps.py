@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.report.table import as_change
 from assay.results.history import History, StoredRun
 from assay.text import plain
 
@@ -43,7 +44,7 @@ def steps(history: History | None, runs: Sequence[StoredRun]) -> list[Step]:
     return [
         Step(
             plain(one.figure),
-            f'{one.per_week:+.2%} a week' if one.form == 'drift' else f'{one.ratio - 1:+.1%}',
+            f'{one.per_week:+.2%} a week' if one.form == 'drift' else as_change(one.ratio),
             f'{one.first.name}, {one.first.begun:%Y-%m-%d}',
             'worse, repaired' if one.direction == 'worse' and one.is_repaired else one.direction,
             [plain(f'{name}: {change}') for name, change in one.facts],
