@@ -10,7 +10,7 @@ import pytest
 from assay import AssayError
 from assay.one_run import options_of
 from assay.report import budget as words
-from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, choose, seconds_of
+from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose, seconds_of
 from assay.results.past import Past
 from assay.running.listing import Listed
 from assay.running.selection import leaving_out
@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_passed_over_and_named():
     long, short = case('Long'), case('Short')
     known = {long.title: ran(9, 500), short.title: ran(1, 10)}
     choice = choose([long, short], known, 100)
-    assert (names(choice.chosen), choice.too_long) == (['Short %fabric=shm'], choice.left_out)
+    assert (names(choice.chosen), choice.left_out) == (['Short %fabric=shm'], (*choice.too_long,))
     # It is the longest not run, and would for ever be; what takes nearly all has its turn.
     wide = case('Wide')
     choice = choose([long, short, wide], known | {wide.title: ran(5, 95)}, 100)
@@ -158,8 +158,38 @@ def test_what_fits_once_all_is_built_is_not_called_too_long():
     built, other = BUILD_OF['openmpi'], BUILD_OF['mpich']
     first, second = case('Ring', needs=[built]), case('Halo', environment='mpich', needs=[other])
     known = {built: Past(DAY, None, [1.0, 1.0], ['good'])}
-    choice = choose([first, second], known, budget=CASE + BUILD - 1)
-    assert (names(choice.left_out), choice.too_long) == (['Halo %fabric=shm'], ())
+    budget = CASE + BUILD - 1
+    quick = case('Quick', environment='mpich', needs=[other])
+    known |= {one.title: ran(9, CASE) for one in (first, second)} | {quick.title: ran(1, 5)}
+    choice = choose([first, second, quick], known, budget)
+    assert (names(choice.left_out)[0], choice.too_long) == ('Halo %fabric=shm', {})
+    # And so it is: the build is made for the quick one, and then used for this.
+    known |= {first.title: ran(0, CASE), quick.title: ran(0, 5)}
+    known[other] = Past(DAY, None, [BUILD], ['good'])
+    assert names(choose([first, second, quick], known, budget).chosen)[0] == 'Halo %fabric=shm'
+
+
+def test_what_no_build_is_ever_made_for_is_named_with_the_budget_that_it_takes():
+    """Where the build alone does not fit, it is made on no night, and its case waits for ever."""
+    built, other = BUILD_OF['openmpi'], BUILD_OF['mpich']
+    first, second = case('Ring', needs=[built]), case('Halo', environment='mpich', needs=[other])
+    known = {built: Past(DAY, None, [1.0, 1.0], ['good'])}
+    choice = choose([first, second], known, CASE + BUILD - 1, beside=3)
+    assert {one.name: seconds for one, seconds in choice.too_long.items()} == {
+        second.name: 3 + CASE + BUILD
+    }
+    assert choice.turns is None
+    assert not choose([first, second], known, 3 + CASE + BUILD, beside=3).too_long
+    # A build that takes as long each night is known to, and is no less in the way.
+    known |= {other: Past(DAY, None, [90.0, 90.0], ['failed', 'failed'])}
+    assert [*choose([first, second], known, 100).too_long.values()] == [CASE + 90]
+
+
+def test_the_budget_that_is_enough():
+    assert advice(61, 'all') == '--budget 3m is enough for all'
+    assert advice(3600, 'all') == '--budget 1h1m is enough for all'
+    assert advice(7140, 'all') == '--budget 2h is enough for all'
+    assert advice(168 * 3600, 'all') == 'no budget is enough for all: run without --budget'
 
 
 def made_up(seed, most_seconds=60.0):
@@ -241,6 +271,8 @@ def test_nothing_starves(seed, failing):
         if {one.title for one in cases} <= known.keys() and first is None:
             first = night
             assert choice.turns == nights
+            assert choose(cases, known, choice.enough(nights) + 1).turns == nights
+            assert choose(cases, known, choice.enough(nights) - 9).turns == nights + 1
         runs.append({one.name for one in choice.chosen})
         when = DAY + timedelta(days=night)
         spent(cases, known, seconds, chance, choice, when, FAILING[failing])
@@ -295,7 +327,7 @@ def test_what_is_said_before_and_after(capsys):
     said = capsys.readouterr().err
     assert '6 of 10 cases chosen, expected to take 60 s of 60 s' in said
     assert 'no time is known of 1 case of them' in said
-    assert 'never chosen, since alone they take longer than the budget: 1 check' in said
+    assert 'takes longer than the budget: 1 check; --budget 16m is enough for each' in said
     assert '900 s: Long %fabric=shm' in said
     assert 'left out for now: 3 cases; those longest not run:' in said
     assert words.told(choice) == ' (budget 60 s); only 6 of the 10 selected cases were chosen'

@@ -147,6 +147,7 @@ def test_what_no_night_can_run_is_told(short):
         code, told = spend(short)
     code, told = night(short)
     assert code == 1 and 'takes longer than the budget, so no night runs it' in told
+    assert '--budget 13m is enough for all of them in 20 nights' in told
     assert fabrics(short) == {'shm', 'ofi-tcp'}
     assert night(short) == (1, None)
 
@@ -157,6 +158,22 @@ def test_a_budget_that_may_leave_cases_out_for_ever_is_told(short):
     night(short)
     code, told = night(short, budget=13)
     assert code == 1 and f'{BUDGET}: it is so short' in told
+    assert '--budget 2m is enough for all of them in 20 nights' in told
+    assert night(short, budget=120)[0] == 0
+
+
+def test_a_case_whose_build_no_night_has_time_for_is_told(short, monkeypatch):
+    """No other case needs it, so it would never be there, and the case would wait for ever."""
+    good_nights(short)
+    plain = one_run.listed
+
+    def listed(command, options, environment):
+        needs = frozenset({BUILD_OF['mpich']})
+        return [*plain(command, options, environment), Listed('New', 'toy:node', 'mpich', needs)]
+
+    monkeypatch.setattr(one_run, 'listed', listed)
+    code, told = night(short)
+    assert code == 1 and 'New: takes longer than the budget, so no night runs it; --budget' in told
 
 
 def test_what_was_left_out_is_skipped_in_junit(short, tmp_path):

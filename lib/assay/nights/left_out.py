@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from assay.nights.folder import KEPT, Told
 from assay.nights.outcome import Outcome, Word, worse_by
-from assay.results.budget import Choice
+from assay.results.budget import Choice, advice
 
 #: The culprit where a budget is too short for what it has to choose from.
 BUDGET = 'the budget'
@@ -25,10 +25,11 @@ def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
     known = before.culprits if before.word in _BAD else ()
     bad = [one for one in known if _is_left_out(one, choice)]
     told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
+    enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
     for one in choice.too_long:
-        told[one.name] = 'takes longer than the budget, so no night runs it'
+        told[one.name] = f'takes longer than the budget, so no night runs it; {enough}'
     if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
-        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights'
+        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
     if not told:
         return outcome
     if outcome.word == 'DISTURBED':  # which alone would leave what people know as it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay import say
-from assay.results.budget import Choice, Entry
+from assay.results.budget import Choice, Entry, advice
 from assay.spelling import many
 
 #: Of what is left out, so much is named.
@@ -24,12 +24,13 @@ def tell(choice: Choice) -> None:
         )
     if choice.too_long:
         say(
-            f'never chosen, since alone they take longer than the budget: '
-            f'{many(len(choice.too_long), "check")}; give more time, or run them without --budget:'
+            'never chosen, since each, with what is built for it, takes longer than the budget: '
+            f'{many(len(choice.too_long), "check")}; '
+            f'{advice(max(choice.too_long.values()), "each of them")}:'
         )
-    for one in choice.too_long[:MOST]:
+    for one, seconds in [*choice.too_long.items()][:MOST]:
         assumed = ', as is assumed' if one.assumed else ''
-        say(f'    {one.seconds:.0f} s{assumed}: {one.name} ({many(len(one.cases), "case")})')
+        say(f'    {seconds:.0f} s{assumed}: {one.name} ({many(len(one.cases), "case")})')
     if waiting := [one for one in choice.left_out if one not in choice.too_long]:
         cases = sum(len(one.cases) for one in waiting)
         say(f'left out for now: {many(cases, "case")}; those longest not run:')

@@ -80,7 +80,8 @@ class Choice:
     :param expected: seconds that the run is expected to take; at most the budget.
     :param chosen: as they were chosen.
     :param left_out: those that were longest not run first.
-    :param too_long: those of them that would not fit alone either, with all built before.
+    :param too_long: those of them that would never fit, not even alone; each with the seconds of a
+        budget that it would fit into.
     :param beside: seconds that the run takes beside cases, with all that is built for them.
     """
 
@@ -88,7 +89,7 @@ class Choice:
     expected: float
     chosen: tuple[Entry, ...]
     left_out: tuple[Entry, ...]
-    too_long: tuple[Entry, ...]
+    too_long: Mapping[Entry, float]
     beside: float = 0.0
 
     @property
@@ -106,12 +107,19 @@ class Choice:
 
         None if something is too long for it, or there is no such bound.
         """
-        costs = [one.seconds for one in (*self.chosen, *self.left_out)]
         if not self.left_out:
             return 1
         # Of the share that goes by age only what is shorter than the next in turn is left unused.
-        used = BY_AGE * self.budget - self.beside - max(costs)
-        return math.ceil(sum(costs) / used) if used > 0 and not self.too_long else None
+        used = BY_AGE * self.budget - self.beside - max(self._costs)
+        return math.ceil(sum(self._costs) / used) if used > 0 and not self.too_long else None
+
+    def enough(self, turns: int) -> float:
+        """Seconds of a budget by which everything has its turn in so many runs."""
+        return (sum(self._costs) / turns + self.beside + max(self._costs)) / BY_AGE
+
+    @cached_property
+    def _costs(self) -> list[float]:
+        return [one.seconds for one in (*self.chosen, *self.left_out)]
 
     @property
     def assumed(self) -> int:
@@ -137,6 +145,19 @@ def seconds_of(text: str) -> float:
             f'--budget {text!r}: write a time such as 90s, 20m or 1h30m, of a week at most.'
         )
     return float(total)
+
+
+def advice(seconds: float, what: str) -> str:
+    """The budget that is enough for something: a minute more, as no two runs take the same time.
+
+    :param seconds: that it needs.
+    """
+    minutes = math.ceil(seconds / 60) + 1
+    if 60 * minutes > MOST:
+        return f'no budget is enough for {what}: run without --budget'
+    hours, rest = divmod(minutes, 60)
+    text = f'{f"{hours}h" if hours else ""}{f"{rest}m" if rest else ""}'
+    return f'--budget {text} is enough for {what}'
 
 
 def choose(
@@ -169,7 +190,7 @@ def choose(
     needed = {name for case in cases for name in case.needs}
     builds = {name: _build(known.get(name, Past())) for name in needed}
     filling = _Filling(builds, beside)
-    able = [one for one in by_age if beside + filling.cost(one) <= budget]
+    able = [one for one in by_age if filling.fits(one, budget)]
     if not able:
         least = beside + min(filling.cost(one) for one in by_age)
         raise AssayError(
@@ -190,12 +211,37 @@ def choose(
     for one in able:
         filling.take(one, budget)
     left_out = tuple(one for one in by_age if one.name not in filling.chosen)
-    once_built = {name: seconds if name in known else BUILT for name, seconds in builds.items()}
-    later = _Filling(once_built, beside)
-    too_long = tuple(one for one in left_out if beside + later.cost(one) > budget)
+    in_time = {one.name for one in _in_time(by_age, known, builds, beside, budget)}
+    too_long = {
+        one: beside + _Filling(builds, 0.0).cost(one) for one in left_out if one.name not in in_time
+    }
     beside += sum(builds[name] for name in sorted(builds))
     chosen = tuple(filling.chosen.values())
     return Choice(budget, filling.seconds, chosen, left_out, too_long, beside)
+
+
+def _in_time(
+    entries: Sequence[Entry],
+    known: Mapping[str, Past],
+    builds: Mapping[str, float],
+    beside: float,
+    budget: float,
+) -> list[Entry]:
+    """The entries that have their turn one day: alone, with what others had built before.
+
+    A build that no run had yet is made by the first entry that fits with it; where none does, it is
+    never made, and all that need it would wait for ever.
+    """
+    expected, found = {**builds}, 0
+    while True:
+        filling = _Filling(expected, beside)
+        fitting = [one for one in entries if filling.fits(one, budget)]
+        if len(fitting) == found:
+            return fitting
+        found = len(fitting)
+        needed = {name for one in fitting for name in one.needs}
+        unknown = {name for name in needed if not known.get(name, Past()).seconds}
+        expected |= dict.fromkeys(unknown, BUILT)
 
 
 def _build(known: Past) -> float:
@@ -221,13 +267,15 @@ class _Filling:
     def cost(self, entry: Entry) -> float:
         return entry.seconds + sum(self.builds[name] for name in sorted(entry.needs - self.built))
 
+    def fits(self, entry: Entry, up_to: float) -> bool:
+        return self.seconds + self.cost(entry) <= up_to
+
     def take(self, entry: Entry, up_to: float) -> None:
         """Choose an entry, if it is not yet and fits."""
-        cost = self.cost(entry)
-        if entry.name in self.chosen or self.seconds + cost > up_to:
+        if entry.name in self.chosen or not self.fits(entry, up_to):
             return
         self.chosen[entry.name] = entry
-        self.seconds += cost
+        self.seconds += self.cost(entry)
         self.built |= entry.needs
         self.covered |= entry.parts
 
