@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
-from assay import AssayError
 from assay.acceptance.power import Spread, log_spread
 from assay.acceptance.wanted import Wanted
-from assay.results import store
-from assay.results.cases import counted, title
-from assay.results.failures import is_good
 from assay.results.figure_series import Figure, learn_past, measured
 from assay.results.history import History
+from assay.results.past import Past
 from assay.results.statistics.spread import history_variance, moderated
 from assay.spelling import many
 
 #: Sessions of a figure without which its history shows no spread.
 FEWEST = 5
-#: Newest runs whose reports are read for the time that cases took.
-NEWEST = 20
 
 
 def spreads(history: History, wanted: Sequence[Wanted]) -> list[Spread | None]:
@@ -51,14 +46,10 @@ def spreads(history: History, wanted: Sequence[Wanted]) -> list[Spread | None]:
     return found
 
 
-def seconds(history: History, wanted: Sequence[Wanted]) -> list[float | None]:
-    """How long each case took, the median of the newest runs it passed in; None where
-    there is none."""
-    runs = [run for run in history.runs if not run.summary.problem and run.file is None]
-    times: dict[str, list[float]] = {}
-    for _, report in store.reports([run.uuid for run in runs[-NEWEST:]], history.database):
-        for case in [] if isinstance(report, AssayError) else counted(report):
-            spent = case.get('time_total')
-            if is_good(case) and isinstance(spent, int | float):
-                times.setdefault(title(case), []).append(spent)
-    return [median(times[one.title]) if one.title in times else None for one in wanted]
+def seconds(known: Mapping[str, Past], wanted: Sequence[Wanted]) -> list[float | None]:
+    """How long each case took, the median of the newest times; None where nobody knows.
+
+    :param known: what the history tells of cases, by title.
+    """
+    times = [known.get(one.title, Past()).seconds for one in wanted]
+    return [median(some) if some else None for some in times]

@@ -46,6 +46,7 @@ def plan(
     from assay.acceptance.plan import plan as make
     from assay.acceptance.preparing import prepared, refusing
     from assay.results.history import load
+    from assay.results.past import past
 
     with refusing():
         asked = prepared(contract, extra or [])
@@ -54,7 +55,8 @@ def plan(
     with refusing():
         wanted = asked.wanted()
     history = load()
-    found = make(asked.contract, wanted, seconds(history, wanted), spreads(history, wanted))
+    times = seconds(past(history, asked.contract.system), wanted)
+    found = make(asked.contract, wanted, times, spreads(history, wanted))
     if as_json:
         print(showing.plan_as_json(found))
     else:

@@ -1,0 +1,36 @@
+"""What the plan of an acceptance takes from the history: how long cases take."""
+
+import math
+from statistics import median
+
+from assay.acceptance.contract import Commitment
+from assay.acceptance.experience import seconds
+from assay.acceptance.wanted import Wanted
+from assay.results.cases import cases
+from assay.results.history import load
+from assay.results.past import past
+from stored import made, put
+
+COMMITMENT = {
+    **{'id': 'one', 'check': 'Passed', 'figure': 'latency', 'value': 2.0, 'unit': 'us'},
+    **{'better': 'lower', 'statistic': 'median', 'runs': 5},
+}
+
+
+def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
+    """Not what it waited for others, which is in ReFrame's total; what is no time is none."""
+    ran = (10.0, 12.0, 11.0, math.nan)
+    reports = [made(golden_report, number, days=9 - number) for number in range(len(ran))]
+    for time, report in zip(ran, reports, strict=True):
+        for case in cases(report):
+            case |= {'time_setup': 1.0, 'time_compile': None, 'time_run': time}
+            case |= {'time_sanity': 0.5, 'time_performance': 0.5, 'time_total': 1e6}
+    put(tmp_path / 'results.db', *reports)
+    own = next(case for case in cases(reports[0]) if not case['fixture'])
+    commitment = Commitment.model_validate(COMMITMENT)
+    wanted = [
+        Wanted(commitment, name, f'toy:{own["partition"]}', own['environ'])
+        for name in (own['display_name'], 'Passed %fabric=none')
+    ]
+    known = past(load(tmp_path / 'results.db'), 'toy')
+    assert seconds(known, wanted) == [2 + median(ran[:3]), None]
