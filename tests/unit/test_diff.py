@@ -337,7 +337,7 @@ def test_nothing_or_too_little_is_stored(site, told):
     with pytest.raises(AssayError, match='no run is stored'):
         told('last~1', 'last')
     site.runs(1)
-    with pytest.raises(AssayError, match='only 1 run are stored'):
+    with pytest.raises(AssayError, match='stored is no more than 1 run'):
         told('last~1', 'last')
     with pytest.raises(AssayError, match='share 00000001'):
         told('last', 'last')

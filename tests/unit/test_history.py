@@ -545,7 +545,7 @@ def test_words_choose_runs_oldest_first(history, tmp_path, made):
 @pytest.mark.parametrize(
     ('words', 'sentence'),
     [
-        ('last~4', 'only 4 runs are stored'),
+        ('last~4', 'stored is no more than 4 runs'),
         ('befor', 'did you mean before'),
         ('xyz', "stored: 4 runs from .*, with the labels 'beef', 'after', 'before'"),
         ('aaaa', 'begins the identifiers of 2 runs: aaaa1111-0000, aaaa2222-0000'),

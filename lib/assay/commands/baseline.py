@@ -64,7 +64,7 @@ def baseline(
     )
     from assay.report.baseline import difference, show
     from assay.report.terminal import warn
-    from assay.results.baseline import propose, system_of
+    from assay.results.baseline import of_the_past, propose, system_of
     from assay.results.choice import choose, of_figures
     from assay.results.figure_series import measured
     from assay.results.history import load
@@ -72,7 +72,8 @@ def baseline(
     wanted = of_figures(name)
     stored = load()
     warn(stored.notices())
-    runs = choose(stored, words, system)
+    chosen = choose(stored, words, system)
+    runs = of_the_past(chosen)
     path = paths.REFERENCES / f'{system_of(runs)}.yaml'
     text = read_text(path)
     figures = measured(stored.figures(runs))
@@ -85,5 +86,5 @@ def baseline(
         if dry_run:
             print(difference(path, text, result.text), end='')
         elif result.text != text:
-            replace_text(path, result.text)
-    show(proposal, result, path, worst / 100, dry_run)
+            replace_text(path, text, result.text)
+    show(proposal, result, path, worst / 100, dry_run, len(chosen) - len(runs))

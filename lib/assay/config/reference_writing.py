@@ -156,11 +156,16 @@ def assert_right(text: str, path: Path) -> None:
             raise ReferencesError(f'nothing was written: {told}')
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_text(path: Path, old: str, text: str) -> None:
     """Put a text in the place of what a file has, whole or not at all.
 
-    :raises ReferencesError: if that cannot be done.
+    :param old: what the text was made from.
+    :raises ReferencesError: if that cannot be done, or somebody else has changed it meanwhile.
     """
+    if read_text(path) != old:
+        raise ReferencesError(
+            f'{path}: somebody else has changed it meanwhile, so nothing was written: try again'
+        )
     try:
         write_whole(path, text)
     except OSError as error:

@@ -29,13 +29,18 @@ def difference(path: Path, old: str, new: str) -> str:
     return ''.join(line if line.endswith('\n') else f'{line}\n{ends}' for line in lines)
 
 
-def show(proposal: Proposal, written: Written, path: Path, worst: float, dry_run: bool) -> None:
+def show(
+    proposal: Proposal, written: Written, path: Path, worst: float, dry_run: bool, future: int
+) -> None:
     """Say what was written and what was not; on standard error where the other shows a change.
 
     :param worst: what is flagged as wide, as a fraction.
+    :param future: how many runs were left out because they are of the future.
     :raises AssayError: if nothing could be written.
     """
     out = sys.stderr if dry_run else sys.stdout
+    if future:
+        print(f'left out: {many(future, "run")} of the future', file=out)
     for line in _lines(proposal, written, worst):
         print(plain(line), file=out)
     if not written.added:

@@ -88,7 +88,10 @@ def sentences(found: Trend) -> list[str]:
         told.append(f'{many(len(found.empty), "figure")} without any value to use')
     disturbed = sum(line.measured.disturbed for line in found.lines)
     unusable = sum(line.measured.unusable for line in found.lines)
-    for count, why in ((disturbed, 'others used the nodes'), (unusable, 'no finite number')):
+    for count, why in (
+        (disturbed, 'others used the nodes'),
+        (unusable, 'no finite number, or negative'),
+    ):
         if count:
             told.append(f'{many(count, "value")} left out: {why}')
     if several := _of_several_units(found.lines):

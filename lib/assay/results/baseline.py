@@ -59,6 +59,17 @@ def values_of(system: str, partition: str, environment: str, case: str) -> dict[
     return place | dict(re.findall(r' %(\w+)=(\S+)', case))
 
 
+def of_the_past(runs: Sequence[StoredRun]) -> list[StoredRun]:
+    """The runs but for those of the future, of which nobody knows when they were.
+
+    :raises AssayError: if none is left.
+    """
+    found = [run for run in runs if not run.is_of_the_future]
+    if not found:
+        raise AssayError('all of the runs are of the future: nobody knows when they were.')
+    return found
+
+
 def system_of(runs: Sequence[StoredRun]) -> str:
     """The system that runs are of, which can have references of its own.
 
@@ -158,6 +169,11 @@ def _unfit(one: Measured, units: set[str], fewest: int, accept: bool) -> str | N
         return f'it was measured in {" and in ".join(sorted(units))}: choose runs of one unit'
     if one.better is None:
         return 'nobody stored whether it gets better upwards or downwards: measure it anew'
+    if not accept and one.unusable:
+        return (
+            f'it was no finite number, or negative, in {many(one.unusable, "value")}: find out '
+            'why, or choose other runs; --accept takes the others'
+        )
     if not accept and (reason := _failed(one)):
         return reason
     if one.series is None or one.series.size < fewest:

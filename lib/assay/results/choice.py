@@ -155,7 +155,9 @@ def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
 def _last(runs: list[StoredRun], before: int, words: str) -> StoredRun:
     begun = [run for run in runs if not run.is_of_the_future]
     if before >= len(begun):
-        raise AssayError(f'{words!r}: only {many(len(begun), "run")} are stored.')
+        future = len(runs) - len(begun)
+        others = f', and {future} of the future, which do not count' if future else ''
+        raise AssayError(f'{words!r}: stored is no more than {many(len(begun), "run")}{others}.')
     return begun[-1 - before]
 
 

@@ -13,6 +13,7 @@ from assay.results import store
 from assay.results.cases import Report, read_report
 from assay.results.perflog_runs import reports_of
 from assay.results.summary import Summary, summary
+from assay.spelling import many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,16 +78,19 @@ class History:
             '`sqlite3 FILE .recover` saves what can be read of it; removed, it is forgotten.'
             for path in store.set_aside(self.database)
         ]
-        for run in self.runs:
-            if run.summary.problem:
-                found.append(
-                    f'{run.summary.problem}; `assay history --remove {run.name}` drops it.'
-                )
-            elif run.is_of_the_future:
-                found.append(
-                    f'run {run.name} began on {run.begun:%Y-%m-%d}, which is in the future: a '
-                    'clock was wrong. `last` does not count it.'
-                )
+        found += [
+            f'{run.summary.problem}; `assay history --remove {run.name}` drops it.'
+            for run in self.runs
+            if run.summary.problem
+        ]
+        future = [run for run in self.runs if run.is_of_the_future and not run.summary.problem]
+        if future:
+            first = f'run {future[0].name} began on {future[0].begun:%Y-%m-%d}'
+            others = f', and {many(len(future) - 1, "more run")} later' if future[1:] else ''
+            found.append(
+                f'{first}{others}, which is in the future: a clock was wrong. `last` does not '
+                'count what is in the future.'
+            )
         return found
 
     def report(self, run: StoredRun) -> Report:
