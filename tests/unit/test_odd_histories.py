@@ -144,7 +144,7 @@ HISTORIES = {
             'history': (0, CLOCK),
             'diff': (0, 'NOT WORSE: (.|\n)*1 same'),
             'baseline': (0, 'left out: 1 run of the future(.|\n)*1 reference would be written'),
-            'trend': (0, '1 run of the future left out'),
+            'trend': (0, 'of 23 runs (.|\n)*1 run of the future left out'),
             'export': (0, CLOCK),
             'report': (0, CLOCK),
         },
