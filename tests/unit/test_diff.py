@@ -597,6 +597,23 @@ def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_worse(site, tol
     assert '(fail in 1 of 4)' in text
 
 
+def test_what_was_stopped_with_its_run_did_not_fail(site, told):
+    def stopped(case, values):
+        if case['fabric'] == 'tcp':
+            values.clear()
+            case |= {'result': 'abort', 'fail_phase': 'run', 'fail_reason': 'a signal'}
+
+    site.runs(10)
+    site.runs(1, stopped, label='new')
+    code, text = told('last~1', 'last')
+    assert (code, 'lost' in text) == (0, False)
+    assert 'only before: 4 figures of 2 cases' in text
+    site.runs(1, label='new')
+    code, text = told('last~2', 'new')
+    assert (code, 'failed at times' in text) == (0, False)
+    assert '12 same' in text
+
+
 def test_renamed_checks_are_only_before_and_only_after(site, told):
     def renamed(case, _):
         case['display_name'] = case['display_name'].replace('Ring', 'Circle')

@@ -35,9 +35,13 @@ class Gone:
 
 
 def ends_of(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
-    """How each case ended that was run, by its name, partition and environment: as ``Failed``."""
+    """How each case ended that was run, by its name, partition and environment: as ``Failed``.
+
+    One that was stopped with its run says nothing of the machine: it was not run.
+    """
     rows = (
-        table.group_by('case', 'system', 'partition', 'environment', 'run', 'repeat')
+        table.filter(pl.col('result').cast(pl.String).ne_missing('abort'))
+        .group_by('case', 'system', 'partition', 'environment', 'run', 'repeat')
         .agg(pl.when((pl.col('figure') == '-').all()).then(pl.col('result').first()))
         .rows(named=True)
     )
