@@ -366,6 +366,7 @@ def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, 
     assert not re.search(r'\d{4}[.\d]*%|e[+]\d+%|inf|nan', text)
     table = text[text.index('\nfigure ') : text.index('\n  12 figures: ')]
     assert 'unknown' in table and max(map(len, table.splitlines())) <= width
+    assert re.match(r'\nfigure .* more( runs)?\n', table)
     figures = json.loads(told('last~1', 'last', '--json')[1], parse_constant=pytest.fail)['figures']
     assert all(one['interval'][0] < one['ratio'] for one in figures)
 

@@ -287,7 +287,9 @@ def _figures(
     :param more: how many more runs would tell, too.
     """
     is_narrow = out.width < WIDE
-    columns = [*(_NARROW if is_narrow else _NAMES), *_COLUMNS, *(['~more runs'] if more else [])]
+    columns = [*(_NARROW if is_narrow else _NAMES), *_COLUMNS]
+    if more:
+        columns.append('more' if is_narrow else 'more runs')
     rows = (
         (*_names(one.figure, is_narrow), *_cells(one), *([_more_runs(one)] if more else []))
         for one in figures
