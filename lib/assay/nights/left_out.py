@@ -27,7 +27,8 @@ def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
     told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
     enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
     for one in choice.too_long:
-        told[one.name] = f'takes longer than the budget, so no night runs it; {enough}'
+        takes = 'is assumed to take' if one.assumed else 'takes'
+        told[one.name] = f'{takes} longer than the budget, so no night runs it; {enough}'
     if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
         told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
     if not told:
