@@ -777,6 +777,10 @@ def test_json_has_everything(site, told):
     assert all(one['interval'][0] < one['ratio'] < one['interval'][1] for one in figures)
     (fact,) = group['facts']
     assert (fact['name'], fact['before'], len(fact['figures'])) == ('mpi', 'mpich@4.3.2', 12)
+    page = (paths.ROOT / 'docs' / 'diff.md').read_text().partition('## JSON')[2].partition('## ')[0]
+    rows = [row.split('|') for row in page.splitlines() if row.startswith('| `')]
+    fields = {name for row in rows for name in re.findall(r'`(\w+)`', row[1])}
+    assert {'interval', 'smallest', 'before'} < fields <= figures[0].keys()
 
 
 # Groups -------------------------------------------------------------------------------------------
