@@ -356,6 +356,7 @@ def test_two_runs_without_a_history_tell_nothing_and_say_why(site, told):
 @pytest.mark.parametrize('width', [80, 200])
 def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, earlier, width):
     def wild(case, values):
+        case['built_hash'] = f'{site.number:040x}'
         values |= {name: one ** site.random.normal(1, 0.5) for name, one in values.items()}
 
     site.runs(earlier + 2, wild)
@@ -365,10 +366,25 @@ def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, 
     text = told('last~1', 'last', width=width)[1]
     assert not re.search(r'\d{4}[.\d]*%|e[+]\d+%|inf|nan', text)
     table = text[text.index('\nfigure ') : text.index('\n  12 figures: ')]
-    assert 'unknown' in table and max(map(len, table.splitlines())) <= width
-    assert re.match(r'\nfigure .* more( runs)?\n', table)
+    facts = text[text.index('\nfact ') :].partition('\n\n')[0]
+    assert 'unknown' in table and 'hash' in facts
+    assert max(map(len, [*table.splitlines(), *facts.splitlines()])) <= width
     figures = json.loads(told('last~1', 'last', '--json')[1], parse_constant=pytest.fail)['figures']
     assert all(one['interval'][0] < one['ratio'] for one in figures)
+
+
+def test_how_many_more_runs_would_tell_is_said_in_any_window(site, told):
+    def noisy(case, values):
+        spread = 0.02 if case['fabric'] == 'tcp' else 0.06
+        values |= {name: 100 * math.exp(site.random.normal(0, spread)) for name in values}
+
+    site.runs(14, noisy)
+    more = [one.verdict.more_runs for one in site.difference().figures]
+    told_by = [one for one in more if one]
+    assert min(told_by) < max(told_by)
+    for width in (80, 200):
+        text = told('last~1', 'last', width=width)[1]
+        assert f' {min(told_by)} to {max(told_by)} more runs before and after would tell 5%' in text
 
 
 @pytest.mark.parametrize(

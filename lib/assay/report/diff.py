@@ -214,9 +214,11 @@ def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> 
         say(out, f'\n{title}:')
     reasons: dict[str, list[Compared]] = {}
     for one in unsure:
-        # How many more runs is told in the table.
+        # How many more runs that are is not the same of all.
         reasons.setdefault(one.reason.lstrip('0123456789 '), []).append(one)
     for reason, alike in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        if more := sorted(int(one.reason.split()[0]) for one in alike if one.reason[:1].isdigit()):
+            reason = f'{" to ".join(map(str, dict.fromkeys((more[0], more[-1]))))} {reason}'
         names = _listed([str(one.figure) for one in alike if not one.verdict], everything)
         say(out, visible(f'  {many(len(alike), "figure")}: {reason}{names and f": {names}"}'))
 
@@ -287,9 +289,7 @@ def _figures(
     :param more: how many more runs would tell, too.
     """
     is_narrow = out.width < WIDE
-    columns = [*(_NARROW if is_narrow else _NAMES), *_COLUMNS]
-    if more:
-        columns.append('more' if is_narrow else 'more runs')
+    columns = [*(_NARROW if is_narrow else _NAMES), *_COLUMNS, *(['~more runs'] if more else [])]
     rows = (
         (*_names(one.figure, is_narrow), *_cells(one), *([_more_runs(one)] if more else []))
         for one in figures

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 # Rows of a table before the rest is only counted, and columns of a window that shows all of it.
 MOST_ROWS, WIDE = 16, 100
-#: Characters that a column of text has at most, and those between two columns.
-MOST_TEXT, GAP = 40, 2
+#: Characters that a column of text has at most, those of a word that is not folded, and those
+#: between two columns.
+MOST_TEXT, MOST_WORD, GAP = 40, 26, 2
 #: A ratio beyond this, either way, is no percentage that anybody reads.
 FAR = 10.0
 #: And beyond this the number does not matter.
@@ -53,7 +54,7 @@ def table(
         if name != heading:
             shown.add_column(name, overflow='fold', max_width=MOST_TEXT)
             words = [word for text in whole for word in text.split()]
-            least += min(MOST_TEXT, max(map(len, words))) + GAP
+            least += min(MOST_WORD, max(map(len, words))) + GAP
         else:
             shown.add_column(heading, justify='right', no_wrap=True)
             least += max(map(len, whole)) + GAP
