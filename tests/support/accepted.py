@@ -156,8 +156,7 @@ def remake(archive, change=lambda entries: None):
     before, lines = journal.NOTHING, []
     for number, entry in enumerate(entries, 1):
         if 'files' in entry['what']:
-            where = 'report/' if entry['kind'] == 'report' else f'jobs/{entry["what"]["run"]}/'
-            own = {name: one for name, one in kept.items() if name.startswith(where)}
+            own = {name: one for name, one in kept.items() if _is_of(entry, name)}
             entry['what']['files'] = as_record(own)
         if entry['kind'] == 'begun':
             entry['what']['contract'] = digest(archive.contract.read_bytes())
@@ -166,6 +165,14 @@ def remake(archive, change=lambda entries: None):
         lines.append(line + b'\n')
     archive.journal.write_bytes(b''.join(lines))
     archive.manifest.write_bytes(manifest(archives.contents(archive)))
+
+
+def _is_of(entry, name):
+    """Whether an entry of the journal tells of a file."""
+    if entry['kind'] == 'screened':
+        return name in entry['what']['files']
+    where = 'report/' if entry['kind'] == 'report' else f'jobs/{entry["what"]["run"]}/'
+    return name.startswith(where)
 
 
 def later(text, seconds):

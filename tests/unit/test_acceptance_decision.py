@@ -189,7 +189,7 @@ def ran(*words, nodes=('n1',)):
     ],
 )
 def test_conditions(changes, cases, hours, name, word):
-    found = {one.name: one.word for one in conditions(contract(**changes), cases, hours, False)}
+    found = {one.name: one.word for one in conditions(contract(**changes), cases, hours, None)}
     assert found[name] == word
 
 

@@ -4,6 +4,7 @@
 
     contract.yaml      the contract, byte for byte
     journal.jsonl      what was done, in its order (journal.py)
+    screenings/        of the nodes, before the first run (screened.py)
     jobs/<run>/        report.json and log of ReFrame, system.json (facts.py)
     jobs/<run>/cases/  of each case the job's script, its outputs, and what the check read
     report/            what people read, and decisions.json (decided.py)
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.canonical import digest
+from assay.acceptance.canonical import digest, digest_of
 from assay.acceptance.files import Kept, as_record, kept_in, manifest, read_bounded
 from assay.files import write_whole
 from assay.machine.provenance import suite
@@ -76,6 +77,11 @@ class Archive:
     def decisions(self) -> Path:
         """In it what was decided, as data (decided.py)."""
         return self.report / 'decisions.json'
+
+    @property
+    def screenings(self) -> Path:
+        """A folder with the screenings of the nodes, and those that they were held against."""
+        return self.folder / 'screenings'
 
     @property
     def signatures(self) -> Path:
@@ -177,6 +183,33 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
         ) from None
     files = as_record(_named(number, kept))
     journal.append(archive.journal, 'ended', run=number, uuid=uuid, word=word, files=files)
+
+
+def keep_screenings(archive: Archive, files: Iterable[Path]) -> dict[str, Kept]:
+    """Keep files of screenings; one that the journal tells of already stays as it is.
+
+    :returns: what they hold, by their names in the archive.
+    :raises AssayError: if they cannot be kept.
+    """
+    entries = journal.read(archive.journal).entries
+    told = {name for one in entries if one.kind == 'screened' for name in one.what['files']}
+    names = {f'{archive.screenings.name}/{path.name}': path for path in files}
+    try:
+        archive.screenings.mkdir(exist_ok=True)
+        for path in archive.screenings.iterdir():  # left by a command that was stopped here
+            if f'{archive.screenings.name}/{path.name}' not in told:
+                path.unlink()
+        for name, path in names.items():
+            if name not in told:
+                _copy(path, archive.folder / name)
+        _settle(archive.screenings)
+        return {
+            name: Kept(digest_of(path), path.stat().st_size)
+            for name in names
+            for path in [archive.folder / name]
+        }
+    except OSError as error:
+        raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
 
 
 def resume(archive: Archive) -> list[journal.Entry]:

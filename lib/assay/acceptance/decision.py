@@ -193,18 +193,19 @@ class Condition:
 
 
 def conditions(
-    contract: Contract, ran: Sequence[CaseRun], hours: float, is_screened: bool
+    contract: Contract, ran: Sequence[CaseRun], hours: float, screened: str | None
 ) -> list[Condition]:
     """What is asked for of all cases together.
 
     :param ran: all cases of all runs that were started.
     :param hours: how long runs went on, in all.
-    :param is_screened: whether a screening of the nodes found nothing, before any run.
+    :param screened: what the screening of the nodes before any run found, empty for nothing; None
+        if there was none.
     """
     found = [_share(contract, ran), _hours(contract, hours), *_nodes(contract, ran)]
     if contract.screening_first:
-        word: Literal['met', 'undecided'] = 'met' if is_screened else 'undecided'
-        told = 'found nothing' if is_screened else 'has not been made, or found something'
+        word: Literal['met', 'undecided'] = 'met' if screened == '' else 'undecided'
+        told = 'has not been made' if screened is None else f'found {screened or "nothing"}'
         found.append(Condition('screening', word, f'the screening before the first run {told}'))
     return found
 

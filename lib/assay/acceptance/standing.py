@@ -20,9 +20,6 @@ from assay.acceptance.journal import Entry
 from assay.acceptance.outcomes import case_runs, jobs_of, outcomes
 from assay.results.cases import Report, read_report
 
-#: How a journal begins the note of a screening of the nodes that found nothing.
-SCREENED = 'screening: found nothing'
-
 _ENDS = ('ended', 'cancelled', 'interrupted')
 
 
@@ -71,7 +68,7 @@ def standing(
         found = [*outcomes(one, numbered)]
         decisions.append(decide(one, found, waiver.by if waiver else None))
     hours = seconds / 3600
-    others = conditions(contract, ran, hours, _is_screened(entries))
+    others = conditions(contract, ran, hours, _screened(entries))
     if jobs > contract.most_jobs:
         told = f'{jobs} jobs were started; at most {contract.most_jobs} were agreed'
         others.append(Condition('jobs', 'missed', told))
@@ -100,11 +97,12 @@ def reports(archive: Archive, entries: Sequence[Entry]) -> dict[int, Report]:
     return found
 
 
-def _is_screened(entries: Sequence[Entry]) -> bool:
-    """Whether a screening found nothing, before the first run."""
+def _screened(entries: Sequence[Entry]) -> str | None:
+    """What the last screening before the first run found, in words; None if there was none."""
+    found = None
     for entry in entries:
         if entry.kind == 'started':
-            return False
-        if entry.kind == 'note' and str(entry.what['text']).startswith(SCREENED):
-            return True
-    return False
+            break
+        if entry.kind == 'screened':
+            found = str(entry.what['found'])
+    return found

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
 from assay.acceptance import contract as contracts
-from assay.acceptance import decided, facts, journal, signature, written
+from assay.acceptance import decided, facts, journal, screened, signature, written
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import Kept, found_in, from_record, read_bounded, read_manifest
@@ -30,6 +30,9 @@ from assay.text import plain
 
 #: Bytes of a report at most, of ReFrame's of a run and of ours.
 MOST_REPORT = 256 << 20
+
+#: Where the files are that an entry tells of, if they are not those of a run.
+_WHERE = {'report': 'report/', 'screened': 'screenings/'}
 
 
 def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
@@ -47,6 +50,8 @@ def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
         # Of what was changed the figures would say nothing more.
         if not found.faults:
             found.proved += _told_of_files(chain, kept)
+            found.faults += screened.disagreements(archive, chain.entries, contract)
+            found.proved += [] if found.faults else screened.told(chain.entries)
             _compute(archive, chain, contract, found)
     except AssayError as error:
         found.faults.append(str(error))
@@ -138,7 +143,7 @@ def _of_entries(
         except ValueError as error:
             yield f'the journal: entry {entry.number} was changed: {error}'
             continue
-        where = 'report/' if entry.kind == 'report' else f'jobs/{entry.what.get("run")}/'
+        where = _WHERE.get(entry.kind, f'jobs/{entry.what.get("run")}/')
         for name, one in files.items():
             if not name.startswith(where):
                 yield f'the journal: entry {entry.number} tells of {plain(name, 200)}: not its own'

@@ -44,15 +44,19 @@ def plan(
     from assay.acceptance import showing
     from assay.acceptance.experience import seconds, spreads
     from assay.acceptance.plan import plan as make
-    from assay.acceptance.preparing import prepared, refusing
+    from assay.acceptance.preparing import UNDECIDED, prepared, refusing
+    from assay.acceptance.screened import place
     from assay.results.history import load
     from assay.results.past import past
 
     with refusing():
         asked = prepared(contract, extra or [])
-    if (code := asked.suite.on_head()) is not None:
+    with refusing(UNDECIDED):  # a cluster that has to be started first
+        code = asked.suite.on_head()
+    if code is not None:
         raise typer.Exit(code)
     with refusing():
+        place(asked.load(), asked.contract)
         wanted = asked.wanted()
     history = load()
     times = seconds(past(history, asked.contract.system), wanted)
@@ -96,22 +100,25 @@ def run(
     from assay.acceptance import showing
     from assay.acceptance.measuring import Measuring, opened
     from assay.acceptance.preparing import UNDECIDED, prepared, refusing
-    from assay.acceptance.screened import assert_screened
+    from assay.acceptance.screened import assert_screened, place
     from assay.acceptance.tuning import allowed, assert_no_variables
 
     with refusing():
         assert_no_variables(job or [])
         asked = prepared(contract, extra or [])
         allowed(asked.contract.rules, os.environ)
-    if (code := asked.suite.on_head()) is not None:
+    with refusing(UNDECIDED):  # a cluster that has to be started first
+        code = asked.suite.on_head()
+    if code is not None:
         raise typer.Exit(code)
     with refusing():
         site = asked.load()
         wanted = asked.wanted()
+        partition = place(site, asked.contract)
         archive, handle = opened(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
     with refusing(UNDECIDED):
-        assert_screened(archive, site, asked.contract)
+        assert_screened(archive, asked.contract, partition)
         stands, code = Measuring(asked, site, archive, wanted, options).run()
     os.close(handle)
     showing.show_standing(stands)

@@ -62,6 +62,12 @@ def unjudged(verdict: Verdict) -> str:
 
 
 def headline(one: Finding) -> str:
+    """Who is to blame, and how often that is by chance, in words."""
+    often = '' if one.chance is None else f' (by chance {_often(one.chance)})'
+    return blamed(one) + often
+
+
+def blamed(one: Finding) -> str:
     """Who is to blame, in words."""
     who = node_set(one.members)
     text = {
@@ -75,8 +81,6 @@ def headline(one: Finding) -> str:
     }[one.kind]
     if one.name:
         text += f': the switch {one.name}, or its uplink'
-    if one.chance is not None:
-        text += f' (by chance {_often(one.chance)})'
     return text
 
 

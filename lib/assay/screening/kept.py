@@ -69,14 +69,15 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     return None
 
 
-def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
+def earlier(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
     """Those beside a screening that were of the same environment and fabric, oldest first.
 
     One that is damaged is told, and left out.
 
     :param path: of its file.
+    :returns: each by its file.
     """
-    found: list[Screening] = []
+    found: dict[Path, Screening] = {}
     for other in sorted(path.parent.glob('*.json'), reverse=True):
         if len(found) == most:
             break
@@ -87,5 +88,5 @@ def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
                 say(f'left out: {error}')
                 continue
             if (one.environment, one.fabric) == (now.environment, now.fabric):
-                found.append(one)
-    return found[::-1]
+                found[other] = one
+    return dict(reversed(found.items()))

@@ -124,10 +124,19 @@ def read(path: Path) -> Screening:
     :raises AssayError: if the file is missing, damaged, or none of a screening.
     """
     try:
-        return _read(json.loads(path.read_text(), parse_constant=_refuse))
+        return parse(path.read_bytes(), path)
     except OSError as error:
         raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+
+
+def parse(data: bytes, path: Path) -> Screening:
+    """As :func:`read`, of the content of a file.
+
+    :param path: for messages.
+    """
+    try:
+        return _read(json.loads(data, parse_constant=_refuse))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         why = f'{error}' if isinstance(error, ValueError) else f'{type(error).__name__} {error}'
         raise AssayError(f'{path}: not the file of a screening: {why}') from None
 
