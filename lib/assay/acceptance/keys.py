@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -59,21 +60,22 @@ def private(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
     :raises AssayError: if the file holds none, or the passphrase is another.
     """
     data = read_bounded(path, MOST)
-    load = (
-        serialization.load_ssh_private_key
-        if data.startswith(_OPENSSH)
-        else serialization.load_pem_private_key
-    )
+    is_openssh = data.startswith(_OPENSSH)
+    load = serialization.load_ssh_private_key if is_openssh else serialization.load_pem_private_key
     try:
         try:
             key = load(data, None)
         except TypeError:  # as it is encrypted
+            # For which cryptography needs a package that is not of the suite: nobody is asked in
+            # vain.
+            if is_openssh and not find_spec('bcrypt'):
+                raise UnsupportedAlgorithm('bcrypt') from None
             key = load(data, ask().encode())
     except UnsupportedAlgorithm:
-        # For which cryptography needs a package of its own.
         raise AssayError(
-            f"{path}: a key that is encrypted in OpenSSH's form cannot be read: make one by "
-            f'`assay accept key FILE`'
+            f"{path}: a key with a passphrase in OpenSSH's form cannot be read here: make one by "
+            f'`assay accept key FILE`, which takes a passphrase as well, or sign with a copy '
+            f"without one (`ssh-keygen -p -N '' -f COPY`) that you remove afterwards"
         ) from None
     except (TypeError, ValueError):
         raise AssayError(f'{path}: no private key, or not of this passphrase') from None
