@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from assay import AssayError, paths
+from assay.acceptance import preparing
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
 from assay.acceptance.journal import Entry
@@ -17,11 +18,17 @@ from assay.acceptance.measuring import is_lost, next_cases, once
 from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
 from assay.acceptance.plan import plan
 from assay.acceptance.power import Spread
+from assay.acceptance.preparing import Prepared
 from assay.acceptance.showing import risks
 from assay.acceptance.standing import standing
 from assay.acceptance.tuning import allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
 from assay.commands import accept
+from assay.running import reframe_options
+from assay.running.runs import Run
+from assay.running.session import Suite
+from assay.vcluster import cluster
+from assay.vcluster.node import Node
 from reports import disturbed
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'reports'
@@ -346,6 +353,24 @@ def test_variables_that_tune_jobs():
     for rules, name in ((base, 'UCX_TLS'), (peak, 'OMPI_MCA_pml'), (base, 'LD_PRELOAD')):
         with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
             allowed(rules, {name: 'x'})
+
+
+def test_what_the_virtual_cluster_sets_on_its_head_tunes_nothing(tmp_path):
+    base = Rules(category='base', text='x')
+    assert allowed(base, Node(tmp_path, 0).environment) == {}
+
+
+def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
+    suite = Suite(Run(tmp_path), 'vcluster:srun', 'acceptance', (), {})
+    asked = Prepared(contract(), suite, reframe_options.read([]))
+    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: asked)
+    for command in (lambda: accept.plan(tmp_path), lambda: accept.run(tmp_path, tmp_path / 'new')):
+        with pytest.raises(SystemExit) as ended:
+            command()
+        assert ended.value.code == 3
+        assert 'no virtual cluster is up. Start one: ' in capsys.readouterr().err
+    assert not (tmp_path / 'new').exists()
 
 
 @pytest.mark.parametrize(

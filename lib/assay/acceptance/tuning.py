@@ -14,9 +14,9 @@ from assay.witness.variables import STEERING
 #: of a command.
 TUNING = (*STEERING, 'OMPI_')
 
-#: What lets root start jobs in a container, and nothing else.
-_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
-
+#: What lets root start jobs in a container, and how PMIx proves who asks (the virtual cluster sets
+#: it): nothing that a figure depends on.
+_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', 'PMIX_MCA_psec')
 
 #: Options of schedulers that set variables for a job: Slurm's, which may be shortened, and PBS's.
 _EXPORTING = re.compile(r'(?:^|\s)-*(?:exp|v)')
