@@ -6,13 +6,16 @@ import copy
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
 from assay import AssayError, paths
 from assay.acceptance import preparing
+from assay.acceptance import wanted as wanting
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
+from assay.acceptance.experience import seconds, spreads
 from assay.acceptance.journal import Entry
 from assay.acceptance.measuring import is_lost, next_cases, once
 from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
@@ -24,7 +27,9 @@ from assay.acceptance.standing import standing
 from assay.acceptance.tuning import allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
 from assay.commands import accept
+from assay.results.history import load
 from assay.running import reframe_options
+from assay.running.listing import Listed
 from assay.running.runs import Run
 from assay.running.session import Suite
 from assay.vcluster import cluster
@@ -345,6 +350,26 @@ def test_nothing_more_is_run_once_nothing_can_be_accepted():
     assert is_lost(replace(failed, contract=lenient, jobs=2))
 
 
+def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
+    """MPICH has no tcp of its own: what it has between nodes comes first."""
+    there = [
+        Listed(f'Ring %fabric={fabric} %layout=packed %scale={scale}', 'c:p', environment)
+        for environment, fabric in (('openmpi', 'tcp'), ('mpich', 'ucx-tcp'))
+        for scale in ('1_node', '2_nodes', '4_nodes')
+    ]
+    monkeypatch.setattr(wanting, 'listed', lambda *_: there)
+    asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
+    suite = Suite(Run(Path()), 'c:p', 'acceptance', (), {})
+    with pytest.raises(AssayError) as raised:
+        wanting.wanted(contract(asked), suite)
+    told = str(raised.value).partition('there are ')[2].split('; ')
+    assert told[:2] == [
+        'Ring %fabric=tcp %layout=packed %scale=2_nodes @c:p+openmpi',
+        'Ring %fabric=ucx-tcp %layout=packed %scale=2_nodes @c:p+mpich',
+    ]
+    assert told[-1] == 'and 2 more'
+
+
 def test_variables_that_tune_jobs():
     base = Rules(category='base', text='x')
     peak = Rules(category='peak', text='x', variables=('UCX_TLS',))
@@ -362,15 +387,38 @@ def test_what_the_virtual_cluster_sets_on_its_head_tunes_nothing(tmp_path):
 
 def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    suite = Suite(Run(tmp_path), 'vcluster:srun', 'acceptance', (), {})
-    asked = Prepared(contract(), suite, reframe_options.read([]))
-    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: asked)
-    for command in (lambda: accept.plan(tmp_path), lambda: accept.run(tmp_path, tmp_path / 'new')):
+    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
+    here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
+    for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
             command()
         assert ended.value.code == 3
         assert 'no virtual cluster is up. Start one: ' in capsys.readouterr().err
-    assert not (tmp_path / 'new').exists()
+    assert not new.exists()
+
+
+def on_the_cluster() -> Prepared:
+    suite = Suite(Run(Path()), 'vcluster:srun', 'acceptance', (), {})
+    return Prepared(contract(), suite, reframe_options.read([]))
+
+
+@pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
+def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
+    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
+    here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
+    for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
+        with pytest.raises(SystemExit) as ended:
+            command()
+        assert ended.value.code == 2
+        assert f'assay: {there}: each node of the virtual' in capsys.readouterr().err
+
+
+def test_without_a_history_nothing_is_known(tmp_path):
+    history = load(tmp_path / 'results.db')
+    asked = [wanted(commitment()), wanted(commitment(expected_spread=0.1))]
+    assert seconds(history, asked) == [None, None]
+    unknown, expected = spreads(history, asked)
+    assert unknown is None and expected.source == 'the contract'
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def fits(commitment: Commitment, name: str, environment: str) -> bool:
 
     :param name: with its parameters, such as ``Ring %fabric=shm %layout=packed %scale=1_node``.
     """
+    is_of_check = name.partition(' ')[0] == commitment.check
+    return is_of_check and not misfits(commitment, name, environment)
+
+
+def misfits(commitment: Commitment, name: str, environment: str) -> int:
+    """In how many fields a case of its check is not as a commitment asks for."""
     there = parameters(name)
     asked = {
         'fabric': commitment.fabric,
@@ -35,11 +41,8 @@ def fits(commitment: Commitment, name: str, environment: str) -> bool:
         'scale': commitment.scale,
         **commitment.parameters,
     }
-    return (
-        name.partition(' ')[0] == commitment.check
-        and commitment.environment in (None, environment)
-        and all(value is None or there.get(key) == value for key, value in asked.items())
-    )
+    others = sum(value is not None and there.get(key) != value for key, value in asked.items())
+    return others + (commitment.environment not in (None, environment))
 
 
 def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> Iterator[Outcome]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay import AssayError
 from assay.acceptance.contract import Commitment, Contract
-from assay.acceptance.outcomes import fits, parameters
+from assay.acceptance.outcomes import fits, misfits, parameters
 from assay.config.scales import SCALES
-from assay.running.listing import listed
+from assay.running.listing import Listed, listed
 from assay.running.session import Suite
 
 #: Cases that a sentence names.
@@ -39,6 +40,12 @@ class Wanted:
         return SCALES.get(parameters(self.name).get('scale', ''), 1)
 
 
+def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
+    """The cases of its check, those first that a commitment is likely to mean."""
+    own = [case for case in there if case.name.partition(' ')[0] == commitment.check]
+    return sorted(own, key=lambda case: misfits(commitment, case.name, case.environment))
+
+
 def selecting(contract: Contract) -> list[str]:
     """ReFrame's option that selects all cases of the checks of a contract, and perhaps more."""
     checks = dict.fromkeys(one.check for one in contract.commitments)
@@ -58,7 +65,7 @@ def wanted(contract: Contract, suite: Suite) -> list[Wanted]:
             case = own[0]
             found.append(Wanted(one, case.name, case.partition, case.environment))
             continue
-        told = own or [case for case in there if case.name.partition(' ')[0] == one.check]
+        told = own or _nearest(one, there)
         names = [case.title for case in told]
         some = '; '.join(names[:_MOST]) + (
             f'; and {len(names) - _MOST} more' * (len(names) > _MOST)

@@ -51,6 +51,7 @@ def plan(
 
     with refusing():
         asked = prepared(contract, extra or [])
+        asked.suite.assert_shared(contract)
     with refusing(UNDECIDED):  # a cluster that has to be started first
         code = asked.suite.on_head()
     if code is not None:
@@ -106,6 +107,7 @@ def run(
     with refusing():
         assert_no_variables(job or [])
         asked = prepared(contract, extra or [])
+        asked.suite.assert_shared(contract, folder)
         allowed(asked.contract.rules, os.environ)
     with refusing(UNDECIDED):  # a cluster that has to be started first
         code = asked.suite.on_head()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
@@ -20,7 +21,7 @@ from assay.running.named_checks import files_of
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.supervise import Audience, Ended
-from assay.vcluster.command import run_on_head
+from assay.vcluster.command import assert_shared, run_on_head
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -48,8 +49,19 @@ class Suite:
         :returns: its exit code; None if this is the place to run.
         :raises AssayError: if no cluster is up.
         """
-        is_cluster = self.system.partition(':')[0] == settings.CLUSTER_SYSTEM
-        return run_on_head() if is_cluster else None
+        return run_on_head() if self._is_cluster else None
+
+    def assert_shared(self, *named: Path) -> None:
+        """See that this command finds files and folders there as well.
+
+        :raises AssayError: if the head of the virtual cluster has its own in that place.
+        """
+        for path in named if self._is_cluster else ():
+            assert_shared(path)
+
+    @property
+    def _is_cluster(self) -> bool:
+        return self.system.partition(':')[0] == settings.CLUSTER_SYSTEM
 
     def load(self) -> _SiteConfig:
         """The configuration.

@@ -7,9 +7,26 @@ import signal
 import sys
 from pathlib import Path
 
+from assay import AssayError, paths
 from assay.vcluster import namespaces
 from assay.vcluster.cluster import Cluster
 from assay.vcluster.node import Node
+
+#: What each node has of its own, and only as long as it is up (node_init.sh).
+_OWN = (Path('/tmp'), Path('/dev/shm'))
+
+
+def assert_shared(path: Path) -> None:
+    """See that the nodes have a file or folder that this machine has.
+
+    :raises AssayError: if they have their own there.
+    """
+    real = path.resolve()
+    if not real.is_relative_to(paths.ROOT) and any(real.is_relative_to(one) for one in _OWN):
+        raise AssayError(
+            f'{path}: each node of the virtual cluster, the head too, has its own '
+            f'{" and ".join(map(str, _OWN))}, which go with it: choose another place'
+        )
 
 
 def run_on_head() -> int | None:
