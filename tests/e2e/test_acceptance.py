@@ -35,9 +35,6 @@ risks: {producer: 0.05, consumer: 0.05, good: 0.5, bad: 0.5}
 most_jobs: 12
 """
 
-# Whether nobody sees that it hangs.
-LONG = 300
-
 
 @pytest.fixture
 def contract(tmp_path):
@@ -67,10 +64,9 @@ def test_killed_gone_on_with_and_signed(contract, tmp_path):
     with subprocess.Popen(
         [paths.ROOT / 'assay', *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        deadline = time.monotonic() + LONG
+        # However long others have the turn: what hangs is ended by the limit of all tests.
         while not started(folder):
             assert process.poll() is None, process.stdout.read()
-            assert time.monotonic() < deadline
             time.sleep(0.05)
         process.kill()
     assert kinds(folder) == [('begun', None), ('started', 1)]

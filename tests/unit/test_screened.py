@@ -109,6 +109,12 @@ def test_the_last_one_before_the_first_run_counts(archive):
     assert condition(archive) == ('met', 'found nothing')
 
 
+def test_one_after_the_first_run_counts_for_nothing(archive):
+    archives.start_run(archive, cases=[])
+    journal.append(archive.journal, 'screened', screening='later.json', found='', files={})
+    assert condition(archive) == ('undecided', 'has not been made')
+
+
 def test_one_that_cannot_tell_blames_nobody(archive):
     one = now(slow={('dgemm alone', 3): 0.7})
     one.taken['alone'][3] = 0.5
