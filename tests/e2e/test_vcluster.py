@@ -222,6 +222,13 @@ def test_exec_that_is_stopped(up):
         assert process.stdout.read() == b'cleared up\n'
     assert process.returncode == 7
 
+    with start('sleep', '98765', stderr=subprocess.PIPE) as process:
+        await_that(sleeps)
+        inject('crash', 'n1')
+        told = b'Assay: n1 of the virtual cluster went down, and with it what ran there\n'
+        assert process.stderr.read() == told
+    assert process.returncode == 128 + signal.SIGKILL
+
 
 def test_only_root_sees_its_files(up):
     assert vcluster.STATE.stat().st_mode & 0o777 == 0o700

@@ -22,7 +22,7 @@ from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
 from assay.acceptance.plan import plan
 from assay.acceptance.power import Spread
 from assay.acceptance.preparing import Prepared
-from assay.acceptance.showing import risks
+from assay.acceptance.showing import risks, sentences
 from assay.acceptance.standing import standing
 from assay.acceptance.tuning import allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
@@ -297,6 +297,19 @@ def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
     assert (found.jobs, found.hours) == (2, 0.5)
     assert [one.word for one in found.runs] == ['interrupted', 'pass']
     assert found.verdict.word == 'ACCEPTED'
+    told = [one for one in sentences(found) if one.startswith('run ')]
+    assert told == [
+        'run 1 was interrupted: its command was killed, so it has no values; its jobs count'
+    ]
+
+
+def test_a_run_without_an_end_is_told():
+    found = standing(contract(), entries(BEGUN, started(1)), {})
+    told = [one for one in sentences(found) if one.startswith('run ')]
+    assert told == [
+        'run 1 has no end yet: it goes on, or its command was killed, as the next '
+        '`assay accept run` finds out'
+    ]
 
 
 def test_more_jobs_than_agreed_are_not_accepted():

@@ -9,6 +9,8 @@ import pytest
 
 from assay import AssayError, paths
 from assay.acceptance.contract import Contract, parse, read
+from assay.config import settings
+from assay.vcluster.cluster import Cluster
 
 DOCS = paths.ROOT / 'docs'
 EXAMPLE = DOCS / 'contract.yaml'
@@ -77,6 +79,16 @@ def test_the_example_is_a_contract_and_explains_each_field():
     assert {'category', 'hours', 'consumer', 'may_be_missing'} <= set(
         text.replace(':', ' ').split()
     )
+
+
+def test_the_one_for_the_virtual_cluster():
+    """It asks for all nodes of one, on the partition that can be screened."""
+    contract = read(DOCS / 'contract-vcluster.yaml')
+    nodes = Cluster().nodes
+    assert contract.nodes.names == tuple(node.name for node in nodes)
+    assert contract.system.partition(':')[::2] == (settings.CLUSTER_SYSTEM, 'srun')
+    assert contract.screening_first
+    assert f'{len(nodes)}_nodes' in {one.scale for one in contract.commitments}
 
 
 def test_the_schema_is_that_of_the_code():

@@ -81,7 +81,9 @@ def _alone(archive: Archive) -> int:
         handle = os.open(archive.contract, os.O_RDWR | os.O_CLOEXEC)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise AssayError(f'{archive.folder}: another `assay accept run` is at it') from None
+        raise AssayError(
+            f'{archive.folder}: another `assay accept run` is at it: wait for its end'
+        ) from None
     except OSError as error:
         raise AssayError(f'{archive.contract}: {error.strerror}') from None
     return handle

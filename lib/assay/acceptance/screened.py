@@ -32,7 +32,7 @@ from assay.text import plain
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Bytes of a file of a screening at most: 10,000 nodes take some 50 MB.
+#: Bytes of a file of a screening at most: 10,000 nodes take some 30 MB.
 MOST = 256 << 20
 
 

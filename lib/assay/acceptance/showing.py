@@ -185,6 +185,15 @@ def sentences(standing: Standing) -> list[str]:
         for run, why in one.without
     ]
     told += [
+        f'run {run} was interrupted: its command was killed, so it has no values; its jobs count'
+        for run in standing.interrupted
+    ]
+    told += [
+        f'run {run} has no end yet: it goes on, or its command was killed, as the next '
+        f'`assay accept run` finds out'
+        for run in standing.open
+    ]
+    told += [
         f'{one.commitment.id}: {one.reason}'
         for one in standing.decisions
         if one.word in ('missed', 'waived') or (one.word == 'undecided' and one.is_final)

@@ -30,6 +30,8 @@ class Standing:
     :param runs: the cases of all runs that were started, in order.
     :param hours: how long runs went on, in all; those that were interrupted count nothing.
     :param jobs: how many were started, those that replaced disturbed ones too.
+    :param interrupted: the runs whose command was killed.
+    :param open: the runs of which no end is told: they go on, or nobody has noticed yet.
     """
 
     contract: Contract
@@ -38,6 +40,8 @@ class Standing:
     runs: tuple[CaseRun, ...]
     hours: float
     jobs: int
+    interrupted: tuple[int, ...]
+    open: tuple[int, ...]
     verdict: Verdict
 
 
@@ -79,6 +83,8 @@ def standing(
         tuple(ran),
         hours,
         jobs,
+        tuple(run for run in started if run in ended and ended[run].kind == 'interrupted'),
+        tuple(run for run in started if run not in ended),
         conclude(decisions, others),
     )
 

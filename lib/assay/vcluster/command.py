@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.vcluster import namespaces
 from assay.vcluster.cluster import Cluster
 from assay.vcluster.node import Node
@@ -70,6 +70,8 @@ def execute(node: Node, command: list[str]) -> int:
                 process.send_signal(told.si_signo)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if process.returncode == -signal.SIGKILL and node.pid is None:
+        say(f'{node.name} of the virtual cluster went down, and with it what ran there')
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 
