@@ -274,7 +274,10 @@ def _of_report(archive: Archive, chain: Chain, now: Standing) -> Iterator[str]:
         if name == written.NAME:
             should = written.text(now, chain.entries[:-1]).encode()
             if read_bounded(path, MOST_REPORT) != should:
-                yield f'report/{name} says something else than what is decided: it was changed'
+                yield (
+                    f'report/{name} says something else than what is decided: it was changed, or '
+                    f'another version of Assay wrote it'
+                )
         elif path != archive.decisions:
             yield f'report/{plain(name, 200)} is nothing that Assay wrote: it cannot be made again'
 
