@@ -123,3 +123,11 @@ def test_a_wrong_contract_is_no_verdict(contract, tmp_path):
         assert ended.returncode == 2
         assert 'line 8: commitments[0].check: no check has this name; did you mean' in ended.stderr
     assert not (tmp_path / 'f').exists()
+
+
+def test_a_screening_that_cannot_be_made_is_told_before_anything_begins(contract, tmp_path):
+    contract.write_text(f'{CONTRACT}screening_first: true\n')
+    ended = assay('accept', 'run', contract, '--folder', tmp_path / 'f')
+    assert ended.returncode == 2
+    assert 'screening_first of the contract: generic has no partition with a' in ended.stderr
+    assert not (tmp_path / 'f').exists()

@@ -57,7 +57,8 @@ def plan(
     if code is not None:
         raise typer.Exit(code)
     with refusing():
-        place(asked.load(), asked.contract)
+        if asked.contract.screening_first:
+            place(asked.load(), asked.contract)
         wanted = asked.wanted()
     history = load()
     times = seconds(past(history, asked.contract.system), wanted)
