@@ -311,7 +311,7 @@ def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
         replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(days=2, hours=5))
     )
     assert kept.find('last', 'made:up') == files[-1]
-    days = [one.begun.day for one in kept.earlier(files[-1], read(files[-1]), 2).values()]
+    days = [one.begun.day for one in kept.earlier(files[-1], read(files[-1]), most=2)]
     assert days == [2, 3]
 
 

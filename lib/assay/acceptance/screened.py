@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ClusterShell.NodeSet import NodeSet
-
 from assay import AssayError
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
@@ -19,7 +17,7 @@ from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import as_record, read_bounded
 from assay.acceptance.journal import Entry
-from assay.report.screening import blamed
+from assay.report.screening import blamed, node_set
 from assay.screening import kept
 from assay.screening.findings import UNDECIDED
 from assay.screening.measured import Screening, parse, read
@@ -85,7 +83,9 @@ def _judged(archive: Archive, entries: tuple[Entry, ...], path: Path, now: Scree
     told = [one for one in entries if one.kind == 'screened'][-1:]
     if told and told[0].what['screening'] == path.name:
         return _judge(archive, told[0].what['files'])
-    files = archives.keep_screenings(archive, [*kept.earlier(path, now, MOST_EARLIER), path])
+    files = archives.keep_screenings(
+        archive, [*kept.earlier_by_file(path, now, MOST_EARLIER), path]
+    )
     verdict = _judge(archive, files)
     record = as_record(files)
     journal.append(
@@ -163,7 +163,7 @@ def _short(found: str) -> str:
 def _command(contract: Contract, partition: str) -> str:
     """What screens the nodes of a contract."""
     names = contract.nodes.names
-    nodes = f' --nodes {NodeSet.fromlist([*names])}' if names and len(names) > 1 else ''
+    nodes = f' --nodes {node_set(names)}' if names and len(names) > 1 else ''
     return f'assay screen --system {partition}{nodes}'
 
 

@@ -85,7 +85,7 @@ def screen(
         measured = measure(suite, site, where, given, job, context.args, audience)
         path = kept.keep(measured)
     now = read(path)
-    verdict = judge(now, [*kept.earlier(path, now, MOST_EARLIER).values()])
+    verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
     if as_json:
         print(report.as_text(now, verdict, where.scheduler, path))
     else:

@@ -69,14 +69,18 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     return None
 
 
-def earlier(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
+def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
     """Those beside a screening that were of the same environment and fabric, oldest first.
 
     One that is damaged is told, and left out.
 
     :param path: of its file.
-    :returns: each by its file.
     """
+    return [*earlier_by_file(path, now, most).values()]
+
+
+def earlier_by_file(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
+    """As :func:`earlier`, each with its file."""
     found: dict[Path, Screening] = {}
     for other in sorted(path.parent.glob('*.json'), reverse=True):
         if len(found) == most:

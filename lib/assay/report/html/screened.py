@@ -86,7 +86,7 @@ def of_run(report: Report) -> list[Screened]:
             break
         if kept := newest(partition, ended):
             path, now = kept
-            verdict = judge(now, [*earlier(path, now, MOST_EARLIER).values()])
+            verdict = judge(now, earlier(path, now, MOST_EARLIER))
             found.append(screened(now, verdict, begun))
     return found
 
