@@ -28,6 +28,7 @@ from assay.acceptance.tuning import allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
 from assay.commands import accept
 from assay.results.history import load
+from assay.results.past import past
 from assay.running import reframe_options
 from assay.running.listing import Listed
 from assay.running.runs import Run
@@ -429,7 +430,7 @@ def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypat
 def test_without_a_history_nothing_is_known(tmp_path):
     history = load(tmp_path / 'results.db')
     asked = [wanted(commitment()), wanted(commitment(expected_spread=0.1))]
-    assert seconds(history, asked) == [None, None]
+    assert seconds(past(history, 'generic'), asked) == [None, None]
     unknown, expected = spreads(history, asked)
     assert unknown is None and expected.source == 'the contract'
 
