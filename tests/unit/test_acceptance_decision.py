@@ -35,6 +35,7 @@ from assay.running.runs import Run
 from assay.running.session import Suite
 from assay.vcluster import cluster
 from assay.vcluster.node import Node
+from assay.witness.variables import OF_THE_SCHEDULER
 from reports import disturbed
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'reports'
@@ -392,6 +393,14 @@ def test_variables_that_tune_jobs():
     for rules, name in ((base, 'UCX_TLS'), (peak, 'OMPI_MCA_pml'), (base, 'LD_PRELOAD')):
         with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
             allowed(rules, {name: 'x'})
+
+
+def test_what_slurm_puts_into_each_allocation_tunes_nothing():
+    base = Rules(category='base', text='x')
+    assert allowed(base, OF_THE_SCHEDULER) == {}
+    for name in OF_THE_SCHEDULER:
+        with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
+            allowed(base, {name: 'ssh'})
 
 
 def test_what_the_virtual_cluster_sets_on_its_head_tunes_nothing(tmp_path):

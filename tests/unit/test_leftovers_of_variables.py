@@ -12,7 +12,7 @@ from assay.config.fabrics import load_catalogue
 from assay.mpis import FAMILIES
 from assay.results.cases import cases
 from assay.results.failures import failures, left_in_good_cases
-from assay.witness.variables import LONGEST, STEERING, leftovers, of_ranks
+from assay.witness.variables import LONGEST, OF_THE_SCHEDULER, STEERING, leftovers, of_ranks
 from witnessed import halo
 
 JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
@@ -79,6 +79,23 @@ def test_what_steers_another_mpi_does_not_matter():
     assert left(environment) == ['OMPI_MCA_btl=^tcp', 'UCX_TLS=rc']
     assert left(environment, 'mpich') == ['MPIR_CVAR_NOLOCAL=1', 'UCX_TLS=rc']
     assert left(environment, 'intelmpi') == left(environment, 'mpich')
+
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_what_slurm_puts_into_each_allocation_was_not_left(family):
+    assert left(OF_THE_SCHEDULER, family) == []
+    others = dict.fromkeys(OF_THE_SCHEDULER, 'ssh')
+    assert {*left(others, family)} == {
+        f'{name}=ssh'
+        for name in OF_THE_SCHEDULER
+        if name.startswith(FAMILIES[family].own_variables) or name.startswith('HYDRA_')
+    }
+
+
+def test_what_steers_only_the_start_comes_last():
+    environment = {'HYDRA_DEBUG': '1', 'PMIX_MCA_a': '1', 'OMPI_MCA_plm_x': '1', 'UCX_TLS': 'rc'}
+    assert left(environment)[0] == 'UCX_TLS=rc'
+    assert left({'I_MPI_HYDRA_X': '1', 'I_MPI_PIN': '0'}, 'intelmpi')[0] == 'I_MPI_PIN=0'
 
 
 def test_a_value_cannot_write_a_line_of_its_own():

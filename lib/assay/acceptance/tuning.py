@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from assay import AssayError
 from assay.acceptance.contract import Rules
-from assay.witness.variables import STEERING
+from assay.witness.variables import OF_THE_SCHEDULER, STEERING
 
 #: What variables begin with that tune jobs: those that steer them, and those by which compilers of
 #: Open MPI are chosen. What the suite and the system's file set for jobs is not in the environment
@@ -41,7 +41,12 @@ def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:
     found = {
         name: value
         for name, value in sorted(environment.items())
-        if name in rules.variables or (name.startswith(TUNING) and name not in _HARMLESS)
+        if name in rules.variables
+        or (
+            name.startswith(TUNING)
+            and name not in _HARMLESS
+            and OF_THE_SCHEDULER.get(name) != value
+        )
     }
     if strange := [name for name in found if name not in rules.variables]:
         raise AssayError(

@@ -22,7 +22,17 @@ STEERING = (
 )
 
 #: Those that steer how ranks are started, and nothing afterwards.
-OF_THE_START = ('PRTE_MCA_', 'PMIX_MCA_', 'HYDRA_')
+OF_THE_START = ('PRTE_MCA_', 'PMIX_MCA_', 'HYDRA_', 'I_MPI_HYDRA_', 'OMPI_MCA_plm_')
+
+#: What Slurm puts into each allocation, as of 23.11, for the launchers of all MPIs.
+OF_THE_SCHEDULER = {
+    'HYDRA_BOOTSTRAP': 'slurm',
+    'HYDRA_LAUNCHER_EXTRA_ARGS': '--external-launcher',
+    'I_MPI_HYDRA_BOOTSTRAP': 'slurm',
+    'I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS': '--external-launcher',
+    'OMPI_MCA_plm_slurm_args': '--external-launcher',
+    'PRTE_MCA_plm_slurm_args': '--external-launcher',
+}
 
 #: Leftovers of a job that are kept, and characters of each: they are what others wrote.
 MOST, LONGEST = 100, 120
@@ -47,6 +57,8 @@ def leftovers(
 ) -> list[str]:
     """Variables that may matter to a job and that were not set for it: ``NAME=VALUE``, as text.
 
+    What steers only the start of ranks comes last: of many not all are kept, and fewer are told.
+
     :param found: the values of each.
     :param set_for_it: names of those that the suite and the system's file set.
     :param asked_for: those that the user set for the job in place of these, or besides.
@@ -61,10 +73,11 @@ def leftovers(
     )
     launcher = re.compile(mpi.set_by_launcher or '(?!)')
     left = []
-    for name, values in sorted(found.items()):
+    by_weight = sorted(found, key=lambda name: (name.startswith(OF_THE_START), name))
+    for name in by_weight:
         if name.startswith(of_others):
             continue
-        for value in sorted(values):
+        for value in sorted({*found[name]} - {OF_THE_SCHEDULER.get(name)}):
             is_set = name in set_for_it or launcher.fullmatch(name)
             if not is_set or asked_for.get(name) == value:
                 left.append(plain(f'{name}={value}', LONGEST))
