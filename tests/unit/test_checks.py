@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 import subprocess
+import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -361,6 +362,55 @@ def test_what_the_check_the_system_and_its_commands_set_was_not_left(job, monkey
     job(ONE, edit_witness(lambda it: it['environment'].update(found | BUFFER)), change=change)
     buffer = [] if commands else ['OMPI_MCA_btl_tcp_sndbuf=2048']
     assert job.checks[0].leftovers == [*buffer, 'UCX_RNDV_THRESH=8k']
+
+
+def test_commands_of_a_systems_file_are_not_run(job, monkeypatch, tmp_path):
+    """They are for the nodes of jobs: that they set something else cannot be excluded."""
+    ran = tmp_path / 'ran'
+    commands = [f'touch {ran}', f'export FI_X=$(touch {ran})']
+
+    def change(check):
+        partition = runtime().system.partitions[0]
+        monkeypatch.setattr(partition, '_prepare_cmds', commands)
+        monkeypatch.setattr(partition, '_access', ['--export=ALL,FI_Y'])
+        partition.local_env._env_vars['FI_TCP_IFACE'] = f'$(touch {ran})'
+
+    found = BUFFER | {'FI_X': '1', 'FI_Y': '1'}
+    job(ONE, edit_witness(lambda it: it['environment'].update(found)), change=change)
+    (check,) = job.checks
+    assert not ran.exists()
+    assert check.leftovers == ['OMPI_MCA_btl_tcp_sndbuf=2048']
+    assert check.leftovers_unsure
+
+
+@pytest.mark.parametrize('has_tmp', [True, False])
+def test_modules_of_a_systems_file_are_asked_and_spoil_no_case(job, monkeypatch, tmp_path, has_tmp):
+    def change(check):
+        environment = runtime().system.partitions[0].local_env
+        module = {'name': 'x', 'collection': False, 'path': None}
+        monkeypatch.setattr(environment, '_modules', [module])
+        name = f'FI_OF_A_MODULE_{has_tmp}'  # what was asked once is known
+        monkeypatch.setattr(
+            runtime().modules_system, 'emit_load_commands', lambda *_: [f'export {name}=1']
+        )
+        if not has_tmp:
+            monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'missing'))
+
+    found = {f'FI_OF_A_MODULE_{has_tmp}': '1'}
+    job(ONE, edit_witness(lambda it: it['environment'].update(found)), change=change)
+    (check,) = job.checks
+    assert check.leftovers == ([] if has_tmp else ['FI_OF_A_MODULE_False=1'])
+    assert check.leftovers_unsure is not has_tmp
+
+
+def test_a_search_for_leftovers_that_fails_spoils_no_case(job, monkeypatch, capsys):
+    def fail(_):
+        raise OSError(5, 'Input/output error')
+
+    monkeypatch.setattr('assay.checks.leftovers.of_ranks', fail)
+    job(ONE)
+    assert job.checks[0].leftovers == []
+    assert 'that were left could not be looked for: [Errno 5]' in capsys.readouterr().err
 
 
 def test_where_no_rank_got_far_enough_the_script_tells_what_was_left(job, monkeypatch):

@@ -2,11 +2,12 @@
 
 import json
 import re
+import tempfile
 
 import pytest
 
 from assay import paths, witness
-from assay.checks.leftovers import set_by
+from assay.checks.leftovers import exported_by, named_in, set_by
 from assay.config.environments import tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.mpis import FAMILIES
@@ -132,8 +133,49 @@ def test_what_a_module_sets_is_found_where_it_is_loaded_already(monkeypatch):
     assert set_by(('echo loading', load)) == {'OMPI_MCA_btl'}
 
 
-def test_commands_that_fail_set_nothing():
-    assert set_by(('exit 3',)) == frozenset()
+def test_what_modules_do_finds_no_file_of_anybody(tmp_path, monkeypatch):
+    for name in ('HOME', 'TMPDIR'):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    kept = tmp_path / 'kept'
+    kept.touch()
+    assert set_by(('rm -rf "$HOME"/* "$TMPDIR"/* ./*', 'export UCX_TLS=tcp')) == {'UCX_TLS'}
+    assert kept.exists()
+
+
+@pytest.mark.parametrize('command', ['exit 3', 'false', 'exit 0', 'no_such_command_at_all'])
+def test_modules_that_fail_leave_it_unknown(command):
+    assert set_by((command, 'export UCX_TLS=tcp')) is None
+
+
+def test_that_it_is_unknown_is_said_once(capsys):
+    for name in ('FI_X', 'FI_Y'):
+        assert set_by((f'export {name}=1', 'exit 77')) is None
+    said = "modules of the system's file set is not known: loading them ended with exit code 77"
+    assert capsys.readouterr().err.count(said) == 1
+
+
+def test_nor_is_it_known_without_a_shell_or_a_temporary_folder(tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as none:
+        none.setattr(tempfile, 'tempdir', str(tmp_path / 'missing'))
+        assert set_by(('export FI_X=1',)) is None
+    monkeypatch.setenv('PATH', str(tmp_path))
+    assert set_by(('export FI_X=2',)) is None
+    said = capsys.readouterr().err
+    assert said.count('they could not be loaded: ') == 2
+
+
+def test_names_in_commands_are_read():
+    assert named_in(['cd $TMPDIR && rm -rf *', 'export UCX_TLS=rc FI_X=1', 'MY_UCX_NET=1']) == {
+        'UCX_TLS',
+        'FI_X',
+    }
+
+
+def test_what_options_of_a_partition_export_is_known():
+    access = ['--account=UCX_NET', '--export=ALL,UCX_TLS=rc,FI_X']
+    assert exported_by(access) >= {'UCX_TLS', 'FI_X'}
+    assert 'UCX_NET' not in exported_by(access)
 
 
 BUFFERS = ['OMPI_MCA_btl_tcp_rcvbuf=2048', 'OMPI_MCA_btl_tcp_sndbuf=2048']
@@ -172,6 +214,39 @@ def test_a_good_run_says_it_once(golden_report):
     assert left_in_good_cases(report) == (
         'set in the environment of cases that passed, but neither by Assay nor by the '
         r"system's file: UCX_\x1b[1A=1 (2 of 2 cases)"
+    )
+
+
+@pytest.mark.parametrize('is_seen', [True, False])
+def test_what_the_file_does_is_not_claimed_where_it_is_not_known(golden_report, is_seen):
+    report = golden_report('FailedSanity')
+    cases(report)[1].update(leftovers=['UCX_TLS=rc'], leftovers_seen=is_seen, leftovers_unsure=True)
+    (found, *_) = failures(report)
+    assert 'UCX_TLS=rc, which Assay does not ' in found.reason
+    assert found.reason.endswith(
+        " (what the system's file sets by commands or modules is not known)"
+    )
+    assert 'neither' not in found.reason
+
+
+def test_nor_of_a_good_run(golden_report):
+    report = golden_report('Passed')
+    for case in cases(report):
+        case.update(leftovers=['UCX_TLS=rc'], leftovers_unsure=True)
+    assert left_in_good_cases(report) == (
+        'set in the environment of cases that passed, but not by Assay: UCX_TLS=rc (2 of 2 cases) '
+        "(what the system's file sets by commands or modules is not known)"
+    )
+
+
+def test_a_variable_with_a_value_for_each_job_hides_no_other(golden_report):
+    report = golden_report('Passed')
+    passed = [case for case in cases(report) if not case['fixture']]
+    for number, case in enumerate(passed):
+        case['leftovers'] = [f'UCX_TMPDIR=/tmp/{number}', f'UCX_TMPDIR=/scratch/{number}']
+    passed[0]['leftovers'].append('FI_X=1')
+    assert left_in_good_cases(report).endswith(
+        ': UCX_TMPDIR (4 values, 2 of 2 cases), FI_X=1 (1 of 2 cases)'
     )
 
 

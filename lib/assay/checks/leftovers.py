@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +14,13 @@ from typing import TYPE_CHECKING
 import reframe.core.runtime as rt
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, variable
+from reframe.core.environments import Environment
+from reframe.core.exceptions import ReframeError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say
 from assay.job.launch import Launch, witnessed_in
+from assay.text import plain
 from assay.witness.variables import leftovers, of_ranks, steering
 
 #: Those of OpenMP that a layout sets, for a job or for each of its ranks.
@@ -24,7 +29,7 @@ _OF_LAYOUTS = frozenset({'OMP_NUM_THREADS', 'OMP_PLACES', 'OMP_PROC_BIND'})
 #: Where modules systems keep what is loaded: in a shell that has these nothing is loaded again.
 _LOADED = ('LOADEDMODULES', '_LMFILES_', '__LMOD_', '_ModuleTable', '__MODULES_')
 
-#: Seconds that the commands and modules of a system's file may take.
+#: Seconds that the modules of a system's file may take.
 PATIENCE = 60
 
 
@@ -49,13 +54,21 @@ class TellsLeftovers(RegressionTestPlugin):
     #: ``NAME=VALUE`` of each; whether ranks had them, or only the script of the job.
     leftovers: list[str] = variable(typ.List[str], value=[], loggable=True)
     leftovers_seen: bool = variable(typ.Bool, value=False, loggable=True)
+    #: Whether the system's file may have set them: what its commands or modules set is not known.
+    leftovers_unsure: bool = variable(typ.Bool, value=False, loggable=True)
 
     @run_after('init')
     def forget_leftovers_that_a_user_set(self) -> None:
-        self.leftovers, self.leftovers_seen = [], False
+        self.leftovers, self.leftovers_seen, self.leftovers_unsure = [], False, False
 
     def look_for_leftovers(self) -> None:
-        """Of a job that has ended, however it did."""
+        """Of a job that has ended, however it did, which is the same with them and without."""
+        try:
+            self._look_for_leftovers()
+        except (OSError, ReframeError) as error:
+            _once(f'variables that were left could not be looked for: {error}')
+
+    def _look_for_leftovers(self) -> None:
         report = self.launch.seen or next(witnessed_in(Path(self.stagedir)), None)
         asked = self._asked_otherwise
         if report:
@@ -68,14 +81,26 @@ class TellsLeftovers(RegressionTestPlugin):
             }
             found = {name: {value} for name, value in {**handed_on, **asked}.items()}
         left = leftovers(found, self._set_on_purpose, asked, self.family)
-        if left and (by_commands := self._set_by_commands()):
-            left = leftovers(found, self._set_on_purpose | by_commands, asked, self.family)
+        if left:
+            by_modules = self._set_by_modules()
+            self.leftovers_unsure = by_modules is None or bool(self._commands)
+            if by_modules:
+                left = leftovers(found, self._set_on_purpose | by_modules, asked, self.family)
         self.leftovers, self.leftovers_seen = left, report is not None
 
     @property
     def _of_the_system(self) -> dict[str, str]:
-        environments = (self.current_partition.local_env, self.current_environ)
-        return {name: value for one in environments for name, value in one.env_vars.items()}
+        return {name: value for one in self._environments for name, value in one.env_vars.items()}
+
+    @property
+    def _environments(self) -> tuple[Environment, Environment]:
+        return self.current_partition.local_env, self.current_environ
+
+    @property
+    def _commands(self) -> list[str]:
+        """What the system's file does in the script of a job, and nobody may do anywhere else."""
+        of_environments = (command for one in self._environments for command in one.prepare_cmds)
+        return [*self.current_partition.prepare_cmds, *of_environments]
 
     @property
     def _asked_otherwise(self) -> dict[str, str]:
@@ -88,45 +113,80 @@ class TellsLeftovers(RegressionTestPlugin):
     def _set_on_purpose(self) -> frozenset[str]:
         # What is in LD_PRELOAD beside the witness is a user's.
         later = self.env_vars.keys() - self.asked_for.keys() - {'LD_PRELOAD'}
-        return _OF_LAYOUTS | later | self.own_variables.keys() | self._of_the_system.keys()
+        by_name = named_in(self._commands) | exported_by(self.current_partition.access)
+        of_file = by_name | self._of_the_system.keys()
+        return _OF_LAYOUTS | later | self.own_variables.keys() | of_file
 
-    def _set_by_commands(self) -> frozenset[str]:
-        """What the system's file sets by modules and commands, whose names do not tell."""
-        where, environ = self.current_partition, self.current_environ
-        if not (
-            where.prepare_cmds or environ.prepare_cmds or where.local_env.modules or environ.modules
-        ):
-            return frozenset()
-        commands = rt.emit_loadenv_commands(where.local_env, environ)
-        return set_by((*where.prepare_cmds, *commands))
+    def _set_by_modules(self) -> frozenset[str] | None:
+        """What the system's file sets by modules, whose names do not tell; None if unknown."""
+        modules = rt.runtime().modules_system
+        commands = [
+            command
+            for one in self._environments
+            for module in one.modules_detailed
+            for name in modules.resolve_module(module['name'])
+            for command in modules.emit_load_commands(
+                name, module.get('collection', False), module.get('path', None)
+            )
+        ]
+        return set_by(tuple(commands)) if commands else frozenset()
 
 
 @cache
-def set_by(commands: tuple[str, ...]) -> frozenset[str]:
-    """Names of the steering variables that shell commands set where none is set before.
+def set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
+    """Names of the steering variables that commands of modules set where none is set before.
 
-    Of commands that do not end that is unknown, which is said.
+    They have a folder of their own, which is empty, as home and for their files.
+
+    :returns: None where that cannot be found out, which is said.
     """
     bare = {name: value for name, value in os.environ.items() if not name.startswith(_LOADED)}
     for name in steering(bare):
         del bare[name]
-    script = '\n'.join(['exec 3>&1 >/dev/null', *commands, 'env -0 >&3'])
-    # Not a pipe, which what commands have started could hold open.
-    with tempfile.TemporaryFile('w+', errors='replace') as out:
-        try:
-            subprocess.run(
+    each = (f'{{ {command}\n}} || exit 1' for command in commands)
+    script = '\n'.join(['exec 3>&1 >/dev/null', *each, 'env -0 >&3'])
+    try:
+        # Not a pipe, which what commands have started could hold open.
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            tempfile.TemporaryFile('w+', errors='replace') as out,
+        ):
+            ended = subprocess.run(
                 ['bash', '-c', script],
-                env=bare,
+                cwd=folder,
+                env={**bare, 'HOME': folder, 'TMPDIR': folder},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.DEVNULL,
                 timeout=PATIENCE,
             )
-        except subprocess.TimeoutExpired:
-            say(
-                f"the commands and modules of the system's file did not end within {PATIENCE} s: "
-                f'which variables they set is not known'
-            )
-        out.seek(0)
-        found = dict(one.partition('=')[::2] for one in out.read().split('\0'))
-    return frozenset(steering(found))
+            out.seek(0)
+            told = out.read()
+    except subprocess.TimeoutExpired:
+        return _unknown(f'loading them did not end within {PATIENCE} s')
+    except OSError as error:
+        return _unknown(f'they could not be loaded: {error}')
+    if ended.returncode or not told:
+        return _unknown(f'loading them ended with exit code {ended.returncode}')
+    return frozenset(steering(dict(one.partition('=')[::2] for one in told.split('\0'))))
+
+
+def named_in(commands: Iterable[str]) -> frozenset[str]:
+    """Steering variables whose names stand in shell commands, which are not run."""
+    words = re.findall(r'[A-Za-z_]\w*', '\n'.join(commands), re.ASCII)
+    return frozenset(steering(dict.fromkeys(words, '')))
+
+
+def exported_by(access: Iterable[str]) -> frozenset[str]:
+    """Names of the variables that options of Slurm give a job."""
+    lists = (option.partition('=')[2] for option in access if option.startswith('--export='))
+    return frozenset(one.partition('=')[0] for names in lists for one in names.split(','))
+
+
+def _unknown(why: str) -> None:
+    _once(f"which variables the modules of the system's file set is not known: {why}")
+
+
+@cache
+def _once(words: str) -> None:
+    say(plain(words))

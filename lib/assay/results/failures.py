@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from assay.results.cases import (
     title,
     what_counts,
 )
-from assay.results.leftovers import left, named
+from assay.results.leftovers import UNSURE, left, named
 from assay.results.rows import (
     allowed,
     bound,
@@ -106,19 +106,37 @@ def left_in_good_cases(report: Report) -> str | None:
     What steers how ranks are started has done no harm where they have started.
     """
     good = [case for case in counted(report) if not case['fixture'] and is_good(case)]
-    counts = Counter(
-        one
+    of_cases = [
+        (case, {one for one in case.get('leftovers') or () if not one.startswith(OF_THE_START)})
         for case in good
-        for one in case.get('leftovers') or ()
-        if not one.startswith(OF_THE_START)
-    )
+    ]
+    # By their names, as one may have a value of its own in each job.
+    counts = Counter(name for _, found in of_cases for name in set(map(_name, found)))
     if not counts:
         return None
-    found = [f'{one} ({count} of {len(good)} cases)' for one, count in sorted(counts.items())]
+    values: defaultdict[str, set[str]] = defaultdict(set)
+    for one in set().union(*(found for _, found in of_cases)):
+        values[_name(one)].add(one)
+    told = [
+        (
+            f'{name} ({len(values[name])} values, {count} of {len(good)} cases)'
+            if len(values[name]) > 1
+            else f'{next(iter(values[name]))} ({count} of {len(good)} cases)'
+        )
+        for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ]
+    if any(case.get('leftovers_unsure') for case, found in of_cases if found):
+        return (
+            f'set in the environment of cases that passed, but not by Assay: {named(told)}{UNSURE}'
+        )
     return (
         f'set in the environment of cases that passed, but neither by Assay nor by the '
-        f"system's file: {named(found)}"
+        f"system's file: {named(told)}"
     )
+
+
+def _name(leftover: str) -> str:
+    return leftover.partition('=')[0]
 
 
 def _all_missed(case: Case) -> str | None:

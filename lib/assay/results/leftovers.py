@@ -8,18 +8,22 @@ from assay.text import plain
 #: Variables that a sentence names.
 MOST = 4
 
+#: Said where commands or modules may have set them.
+UNSURE = " (what the system's file sets by commands or modules is not known)"
+
 
 def left(case: Case) -> str:
     """What was left in the environment of a case's job, as the end of its sentence; or nothing."""
     if not (found := case.get('leftovers')):
         return ''
+    unsure = case.get('leftovers_unsure')
     if case.get('leftovers_seen'):
-        return (
-            f"; the environment sets {named(found)}, which neither Assay nor the system's file does"
-        )
+        who = 'Assay does not' if unsure else "neither Assay nor the system's file does"
+        return f'; the environment sets {named(found)}, which {who}{UNSURE if unsure else ""}'
+    who = 'Assay does not set' if unsure else "neither Assay nor the system's file sets"
     return (
-        f'; its job was submitted with {named(found)}, which neither Assay nor the '
-        f"system's file sets (what its ranks had is not known)"
+        f'; its job was submitted with {named(found)}, which {who} (what its ranks had is not '
+        f'known){UNSURE if unsure else ""}'
     )
 
 
