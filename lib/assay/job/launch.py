@@ -190,8 +190,8 @@ class Launch:
             yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'
         if not but_single_nodes:
             yield layout_of(self.layout).verify(report, self.placement)
+        fabric = catalogue.fabrics[self.fabric]
         if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
-            fabric = catalogue.fabrics[self.fabric]
             counted = verify_traffic(report, fabric.carrier, self.fabric)
             # Ranks of one host need no network, and an MPI may say that they used shared memory.
             if not fabric.needs_device or len(report.hosts) > 1:
@@ -202,7 +202,7 @@ class Launch:
                 yield stated
             yield counted
         if not but_single_nodes:
-            yield verify_links(report)
+            yield verify_links(report, fabric.carrier)
 
     def witness_figures(self) -> dict[str, Figure]:
         """What disturbed it, and, if the witness kept a profile, where its time went."""

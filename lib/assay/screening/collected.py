@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from assay import AssayError, witness
+from assay.config.fabrics import load_catalogue
 from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
 from assay.witness.links import links_down, times
@@ -45,7 +46,8 @@ def collect(
         report = witness.read(folder / WITNESS)
         # One after the other: of a large machine each is large.
         more = (witness.read(folder / one) for one in WITNESSES_OF_TOURNAMENTS)
-        down = links_down(chain([report], more))
+        carrier = load_catalogue().fabrics[where.fabric].carrier
+        down = links_down(chain([report], more), carrier)
         apart = _share_no_cpus(report) if where.on_this_machine else _any_two
         have_their_own = apart is _any_two or all(apart(*two) for two in combinations(names, 2))
         return Screening(
