@@ -166,6 +166,48 @@ def test_what_is_counted_needs_no_peers(fault, words):
     assert words in found.evidence[0].text and found.chance is None
 
 
+def went_down(n, *numbers, switches=None):
+    down = {'link': 'its link (eth0) went down once during the screening'}
+    faults = tuple(down if i in numbers else {} for i in range(n))
+    return replace(screening(n, switches=switches), faults=faults)
+
+
+@pytest.mark.parametrize(('n', 'numbers'), [(16, (3,)), (16, (3, 5, 8, 9)), (2, (1,))])
+def test_links_of_few_nodes_are_their_own(n, numbers):
+    assert named(went_down(n, *numbers)) == [('node', (f'n{i}',)) for i in numbers]
+
+
+@pytest.mark.parametrize(('n', 'numbers'), [(8, (1, 3, 6)), (2, (0, 1)), (8, range(8))])
+def test_links_of_many_nodes_that_went_down_drain_none(n, numbers):
+    verdict = judge(went_down(n, *numbers))
+    (found,) = verdict.findings
+    assert (found.kind, found.members) == ('group', tuple(f'n{i}' for i in numbers))
+    assert not verdict.drain and verdict.exit_code == 1 and found.chance is None
+    assert f'links of {len(numbers)} of {n} nodes went down; n{numbers[0]}: its' in (
+        found.evidence[0].text
+    )
+
+
+def test_links_of_all_nodes_of_a_switch_are_the_switchs():
+    switches = {'s1': ('n1', 'n2'), 's2': ('n3', 'n4', 'n5'), 'spine': ('n1', 'n2', 'n6')}
+    verdict = judge(went_down(16, 1, 2, 4, switches=switches))
+    assert [(one.kind, one.members, one.name) for one in verdict.findings] == [
+        ('node', ('n4',), ''),
+        ('group', ('n1', 'n2'), 's1'),
+    ]
+    (found,) = judge(went_down(16, 1, 2, 6, switches=switches)).findings
+    assert (found.members, found.name) == (('n1', 'n2', 'n6'), 'spine')
+
+
+def test_who_shares_a_switch_that_went_down_is_still_bad_for_what_is_its_own():
+    now = went_down(8, *range(8))
+    faults = ({**now.faults[0], 'wrong': 'a matrix product'}, *now.faults[1:])
+    found = {one.kind: one for one in judge(replace(now, faults=faults)).findings}
+    assert found['node'].members == ('n0',)
+    assert [one.figure for one in found['node'].evidence] == ['answers']
+    assert found['group'].members == now.nodes
+
+
 def test_corrected_errors_of_long_ago_are_no_fault():
     assert named(replace(screening(3), faults=({}, {}, {'corrected': 5, 'new': 0}))) == []
 

@@ -24,6 +24,7 @@ from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
 from assay.screening.findings import FALSE_RATE, WAYS, Evidence
 from assay.screening.measured import Screening, mode_of
+from assay.screening.together import went_down_together
 
 #: The spread of sound nodes of one kind that is supposed before any are seen, and its worth.
 #: Processors of one model differ by some percent in frequency under load: Rountree et al., "Beyond
@@ -132,9 +133,12 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
             found.disturbed[name].append(Evidence(evidence.figure, text))
         else:
             (found.bad if is_sure else found.suspect)[name].append(evidence)
-    for number, faults in enumerate(now.faults):
-        if counted := [*_counted(faults)]:
-            found.bad[now.nodes[number]] += counted
+    shared = {name for group in went_down_together(now) for name in group.members}
+    for name, faults in zip(now.nodes, now.faults, strict=True):
+        if counted := [
+            one for one in _counted(faults) if one.figure != 'link' or name not in shared
+        ]:
+            found.bad[name] += counted
     _add_lapses(now, earlier, peers, found)
     return found
 

@@ -18,6 +18,7 @@ from assay.screening.findings import FALSE_RATE, KINDS, UNDECIDED, WAYS, Evidenc
 from assay.screening.links import find_links
 from assay.screening.measured import Screening
 from assay.screening.nodes import FEWEST_EARLIER, find_nodes
+from assay.screening.together import went_down_together
 
 #: The spread of the middle of a machine between screenings that is supposed before any is seen.
 SUPPOSED = Variance(0.05**2, 6.0)
@@ -65,6 +66,7 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     }
     findings = [Finding('node', (name,), evidence) for name, evidence in bad.items()]
     findings += [Finding('group', one.members, one.evidence, one.name) for one in links.groups]
+    findings += went_down_together(now)
     findings += [Finding('pair', pair, tuple(found)) for pair, found in links.pairs.items()]
     if evidence := tuple(_against_the_past(now, earlier)):
         findings.append(Finding('machine', (), evidence))
