@@ -2,17 +2,49 @@
 
 import os
 
+import pytest
+
 from assay import paths
+from assay.machine import slurm
 from assay.running import prepare, reframe_options, session
 
+FILE = """
+site_configuration = {{
+    'systems': [
+        {{
+            'name': 'toy',
+            'hostnames': ['x'],
+            'partitions': [
+                {{'name': 'p', 'scheduler': '{}', 'launcher': 'local', 'environs': ['e']}},
+            ],
+        }},
+    ],
+    'environments': [{{'name': 'e', 'target_systems': ['toy']}}],
+}}
+"""
 
-def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, capsys):
+
+@pytest.mark.parametrize('scheduler', ['slurm', 'local'])
+def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, capsys, scheduler):
     """sbatch would heed it before the partition of the job's script."""
     monkeypatch.setattr(prepare, 'prepare', lambda system, extra: None)
+    monkeypatch.setattr(session, 'lint', lambda *_: [])
     monkeypatch.setenv('SBATCH_PARTITION', 'debug')
+    monkeypatch.setenv('SBATCH_MEM_BIND_TYPE', 'none')
+    monkeypatch.setenv('SLURM_JOB_ID', '1')
     monkeypatch.setenv('SLURM_CONF', '/etc/slurm/slurm.conf')
-    paths.SYSTEMS.joinpath('toy.py').write_text('site_configuration = {}\n')
+    paths.SYSTEMS.joinpath('toy.py').write_text(FILE.format(scheduler))
     suite = session.suite('toy', 'smoke', [], reframe_options.read([]))
-    assert 'SBATCH_PARTITION' not in {*suite.environment, *os.environ}
+    for _ in range(2):
+        suite.load()
+    here = {*suite.environment, *os.environ}
+    assert not [name for name in here if name.startswith('SBATCH_')]
     assert suite.environment['SLURM_CONF'] == '/etc/slurm/slurm.conf'
-    assert 'not heeded: SBATCH_PARTITION. What jobs need ' in capsys.readouterr().err
+    said = "not heeded: SBATCH_PARTITION. Write what jobs need into the partition (access: ['--acc"
+    assert capsys.readouterr().err.count(said) == (scheduler == 'slurm')
+
+
+def test_what_a_user_binds_outside_of_jobs_is_told(monkeypatch):
+    monkeypatch.delenv('SLURM_JOB_ID', raising=False)
+    monkeypatch.setenv('SBATCH_MEM_BIND', 'local')
+    assert slurm.forget_sbatch_defaults() == ['SBATCH_MEM_BIND']

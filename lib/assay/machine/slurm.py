@@ -23,6 +23,9 @@ _WHICH = ('SLURM_CONF', 'SLURM_CLUSTERS', 'SLURM_JWT')
 #: All others are what a user prefers, or what a job around this process was given.
 _DEFAULTS = ('SLURM_', 'SBATCH_', 'SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_', 'SCANCEL_')
 
+#: What those begin with that Slurm sets in the script of a job: how it is bound.
+_OF_BATCH_JOBS = ('SBATCH_CPU_BIND', 'SBATCH_MEM_BIND')
+
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
@@ -89,12 +92,13 @@ def forget_sbatch_defaults() -> list[str]:
     It heeds them before what stands in a job's script: ``SBATCH_PARTITION`` would send a case to
     another partition than the one that it is judged as.
 
-    :returns: their names.
+    :returns: the names of those that a user has set, and not Slurm for a job around this process.
     """
+    of_job = _OF_BATCH_JOBS if 'SLURM_JOB_ID' in os.environ else ()
     names = sorted(name for name in os.environ if name.startswith('SBATCH_'))
     for name in names:
         del os.environ[name]
-    return names
+    return [name for name in names if not name.startswith(of_job)]
 
 
 def _is_default(variable: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ class Suite:
     :param mode: of ``assay run``.
     :param command: ReFrame, with the options that the mode stands for.
     :param environment: the variables that ReFrame needs.
+    :param not_heeded: variables for sbatch that a user had set.
     """
 
     own: Run
@@ -42,6 +44,7 @@ class Suite:
     mode: str
     command: tuple[str, ...]
     environment: dict[str, str]
+    not_heeded: tuple[str, ...] = ()
 
     def on_head(self) -> int | None:
         """Run this command again on the head of the virtual cluster, if it is for that system.
@@ -64,11 +67,14 @@ class Suite:
         return self.system.partition(':')[0] == settings.CLUSTER_SYSTEM
 
     def load(self) -> _SiteConfig:
-        """The configuration.
+        """The configuration; where it uses Slurm, what sbatch will not heed is told.
 
         :raises AssayError: if it is wrong, or a check or a reference is.
         """
         site = settings.load(self.system)
+        schedulers = {one['scheduler'] for one in site.get('systems/0/partitions')}
+        if self.not_heeded and schedulers & {'slurm', 'squeue'}:
+            _tell(self.not_heeded)
         if problems := lint(paths.CHECKS, paths.REFERENCES):
             raise AssayError('\nassay: '.join(problems))
         return site
@@ -120,11 +126,7 @@ def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
     """
     settings.assert_writable()
     os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
-    if defaults := forget_sbatch_defaults():
-        say(
-            f'not heeded: {", ".join(defaults)}. What jobs need stands in the access of the '
-            f'partition, or is given by -J.'
-        )
+    not_heeded = tuple(forget_sbatch_defaults())
     own = runs.this()
     options = settings.options_of(mode)
     exports = settings.exports(system)
@@ -132,4 +134,13 @@ def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
     files = (f'--checkpath={file}' for file in files_of(given, paths.CHECKS))
     command = (str(paths.VENV_BIN / 'reframe'), *options, *files)
-    return Suite(own, system, mode, command, {**os.environ, **exports})
+    return Suite(own, system, mode, command, {**os.environ, **exports}, not_heeded)
+
+
+@cache
+def _tell(not_heeded: tuple[str, ...]) -> None:
+    """Once, however often the configuration is loaded."""
+    say(
+        f'not heeded: {", ".join(not_heeded)}. Write what jobs need into the partition '
+        f"(access: ['--account=...']), or give it by -J (-J account=...)."
+    )
