@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from assay import AssayError, paths
 from assay.commands.main import app
-from assay.report.table import as_interval
+from assay.report.table import FURTHEST, as_interval, as_multiple, is_tenfold
 from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.diff.difference import difference
@@ -226,6 +226,35 @@ def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told):
     }
     worse = {(one.figure.figure, one.after.fabric) for one in found.figures if one.word == 'worse'}
     assert worse == {('socket_latency', 'tcp'), ('socket_latency', 'ofi-tcp'), ('latency', 'shm')}
+
+
+def test_a_machine_that_moved_manyfold_is_told_in_words(site, told):
+    def with_a_socket(factor):
+        def change(case, values):
+            if case['scale'] == '2_nodes':
+                site.add_socket_latency(case, values, factor)
+                slower(factor)(case, values)
+
+        return change
+
+    site.runs(10, with_a_socket(1))
+    site.runs(1, with_a_socket(40))
+    text = ' '.join(told('last~1', 'last')[1].split())
+    assert re.search(r'the machine moved: socket_latency of .* to \d\d\.?\d? times as much, ', text)
+
+
+@pytest.mark.parametrize(
+    ('times', 'words'),
+    [
+        (40.04, '40 times as much'),
+        (0.025, '0.025 times as much'),
+        (1e9, f'more than {FURTHEST:g} times as much'),
+        (0, f'less than {1 / FURTHEST:g} times as much'),
+        (math.inf, f'more than {FURTHEST:g} times as much'),
+    ],
+)
+def test_what_changed_beyond_tenfold_is_a_multiple(times, words):
+    assert is_tenfold(times) and as_multiple(times) == words
 
 
 def test_what_got_worse_although_the_machine_got_better_is_blamed(site, told):

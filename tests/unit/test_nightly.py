@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from datetime import datetime, timedelta
@@ -141,6 +142,15 @@ def test_what_is_worse_than_in_good_nights_is_measured_again_and_told_once(site,
     assert code == 0
     assert told.splitlines()[0] == 'PASSED: Assay: toy (smoke) PASSED, was WORSE'
     assert 'no longer:\n  latency of Ring %fabric=tcp' in told
+
+
+def test_what_is_many_times_as_slow_is_told_as_such(site):
+    site.change = slower(factor=0.2)
+    good_nights(site)
+    site.change = slower(factor=8)
+    _, told = spend(site)
+    assert re.search(r'latency of .*: \d\d\.?\d? times as much as in good nights', told)
+    assert 'x than' not in told
 
 
 def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):

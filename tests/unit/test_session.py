@@ -29,6 +29,7 @@ def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, cap
     """sbatch would heed it before the partition of the job's script."""
     monkeypatch.setattr(prepare, 'prepare', lambda system, extra: None)
     monkeypatch.setattr(session, 'lint', lambda *_: [])
+    session._tell.cache_clear()  # of this process
     monkeypatch.setenv('SBATCH_PARTITION', 'debug')
     monkeypatch.setenv('SBATCH_MEM_BIND_TYPE', 'none')
     monkeypatch.setenv('SLURM_JOB_ID', '1')

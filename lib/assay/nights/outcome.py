@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.report.table import as_change
+from assay.report.table import as_change, as_multiple, is_tenfold
 from assay.results.cases import Report
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
@@ -113,4 +113,7 @@ def suspicious_cases(found: Difference) -> set[str]:
 def _change(one: Compared) -> str:
     if one.misses:
         return 'misses a reference that it met before'
-    return f'{as_change(ratio(one.change))} than in good nights'
+    times = ratio(one.change)
+    if is_tenfold(times):
+        return f'{as_multiple(times)} as in good nights'
+    return f'{as_change(times)} than in good nights'

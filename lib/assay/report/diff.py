@@ -12,7 +12,17 @@ from typing import Any, get_args
 from rich.console import Console
 
 from assay.report.console import console
-from assay.report.table import FAR, WIDE, as_change, as_interval, percent, say, table
+from assay.report.table import (
+    FAR,
+    WIDE,
+    as_change,
+    as_interval,
+    as_multiple,
+    is_tenfold,
+    percent,
+    say,
+    table,
+)
 from assay.results.diff.causes import Cause, Fact
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
@@ -122,10 +132,12 @@ def _show_machine(found: Difference, out: Console, everything: bool) -> None:
     if not found.moved:
         return
     worst = found.moved[0]
+    times = ratio(worst.change)
+    moved = f'to {as_multiple(times)}' if is_tenfold(times) else f'by {as_change(times)}'
     out.print()
     say(
         out,
-        f'the machine moved: {visible(str(worst.figure))} by {as_change(ratio(worst.change))}, '
+        f'the machine moved: {visible(str(worst.figure))} {moved}, '
         'which no software above the kernel can have touched. Of other figures only what changed '
         'by more is blamed on anything else.',
     )

@@ -76,11 +76,24 @@ def percent(fraction: float) -> str:
 
 def as_change(ratio: float) -> str:
     """How much something changed, such as ``-5.0%``; beyond tenfold ``40x``, or ``0.025x``."""
-    if 1 / FAR <= ratio <= FAR:
+    if not is_tenfold(ratio):
         return f'{ratio - 1:+.1%}'
     if 1 / FURTHEST <= ratio <= FURTHEST:
         return f'{ratio:.3g}x'
     return f'>{FURTHEST:g}x' if ratio > 1 else f'<{1 / FURTHEST:g}x'
+
+
+def is_tenfold(ratio: float) -> bool:
+    """Whether something changed by more than that, so that a percentage tells nobody how much."""
+    return not 1 / FAR <= ratio <= FAR
+
+
+def as_multiple(ratio: float) -> str:
+    """Such a change as a sentence has it: ``40 times as much``."""
+    if 1 / FURTHEST <= ratio <= FURTHEST:
+        return f'{ratio:.3g} times as much'
+    limit, how = (FURTHEST, 'more') if ratio > 1 else (1 / FURTHEST, 'less')
+    return f'{how} than {limit:g} times as much'
 
 
 def as_interval(low: float, high: float) -> str:
