@@ -383,24 +383,46 @@ def test_commands_of_a_systems_file_are_not_run(job, monkeypatch, tmp_path):
     assert check.leftovers_unsure
 
 
-@pytest.mark.parametrize('has_tmp', [True, False])
-def test_modules_of_a_systems_file_are_asked_and_spoil_no_case(job, monkeypatch, tmp_path, has_tmp):
-    def change(check):
+@pytest.fixture
+def with_module(monkeypatch):
+    """A function that gives the system a module: its name, and the command that loads it."""
+
+    def give(name, command):
         environment = runtime().system.partitions[0].local_env
-        module = {'name': 'x', 'collection': False, 'path': None}
+        module = {'name': name, 'collection': False, 'path': None}
         monkeypatch.setattr(environment, '_modules', [module])
-        name = f'FI_OF_A_MODULE_{has_tmp}'  # what was asked once is known
-        monkeypatch.setattr(
-            runtime().modules_system, 'emit_load_commands', lambda *_: [f'export {name}=1']
-        )
+        monkeypatch.setattr(runtime().modules_system, 'emit_load_commands', lambda *_: [command])
+        # As modules systems give it to shells.
+        monkeypatch.setenv('BASH_FUNC_module%%', '() { export FI_OF_$2=1; }')
+
+    return give
+
+
+@pytest.mark.parametrize('has_tmp', [True, False])
+def test_modules_of_a_systems_file_are_asked_and_spoil_no_case(
+    job, monkeypatch, tmp_path, with_module, has_tmp
+):
+    name = f'M_{has_tmp}'  # what was asked once is known
+
+    def change(check):
+        with_module(name, f'module load {name}')
         if not has_tmp:
             monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'missing'))
 
-    found = {f'FI_OF_A_MODULE_{has_tmp}': '1'}
+    found = {f'FI_OF_{name}': '1'}
     job(ONE, edit_witness(lambda it: it['environment'].update(found)), change=change)
     (check,) = job.checks
-    assert check.leftovers == ([] if has_tmp else ['FI_OF_A_MODULE_False=1'])
+    assert check.leftovers == ([] if has_tmp else [f'FI_OF_{name}=1'])
     assert check.leftovers_unsure is not has_tmp
+
+
+@pytest.mark.parametrize('more', ['; touch {}', ' $(touch {})', '\ntouch {}'])
+def test_what_does_more_than_to_load_a_module_is_not_run(job, tmp_path, with_module, more):
+    ran = tmp_path / 'ran'
+    load = f'module load x{more.format(ran)}'
+    edit = edit_witness(lambda it: it['environment'].update(BUFFER))
+    job(ONE, edit, change=lambda _: with_module('x', load))
+    assert not ran.exists() and job.checks[0].leftovers_unsure
 
 
 def test_a_search_for_leftovers_that_fails_spoils_no_case(job, monkeypatch, capsys):

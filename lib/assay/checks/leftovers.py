@@ -29,6 +29,10 @@ _OF_LAYOUTS = frozenset({'OMP_NUM_THREADS', 'OMP_PLACES', 'OMP_PROC_BIND'})
 #: Where modules systems keep what is loaded: in a shell that has these nothing is loaded again.
 _LOADED = ('LOADEDMODULES', '_LMFILES_', '__LMOD_', '_ModuleTable', '__MODULES_')
 
+#: What may be done outside of a job to see what modules set: commands of nothing but names. What
+#: loads collections needs the home of a user, and others do more than to set variables.
+_HARMLESS = re.compile(r'module (?:load|use|unuse) [\w./:+@~=-]+', re.ASCII)
+
 #: Seconds that the modules of a system's file may take.
 PATIENCE = 60
 
@@ -129,6 +133,8 @@ class TellsLeftovers(RegressionTestPlugin):
                 name, module.get('collection', False), module.get('path', None)
             )
         ]
+        if not all(map(_HARMLESS.fullmatch, commands)):
+            return _unknown(f'they are not loaded by {"; ".join(commands)} outside of a job')
         return set_by(tuple(commands)) if commands else frozenset()
 
 
