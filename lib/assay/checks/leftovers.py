@@ -134,7 +134,8 @@ class TellsLeftovers(RegressionTestPlugin):
             )
         ]
         if not all(map(_HARMLESS.fullmatch, commands)):
-            return _unknown(f'they are not loaded by {"; ".join(commands)} outside of a job')
+            _tell_unknown(f'outside of a job {"; ".join(commands)} is not run')
+            return None
         return set_by(tuple(commands)) if commands else frozenset()
 
 
@@ -169,11 +170,14 @@ def set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
             out.seek(0)
             told = out.read()
     except subprocess.TimeoutExpired:
-        return _unknown(f'loading them did not end within {PATIENCE} s')
+        _tell_unknown(f'loading them did not end within {PATIENCE} s')
+        return None
     except OSError as error:
-        return _unknown(f'they could not be loaded: {error}')
+        _tell_unknown(f'they could not be loaded: {error}')
+        return None
     if ended.returncode or not told:
-        return _unknown(f'loading them ended with exit code {ended.returncode}')
+        _tell_unknown(f'loading them ended with exit code {ended.returncode}')
+        return None
     return frozenset(steering(dict(one.partition('=')[::2] for one in told.split('\0'))))
 
 
@@ -189,7 +193,7 @@ def exported_by(access: Iterable[str]) -> frozenset[str]:
     return frozenset(one.partition('=')[0] for names in lists for one in names.split(','))
 
 
-def _unknown(why: str) -> None:
+def _tell_unknown(why: str) -> None:
     _once(f"which variables the modules of the system's file set is not known: {why}")
 
 
