@@ -1,10 +1,11 @@
 """Screenings: who is named, who is not, and what becomes of files that are damaged."""
 
 import json
+import os
 import re
 import shutil
 from dataclasses import replace
-from datetime import timedelta
+from datetime import timedelta, timezone
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from assay.commands import main as cli
 from assay.config import settings
 from assay.report import screening as report
 from assay.running import reframe_options
-from assay.screening import kept
+from assay.screening import kept, measured
 from assay.screening.collected import collect
 from assay.screening.findings import Evidence, Finding
 from assay.screening.measured import Links, read, write
@@ -328,15 +329,42 @@ def edited(path, change):
         (lambda r: r.update(begun='yesterday'), 'yesterday'),
         (lambda r: r.update(facts=[]), 'not all told of'),
         (lambda r: r.update(switches=[]), 'AttributeError'),
+        (lambda r: r['values']['triad alone'][0].__setitem__(0, 10**400), 'too large'),
+        (lambda r: r.update(begun='2026-01-01T00:00:00'), 'no time with its zone'),
+        (lambda r: r.update(begun='0001-01-01T00:00:00+14:00'), 'no time with its zone'),
+        (lambda r: r['facts'][0].__setitem__('processor', [1]), 'neither a word nor a number'),
+        (lambda r: r['facts'][0].__setitem__('memory', 10**400), 'neither a word nor a number'),
+        (lambda r: r['faults'][0].__setitem__('new', {}), 'neither a word nor a number'),
+        (lambda r: r['links']['alone'].__setitem__(0, [1e300 * 1e300, 1]), 'no measured value'),
+        (lambda r: r['links']['alone'].__setitem__(0, [0, 1]), 'alone has values'),
+        (lambda r: r['links']['ends'][0].__setitem__(1, 1.5), 'not of numbers of nodes'),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, change, words):
     path = tmp_path / 'one.json'
     write(path, screening(4))
     edited(path, change)
-    with pytest.raises(AssayError, match='not the file of a screening') as refused:
+    with pytest.raises(AssayError, match='is damaged, or not the file of a screening') as refused:
         read(path)
     assert words in str(refused.value) and str(path) in str(refused.value)
+
+
+def test_a_number_without_end_is_no_measured_value(tmp_path):
+    path = tmp_path / 'one.json'
+    write(path, screening(4))
+    path.write_text(path.read_text().replace('[null, null]', '[1e999, 1e999]', 1))
+    with pytest.raises(AssayError, match='is damaged, .*alone has values that are not above 0'):
+        read(path)
+
+
+def test_what_is_no_file_or_too_large_is_not_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / 'pipe')
+    with pytest.raises(AssayError, match='pipe: is no file'):
+        read(tmp_path / 'pipe')
+    write(tmp_path / 'large', screening(4))
+    monkeypatch.setattr(measured, 'MOST', 100)
+    with pytest.raises(AssayError, match='large: is damaged: it has more than 100 bytes'):
+        read(tmp_path / 'large')
 
 
 def test_a_missing_file_is_told(tmp_path):
@@ -362,7 +390,37 @@ def test_an_earlier_one_that_is_damaged_is_told_and_left_out(tmp_path, monkeypat
     files = [kept.keep(screening(4, day=day)) for day in range(3)]
     files[1].write_text('{')
     assert len(kept.earlier(files[-1], read(files[-1]), most=5)) == 1
-    assert f'left out: {files[1]}: not the file of a screening' in capsys.readouterr().err
+    assert f'left out: {files[1]}: is damaged, or not the file' in capsys.readouterr().err
+
+
+def test_the_last_one_is_not_known_if_it_may_be_damaged(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
+    files = [kept.keep(screening(4, day=day)) for day in range(3)]
+    files[0].write_text('{')
+    assert kept.find('last', 'made:up') == files[2]
+    files[2].write_text('{')
+    with pytest.raises(AssayError, match='is damaged'):
+        kept.find('last', 'made:up')
+
+
+def test_the_newest_began_last_whatever_its_file_is_called(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
+    zone = timezone(timedelta(hours=14))
+    east = replace(screening(4), begun=BEGUN.astimezone(zone))
+    path = kept.keep(east)
+    assert path.name == '20260101T000000.000000.json'
+    path.unlink()
+    # As older versions named them, by local time.
+    old = path.with_name(f'{east.begun:%Y%m%dT%H%M%S.%f}.json')
+    write(old, east)
+    new = kept.keep(replace(screening(4), begun=BEGUN + timedelta(hours=1)))
+    assert old.name > new.name
+    assert kept.find('last', 'made:up') == new
+    assert [*kept.earlier_by_file(new, read(new), 5)] == [old]
+    assert not kept.earlier_by_file(old, read(old), 5)
+    assert kept.since('made:up', BEGUN + timedelta(minutes=1))[0][0] == new
+    copy = write(old.with_name('a copy.json'), replace(east, begun=BEGUN + timedelta(hours=2)))
+    assert copy is None and kept.find('last', 'made:up').name == 'a copy.json'
 
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'

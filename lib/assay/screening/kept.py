@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from assay.screening.measured import Screening, read, write
 
 #: The word for the newest.
 LAST = 'last'
-#: Files are named by local time, which is ahead of UTC by no more than this anywhere.
-_AHEAD = timedelta(hours=15)
+#: Files are named by when they began, in UTC.
 _NAME = '%Y%m%dT%H%M%S.%f'
+#: Older ones are named by local time, which is behind UTC by no more than this anywhere.
+_BEHIND = timedelta(hours=13)
 
 
 def folder_of(system: str) -> Path:
@@ -27,7 +29,8 @@ def keep(measured: Screening) -> Path:
     :returns: its path.
     :raises AssayError: if that cannot be.
     """
-    path = folder_of(measured.system) / f'{measured.begun:{_NAME}}.json'
+    begun = measured.begun.astimezone(timezone.utc)
+    path = folder_of(measured.system) / f'{begun:{_NAME}}.json'
     write(path, measured)
     return path
 
@@ -36,14 +39,13 @@ def find(word: str, system: str) -> Path:
     """The file that a user names.
 
     :param word: a path, or ``last``.
-    :raises AssayError: if there is none.
+    :raises AssayError: if there is none, or one is damaged that may be the last.
     """
     if word != LAST:
         return Path(word)
-    files = sorted(folder_of(system).glob('*.json'))
-    if not files:
-        raise AssayError(f'there is no screening of {system} in {folder_of(system)} yet')
-    return files[-1]
+    for path, _ in newest_first(folder_of(system), _refuse):
+        return path
+    raise AssayError(f'there is no screening of {system} in {folder_of(system)} yet')
 
 
 def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
@@ -55,22 +57,27 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     """
     if not all(re.fullmatch(r'\w[\w.+-]*', part) for part in system.split(':')):
         return None
-    last = f'{until.astimezone(timezone.utc) + _AHEAD:{_NAME}}.json'
-    for path in sorted(folder_of(system).glob('*.json'), reverse=True):
-        if path.name > last:
-            continue
-        try:
-            found = read(path)
-        except AssayError as error:
-            say(f'left out: {error}')
-            continue
-        if found.begun.timestamp() <= until.timestamp():
+    for path, found in newest_first(folder_of(system)):
+        if found.begun <= until:
             return path, found
     return None
 
 
+def since(system: str, begun: datetime) -> list[tuple[Path, Screening]]:
+    """Those of a partition that began then or later, oldest first, with their files.
+
+    :raises AssayError: if one is damaged that may be of them.
+    """
+    found: list[tuple[Path, Screening]] = []
+    for path, one in newest_first(folder_of(system), _refuse):
+        if one.begun < begun:
+            break
+        found.append((path, one))
+    return found[::-1]
+
+
 def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
-    """Those beside a screening that were of the same environment and fabric, oldest first.
+    """Those beside a screening that were of the same nodes, environment and fabric, oldest first.
 
     One that is damaged is told, and left out.
 
@@ -82,15 +89,46 @@ def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
 def earlier_by_file(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
     """As :func:`earlier`, each with its file."""
     found: dict[Path, Screening] = {}
-    for other in sorted(path.parent.glob('*.json'), reverse=True):
+    for other, one in newest_first(path.parent):
         if len(found) == most:
             break
-        if other.name < path.name:
-            try:
-                one = read(other)
-            except AssayError as error:
-                say(f'left out: {error}')
-                continue
-            if (one.environment, one.fabric) == (now.environment, now.fabric):
-                found[other] = one
+        if one.begun < now.begun and one.kind == now.kind:
+            found[other] = one
     return dict(reversed(found.items()))
+
+
+def _leave_out(error: AssayError) -> None:
+    say(f'left out: {error}')
+
+
+def _refuse(error: AssayError) -> None:
+    raise error
+
+
+def newest_first(
+    folder: Path, damaged: Callable[[AssayError], None] = _leave_out
+) -> Iterator[tuple[Path, Screening]]:
+    """The screenings of a folder by when they began, with their files.
+
+    No more of them are read than are asked for, and those that may be newer.
+
+    :param damaged: what is done about one that is.
+    """
+    held: list[tuple[Path, Screening]] = []
+    for path in sorted(folder.glob('*.json'), key=_latest, reverse=True):
+        while held and held[-1][1].begun > _latest(path):
+            yield held.pop()
+        try:
+            held.append((path, read(path)))
+        except AssayError as error:
+            damaged(error)
+        held.sort(key=lambda one: (one[1].begun, one[0]))
+    yield from reversed(held)
+
+
+def _latest(path: Path) -> datetime:
+    """Before this a screening began, by the name of its file."""
+    try:
+        return datetime.strptime(path.stem, _NAME).replace(tzinfo=timezone.utc) + _BEHIND
+    except (OverflowError, ValueError):  # a user's name for a copy
+        return datetime.max.replace(tzinfo=timezone.utc)

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from assay import AssayError
 from assay.files import write_whole
 from assay.results.statistics.series import Floats
+from assay.text import plain
 
 #: Of the file.
 SCHEMA = 1
+#: Bytes of the file at most: 10,000 nodes take some 30 MB.
+MOST = 256 << 20
 #: How nodes are measured, and what.
 MODES = ('alone', 'together')
 MEASURES = ('triad', 'dgemm', 'frequency')
@@ -70,6 +73,11 @@ class Screening:
     faults: tuple[Mapping[str, str | int], ...]
     links: Links
     switches: Mapping[str, tuple[str, ...]]
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What another one has to be of to be held against this one."""
+        return self.system, self.environment, self.fabric
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -121,24 +129,38 @@ def write(path: Path, measured: Screening) -> None:
 def read(path: Path) -> Screening:
     """What :func:`write` kept.
 
-    :raises AssayError: if the file is missing, damaged, or none of a screening.
+    :raises AssayError: if the file is missing, damaged, too large, or none of a screening.
     """
     try:
-        return parse(path.read_bytes(), path)
+        # A pipe would wait for somebody who writes.
+        if path.exists() and not path.is_file():
+            raise AssayError(f'{path}: is no file: remove it')
+        with path.open('rb') as file:
+            data = file.read(MOST + 1)
     except OSError as error:
         raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
+    if len(data) > MOST:
+        raise AssayError(f'{path}: is damaged: it has more than {MOST} bytes')
+    return parse(data, path)
 
 
 def parse(data: bytes, path: Path) -> Screening:
     """As :func:`read`, of the content of a file.
 
     :param path: for messages.
+    :raises AssayError: if it is damaged, or none of a screening.
     """
     try:
         return _read(json.loads(data, parse_constant=_refuse))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (
+        *(KeyError, TypeError, ValueError, AttributeError),
+        *(RecursionError, OverflowError),  # lists in lists in lists; numbers without end
+    ) as error:
         why = f'{error}' if isinstance(error, ValueError) else f'{type(error).__name__} {error}'
-        raise AssayError(f'{path}: not the file of a screening: {why}') from None
+        told = plain(why, 300)
+        raise AssayError(
+            f'{path}: is damaged, or not the file of a screening: {told}'
+        ) from None
 
 
 def _read(record: dict[str, Any]) -> Screening:
@@ -147,9 +169,14 @@ def _read(record: dict[str, Any]) -> Screening:
     nodes = tuple(map(str, record['nodes']))
     n = len(nodes)
     links = record['links']
-    ends = np.array(links['ends'], dtype=np.int64).reshape(-1, 2)
+    ends = np.array(links['ends']).reshape(-1, 2)
+    if ends.size and ends.dtype != np.int64:
+        raise ValueError('its pairs are not of numbers of nodes')
+    ends = ends.astype(np.int64)
     pairs = len(ends)
     alone = np.array(links['alone'], dtype=np.float64).reshape(-1, 2)
+    if np.isinf(alone).any() or (alone <= 0).any():
+        raise ValueError('alone has values that are not above 0')
     known = {f'{measure} {mode}' for measure in MEASURES for mode in MODES}
     if not record['values'] or not known.issuperset(record['values']):
         raise ValueError(f'its figures are {", ".join(record["values"]) or "none"}')
@@ -157,12 +184,12 @@ def _read(record: dict[str, Any]) -> Screening:
         system=str(record['system']),
         environment=str(record['environment']),
         fabric=str(record['fabric']),
-        begun=datetime.fromisoformat(record['begun']),
+        begun=_moment(record['begun']),
         nodes=nodes,
         values={name: _positive(name, rows, n) for name, rows in record['values'].items()},
         taken={mode: _table(mode, record['taken'][mode], n) for mode in MODES},
-        facts=tuple(map(dict, record['facts'])),
-        faults=tuple(map(dict, record['faults'])),
+        facts=tuple(map(_words, record['facts'])),
+        faults=tuple(map(_words, record['faults'])),
         links=Links(
             ends,
             _positive('latency', links['latency'], pairs),
@@ -178,6 +205,22 @@ def _read(record: dict[str, Any]) -> Screening:
     if len(alone) != pairs or (pairs and not 0 <= ends.min() <= ends.max() < n):
         raise ValueError('its pairs are not of its nodes')
     return measured
+
+
+def _moment(text: str) -> datetime:
+    begun = datetime.fromisoformat(text)
+    # Nearer to the ends of the calendar it is of no year at all in another zone.
+    if begun.tzinfo is None or not 1970 < begun.year < 9000:
+        raise ValueError(f'it began at {text}, which is no time with its zone')
+    return begun
+
+
+def _words(record: dict[str, str | int]) -> dict[str, str | int]:
+    """What is told of a node; a number of it has no more than 64 bits."""
+    for name, value in record.items():
+        if not isinstance(value, str) and not (isinstance(value, int) and abs(value) < 1 << 63):
+            raise ValueError(f'{name} of a node is neither a word nor a number')
+    return dict(record)
 
 
 def _table(name: str, rows: Any, n: int) -> Floats:
