@@ -151,13 +151,14 @@ def remake(archive, change=lambda entries: None):
     :param change: is given the entries as they are written, in a list, but for their hashes.
     """
     entries = [json.loads(line) for line in archive.journal.read_bytes().splitlines()]
-    change(entries)
     kept = kept_in(archive.folder)
-    before, lines = journal.NOTHING, []
-    for number, entry in enumerate(entries, 1):
+    for entry in entries:
         if 'files' in entry['what']:
             own = {name: one for name, one in kept.items() if _is_of(entry, name)}
             entry['what']['files'] = as_record(own)
+    change(entries)
+    before, lines = journal.NOTHING, []
+    for number, entry in enumerate(entries, 1):
         if entry['kind'] == 'begun':
             entry['what']['contract'] = digest(archive.contract.read_bytes())
         line = canonical(entry | {'number': number, 'before': before})

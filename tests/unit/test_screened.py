@@ -264,3 +264,34 @@ def test_an_entry_that_tells_of_another_file(signed):
 
     remake(signed.archive, change)
     assert 'is not the newest of the screenings that it tells of' in told(signed.archive)
+
+
+def slower(one):
+    return replace(one, values={name: 0.6 * rates for name, rates in one.values.items()})
+
+
+def test_one_that_was_changed_in_the_folder_is_not_held_against(archive):
+    first = keep(screening())
+    keep(now())
+    hold(archive)
+    path = archive.screenings / first.name
+    write(path, slower(screening()))
+    keep(now(day=1))
+    with pytest.raises(AssayError, match=r'was changed: entry 2 of the journal tells what it was'):
+        hold(archive)
+    path.unlink()
+    with pytest.raises(AssayError, match='entry 2 of the journal tells of cannot be read'):
+        hold(archive)
+
+
+def test_a_file_that_a_later_entry_tells_otherwise(signed):
+    first = signed.names[0]
+    path = signed.archive.folder / first
+    write(path, slower(screening(day=2)))
+
+    def change(entries):
+        entries[1]['what']['files'][first]['sha256'] = '0' * 64
+
+    remake(signed.archive, change)
+    found = told(signed.archive)
+    assert f'entry 3 tells of {first} as another file than entry 2: it was changed' in found

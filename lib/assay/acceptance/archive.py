@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from assay import AssayError
 from assay.acceptance import facts, journal
 from assay.acceptance.canonical import digest, digest_of
-from assay.acceptance.files import Kept, as_record, kept_in, manifest, read_bounded
+from assay.acceptance.files import Kept, as_record, from_record, kept_in, manifest, read_bounded
 from assay.files import write_whole
 from assay.machine.provenance import suite
 from assay.results.cases import Case, cases, read_report
@@ -189,10 +189,9 @@ def keep_screenings(archive: Archive, files: Iterable[Path]) -> dict[str, Kept]:
     """Keep files of screenings; one that the journal tells of already stays as it is.
 
     :returns: what they hold, by their names in the archive.
-    :raises AssayError: if they cannot be kept.
+    :raises AssayError: if they cannot be kept, or one that is told of was changed.
     """
-    entries = journal.read(archive.journal).entries
-    told = {name for one in entries if one.kind == 'screened' for name in one.what['files']}
+    told = told_screenings(archive, journal.read(archive.journal).entries)
     names = {f'{archive.screenings.name}/{path.name}': path for path in files}
     try:
         archive.screenings.mkdir(exist_ok=True)
@@ -210,6 +209,33 @@ def keep_screenings(archive: Archive, files: Iterable[Path]) -> dict[str, Kept]:
         }
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
+
+
+def told_screenings(archive: Archive, entries: Iterable[journal.Entry]) -> set[str]:
+    """The names in the archive of the screenings that the journal tells of.
+
+    :raises AssayError: if one is not what was told.
+    """
+    told: set[str] = set()
+    for entry in entries:
+        if entry.kind != 'screened':
+            continue
+        try:
+            files = from_record(entry.what['files'])
+            for name, one in files.items():
+                path = archive.folder / name
+                if Kept(digest_of(path), path.stat().st_size) != one:
+                    raise AssayError(
+                        f'{path} was changed: entry {entry.number} of the journal tells what it '
+                        f'was; restore it from a copy, or begin anew'
+                    )
+        except (OSError, ValueError) as error:
+            raise AssayError(
+                f'{archive.folder}: what entry {entry.number} of the journal tells of cannot be '
+                f'read: {error}; restore it from a copy, or begin anew'
+            ) from None
+        told |= files.keys()
+    return told
 
 
 def resume(archive: Archive) -> list[journal.Entry]:

@@ -147,6 +147,12 @@ def _of_entries(
         for name, one in files.items():
             if not name.startswith(where):
                 yield f'the journal: entry {entry.number} tells of {plain(name, 200)}: not its own'
+            before, number = told.get(name, (one, 0))
+            if before != one:
+                yield (
+                    f'the journal: entry {entry.number} tells of {plain(name, 200)} as another '
+                    f'file than entry {number}: it was changed meanwhile'
+                )
             told[name] = one, entry.number
     for name in sorted(kept.keys() - told.keys() - others):
         yield (
