@@ -16,21 +16,24 @@ from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal
 from assay.acceptance.canonical import digest_of
-from assay.acceptance.decision import conditions
+from assay.acceptance.cleared import screened
+from assay.acceptance.decision import CaseRun, conditions
 from assay.acceptance.screened import assert_screened, place
+from assay.acceptance.screened import told as screenings_told
 from assay.acceptance.standing import standing
 from assay.acceptance.verify import verify
 from assay.screening.kept import keep
 from assay.screening.measured import write
-from screenings import screening
+from screenings import screening, slow_links
 
-ASKED = SMALL.replace('waivers: []', 'screening_first: true')
+GENERIC = SMALL.replace('waivers: []', 'screening_first: true')
+ASKED = GENERIC.replace('system: generic', 'system: made:up')
 NAMED = ASKED.replace('{number: 2, may_be_missing: 1}', '{names: [n0, n1, n99]}')
 
 
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
-    return begun(tmp_path, monkeypatch, ASKED, 'generic')
+    return begun(tmp_path, monkeypatch, ASKED, 'made:up')
 
 
 def begun(folder, monkeypatch, text, system):
@@ -111,7 +114,8 @@ def test_the_last_one_before_the_first_run_counts(archive):
 
 def test_one_after_the_first_run_counts_for_nothing(archive):
     archives.start_run(archive, cases=[])
-    journal.append(archive.journal, 'screened', screening='later.json', found='', files={})
+    what = dict.fromkeys(journal.KINDS['screened'], '')
+    journal.append(archive.journal, 'screened', **what | {'screening': 'later.json', 'files': {}})
     assert condition(archive) == ('undecided', 'has not been made')
 
 
@@ -160,9 +164,9 @@ def test_where_there_can_be_none_is_told_before_anything_begins():
     slurm = [{'name': name, 'scheduler': 'slurm', 'features': ['tcp']} for name in 'ab']
     assert place(site(local), small()) == ''
     with pytest.raises(AssayError, match=r'^screening_first of the contract: generic has no part'):
-        place(site(local), small(ASKED))
+        place(site(local), small(GENERIC))
     with pytest.raises(AssayError, match=r'several partitions.*correct system, or leave out scree'):
-        place(site(*slurm), small(ASKED))
+        place(site(*slurm), small(GENERIC))
 
 
 def test_conditions_of_a_contract_without_one():
@@ -243,7 +247,7 @@ def test_one_that_left_nodes_out(signed):
     text = archive.contract.read_text().replace('{number: 1}', '{number: 17}')
     archive.contract.write_text(text)
     remake(archive)
-    assert 'the screening left out 1 node' in told(archive)
+    assert 'decisions.json' in told(archive)
 
 
 def test_a_file_that_is_changed_removed_or_added(signed):
@@ -268,6 +272,150 @@ def test_an_entry_that_tells_of_another_file(signed):
 
 def slower(one):
     return replace(one, values={name: 0.6 * rates for name, rates in one.values.items()})
+
+
+BAD = {('dgemm alone', 3): 0.7}
+
+
+def test_what_one_fabric_shows_another_does_not_clear(archive):
+    keep(slow_links(now(), lambda a, b: {a, b} == {2, 9}, 3.0, alone=True))
+    with pytest.raises(AssayError, match='the link between n2 and n9 is bad'):
+        hold(archive)
+    bad = last(archive).what['screening']
+    keep(replace(now(day=1), fabric='shm2'))
+    with pytest.raises(AssayError) as raised:
+        hold(archive)
+    asks = '--environment openmpi --fabric tcp'
+    told = f'found the link between n2 and n9 is bad (only `assay screen {asks}` of all nodes can'
+    assert f'--from {archive.screenings / bad}`, repair' in str(raised.value)
+    assert f'run `assay screen --system made:up {asks}`, and then' in str(raised.value)
+    assert condition(archive) == ('undecided', f'{told} clear that)')
+    keep(now(day=2))
+    hold(archive)
+    assert condition(archive) == ('met', 'found nothing')
+
+
+def test_what_nobody_was_told_of_is_judged_as_well(archive):
+    keep(now(slow=BAD))
+    keep(replace(now(day=1), environment='mpich'))
+    with pytest.raises(AssayError, match='the screening found: n3 is bad'):
+        hold(archive)
+    assert [one.kind for one in journal.read(archive.journal).entries][1:] == ['screened'] * 2
+    assert condition(archive)[0] == 'undecided'
+
+
+def test_one_of_some_nodes_clears_nothing(archive):
+    keep(now(slow=BAD))
+    keep(now(n=1))
+    with pytest.raises(AssayError, match='the screening left out 1 node'):
+        hold(archive, small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0')))
+    keep(replace(now(day=1), fabric='shm2'))
+    contract = small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0'))
+    with pytest.raises(AssayError, match='n3 is bad'):
+        hold(archive, contract)
+    found = standing(contract, journal.read(archive.journal).entries, {})
+    assert 'n3 is bad' in found.conditions[-1].reason
+
+
+def test_earlier_ones_that_were_removed_are_held_against_from_the_folder(signed_again):
+    archive = signed_again
+    assert len(last_screened(archive).what['files']) == 6
+    assert 'everything is slower than before' in last_screened(archive).what['found']
+
+    def change(entries):
+        files = entries[-2]['what']['files']
+        files.pop(min(files))
+
+    assert told(archive).count('WRONG') == 0
+    remake(archive, change)
+    assert 'was told of before, and this one was not held against it' in told(archive)
+
+
+@pytest.fixture
+def signed_again(tmp_path, monkeypatch):
+    """One of which the earlier screenings were removed after they were told of."""
+    text = CONTRACT.replace('system: golden', 'system: made:up') + 'screening_first: true\n'
+    archive = begun(tmp_path, monkeypatch, text, 'made:up')
+    before = [keep(screening(day=day)) for day in range(4)]
+    for day in (4, 5):
+        keep(slower(now(day=day)))
+        with pytest.raises(AssayError, match='everything is slower than before'):
+            hold(archive, contracts.read(archive.contract))
+        for path in before:
+            path.unlink(missing_ok=True)
+    close(archive)
+    sign(archive)
+    return archive
+
+
+def test_entries_that_are_left_out_are_missed(signed):
+    def change(entries):
+        del entries[1]
+
+    remake(signed.archive, change)
+    assert f'nobody was told what {signed.names[1]} found' in told(signed.archive)
+
+
+def test_the_one_that_is_judged_began_last(signed):
+    path = signed.archive.folder / signed.names[0]
+    write(path, replace(screening(), begun=datetime.now(timezone.utc)))
+    remake(signed.archive)
+    assert 'is not the newest of the screenings that it tells of' in told(signed.archive)
+
+
+def test_nodes_that_nothing_could_judge_are_told(archive):
+    keep(now(n=3))
+    with pytest.raises(AssayError, match=r'found nothing; n\[0-2\] could not be judged: it takes'):
+        hold(archive)
+    assert condition(archive) == ('undecided', 'found nothing; n[0-2] could not be judged')
+    keep(now(n=7, facts={i: {'cpus': 8} for i in range(3)}))
+    hold(archive)
+    assert condition(archive) == ('met', 'found nothing; n[0-2] could not be judged')
+    assert [*screenings_told(journal.read(archive.journal).entries)][-1].endswith(
+        'found nothing; n[0-2] could not be judged'
+    )
+
+
+def test_one_that_left_out_nodes_is_none_of_the_machine(archive):
+    keep(now())
+    hold(archive)
+    more = small(ASKED.replace('number: 2, may_be_missing: 1', 'number: 17'))
+    one = standing(more, journal.read(archive.journal).entries, {}).conditions[-1]
+    told = 'the screening before the first run left out 1 node'
+    assert (one.word, one.reason) == ('undecided', told)
+
+
+def test_cases_on_nodes_that_were_not_screened(archive):
+    keep(now())
+    hold(archive)
+    ran = [CaseRun(1, 'x', 'pass', ('n1', 'n99'))]
+    found = screened(small(ASKED), journal.read(archive.journal).entries)
+    one = conditions(small(ASKED), ran, 0, found)[-1]
+    assert one.word == 'undecided'
+    assert one.reason.endswith('found nothing; cases were run on n99, which it left out')
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        ({'begun': datetime(2100, 1, 1, tzinfo=timezone.utc)}, 'was not made between the beginni'),
+        ({'system': 'old:up'}, 'the screening is of old:up, and the contract is for made:up'),
+    ],
+)
+def test_what_would_not_be_verified_is_not_told(archive, change, words):
+    path = keep(now())
+    write(path, replace(now(), **change))
+    with pytest.raises(AssayError, match=words):
+        hold(archive)
+    assert len(journal.read(archive.journal).entries) == 1
+
+
+def test_earlier_ones_of_another_system_are_not_held_against(archive):
+    path = keep(screening())
+    write(path, replace(screening(), system='old:up'))
+    keep(now())
+    hold(archive)
+    assert len(last(archive).what['files']) == 1
 
 
 def test_one_that_was_changed_in_the_folder_is_not_held_against(archive):

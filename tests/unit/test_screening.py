@@ -353,7 +353,7 @@ def test_a_number_without_end_is_no_measured_value(tmp_path):
     path = tmp_path / 'one.json'
     write(path, screening(4))
     path.write_text(path.read_text().replace('[null, null]', '[1e999, 1e999]', 1))
-    with pytest.raises(AssayError, match='is damaged, .*alone has values that are not above 0'):
+    with pytest.raises(AssayError, match=r'is damaged, .*alone has values that are not above 0'):
         read(path)
 
 

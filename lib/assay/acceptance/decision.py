@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from assay.acceptance.cleared import Screened
 from assay.acceptance.contract import Commitment, Contract
 from assay.results.rows import number
 from assay.spelling import many
@@ -193,21 +194,37 @@ class Condition:
 
 
 def conditions(
-    contract: Contract, ran: Sequence[CaseRun], hours: float, screened: str | None
+    contract: Contract, ran: Sequence[CaseRun], hours: float, screened: Screened | None
 ) -> list[Condition]:
     """What is asked for of all cases together.
 
     :param ran: all cases of all runs that were started.
     :param hours: how long runs went on, in all.
-    :param screened: what the screening of the nodes before any run found, empty for nothing; None
-        if there was none.
+    :param screened: what the screenings of the nodes before any run tell; None if there were none.
     """
     found = [_share(contract, ran), _hours(contract, hours), *_nodes(contract, ran)]
     if contract.screening_first:
-        word: Literal['met', 'undecided'] = 'met' if screened == '' else 'undecided'
-        told = 'has not been made' if screened is None else f'found {screened or "nothing"}'
-        found.append(Condition('screening', word, f'the screening before the first run {told}'))
+        found.append(_screening(ran, screened))
     return found
+
+
+def _screening(ran: Sequence[CaseRun], screened: Screened | None) -> Condition:
+    """What nobody looked at is not sound: it is not known."""
+    before = 'the screening before the first run'
+    if screened is None:
+        return Condition('screening', 'undecided', f'{before} has not been made')
+    if screened.found:
+        return Condition('screening', 'undecided', f'{before} found {screened.found}')
+    if screened.left_out:
+        return Condition('screening', 'undecided', f'{before} left out {screened.left_out}')
+    told = f'{before} found nothing'
+    if screened.unjudged:
+        told += f'; {screened.unjudged}'
+    used = {name for one in ran if one.word in ('pass', 'fail') for name in one.nodes}
+    if strange := sorted(used - screened.nodes):
+        told += f'; cases were run on {", ".join(strange[:5])}, which it left out'
+    is_met = screened.is_judged and not strange
+    return Condition('screening', 'met' if is_met else 'undecided', told)
 
 
 def _share(contract: Contract, ran: Sequence[CaseRun]) -> Condition:

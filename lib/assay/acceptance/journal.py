@@ -22,7 +22,12 @@ from assay.acceptance.canonical import canonical, digest, parse
 #: What an entry of each kind holds at least.
 KINDS: dict[str, frozenset[str]] = {
     'begun': frozenset({'contract', 'commit', 'system'}),
-    'screened': frozenset({'screening', 'found', 'files'}),
+    'screened': frozenset(
+        {
+            *('screening', 'begun', 'environment', 'fabric', 'nodes'),
+            *('found', 'unjudged', 'files'),
+        }
+    ),
     'started': frozenset({'run'}),
     'ended': frozenset({'run', 'uuid', 'word', 'files'}),
     'cancelled': frozenset({'run', 'reason'}),

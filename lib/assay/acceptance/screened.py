@@ -1,26 +1,29 @@
 """The screening of the nodes that a contract may ask for before anything else is measured.
 
-Its file is kept with those of the screenings that it was held against, so that whoever verifies the
-acceptance judges it once more.
+Every one since the acceptance began counts. Its file is kept with those of the screenings that it
+was held against, so that whoever verifies the acceptance judges it once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay import AssayError
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
+from assay.acceptance.cleared import left_out, of_kind, screened, without_judgement
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import as_record, read_bounded
+from assay.acceptance.files import as_record
 from assay.acceptance.journal import Entry
 from assay.report.screening import blamed, node_set
+from assay.results.statistics.outliers import FEWEST
 from assay.screening import kept
 from assay.screening.findings import UNDECIDED
-from assay.screening.measured import Screening, parse, read
+from assay.screening.measured import Screening, read
 from assay.screening.nodes import MOST_EARLIER
 from assay.screening.verdict import Verdict, judge
 from assay.screening.where import choose
@@ -29,9 +32,6 @@ from assay.text import plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
-
-#: Bytes of a file of a screening at most: 10,000 nodes take some 30 MB.
-MOST = 256 << 20
 
 
 def place(site: _SiteConfig, contract: Contract) -> str:
@@ -51,11 +51,11 @@ def place(site: _SiteConfig, contract: Contract) -> str:
 
 
 def assert_screened(archive: Archive, contract: Contract, partition: str) -> None:
-    """Tell the journal of the newest screening, and keep it, if no run began yet.
+    """Tell the journal of the screenings since the beginning, and keep them, if no run began yet.
 
     :param partition: as :func:`place` says.
-    :raises AssayError: if there is none since the acceptance began, it left out nodes, or it found
-        something.
+    :raises AssayError: if there is none, the last one left out nodes, something was found that no
+        later one cleared, or no node could be judged.
     """
     entries = journal.read(archive.journal).entries
     if not partition or any(one.kind == 'started' for one in entries):
@@ -63,47 +63,98 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
     how = f'run `{_command(contract, partition)}`, and then this again'
     if not [*kept.folder_of(partition).glob('*.json')]:
         raise AssayError(f'the contract asks for a screening first: {how}')
-    path = kept.find(kept.LAST, partition)
-    now = read(path)
-    if now.begun < entries[0].time:
+    since = kept.since(partition, entries[0].time)
+    if not since:
         raise AssayError(f'the last screening is from before the acceptance began: {how}')
-    if left := _left_out(now, contract):
+    if left := left_out(contract, since[-1][1].nodes):
         raise AssayError(f'the screening left out {left}: {how}')
-    verdict = _judged(archive, entries, path, now)
-    if not verdict.findings:
-        return
-    told = f'{in_words(verdict)}; see `assay screen --system {partition} --from last`'
-    if all(one.kind in UNDECIDED for one in verdict.findings):
-        raise AssayError(f'the screening cannot tell yet: {told}, and {how}')
-    raise AssayError(f'the screening found: {told}, repair that, and {how}')
+    told = {one.what['screening'] for one in entries if one.kind == 'screened'}
+    for path, one in since:
+        if path.name not in told:
+            _tell(archive, contract, path, one, how)
+    _assert_cleared(archive, contract, partition, since[-1][0])
 
 
-def _judged(archive: Archive, entries: tuple[Entry, ...], path: Path, now: Screening) -> Verdict:
-    """Keep a screening and those before it, judge what was kept, and tell the journal, once."""
-    told = [one for one in entries if one.kind == 'screened'][-1:]
-    if told and told[0].what['screening'] == path.name:
-        return _judge(archive, told[0].what['files'])
-    files = archives.keep_screenings(
-        archive, [*kept.earlier_by_file(path, now, MOST_EARLIER), path]
-    )
-    verdict = _judge(archive, files)
-    record = as_record(files)
-    journal.append(
-        archive.journal, 'screened', screening=path.name, found=in_words(verdict), files=record
-    )
-    return verdict
+def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: Path) -> None:
+    """:param last: the newest screening."""
+    entries = journal.read(archive.journal).entries
+    known = _read(archive, archives.told_screenings(archive, entries))
+    found = screened(contract, entries)
+    command = _command(contract, partition)
+    if found and found.open:
+        verdicts = [_judged(archive, one.what, known) for one in found.open]
+        newest = found.open[-1]
+        source = str(archive.screenings / str(newest.what['screening']))
+        if newest.what['screening'] == last.name:
+            source = kept.LAST
+        else:
+            command += f' {of_kind(newest)}'
+        how = f'run `{command}`, and then this again'
+        told = f'{found.found}; see `assay screen --system {partition} --from {source}`'
+        if all(one.kind in UNDECIDED for verdict in verdicts for one in verdict.findings):
+            raise AssayError(f'the screening cannot tell yet: {told}, and {how}')
+        raise AssayError(f'the screening found: {told}, repair that, and {how}')
+    if not found or not found.is_judged:
+        told = found.unjudged if found else 'no node could be judged'
+        raise AssayError(
+            f'the screening found nothing; {told}: it takes {FEWEST} nodes of a kind: correct '
+            f'nodes of the contract, or leave out screening_first, and begin anew'
+        )
 
 
-def _judge(archive: Archive, names: Iterable[str]) -> Verdict:
-    """The verdict on the newest of some screenings of an archive, held against the others."""
-    *before, now = _read(archive, names)
-    return judge(now, before)
+def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how: str) -> None:
+    """Keep a screening and those before it, judge what was kept, and tell the journal.
+
+    :raises AssayError: if :func:`disagreements` would find something wrong with that.
+    """
+    entries = journal.read(archive.journal).entries
+    # Those that are told of are held against this one as well, whatever became of their files.
+    told = _read(archive, archives.told_screenings(archive, entries))
+    beside = kept.earlier_by_file(path, now, MOST_EARLIER)
+    before = {_name(archive, other.name): (one, other) for other, one in beside.items()}
+    before |= {
+        name: (one, archive.folder / name)
+        for name, one in told.items()
+        if one.kind == now.kind and one.begun < now.begun
+    }
+    newest = sorted(before, key=lambda name: (before[name][0].begun, name))[-MOST_EARLIER:]
+    files = archives.keep_screenings(archive, [*(before[name][1] for name in newest), path])
+    known = told | _read(archive, files)
+    what: dict[str, Any] = {'screening': path.name, 'files': as_record(files)}
+    what |= _what(known[_name(archive, path.name)], _judged(archive, what, known))
+    until = datetime.now(timezone.utc)
+    for wrong in _wrong(archive, what, until, entries, contract, known):
+        raise AssayError(f'{path}: {wrong}: remove it, and {how}')
+    journal.append(archive.journal, 'screened', **what)
 
 
-def _read(archive: Archive, names: Iterable[str]) -> list[Screening]:
-    """Screenings of an archive, the oldest first; their names tell when they began."""
-    paths = [archive.folder / name for name in sorted(names)]
-    return [parse(read_bounded(path, MOST), path) for path in paths]
+def _name(archive: Archive, name: str) -> str:
+    """Of the file of a screening in an archive."""
+    return f'{archive.screenings.name}/{name}'
+
+
+def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
+    """Screenings of an archive, by the names of their files."""
+    return {name: read(archive.folder / name) for name in names}
+
+
+def _judged(archive: Archive, what: Mapping[str, Any], known: Mapping[str, Screening]) -> Verdict:
+    """The verdict on the screening that an entry of the journal tells of."""
+    name = _name(archive, what['screening'])
+    before = [known[one] for one in what['files'] if one != name]
+    return judge(known[name], sorted(before, key=lambda one: one.begun))
+
+
+def _what(now: Screening, verdict: Verdict) -> dict[str, Any]:
+    """What the journal tells of a screening."""
+    return {
+        'begun': now.begun.astimezone(timezone.utc).isoformat(timespec='microseconds'),
+        'environment': now.environment,
+        'fabric': now.fabric,
+        'nodes': [*now.nodes],
+        'found': in_words(verdict),
+        'unjudged': [*verdict.without_peers],
+    }
 
 
 def in_words(verdict: Verdict) -> str:
@@ -118,9 +169,11 @@ def disagreements(
 
     :raises AssayError: if a file is none of a screening.
     """
-    for entry in entries:
+    known: dict[str, Screening] = {}
+    for place, entry in enumerate(entries):
         if entry.kind == 'screened':
-            wrong = _wrong(archive, entry, entries[0], contract)
+            known |= _read(archive, entry.what['files'].keys() - known.keys())
+            wrong = _wrong(archive, entry.what, entry.time, entries[:place], contract, known)
             yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
 
 
@@ -129,31 +182,74 @@ def told(entries: Iterable[Entry]) -> Iterator[str]:
     for entry in entries:
         if entry.kind == 'screened':
             found = _short(str(entry.what['found']))
+            if unjudged := without_judgement(entry.what['unjudged']):
+                found += f'; {unjudged}'
             before = many(len(entry.what['files']) - 1, 'earlier one')
             yield f'the screening {entry.what["screening"]}, held against {before}, found {found}'
 
 
-def _wrong(archive: Archive, entry: Entry, begun: Entry, contract: Contract) -> Iterator[str]:
-    """Sentences: where a screening is not what an entry of the journal tells of it."""
-    name = f'{archive.screenings.name}/{entry.what["screening"]}'
-    names = sorted(entry.what['files'])
-    if names[-1:] != [name]:
-        yield f'{plain(name, 200)} is not the newest of the screenings that it tells of'
+def _wrong(
+    archive: Archive,
+    what: Mapping[str, Any],
+    until: datetime,
+    entries: Sequence[Entry],
+    contract: Contract,
+    known: Mapping[str, Screening],
+) -> Iterator[str]:
+    """Sentences: where a screening is not what an entry of the journal tells, or is to tell, of it.
+
+    :param until: when it is told.
+    :param entries: those before that one.
+    :param known: the screenings that it and those tell of.
+    """
+    name = _name(archive, what['screening'])
+    shown = plain(name, 200)
+    if name not in what['files']:
+        yield f'{shown} is not the newest of the screenings that it tells of'
         return
-    *before, now = _read(archive, names)
-    where = contract.system
+    now, before = known[name], {one: known[one] for one in what['files'] if one != name}
+    if any(one.begun >= now.begun for one in before.values()):
+        yield f'{shown} is not the newest of the screenings that it tells of'
+    where, begun = contract.system, entries[0].time
     if where not in (now.system, now.system.partition(':')[0]):
         yield f'the screening is of {plain(now.system, 100)}, and the contract is for {where}'
-    if not begun.time <= now.begun <= entry.time:
+    if not begun <= now.begun <= until:
         when = f'{now.begun:%Y-%m-%d %H:%M:%S}'
         yield f'the screening of {when} was not made between the beginning and this entry'
-    if left := _left_out(now, contract):
-        yield f'the screening left out {left}'
-    if len({(one.system, one.environment, one.fabric) for one in (*before, now)}) > 1:
+    if any(one.kind != now.kind for one in before.values()):
         yield 'the screenings that it was held against are of other nodes, or another fabric'
-    found, said = in_words(judge(now, before)), str(entry.what['found'])
-    if found != said:
-        yield f'the screening found {_short(found)}, and {_short(said)} is told of it'
+    yield from _of_earlier(archive, now, before, entries, known)
+    should = _what(now, _judged(archive, what, known))
+    if should['found'] != what['found']:
+        said = _short(str(what['found']))
+        yield f'the screening found {_short(should["found"])}, and {said} is told of it'
+    for field in should.keys() - {'found'}:
+        if should[field] != what[field]:
+            yield f'the {field} of {shown} is not what is told of it'
+
+
+def _of_earlier(
+    archive: Archive,
+    now: Screening,
+    before: Mapping[str, Screening],
+    entries: Iterable[Entry],
+    known: Mapping[str, Screening],
+) -> Iterator[str]:
+    """Sentences: earlier screenings that nobody was told of, or that were left out again."""
+    entries = [*entries]
+    told = [one for one in entries if one.kind == 'screened']
+    judged = {_name(archive, one.what['screening']) for one in told}
+    for name, one in before.items():
+        if one.begun >= entries[0].time and name not in judged:
+            yield f'nobody was told what {plain(name, 200)} found, which is of this acceptance'
+    again = {name: known[name] for entry in told for name in entry.what['files']}
+    could = before | {
+        name: one for name, one in again.items() if one.kind == now.kind and one.begun < now.begun
+    }
+    newest = sorted(could, key=lambda name: (could[name].begun, name))[-MOST_EARLIER:]
+    for name in newest:
+        if name not in before:
+            yield f'{plain(name, 200)} was told of before, and this one was not held against it'
 
 
 def _short(found: str) -> str:
@@ -165,13 +261,3 @@ def _command(contract: Contract, partition: str) -> str:
     names = contract.nodes.names
     nodes = f' --nodes {node_set(names)}' if names and len(names) > 1 else ''
     return f'assay screen --system {partition}{nodes}'
-
-
-def _left_out(now: Screening, contract: Contract) -> str:
-    """The nodes of the contract that a screening left out, in words, if they are too many."""
-    nodes = contract.nodes
-    if nodes.names is not None:
-        absent = sorted({*nodes.names} - {*now.nodes})
-        return ', '.join(absent) if len(absent) > nodes.may_be_missing else ''
-    absent_count = nodes.count - len(now.nodes)
-    return many(absent_count, 'node') if absent_count > nodes.may_be_missing else ''

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.acceptance.archive import REPORT, Archive
+from assay.acceptance.cleared import screened
 from assay.acceptance.contract import Contract
 from assay.acceptance.decision import (
     CaseRun,
@@ -72,7 +73,7 @@ def standing(
         found = [*outcomes(one, numbered)]
         decisions.append(decide(one, found, waiver.by if waiver else None))
     hours = seconds / 3600
-    others = conditions(contract, ran, hours, _screened(entries))
+    others = conditions(contract, ran, hours, screened(contract, entries))
     if jobs > contract.most_jobs:
         told = f'{jobs} jobs were started; at most {contract.most_jobs} were agreed'
         others.append(Condition('jobs', 'missed', told))
@@ -100,15 +101,4 @@ def reports(archive: Archive, entries: Sequence[Entry]) -> dict[int, Report]:
             path = archive.run(entry.what['run']) / REPORT
             if path.is_file():
                 found[entry.what['run']] = read_report(path)
-    return found
-
-
-def _screened(entries: Sequence[Entry]) -> str | None:
-    """What the last screening before the first run found, in words; None if there was none."""
-    found = None
-    for entry in entries:
-        if entry.kind == 'started':
-            break
-        if entry.kind == 'screened':
-            found = str(entry.what['found'])
     return found

@@ -158,9 +158,7 @@ def parse(data: bytes, path: Path) -> Screening:
     ) as error:
         why = f'{error}' if isinstance(error, ValueError) else f'{type(error).__name__} {error}'
         told = plain(why, 300)
-        raise AssayError(
-            f'{path}: is damaged, or not the file of a screening: {told}'
-        ) from None
+        raise AssayError(f'{path}: is damaged, or not the file of a screening: {told}') from None
 
 
 def _read(record: dict[str, Any]) -> Screening:
