@@ -145,6 +145,14 @@ def test_messages_to_nobody_of_these_and_empty_ones():
     assert matrix.cells[0] == ['0', 'outside', '3', '50', '50 B']
 
 
+@pytest.mark.parametrize('sent', [(10**400, 1), (1, 10**400), (1, 1 << 63)])
+def test_more_than_any_job_sends_leaves_out_the_job(ran, sent):
+    some = [process(0, partners=[partner(1, *sent)]), process(1, (1,))]
+    charts, (note,) = jobs.charts(ran(entries(some)))
+    assert charts == []
+    assert note.endswith('a rank sent more to another than any job sends')
+
+
 @pytest.mark.parametrize(
     ('changed', 'words'),
     [

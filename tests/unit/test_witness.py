@@ -50,6 +50,10 @@ def test_a_list_has_no_more_cpus_than_a_machine():
     assert len(witness.parse_cpus(f'1-{1 << 20}')) == 1 << 20
     with pytest.raises(ValueError, match='more than 1048576 numbers: 0-1048576'):
         witness.parse_cpus(f'3,0-{1 << 20}')
+    some = ','.join(f'{start}-{start + 1023}' for start in range(0, 2 << 20, 1024))
+    for text in (some, '0-1048575,0', '3-1,' * 9 + some):
+        with pytest.raises(ValueError, match='more than 1048576 numbers'):
+            witness.parse_cpus(text)
 
 
 def test_a_report_is_read(tmp_path):

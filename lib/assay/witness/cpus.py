@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-#: Numbers that one part of a list may stand for: no machine has so many.
+#: Numbers that a list may stand for: no machine has so many.
 MOST = 1 << 20
 
 
@@ -16,11 +16,13 @@ def parse_cpus(text: str) -> frozenset[int]:
     :raises ValueError: if it is not one.
     """
     numbers: set[int] = set()
+    listed = 0
     for part in text.split(',') if text else []:
         if not (match := re.fullmatch(r'(\d+)(?:-(\d+))?', part)):
             raise ValueError(f'not a list of numbers such as 0-3,8: {text!r}')
         first, last = int(match[1]), int(match[2] or match[1])
-        if last - first >= MOST:
+        listed += max(0, last - first + 1)
+        if listed > MOST:
             raise ValueError(f'more than {MOST} numbers: {part}')
         numbers.update(range(first, last + 1))
     return frozenset(numbers)

@@ -23,6 +23,8 @@ from assay.witness.traffic import size
 MOST, MOST_ROWS, MOST_PAIRS, MOST_SEATS, WIDE = 12, 32, 16, 32, 16
 #: Bytes of a report that is read: one of some thousand ranks.
 MOST_BYTES = 1 << 25
+#: Bytes or messages of a pair of ranks: no job sends so many.
+MOST_SENT = 1 << 63
 #: Characters of a name.
 WIDTH = 40
 
@@ -99,10 +101,15 @@ def _of_job(report: Report, title: str) -> Iterator[Grid]:
 
 
 def _matrix(report: Report, title: str) -> Grid | None:
-    """Bytes from each row to each column; None if there were no messages between ranks."""
+    """Bytes from each row to each column; None if there were no messages between ranks.
+
+    :raises WitnessError: if there are more than any job sends.
+    """
     row_of, names, what = _rows(report)
     cells: dict[tuple[int, int], int] = {}
     found = pairs(report)
+    if any(max(pair.bytes, pair.messages) >= MOST_SENT for pair in found):
+        raise WitnessError(f'{title}: a rank sent more to another than any job sends')
     for pair in found:
         if pair.receiver >= 0:
             cell = row_of[pair.sender], row_of[pair.receiver]
