@@ -1,5 +1,6 @@
 """The keys that acceptances are signed with: those of Assay, and those of OpenSSH."""
 
+import base64
 import shutil
 import subprocess
 from importlib.util import find_spec
@@ -34,6 +35,24 @@ def test_one_with_a_passphrase(tmp_path):
     assert print_of(private(path, lambda: SECRET)) == told
     with pytest.raises(AssayError, match='no private key, or not of this passphrase'):
         private(path, lambda: 'wrong')
+
+
+def test_one_of_another_kind_has_no_passphrase(tmp_path):
+    """As of a hardware key, of which cryptography knows nothing."""
+
+    def field(data):
+        return len(data).to_bytes(4, 'big') + data
+
+    kind = field(b'sk-ssh-ed25519@openssh.com')
+    fields = [field(b'none'), field(b'none'), field(b''), (1).to_bytes(4, 'big')]
+    fields += [field(kind + field(bytes(32))), field(bytes(8) + kind + field(bytes(32)))]
+    text = base64.encodebytes(b'openssh-key-v1\0' + b''.join(fields)).decode()
+    path = tmp_path / 'key'
+    path.write_text(
+        f'-----BEGIN OPENSSH PRIVATE KEY-----\n{text}-----END OPENSSH PRIVATE KEY-----\n'
+    )
+    with pytest.raises(AssayError, match='key: a key of a kind that cannot be read here: make one'):
+        private(path, nobody)
 
 
 @needs_ssh_keygen

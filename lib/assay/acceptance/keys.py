@@ -21,6 +21,8 @@ MOST = 64 << 10
 
 #: With which OpenSSH's form of a private key begins.
 _OPENSSH = b'-----BEGIN OPENSSH PRIVATE KEY-----'
+#: With which what that holds begins.
+_MAGIC = b'openssh-key-v1\0'
 
 
 def make(path: Path, passphrase: str) -> Path:
@@ -61,27 +63,38 @@ def private(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
     """
     data = read_bounded(path, MOST)
     is_openssh = data.startswith(_OPENSSH)
+    # For which cryptography needs a package that is not of the suite: nobody is asked in vain.
+    if is_openssh and _is_encrypted(data) and not find_spec('bcrypt'):
+        raise AssayError(
+            f"{path}: a key with a passphrase in OpenSSH's form cannot be read here: make one by "
+            f'`assay accept key FILE`, which takes a passphrase as well, or sign with a copy '
+            f"without one (`ssh-keygen -p -N '' -f COPY`) that you remove afterwards"
+        )
     load = serialization.load_ssh_private_key if is_openssh else serialization.load_pem_private_key
     try:
         try:
             key = load(data, None)
         except TypeError:  # as it is encrypted
-            # For which cryptography needs a package that is not of the suite: nobody is asked in
-            # vain.
-            if is_openssh and not find_spec('bcrypt'):
-                raise UnsupportedAlgorithm('bcrypt') from None
             key = load(data, ask().encode())
     except UnsupportedAlgorithm:
         raise AssayError(
-            f"{path}: a key with a passphrase in OpenSSH's form cannot be read here: make one by "
-            f'`assay accept key FILE`, which takes a passphrase as well, or sign with a copy '
-            f"without one (`ssh-keygen -p -N '' -f COPY`) that you remove afterwards"
+            f'{path}: a key of a kind that cannot be read here: make one by `assay accept key FILE`'
         ) from None
     except (TypeError, ValueError):
         raise AssayError(f'{path}: no private key, or not of this passphrase') from None
     if not isinstance(key, Ed25519PrivateKey):
         raise AssayError(f'{path}: no Ed25519 key: make one by `assay accept key FILE`')
     return key
+
+
+def _is_encrypted(data: bytes) -> bool:
+    """Whether a private key in OpenSSH's form is: its first field names the cipher."""
+    text = data.removeprefix(_OPENSSH).partition(b'-----')[0]
+    try:
+        fields = base64.b64decode(text)
+    except ValueError:
+        return False
+    return fields.startswith(_MAGIC) and not fields.startswith(_MAGIC + b'\0\0\0\x04none')
 
 
 def public(path: Path) -> Ed25519PublicKey:
