@@ -408,6 +408,7 @@ def test_what_would_not_be_verified_is_not_told(archive, change, words):
     with pytest.raises(AssayError, match=words):
         hold(archive)
     assert len(journal.read(archive.journal).entries) == 1
+    assert [*archive.screenings.iterdir()] == []
 
 
 def test_earlier_ones_of_another_system_are_not_held_against(archive):

@@ -97,8 +97,8 @@ def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: 
     if not found or not found.is_judged:
         told = found.unjudged if found else 'no node could be judged'
         raise AssayError(
-            f'the screening found nothing; {told}: it takes {FEWEST} nodes of a kind: correct '
-            f'nodes of the contract, or leave out screening_first, and begin anew'
+            f'the screening found nothing; {told}: it takes {FEWEST} nodes of a kind: screen '
+            f'more nodes, or leave out screening_first of the contract and begin anew'
         )
 
 
@@ -124,6 +124,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     what |= _what(known[_name(archive, path.name)], _judged(archive, what, known))
     until = datetime.now(timezone.utc)
     for wrong in _wrong(archive, what, until, entries, contract, known):
+        archives.keep_screenings(archive, [])  # none of it is told, and none may stay
         raise AssayError(f'{path}: {wrong}: remove it, and {how}')
     journal.append(archive.journal, 'screened', **what)
 
