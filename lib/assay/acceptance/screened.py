@@ -244,7 +244,7 @@ def _of_earlier(
         if one.begun >= entries[0].time and name not in judged:
             yield f'nobody was told what {plain(name, 200)} found, which is of this acceptance'
     again = {name: known[name] for entry in told for name in entry.what['files']}
-    could = before | {
+    could = {**before} | {
         name: one for name, one in again.items() if one.kind == now.kind and one.begun < now.begun
     }
     newest = sorted(could, key=lambda name: (could[name].begun, name))[-MOST_EARLIER:]
