@@ -393,6 +393,15 @@ def test_an_earlier_one_that_is_damaged_is_told_and_left_out(tmp_path, monkeypat
     assert f'left out: {files[1]}: is damaged, or not the file' in capsys.readouterr().err
 
 
+def test_those_that_began_later_are_not_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
+    files = [kept.keep(screening(4, day=day)) for day in range(3)]
+    files[2].write_text('{')
+    assert len(kept.earlier(files[1], read(files[1]), most=5)) == 1
+    assert kept.newest('made:up', BEGUN + timedelta(days=1))[0] == files[1]
+    assert capsys.readouterr().err == ''
+
+
 def test_the_last_one_is_not_known_if_it_may_be_damaged(tmp_path, monkeypatch):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
     files = [kept.keep(screening(4, day=day)) for day in range(3)]

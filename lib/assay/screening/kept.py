@@ -14,8 +14,10 @@ from assay.screening.measured import Screening, read, write
 LAST = 'last'
 #: Files are named by when they began, in UTC.
 _NAME = '%Y%m%dT%H%M%S.%f'
-#: Older ones are named by local time, which is behind UTC by no more than this anywhere.
-_BEHIND = timedelta(hours=13)
+#: Older ones are named by local time, which is no further behind UTC and ahead of it anywhere.
+_BEHIND, _AHEAD = timedelta(hours=13), timedelta(hours=15)
+#: When a screening may have begun whose file has a name of a user's.
+_EVER = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
 
 
 def folder_of(system: str) -> Path:
@@ -57,7 +59,7 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     """
     if not all(re.fullmatch(r'\w[\w.+-]*', part) for part in system.split(':')):
         return None
-    for path, found in newest_first(folder_of(system)):
+    for path, found in newest_first(folder_of(system), until=until):
         if found.begun <= until:
             return path, found
     return None
@@ -89,7 +91,7 @@ def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
 def earlier_by_file(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
     """As :func:`earlier`, each with its file."""
     found: dict[Path, Screening] = {}
-    for other, one in newest_first(path.parent):
+    for other, one in newest_first(path.parent, until=now.begun):
         if len(found) == most:
             break
         if one.begun < now.begun and one.kind == now.kind:
@@ -106,17 +108,23 @@ def _refuse(error: AssayError) -> None:
 
 
 def newest_first(
-    folder: Path, damaged: Callable[[AssayError], None] = _leave_out
+    folder: Path,
+    damaged: Callable[[AssayError], None] = _leave_out,
+    until: datetime = _EVER[1],
 ) -> Iterator[tuple[Path, Screening]]:
     """The screenings of a folder by when they began, with their files.
 
     No more of them are read than are asked for, and those that may be newer.
 
     :param damaged: what is done about one that is.
+    :param until: what began later by the name of its file is not read.
     """
     held: list[tuple[Path, Screening]] = []
-    for path in sorted(folder.glob('*.json'), key=_latest, reverse=True):
-        while held and held[-1][1].begun > _latest(path):
+    for path in sorted(folder.glob('*.json'), key=lambda path: _began(path)[1], reverse=True):
+        earliest, latest = _began(path)
+        if earliest > until:
+            continue
+        while held and held[-1][1].begun > latest:
             yield held.pop()
         try:
             held.append((path, read(path)))
@@ -126,9 +134,10 @@ def newest_first(
     yield from reversed(held)
 
 
-def _latest(path: Path) -> datetime:
-    """Before this a screening began, by the name of its file."""
+def _began(path: Path) -> tuple[datetime, datetime]:
+    """When a screening began at the earliest and at the latest, by the name of its file."""
     try:
-        return datetime.strptime(path.stem, _NAME).replace(tzinfo=timezone.utc) + _BEHIND
-    except (OverflowError, ValueError):  # a user's name for a copy
-        return datetime.max.replace(tzinfo=timezone.utc)
+        named = datetime.strptime(path.stem, _NAME).replace(tzinfo=timezone.utc)
+        return named - _AHEAD, named + _BEHIND
+    except (OverflowError, ValueError):
+        return _EVER
