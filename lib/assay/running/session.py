@@ -72,8 +72,7 @@ class Suite:
         :raises AssayError: if it is wrong, or a check or a reference is.
         """
         site = settings.load(self.system)
-        schedulers = {one['scheduler'] for one in site.get('systems/0/partitions')}
-        if self.not_heeded and schedulers & {'slurm', 'squeue'}:
+        if self.not_heeded and _uses_slurm(site):
             _tell(self.not_heeded)
         if problems := lint(paths.CHECKS, paths.REFERENCES):
             raise AssayError('\nassay: '.join(problems))
@@ -114,6 +113,10 @@ class Suite:
         command = [*self.command, *asked, '-r', *options, *last]
         environment = self.environment | own.exports
         return supervise.supervise(command, environment, own, [own.handle, *handles], audience)
+
+
+def _uses_slurm(site: _SiteConfig) -> bool:
+    return any(one['scheduler'] in ('slurm', 'squeue') for one in site.get('systems/0/partitions'))
 
 
 def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
