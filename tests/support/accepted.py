@@ -101,8 +101,9 @@ def ran(run, place, files, golden, parameters, change=None):
             'result': result,
             'fail_phase': None if result == 'pass' else 'performance',
             'fail_reason': None if result == 'pass' else 'performance error: missed',
-            'outputdir': str(output),
-            'stagedir': str(output),
+            # As ReFrame has it, which names both, of which one is there.
+            'outputdir': str(output if result == 'pass' else run / 'not made' / str(place)),
+            'stagedir': str(output if result == 'fail' else run / 'removed' / str(place)),
             'perfvalues': dict(check.perfvalues),
             'directions': check.directions,
             'job_stdout': 'rfm_job.out',

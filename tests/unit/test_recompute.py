@@ -13,8 +13,8 @@ from assay.acceptance.recompute import compute_again
 from assay.results.cases import read_report
 
 
-def archived(folder, goldens):
-    """An archive with one run, of golden jobs."""
+def archived(folder, goldens, change=lambda case: None):
+    """An archive with one run, of golden jobs, each of whose cases was changed."""
     contract = folder / 'contract.yaml'
     contract.write_text(CONTRACT)
     archive = archives.create(folder / 'accepted', contract, 'golden')
@@ -25,6 +25,8 @@ def archived(folder, goldens):
         ran(run, place, FILES, JOBS / golden, chosen(golden.parts[0], _fabric(golden)))
         for place, golden in enumerate(goldens)
     ]
+    for case in cases:
+        change(case)
     end(archive, number, run, cases, 'a-b-c', begun)
     return archive
 
@@ -52,6 +54,18 @@ def test_every_figure_of_every_check(everything):
     assert not found.faults
     assert found.figures == sum(len(case['perfvalues']) for case in cases) > 300
     assert len(cases) == len(GOLDEN)
+
+
+def test_what_a_case_left_that_missed_a_reference_is_kept_as_well(tmp_path):
+    """ReFrame leaves it where the job ran, as of one that others disturbed to the end."""
+
+    def miss(case):
+        folders = {'stagedir': case['outputdir'], 'outputdir': case['stagedir']}
+        case.update(folders, result='fail', fail_phase='performance', fail_reason='missed')
+
+    ring = next(one for one in GOLDEN if one.parts[0] == 'Ring')
+    found = again(archived(tmp_path, [ring], miss))
+    assert not found.faults and found.figures
 
 
 @pytest.fixture

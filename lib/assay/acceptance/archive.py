@@ -28,7 +28,7 @@ from assay.acceptance.canonical import digest, digest_of
 from assay.acceptance.files import Kept, as_record, from_record, kept_in, manifest, read_bounded
 from assay.files import write_whole
 from assay.machine.provenance import suite
-from assay.results.cases import Case, cases, read_report
+from assay.results.cases import GOOD, Case, cases, read_report
 from assay.running.runs import Run
 
 if TYPE_CHECKING:
@@ -302,7 +302,8 @@ def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
 
     :param folder: of the run, outside of which nothing is read.
     """
-    where = Path(case.get('outputdir') or case.get('stagedir') or '')
+    # ReFrame names the folder for the one that passes beforehand, and of another never makes it.
+    where = Path(case.get('outputdir' if case['result'] in GOOD else 'stagedir') or '')
     if case['fixture'] or not case['job_stdout'] or not where.is_relative_to(folder):
         return
     wanted = [SCRIPT, case['job_stdout'], case['job_stderr'], *case['keep_files']]
