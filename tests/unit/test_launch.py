@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from assay.job import output
-from assay.job.launch import WITNESS, Launch, LaunchError
+from assay.job.launch import WITNESS, LaunchError
 from assay.job.output import Output
-from assay.layout.placement import Placement
+from launched import over_infiniband
 from witnessed import halo
 
 
@@ -19,25 +19,8 @@ def printed(folder, text):
 
 
 def launch_on(hosts, folder):
-    """Four ranks of Open MPI asked to use InfiniBand, of which UCX names shared memory alone."""
-    content = halo(4, hosts)
-    content['mpi']['library'] = 'Open MPI v5.0.9'
-    (folder / WITNESS).write_text(json.dumps(content))
-    return Launch(
-        program='halo',
-        command='halo',
-        launcher='srun',
-        family='openmpi',
-        fabric='ucx-ib',
-        layout='packed',
-        placement=Placement(ranks=4 // hosts, threads=1, options=[]),
-        ranks=4,
-        folder=folder,
-        output=printed(
-            folder, 'select: component ucx selected\nintra-node cfg#1 tag(sysv/memory cma/memory)\n'
-        ),
-        exit_code=0,
-    )
+    """One of which UCX names shared memory alone."""
+    return over_infiniband(folder, halo(4, hosts), 'intra-node cfg#1 tag(sysv/memory cma/memory)')
 
 
 def test_ranks_of_one_host_need_no_network(tmp_path):

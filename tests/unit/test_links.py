@@ -8,13 +8,12 @@ from datetime import datetime, timezone
 import pytest
 
 from assay import paths, witness
-from assay.job.launch import WITNESS, Launch, LaunchError
-from assay.job.output import Output
-from assay.layout.placement import Placement
+from assay.job.launch import LaunchError
 from assay.screening.collected import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where
 from assay.witness.links import links_down, verify_links
+from launched import over_infiniband
 from witnessed import halo
 
 SCREENED = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'
@@ -110,25 +109,8 @@ def test_the_programs_of_a_job_are_added_up():
 
 def test_a_link_that_went_down_fails_a_job_whose_nodes_are_not_told_apart(tmp_path):
     content = job(2, 'infiniband', 'mlx5_0:1', sent=10**9)
-    content['mpi']['library'] = 'Open MPI v5.0.9'
     content['hosts'][0]['devices'] = [content['hosts'][1]['devices'][0] | {'downs': 0}]
-    (tmp_path / WITNESS).write_text(json.dumps(content))
-    (tmp_path / 'out').write_text(
-        'select: component ucx selected\ninter-node cfg#1 tag(rc_mlx5/mlx5_0:1)\n'
-    )
-    launch = Launch(
-        program='halo',
-        command='halo',
-        launcher='srun',
-        family='openmpi',
-        fabric='ucx-ib',
-        layout='packed',
-        placement=Placement(ranks=2, threads=1),
-        ranks=4,
-        folder=tmp_path,
-        output=Output((tmp_path / 'out',)),
-        exit_code=0,
-    )
+    launch = over_infiniband(tmp_path, content, 'inter-node cfg#1 tag(rc_mlx5/mlx5_0:1)')
     launch.assert_as_asked(but_single_nodes=True)
     with pytest.raises(LaunchError, match=re.escape('of n2 (mlx5_0:1) went down 2 times')):
         launch.assert_as_asked()

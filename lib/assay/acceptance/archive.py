@@ -28,7 +28,7 @@ from assay.acceptance.canonical import digest, digest_of
 from assay.acceptance.files import Kept, as_record, from_record, kept_in, manifest, read_bounded
 from assay.files import write_whole
 from assay.machine.provenance import suite
-from assay.results.cases import GOOD, Case, cases, read_report
+from assay.results.cases import Case, cases, left_in, read_report
 from assay.running.runs import Run
 
 if TYPE_CHECKING:
@@ -302,9 +302,10 @@ def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
 
     :param folder: of the run, outside of which nothing is read.
     """
-    # ReFrame names the folder for the one that passes beforehand, and of another never makes it.
-    where = Path(case.get('outputdir' if case['result'] in GOOD else 'stagedir') or '')
-    if case['fixture'] or not case['job_stdout'] or not where.is_relative_to(folder):
+    where = left_in(case)
+    if not where or not where.is_relative_to(folder):
+        return
+    if case['fixture'] or not case['job_stdout']:
         return
     wanted = [SCRIPT, case['job_stdout'], case['job_stderr'], *case['keep_files']]
     found = {path for name in wanted for path in where.glob(name)}

@@ -23,13 +23,12 @@ from assay.discovery.partitions import (
 from assay.machine import modules
 from assay.machine.candidates import Candidate
 from assay.machine.mpi import Mpi, examine
-from assay.machine.slurm import Record, partitions_in, records
+from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.running.doctor import Findings
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-SLURM = ('slurm', 'squeue')
 
 #: Names the PMI to srun.
 PMI = 'SLURM_MPI_TYPE'
@@ -71,7 +70,7 @@ def _named(site: _SiteConfig, name: str) -> dict[str, Any]:
 
 def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
     scheduler = partition['scheduler']
-    if scheduler not in SLURM:
+    if scheduler not in SCHEDULERS:
         found.note(f'the scheduler {scheduler} is not asked')
         return
     access: list[str] = partition.get('access', [])
@@ -181,7 +180,7 @@ def _hold_environment(
     else:
         found.good(is_told)
     _hold_fabrics(environment, partition, mpi, found)
-    if partition['launcher'] == 'srun' and partition['scheduler'] in SLURM:
+    if partition['launcher'] == 'srun' and partition['scheduler'] in SCHEDULERS:
         _hold_pmi(environment, partition, found)
 
 

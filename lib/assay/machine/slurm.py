@@ -15,6 +15,9 @@ PATIENCE = 30
 Record = dict[str, str]
 
 
+#: What ReFrame calls Slurm: with an accounting database, and without.
+SCHEDULERS = ('slurm', 'squeue')
+
 #: What somebody wrote at the end of a record, which looks like facts: ``set MemSpecLimit=9``.
 _REMARK = re.compile(r'\s(?:Comment|Extra|Reason)=')
 

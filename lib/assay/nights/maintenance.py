@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.machine.slurm import Record, partitions_in, records
+from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -30,7 +30,7 @@ def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
     :param jobs: options of all of the run's jobs, as ReFrame's ``-J`` has them.
     """
     partitions = site['systems'][0]['partitions']
-    if any(one['scheduler'] not in ('slurm', 'squeue') for one in partitions):
+    if any(one['scheduler'] not in SCHEDULERS for one in partitions):
         return None
     known = {one['PartitionName']: one for one in _shown('partition')}
     asked = {match[1]: match[2] for one in jobs if (match := _OPTION.match(one))}

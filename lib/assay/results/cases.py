@@ -23,6 +23,18 @@ Report = dict[str, Any]
 GOOD = {'pass', 'xfail'}
 
 
+def left_in(case: Case) -> Path | None:
+    """The folder with the files of a case; None where that is gone.
+
+    Of one that passed it is ReFrame's output, of another its stage, though ReFrame names both.
+    """
+    names = ('outputdir', 'stagedir') if case['result'] in GOOD else ('stagedir', 'outputdir')
+    for name in names:
+        if (path := case.get(name)) and Path(path).is_dir():
+            return Path(path)
+    return None
+
+
 def read_report(path: Path) -> Report:
     """ReFrame's JSON report.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError, paths, say
 from assay.config import settings
 from assay.config.lint import lint
-from assay.machine.slurm import forget_sbatch_defaults
+from assay.machine.slurm import SCHEDULERS, forget_sbatch_defaults
 from assay.running import prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.named_checks import files_of
@@ -116,7 +116,7 @@ class Suite:
 
 
 def _uses_slurm(site: _SiteConfig) -> bool:
-    return any(one['scheduler'] in ('slurm', 'squeue') for one in site.get('systems/0/partitions'))
+    return any(one['scheduler'] in SCHEDULERS for one in site.get('systems/0/partitions'))
 
 
 def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:

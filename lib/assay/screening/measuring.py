@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.results.cases import Case, last_cases
+from assay.machine.slurm import SCHEDULERS
+from assay.results.cases import Case, last_cases, left_in
 from assay.results.failures import failures
 from assay.results.judged import Concluded, judged, kept
 from assay.results.ready import make_ready
@@ -54,7 +55,7 @@ def measure(
     case = _measured(found)
     if case is None or problems:
         raise AssayError('\n'.join(_why(found, problems)))
-    folder = Path(case['outputdir'] if case['result'] == 'pass' else case['stagedir'])
+    folder = left_in(case) or Path(case['stagedir'])
     return collect(folder, where, begun, case['job_nodelist'] or (), switches())
 
 
@@ -64,7 +65,7 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
     :raises AssayError: if they are none, or the scheduler is not told by these.
     """
     options = ['-S', 'Screen.quick=yes'] if is_quick else []
-    if (nodes or reserve) and where.scheduler not in ('slurm', 'squeue'):
+    if (nodes or reserve) and where.scheduler not in SCHEDULERS:
         raise AssayError(
             f'--nodes and --reserve are for Slurm; {where.partition} has {where.scheduler}: tell '
             f'it by -J, and the number of nodes by -S Screen.asked_nodes=N'

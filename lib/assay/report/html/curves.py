@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.report.html.chart import Axis, Chart, Series
-from assay.report.html.left import folder, result
-from assay.results.cases import Case, class_name
+from assay.report.html.left import result
+from assay.results.cases import Case, class_name, left_in
 from assay.running.runs import KEPT
 from assay.spelling import many
 from assay.text import plain
@@ -56,7 +56,7 @@ class Run:
 
 def read(case: Case) -> Curve | None:
     """The curve of a case; None where its files are gone, or it has none."""
-    where = folder(case)
+    where = left_in(case)
     report = result(where) if where else None
     program = str(report.get('program')) if report else ''
     if not report or program not in PROGRAMS:
@@ -151,7 +151,7 @@ def gone(runs: Sequence[Run]) -> list[str]:
     found = []
     for run in runs:
         had = [case for case in run.cases if case['result'] != 'skip' and case.get('jobid')]
-        lost = [case for case in had if folder(case) is None]
+        lost = [case for case in had if left_in(case) is None]
         if lost:
             whose = f'run {run.name}' if run.name else 'this run'
             found.append(

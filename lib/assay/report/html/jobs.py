@@ -10,8 +10,7 @@ from pathlib import Path
 from assay.job.launch import WITNESS
 from assay.report.html.chart import Axis
 from assay.report.html.grid import Grid, Mark, Panel
-from assay.report.html.left import folder
-from assay.results.cases import Case, check_name
+from assay.results.cases import Case, check_name, left_in
 from assay.spelling import many
 from assay.text import plain
 from assay.witness import Report, WitnessError, as_list, read
@@ -51,7 +50,7 @@ def charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
 
 def _report_of(case: Case) -> Path | None:
     """The report of a job; of a series that of its largest start."""
-    if not (where := folder(case)):
+    if not (where := left_in(case)):
         return None
     own = where / WITNESS
     found = [own] if os.path.exists(own) else [*where.glob(f'*/{WITNESS}')]
@@ -78,7 +77,7 @@ def _read(path: Path) -> Report:
 
 def _title(case: Case, path: Path) -> str:
     words = (check_name(case), case.get('fabric'), case.get('layout'), case['environ'])
-    start = path.parent.name if path.parent != folder(case) else ''
+    start = path.parent.name if path.parent != left_in(case) else ''
     return plain(' '.join([*filter(None, map(str, filter(None, words))), start]))
 
 

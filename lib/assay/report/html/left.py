@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from assay.results.cases import GOOD, Case, Report
+from assay.results.cases import Case, Report, left_in
 from assay.text import visible_lines
 
 #: What is shown of an output at most: lines, characters of one, and bytes that are read.
@@ -19,15 +19,6 @@ LINES, WIDTH, TAIL = 20, 240, 1 << 14
 MOST = 1 << 24
 
 RESULT = 'result.json'
-
-
-def folder(case: Case) -> Path | None:
-    """Where the files of a case are: of one that passed in ReFrame's output, else in its stage."""
-    names = ('outputdir', 'stagedir') if case['result'] in GOOD else ('stagedir', 'outputdir')
-    for name in names:
-        if (path := case.get(name)) and Path(path).is_dir():
-            return Path(path)
-    return None
 
 
 def log_of(report: Report) -> list[str] | None:
@@ -54,7 +45,7 @@ def result(where: Path) -> dict[str, Any] | None:
 
 def last_lines(case: Case) -> dict[str, str]:
     """The end of each output of a case, by the name of its file; of what is empty or gone, none."""
-    if not (where := folder(case)):
+    if not (where := left_in(case)):
         return {}
     kind = 'build' if (case.get('fail_phase') or '').startswith('compile') else 'job'
     names = [case.get(f'{kind}_{stream}') for stream in ('stdout', 'stderr')]
