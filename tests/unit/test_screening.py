@@ -280,6 +280,46 @@ def test_everything_is_slower_than_before():
     assert [one.figure for one in found.evidence] == ['triad alone']
 
 
+def joined(n, of=8):
+    """Switches of so many nodes each."""
+    return {
+        f's{i // of}': tuple(f'n{j}' for j in range(i, min(i + of, n))) for i in range(0, n, of)
+    }
+
+
+def test_what_joins_two_switches_is_slower_than_before():
+    """Nobody can say which of two halves is to blame, but it is what lies between them."""
+    past = [screening(day=day, switches=joined(16)) for day in range(5)]
+    now = screening(day=5, switches=joined(16))
+    (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
+    assert (found.kind, found.members, found.name) == ('uplinks', (), 's0, s1')
+    assert [one.figure for one in found.evidence] == ['latency between switches']
+    blamed = report.blamed(found)
+    assert blamed == 'what joins the switches s0, s1 is slower than before'
+    # If their nodes reach each other as slowly, it is not.
+    (found,) = judge(slow_links(now, lambda a, b: True), past).findings
+    assert found.kind == 'machine'
+    assert [one.figure for one in found.evidence] == ['latency']
+
+
+@pytest.mark.parametrize('known', ['never', 'now', 'before'])
+def test_where_switches_were_not_known_each_time_all_pairs_tell(known):
+    past = [
+        screening(day=day, switches=joined(16) if known == 'before' else None) for day in range(5)
+    ]
+    now = screening(day=5, switches=joined(16) if known == 'now' else None)
+    (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
+    assert found.kind == 'machine'
+    assert [one.figure for one in found.evidence] == ['latency']
+
+
+def test_one_slow_switch_of_three_is_that_switch_and_not_what_joins_all():
+    past = [screening(24, day=day, switches=joined(24)) for day in range(5)]
+    now = screening(24, day=5, switches=joined(24))
+    (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
+    assert (found.kind, found.name) == ('group', 's0')
+
+
 def test_a_node_that_is_different():
     facts = {i: {'kernel': '6.2'} for i in range(16)}
     facts[3]['memory'] = 224 << 30

@@ -74,12 +74,13 @@ def blamed(one: Finding) -> str:
         'node': f'{who} is bad',
         'pair': f'the link between {" and ".join(one.members)} is bad',
         'group': f'what {who} share is bad',
+        'uplinks': f'what joins the switches {one.name} is slower than before',
         'machine': 'everything is slower than before',
         'different': f'{who} is different',
         'suspect': f'{who} is a suspect: screen again',
         'disturbed': f'{who} was disturbed',
     }[one.kind]
-    if one.name:
+    if one.kind == 'group' and one.name:
         text += f': the switch {one.name}, or its uplink'
     return text
 
@@ -124,6 +125,7 @@ def conclusion(now: Screening, verdict: Verdict) -> str:
         'node': 'bad node',
         'group': 'bad group',
         'pair': 'bad link',
+        'uplinks': 'change between switches',
         'machine': 'change of everything',
         'different': 'different node',
         'suspect': 'suspect',

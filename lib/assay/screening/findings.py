@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 #: ``node``: a bad node, to be drained. ``pair``: the cable or path between two nodes. ``group``:
-#: what several nodes share, a switch or its uplink. ``machine``: everything, against the past.
+#: what several nodes share, a switch or its uplink. ``uplinks``: what joins the switches, against
+#: the past. ``machine``: everything, likewise.
 #: ``different``: a node that is not what the others are. ``suspect``: a node that may be bad, or
 #: slow by chance. ``disturbed``: no evidence, others were there.
-Kind = Literal['node', 'group', 'pair', 'machine', 'different', 'suspect', 'disturbed']
+Kind = Literal['node', 'group', 'pair', 'uplinks', 'machine', 'different', 'suspect', 'disturbed']
 #: Those that accuse nobody: more measurements would tell.
 UNDECIDED: tuple[Kind, ...] = ('suspect', 'disturbed')
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -43,8 +44,8 @@ class Evidence:
 class Finding:
     """A culprit, and what shows that it is one.
 
-    :param members: names of nodes: one, the two of a pair, or a group's; none of the machine.
-    :param name: of a group, where the scheduler knows it.
+    :param members: names of nodes: one, the two of a pair, or a group's; else none.
+    :param name: of a group's switch, where the scheduler knows it, or of all that are joined.
     """
 
     kind: Kind

@@ -112,7 +112,7 @@ def of_usual(now: Screening) -> dict[str, Floats]:
 def _figures(now: Screening) -> Iterator[_Figure]:
     """Latency and bandwidth."""
     links = now.links
-    classes = _classes(now)
+    classes = behind_one_switch(now)
     for column, (name, times) in enumerate(
         (('latency', np.log(links.latency)), ('bandwidth', -np.log(links.bandwidth)))
     ):
@@ -152,11 +152,11 @@ def _stand_apart(ends: NDArray[np.int64], far: Floats, nodes: int) -> Truths:
     return np.asarray(is_worst & (far > LEAST) & (far > APART * second[ends].max(axis=1)))
 
 
-def _classes(now: Screening) -> Floats:
-    """Of each pair whether it is behind one switch, where the scheduler knows."""
+def behind_one_switch(now: Screening) -> Truths:
+    """Of each pair whether it is, where the scheduler knows: shape (P,)."""
     switch = {name: switch for switch, names in now.switches.items() for name in names}
     ends = [[switch.get(now.nodes[i]) for i in pair] for pair in now.links.ends]
-    return np.array([a is not None and a == b for a, b in ends], dtype=np.float64)
+    return np.array([a is not None and a == b for a, b in ends], dtype=np.bool_)
 
 
 def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:

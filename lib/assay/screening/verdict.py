@@ -5,7 +5,7 @@ Nothing but what was measured goes into it, so the same files give the same verd
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import Variance, beyond, moderated
 from assay.screening.different import find_different
 from assay.screening.findings import FALSE_RATE, KINDS, UNDECIDED, WAYS, Evidence, Finding
-from assay.screening.links import find_links
+from assay.screening.links import behind_one_switch, find_links
 from assay.screening.measured import Screening
 from assay.screening.nodes import FEWEST_EARLIER, find_nodes
 from assay.screening.together import went_down_together
@@ -24,6 +24,9 @@ from assay.screening.together import went_down_together
 SUPPOSED = Variance(0.05**2, 6.0)
 #: What is nearer to the past than this is as it was.
 LEAST = 0.02
+#: Figures of pairs of nodes; and of which pairs, where the scheduler knows the switches.
+LINKS = ('latency', 'bandwidth')
+WITHIN, BETWEEN = ' behind one switch', ' between switches'
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,8 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     findings += [Finding('group', one.members, one.evidence, one.name) for one in links.groups]
     findings += went_down_together(now)
     findings += [Finding('pair', pair, tuple(found)) for pair, found in links.pairs.items()]
-    if evidence := tuple(_against_the_past(now, earlier)):
-        findings.append(Finding('machine', (), evidence))
+    accused = {*bad}.union(*(one.members for one in links.groups))
+    findings += _of_everything(now, _against_the_past(now, earlier, accused))
     findings += [
         Finding('different', (name,), tuple(found)) for name, found in find_different(now).items()
     ]
@@ -85,25 +88,58 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     return Verdict(tuple(findings), nodes.alone, len(earlier))
 
 
-def _middles(one: Screening, names: set[str]) -> dict[str, float]:
-    """The median of each figure over nodes, larger where worse; of links over all pairs."""
+def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Finding]:
+    """What joins the switches, where only what crosses them is worse; else the whole machine."""
+    left = {one.figure: one for one in worse}
+    crossing = []
+    for figure in LINKS:
+        within, between = left.pop(figure + WITHIN, None), left.pop(figure + BETWEEN, None)
+        if between and not within:
+            left.pop(figure, None)
+            crossing.append(between)
+        elif within:
+            left.setdefault(figure, within)
+    if crossing:
+        switches = sorted(name for name, nodes in now.switches.items() if {*nodes} & {*now.nodes})
+        yield Finding('uplinks', (), tuple(crossing), ', '.join(switches))
+    if left:
+        yield Finding('machine', (), tuple(left.values()))
+
+
+def _middles(one: Screening, names: set[str], accused: set[str]) -> dict[str, float]:
+    """The median of each figure over nodes, larger where worse.
+
+    Of links over all pairs, over those behind one switch, and over those between switches.
+
+    :param names: of the nodes that are looked at.
+    :param accused: nodes whose pairs are left out: what is wrong with them is told already.
+    """
     rows = [number for number, name in enumerate(one.nodes) if name in names]
     found = {
         figure: float(-np.median(np.log(np.median(values[rows], axis=1))))
         for figure, values in one.values.items()
     }
-    if len(one.links.ends):
-        found['latency'] = float(np.median(np.log(one.links.latency)))
-        found['bandwidth'] = float(-np.median(np.log(one.links.bandwidth)))
+    links, within = one.links, behind_one_switch(one)
+    is_left = np.array([name not in accused for name in one.nodes])[links.ends].all(axis=1)
+    for kind, of_kind in {'': is_left, WITHIN: within, BETWEEN: ~within}.items():
+        pairs = is_left & of_kind
+        if pairs.any() and (within.any() or not kind):
+            found[f'latency{kind}'] = float(np.median(np.log(links.latency[pairs])))
+            found[f'bandwidth{kind}'] = float(-np.median(np.log(links.bandwidth[pairs])))
     return found
 
 
-def _against_the_past(now: Screening, earlier: Sequence[Screening]) -> Iterator[Evidence]:
-    """Figures of which the middle is worse than before, over nodes that were there each time."""
+def _against_the_past(
+    now: Screening, earlier: Sequence[Screening], accused: set[str]
+) -> Iterator[Evidence]:
+    """Figures of which the middle is worse than before, over nodes that were there each time.
+
+    :param accused: nodes whose links are looked at no more.
+    """
     names = {*now.nodes}.intersection(*(one.nodes for one in earlier))
     if len(earlier) < FEWEST_EARLIER or not names:
         return
-    middles, before = _middles(now, names), [_middles(one, names) for one in earlier]
+    middles, *before = (_middles(one, names, accused) for one in (now, *earlier))
     for figure, middle in middles.items():
         past: Floats = np.array([one[figure] for one in before if figure in one])
         if len(past) < FEWEST_EARLIER:
@@ -117,7 +153,7 @@ def _against_the_past(now: Screening, earlier: Sequence[Screening]) -> Iterator[
             else 1.0
         )
         if far > LEAST and chance < FALSE_RATE:
-            more = figure == 'latency'
+            more = figure.startswith('latency')
             change = np.exp(far) - 1 if more else 1 - np.exp(-far)
             text = (
                 f'{change:.1%} {"more" if more else "less"} than in {len(past)} earlier '
