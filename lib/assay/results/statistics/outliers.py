@@ -24,7 +24,7 @@ OF_A_MEDIAN = np.pi / 2
 #: Values from which tails can be told, by the thirty furthest out: where those are 3%, they are no
 #: tail. Of 600 sound nodes with tails as heavy as Student's t of 5, whose good side has 1800 values
 #: in all, 22 in 100 screenings were accused while 2000 were asked for, and none since.
-ENOUGH = 1500
+ENOUGH = 1100
 OUTERMOST = 3
 #: Degrees of freedom of tails where too few values show them: of medians of several measurements.
 UNSEEN_TAIL = 10.0
