@@ -63,7 +63,7 @@ def load(monkeypatch, *names):
 
 
 def of_modules():
-    return {one.modules[0]: one for one in mpi.find_mpis() if one.modules}
+    return {one.modules[-1]: one for one in mpi.find_mpis() if one.modules}
 
 
 def test_versions_with_dots_and_a_default(modules, elsewhere):
@@ -103,6 +103,41 @@ def test_modules_for_other_compilers_are_left_out(modules, elsewhere, monkeypatc
     assert set(of_modules()) == {'mpich/5'}
     load(monkeypatch, 'gcc', 'llvm')
     assert set(of_modules()) == {'mpich/4'}
+
+
+def test_a_module_that_another_brings_is_found_with_it(modules, elsewhere, monkeypatch):
+    """As in a hierarchy: MPIs are seen once their compiler is loaded, and only in that shell."""
+    monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')
+    brings = installed(elsewhere, 'mpich')
+    module(modules, 'gcc/13', f'prepend-path MODULEPATH {elsewhere}/of-gcc')
+    module(elsewhere / 'of-gcc', 'mpich/4', brings)
+    module(modules, 'mpich/5', brings)
+    module(modules, 'git/2')
+    assert set(of_modules()) == {'mpich/5'}
+    with monkeypatch.context() as in_this_shell:
+        load(in_this_shell, 'git', 'gcc')
+        found = {name: one.modules for name, one in of_modules().items()}
+    assert found == {'mpich/5': ('mpich/5',), 'mpich/4': ('git/2', 'gcc/13', 'mpich/4')}
+    kind = environment_modules.modules_tool()
+    with pytest.raises(AssayError, match='module mpich/4 cannot be loaded'):
+        environment_modules.environment_of(['mpich/4'], kind)
+    in_another_shell = environment_modules.environment_of(found['mpich/4'], kind)
+    assert f'{elsewhere}/mpich/bin' in in_another_shell['PATH'].split(':')
+
+
+def test_a_shell_that_nobody_set_up_for_modules(elsewhere, monkeypatch):
+    """As cron's. Environment Modules 5.2 is installed, and says this without a MODULEPATH."""
+    for name in [name for name in os.environ if 'MODULE' in name or 'LMOD' in name]:
+        monkeypatch.delenv(name)
+    command = elsewhere / 'modulecmd'
+    said = 'echo "ERROR: No module path defined" >&2; echo "_mlstatus = False"; exit 1'
+    command.write_text(f'#!/bin/sh\n{said}\n')
+    command.chmod(0o755)
+    monkeypatch.setenv('PATH', f'{elsewhere}:{os.environ["PATH"]}')
+    assert of_modules() == {}
+    monkeypatch.setenv('MODULEPATH', str(elsewhere))
+    with pytest.raises(AssayError, match=r'(?s)do not work: .*No module path defined'):
+        mpi.find_mpis()
 
 
 def test_a_tool_that_does_not_work_is_no_empty_list(modules, monkeypatch):

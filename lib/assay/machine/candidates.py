@@ -34,6 +34,7 @@ class Candidate:
     source: Source
     bindir: Path
     modules: tuple[str, ...] = ()
+    """To be loaded in this order; its own is the last."""
     env: dict[str, str] = field(default_factory=dict)
     suffix: str = ''
     loaded: dict[str, str] | None = None
@@ -50,7 +51,7 @@ class Candidate:
         """The same for two candidates that are one MPI."""
         # Two modules may differ by nothing but the variables that they set. Open MPI's wrappers are
         # links to one program: what differs is the prefix they stand for.
-        return Path(self.modules[0]) if self.modules else self.cc.resolve()
+        return Path(self.modules[-1]) if self.modules else self.cc.resolve()
 
     @property
     def environment(self) -> dict[str, str]:

@@ -9,18 +9,23 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from assay import AssayError
 from assay.machine.candidates import Candidate, on_path_if_broken
 from assay.mpis import FAMILIES
+
+if TYPE_CHECKING:
+    from reframe.core.modules import ModulesSystem
 
 
 def modules_tool() -> Literal['lmod', 'envmod', 'nomod']:
     """The modules system of this machine, as ReFrame calls it."""
     if 'LMOD_CMD' in os.environ:
         return 'lmod'
-    if 'MODULESHOME' in os.environ or shutil.which('modulecmd'):
+    # A command alone says little: in a shell that nobody set up for modules, such as cron's, it has
+    # no folders to look into, and fails.
+    if 'MODULESHOME' in os.environ or ('MODULEPATH' in os.environ and shutil.which('modulecmd')):
         return 'envmod'
     return 'nomod'
 
@@ -64,11 +69,31 @@ def in_modules() -> Iterator[Candidate]:
             None,
             'module',
             compiler.parent if compiler and not fault else Path(),
-            modules=(name,),
+            modules=(*(() if fault else _needed_by(name, tool)), name),
             suffix=f'module-{_as_name(name)}',
             loaded=loaded,
             unloadable=fault,
         )
+
+
+def _needed_by(name: str, tool: ModulesSystem) -> list[str]:
+    """The modules that are loaded here, if one cannot be loaded without them.
+
+    In a hierarchy an MPI's module is seen only where the module of its compiler is loaded, which
+    another shell has not.
+    """
+    from reframe.core.exceptions import ReframeError
+
+    loaded: list[str] = tool.loaded_modules()
+    if not loaded:
+        return []
+    with _environment_restored():
+        try:
+            tool.unload_all()
+            tool.load_module(name)
+        except ReframeError:
+            return loaded
+    return []
 
 
 def environment_of(names: Iterable[str], kind: str) -> dict[str, str]:

@@ -41,6 +41,7 @@ class Mpi:
     """What the MPI says of its own build: ompi_info, mpichversion, Intel MPI's version line."""
     source: Source
     modules: tuple[str, ...] = ()
+    """To be loaded in this order; its own is the last."""
     env: dict[str, str] = field(default_factory=dict)
     """Variables without which it does not work."""
     compiler: str = ''
@@ -102,7 +103,7 @@ def examine(candidate: Candidate) -> Mpi | None:
             return None  # commands that have the names of an MPI's
         called = FAMILIES[family].name if family else 'the MPI'
         where = (
-            f'of module {candidate.modules[0]}' if candidate.modules else f'in {candidate.bindir}'
+            f'of module {candidate.modules[-1]}' if candidate.modules else f'in {candidate.bindir}'
         )
         fault = f'{called} {where} does not answer: {fault}'
     return Mpi(
