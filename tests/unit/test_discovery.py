@@ -341,6 +341,34 @@ def test_a_device_is_a_fabric_and_ucx_is_left_to_find_it(made):
     assert found.missing == ('all: no fabric ucx-ib: n2 has no device for it',)
 
 
+@pytest.mark.parametrize('allowed', [[0, 1], [0]])
+def test_a_core_of_two_threads(slurm, elsewhere, allowed):
+    """As such nodes told it in a job: both CPUs are the core's, if a task gets one or both."""
+    told = node('n{}', cores=1, threads=2, memory=4000).replace('Sockets=2', 'Sockets=1')
+    slurm([told.replace('{}', str(i)) for i in (1, 2)], [partition('all', 'n[1-2]', 2, 'YES')])
+    cache = {'type': 'L2', 'size': 1048576, 'linesize': 64, 'associativity': 8}
+    processor = {
+        **{'arch': 'x86_64_v4', 'vendor': 'generic', 'model': 'AMD EPYC', 'platform': 'x86_64'},
+        'num_cpus': 2,
+        'num_cpus_per_core': 2,
+        'num_cpus_per_socket': 2,
+        'num_sockets': 1,
+        'topology': {
+            'numa_nodes': ['0x3'],
+            'sockets': ['0x3'],
+            'cores': ['0x3'],
+            'caches': [cache | {'num_cpus': 2, 'cpusets': ['0x3']}],
+        },
+    }
+    job = Probed([facts(allowed=allowed, processor=processor, memory=24105)], BOTH)
+    found = draft('toy', Asked(), see([], []), {'all': job}, [MPICH, OPENMPI])
+    assert not found.missing
+    (one,) = loaded(written(found, {}))
+    assert one['access'][-1] == '--threads-per-core=1'
+    assert one['descr'] == '1 socket of 1 core, 4 GiB'
+    assert one['processor'] == processor
+
+
 def test_cores_that_a_job_may_not_use(made):
     # Whichever they are, the description is the same: another node may leave out others.
     for allowed in (range(2, 32), [*range(20), *range(22, 32)]):
