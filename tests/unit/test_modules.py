@@ -112,12 +112,18 @@ def test_a_module_that_another_brings_is_found_with_it(modules, elsewhere, monke
     module(modules, 'gcc/13', f'prepend-path MODULEPATH {elsewhere}/of-gcc')
     module(elsewhere / 'of-gcc', 'mpich/4', brings)
     module(modules, 'mpich/5', brings)
+    module(modules, 'mpich/6', brings)
+    module(elsewhere / 'of-gcc', 'mpich/6', installed(elsewhere, 'mpich-of-gcc'))
     module(modules, 'git/2')
-    assert set(of_modules()) == {'mpich/5'}
+    assert set(of_modules()) == {'mpich/5', 'mpich/6'}
     with monkeypatch.context() as in_this_shell:
         load(in_this_shell, 'git', 'gcc')
         found = {name: one.modules for name, one in of_modules().items()}
-    assert found == {'mpich/5': ('mpich/5',), 'mpich/4': ('git/2', 'gcc/13', 'mpich/4')}
+    assert found == {
+        'mpich/4': ('git/2', 'gcc/13', 'mpich/4'),
+        'mpich/5': ('mpich/5',),
+        'mpich/6': ('git/2', 'gcc/13', 'mpich/6'),
+    }
     kind = environment_modules.modules_tool()
     with pytest.raises(AssayError, match='module mpich/4 cannot be loaded'):
         environment_modules.environment_of(['mpich/4'], kind)

@@ -69,18 +69,20 @@ def in_modules() -> Iterator[Candidate]:
             None,
             'module',
             compiler.parent if compiler and not fault else Path(),
-            modules=(*(() if fault else _needed_by(name, tool)), name),
+            modules=(*(() if fault else _needed_by(name, compiler, tool)), name),
             suffix=f'module-{_as_name(name)}',
             loaded=loaded,
             unloadable=fault,
         )
 
 
-def _needed_by(name: str, tool: ModulesSystem) -> list[str]:
-    """The modules that are loaded here, if one cannot be loaded without them.
+def _needed_by(name: str, compiler: Path | None, tool: ModulesSystem) -> list[str]:
+    """The modules that are loaded here, if one does not bring the same without them.
 
     In a hierarchy an MPI's module is seen only where the module of its compiler is loaded, which
-    another shell has not.
+    another shell has not; without it there may be another of the same name.
+
+    :param compiler: the ``mpicc`` that it brings here.
     """
     from reframe.core.exceptions import ReframeError
 
@@ -93,7 +95,7 @@ def _needed_by(name: str, tool: ModulesSystem) -> list[str]:
             tool.load_module(name)
         except ReframeError:
             return loaded
-    return []
+        return [] if on_path_if_broken('mpicc') == compiler else loaded
 
 
 def environment_of(names: Iterable[str], kind: str) -> dict[str, str]:
