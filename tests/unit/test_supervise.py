@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -234,6 +235,30 @@ def test_a_signal_reaches_reframe_which_may_end_in_order(run, number):
     finally:
         signal.signal(number, before)
     assert (end.code, end.stopped) == (3, number)
+
+
+def test_a_signal_while_it_is_started_reaches_it_too(run, monkeypatch):
+    """It would end this command otherwise, and leave ReFrame at work in a session of its own."""
+    begun = []
+
+    def start(*args, start=subprocess.Popen, **kwargs):
+        begun.append(start(*args, **kwargs))
+        if len(begun) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return begun[-1]
+
+    def end_this_command(number, frame):
+        raise AssertionError('the signal was not heeded')
+
+    before = signal.signal(signal.SIGTERM, end_this_command)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(subprocess, 'Popen', start)
+            end = ended(run, 'import time; time.sleep(600)')
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        begun[0].kill()
+    assert (end.code, end.stopped) == (-signal.SIGTERM, signal.SIGTERM)
 
 
 def test_one_that_does_not_heed_it_is_killed(run, monkeypatch):

@@ -81,27 +81,28 @@ def supervise(
     """
     end, clock = Ended(), _clock_of_the_day()
     told, tells = os.pipe()
-    process = subprocess.Popen(
-        command,
-        env={**environment, events.VARIABLE: str(tells)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors='replace',
-        pass_fds=[*handles, tells],
-        # Or Ctrl-C would reach it twice.
-        start_new_session=True,
-    )
-    os.close(tells)
-    voice = _Voice(audience)
-    pumps = [
-        Thread(target=voice.repeat, args=(process.stdout, sys.stdout, False), daemon=True),
-        Thread(target=voice.repeat, args=(process.stderr, sys.stderr, True), daemon=True),
-        Thread(target=voice.tell, args=(told,), daemon=True),
-    ]
-    speaker = Thread(target=voice.speak, daemon=True)
-    with _stopped_by(process, end):
+    with _stopped_by(end) as started:
+        process = subprocess.Popen(
+            command,
+            env={**environment, events.VARIABLE: str(tells)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors='replace',
+            pass_fds=[*handles, tells],
+            # Or Ctrl-C would reach it twice.
+            start_new_session=True,
+        )
+        started(process)
+        os.close(tells)
+        voice = _Voice(audience)
+        pumps = [
+            Thread(target=voice.repeat, args=(process.stdout, sys.stdout, False), daemon=True),
+            Thread(target=voice.repeat, args=(process.stderr, sys.stderr, True), daemon=True),
+            Thread(target=voice.tell, args=(told,), daemon=True),
+        ]
+        speaker = Thread(target=voice.speak, daemon=True)
         for thread in (*pumps, speaker):
             thread.start()
         deadline = None
@@ -147,19 +148,29 @@ def _clock_of_the_day() -> float:
 
 
 @contextmanager
-def _stopped_by(process: subprocess.Popen[str], end: Ended) -> Iterator[None]:
-    """Pass signals on to ReFrame, and remember the first."""
+def _stopped_by(end: Ended) -> Iterator[Callable[[subprocess.Popen[str]], None]]:
+    """Remember the first signal, and pass signals on to ReFrame: what is given is told of it.
+
+    They are heeded from before it is started, or one that comes meanwhile would end this command
+    and leave ReFrame at work.
+    """
+    processes: list[subprocess.Popen[str]] = []
 
     def pass_on(number: int, frame: object) -> None:
-        if end.stopped is None:
+        is_first = end.stopped is None
+        if is_first:
             end.stopped = signal.Signals(number)
+        for process in processes:
             # It takes this one for a request to end; SIGINT it may have been started to ignore.
+            process.terminate() if is_first else process.kill()
+
+    def started(process: subprocess.Popen[str]) -> None:
+        processes.append(process)
+        if end.stopped is not None:
             process.terminate()
-        else:
-            process.kill()
 
     with _handled_by(pass_on):
-        yield
+        yield started
 
 
 @contextmanager
