@@ -19,7 +19,7 @@ from assay.report.html.screened import screened
 from assay.results.cases import cases
 from assay.results.history import of_file
 from assay.screening.verdict import judge
-from pages import HOSTILE, filled, found_in
+from pages import FIGURES, HOSTILE, filled, found_in, history_of
 from screenings import BEGUN, screening, slow_links
 
 BROWSER, DRIVER = (
@@ -71,15 +71,20 @@ def opened(browser, golden_report, tmp_path):
         change(report)
         path = tmp_path / 'page.html'
         page.write(path, found_in(report, screened=[one_bad(node)], **others))
-        browser.get_log('browser'), browser.get_log('performance')
-        browser.get(path.as_uri())
-        wait_until(lambda: browser.execute_script('return document.documentElement.dataset.ready'))
-        for figure in browser.find_elements(By.TAG_NAME, 'figure'):
-            browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", figure)
-            wait_until(lambda figure=figure: figure.find_elements(By.CSS_SELECTOR, '.xtitle'))
+        show(browser, path)
         return browser
 
     return open_it
+
+
+def show(browser, path):
+    """Open a page; the charts are drawn."""
+    browser.get_log('browser'), browser.get_log('performance')
+    browser.get(path.as_uri())
+    wait_until(lambda: browser.execute_script('return document.documentElement.dataset.ready'))
+    for figure in browser.find_elements(By.TAG_NAME, 'figure'):
+        browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", figure)
+        wait_until(lambda figure=figure: figure.find_elements(By.CSS_SELECTOR, '.xtitle'))
 
 
 def one_bad(name):
@@ -139,22 +144,20 @@ return [told, drawn.length === maps.length ? right : 0, values.length, meaning];
 """
 
 
+def assert_drawn(browser, figure):
+    """Assert that a chart has all its data, and axes with units; gives what it is of."""
+    across, upwards = (figure.find_element(By.CSS_SELECTOR, f'.{axis}title').text for axis in 'xy')
+    told, drawn, cells, unit = browser.execute_script(DRAWN, figure)
+    assert across and upwards and re.search(r'\[.+\]', unit or across)
+    assert told > 0
+    assert drawn == (cells or told)
+    return figure.find_element(By.TAG_NAME, 'figcaption').text.partition(':')[0]
+
+
 def test_it_draws_all_charts_and_asks_nobody(opened):
     browser = opened()
     figures = browser.find_elements(By.TAG_NAME, 'figure')
-    kinds = []
-    for figure in figures:
-        kinds.append(figure.find_element(By.TAG_NAME, 'figcaption').text.partition(':')[0])
-        across, upwards = (
-            figure.find_element(By.CSS_SELECTOR, f'.{axis}title').text for axis in 'xy'
-        )
-        told, drawn, cells, unit = browser.execute_script(DRAWN, figure)
-        assert across and upwards and re.search(r'\[.+\]', unit or across)
-        assert told > 0
-        if cells:
-            assert drawn == cells > 0
-        else:
-            assert drawn == told
+    kinds = [assert_drawn(browser, figure) for figure in figures]
     assert kinds == [
         *('Nodes', 'Pairs', 'Pairs', 'Time one way, by ping-pong between two ranks'),
         *('Bandwidth one way, by ping-pong between two ranks',),
@@ -295,11 +298,16 @@ def test_it_prints(opened):
     browser = opened()
     features = [{'name': 'prefers-color-scheme', 'value': 'dark'}]
     browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': features})
+    assert pages_printed(browser) > 1
+    assert browser.get_log('browser') == []
+
+
+def pages_printed(browser):
+    """How many pages the PDF of it has."""
     asked = {'printBackground': True, 'preferCSSPageSize': True}
     document = base64.b64decode(browser.execute_cdp_cmd('Page.printToPDF', asked)['data'])
     assert document.startswith(b'%PDF') and document.rstrip().endswith(b'%%EOF')
-    assert len(re.findall(rb'/Type */Page\b', document)) > 1
-    assert browser.get_log('browser') == []
+    return len(re.findall(rb'/Type */Page\b', document))
 
 
 def test_without_javascript_all_can_be_read(opened):
@@ -315,3 +323,84 @@ def test_without_javascript_all_can_be_read(opened):
         assert browser.find_element(By.CSS_SELECTOR, 'figure .numbers').is_displayed()
     finally:
         browser.execute_cdp_cmd('Emulation.setScriptExecutionDisabled', {'value': False})
+
+
+# Thousands of cases -------------------------------------------------------------------------------
+
+CASES, RUNS = 5000, 200
+#: Rows of a table that are laid out at first (page.js).
+AT_ONCE = 1000
+
+
+@pytest.fixture
+def large(browser, golden_report, tmp_path):
+    """The page of one that failed, of which the newest jobs alone still have their files."""
+    report = filled(golden_report, CASES, tmp_path / 'output', FIGURES[3:4])
+    for number, case in enumerate(cases(report)):
+        case['outputdir'] = case['outputdir'] if number < 6 else '/nowhere'
+        case['perfvalues']['toy:node:bandwidth_of_limit'][0] = 0.6 + number * 1e-5
+    last = cases(report)[-1]
+    last |= {'result': 'fail', 'fail_phase': 'performance', 'fabric': 'ucx-tcp'}
+    last['perfvalues']['toy:node:bandwidth_of_limit'] = [0.2, 1, -0.5, None, '1', 'fail']
+    history = history_of(report, RUNS, tmp_path)
+    path = tmp_path / 'page.html'
+    page.write(path, found_in(report, 'FAILED', ['1 of 5000 cases failed'], history=history))
+    assert path.stat().st_size < 5_000_000 * CASES / 1000
+    show(browser, path)
+    return browser
+
+
+@pytest.mark.slow
+def test_a_page_of_thousands_of_cases(large):
+    """It is used as a small one is: by the keyboard, without an error, on paper, and alone."""
+    figures = large.find_elements(By.TAG_NAME, 'figure')
+    assert [assert_drawn(large, one) for one in figures] == [
+        'Time one way, by ping-pong between two ranks',
+        'Bandwidth one way, by ping-pong between two ranks',
+        'How near to the limits of the machine',
+    ]
+    count, more = (
+        large.find_element(By.CSS_SELECTOR, one) for one in ('#figures-count', 'div + .more')
+    )
+    shown = rows(large)
+    assert len(shown) == AT_ONCE and count.text == f'{CASES} of {CASES} figures'
+    assert more.text.startswith(f'The first {AT_ONCE} of {CASES} figures are shown.')
+    assert '\u2581' <= max(shown[0][-1]) <= '\u2588'
+
+    # What is not laid out is found, by its verdict and by words; a fabric is one.
+    filter_field = large.find_element(By.ID, 'figures-filter')
+    filter_field.send_keys('UCX-tcp of_limit', Keys.TAB)
+    wait_until(lambda: count.text == f'1 of {CASES} figures')
+    assert [(row[0], row[3]) for row in rows(large)] == [('✗ fail', 'ucx-tcp')]
+    failed = large.find_element(By.CSS_SELECTOR, '#figures tbody tr').get_attribute('id')
+    large.switch_to.active_element.send_keys('pass')
+    wait_until(lambda: count.text == f'0 of {CASES} figures')
+
+    # A link leads to what is not there, whatever the filters are.
+    large.execute_script('location.hash = arguments[0]', failed)
+    (row,) = wait_until(lambda: large.find_elements(By.CSS_SELECTOR, 'tr:target'))
+    assert row.is_displayed() and 'ucx-tcp' in row.text
+    assert count.text == f'{CASES} of {CASES} figures' and filter_field.get_property('value') == ''
+
+    filter_field.send_keys('tcp')
+    wait_until(lambda: count.text == f'1667 of {CASES} figures')
+
+    # All are sorted, and not only those that are there.
+    (button,) = [
+        one
+        for one in large.find_elements(By.CSS_SELECTOR, '#figures thead button')
+        if one.text == 'value'
+    ]
+    button.send_keys(Keys.ENTER)
+    values = [row[6] for row in rows(large)]
+    assert values == sorted(values) and values[0] == '0.2000' and len(values) == AT_ONCE
+    button.send_keys(Keys.SPACE)
+    values = [row[6] for row in rows(large)]
+    assert values == sorted(values, reverse=True) and values[0] == '0.6500'
+    more.find_element(By.TAG_NAME, 'button').send_keys(Keys.ENTER)
+    wait_until(lambda: not more.is_displayed())
+    assert len(rows(large)) == 1667
+
+    assert pages_printed(large) > 10
+    assert large.get_log('browser') == []
+    assert_asked_nobody(large)

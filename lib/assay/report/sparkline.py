@@ -29,7 +29,8 @@ def sparkline(
     width = min(width, length)
     buckets: dict[int, list[float]] = {}
     for place, value in zip(places, values, strict=True):
-        buckets.setdefault(int(place) * width // max(length, 1), []).append(float(value))
+        # Of the greatest numbers there is no sum and no difference: of their halves there is.
+        buckets.setdefault(int(place) * width // max(length, 1), []).append(float(value) / 2)
     medians = {one: median(its) for one, its in buckets.items()}
     low, high = min(medians.values(), default=0.0), max(medians.values(), default=0.0)
     if high == low:

@@ -153,5 +153,5 @@ def number(value: float | None) -> str:
         return '-'
     if not math.isfinite(value) or value == 0:
         return f'{value:g}'
-    digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f'{value:.3e}' if digits > 9 else f'{value:.{digits}f}'
+    power = math.floor(math.log10(abs(value)))
+    return f'{value:.{max(0, 3 - power)}f}' if -7 < power < 15 else f'{value:.3e}'

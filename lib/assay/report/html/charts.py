@@ -27,9 +27,12 @@ def reached(figure: str, value: float | None) -> float | None:
     """
     if not is_number(value):
         return None
+    part = None
     if figure.endswith(OF_LIMIT):
-        return value
-    return 1 / value if figure.endswith(OVER_LIMIT) and value > 0 else None
+        part = value
+    elif figure.endswith(OVER_LIMIT) and value > 0:
+        part = 1 / value
+    return part if part is not None and is_number(100 * part) else None
 
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
@@ -133,9 +136,9 @@ def _points(case: Case) -> tuple[dict[float, float], float]:
             ranks = int(match[1])
             efficiency = figures.get(f'efficiency_{ranks}')
             points[ranks] = value
-            if efficiency and value > 0:
-                # An efficiency is the speed-up over the growth of the ranks.
-                points[max(1, round(efficiency * ranks / value))] = 1.0
+            # An efficiency is the speed-up over the growth of the ranks.
+            if efficiency and value > 0 and is_number(first := efficiency * ranks / value):
+                points[max(1, round(first))] = 1.0
     return points, figures.get('knee', 0.0)
 
 
@@ -148,7 +151,9 @@ def _time(cases: Sequence[Case]) -> Chart:
             for name, values in (case['perfvalues'] or {}).items()
         }
         in_mpi, waits = figures.get('comm_share'), figures.get('imbalance_share')
-        if not (is_number(in_mpi) and is_number(waits)):
+        if not (
+            is_number(in_mpi) and is_number(waits) and is_number(100 * (abs(in_mpi) + abs(waits)))
+        ):
             continue
         waits = min(waits, in_mpi)
         where = (case.get('fabric'), case.get('layout'), case['environ'])

@@ -23,6 +23,9 @@ from assay.results.history import History, StoredRun
 from assay.results.summary import summary
 from assay.results.verdict import counts
 
+#: Other runs that are laid over curves: nobody tells more of them apart.
+MOST_OVER = 12
+
 #: What the page says where `assay run` did not judge.
 NO_VERDICT = 'NO VERDICT'
 _WHY = (
@@ -115,7 +118,8 @@ def contents(subject: Subject) -> Contents:
     table = lines(ran, known, runs, before)
     shown = [curves.Run('', ran)]
     if history:
-        shown += [curves.Run(run.name, _ran(history.report(run))) for run in reversed(others)]
+        over = reversed(others[-MOST_OVER:])
+        shown += [curves.Run(run.name, _ran(history.report(run))) for run in over]
     if subject.beside:
         run, its_report = subject.beside
         shown.append(curves.Run(f'{run.name} on {run.summary.system}', _ran(its_report)))
@@ -137,12 +141,18 @@ def contents(subject: Subject) -> Contents:
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
         charts=[*curves.charts(shown), *charts.charts(ran), *witnessed],
-        notes=[*curves.gone(shown), *not_shown],
+        notes=[*curves.gone(shown), *_not_laid_over(others), *not_shown],
         runs=[*reversed([*(run for run in others if run not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,
         beside=_beside(report, subject.beside) if subject.beside else None,
     )
+
+
+def _not_laid_over(others: Sequence[StoredRun]) -> list[str]:
+    if len(others) <= MOST_OVER:
+        return []
+    return [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
 
 
 def _beside(report: Report, other: tuple[StoredRun, Report]) -> Beside:

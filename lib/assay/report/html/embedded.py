@@ -28,7 +28,8 @@ def _visible(value: object) -> object:
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, float) and math.isfinite(value):
-        return float(f'{value:.5g}')  # no screen shows more of it
+        short = float(f'{value:.5g}')  # no screen shows more of it
+        return short if math.isfinite(short) else value
     if isinstance(value, dict):
         return {str(name): _visible(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

@@ -90,7 +90,7 @@ def lines(
                     number(row.reference),
                     _allowed(row),
                     _change(row.value, row.reference),
-                    '-' if row.room is None else f'{row.room:+.1%}',
+                    '-' if row.room is None else _percent(row.room, '+'),
                     _of_limit(row),
                     _history(values, runs),
                     _before(row, values.get(before.uuid) if before else None),
@@ -140,12 +140,16 @@ def _change(value: float | None, since: float | None) -> str:
     """How far a value is from another, in percent of that."""
     if not since or not is_number(value):
         return '-'
-    return f'{(value - since) / abs(since):+.1%}'
+    return _percent((value - since) / abs(since), '+')
 
 
 def _of_limit(row: Row) -> str:
     part = reached(row.figure, row.value)
-    return '-' if part is None else f'{part:.1%}'
+    return '-' if part is None else _percent(part)
+
+
+def _percent(part: float, sign: str = '') -> str:
+    return f'{part:{sign}.1%}' if abs(part) < 1e6 else f'{100 * part:{sign}.1e}%'
 
 
 def _history(values: Mapping[str, float], runs: Sequence[StoredRun]) -> str:

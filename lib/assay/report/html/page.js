@@ -13,6 +13,8 @@ let charts = [];
 
 // Plotly takes some of HTML for markup.
 const text = (words) => words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+// A name that would leave the chart no room.
+const short = (name) => text(name.length > 90 ? `${name.slice(0, 60)}…${name.slice(-29)}` : name);
 const of = (list, number) => list[number % list.length];
 
 // ---------------------------------------------------------------- tables
@@ -22,59 +24,113 @@ function number(cell) {
   return found ? Number(found[0]) : NaN;
 }
 
+// Made once: to compare two texts without it takes ten times as long.
+const words = new Intl.Collator();
+
+// Each has a text, and a number if those of its column have one.
 function compare(one, other) {
-  const [a, b] = [number(one), number(other)];
   // What has no number stands behind what has one.
-  if (Number.isNaN(a) || Number.isNaN(b)) {
-    return Number.isNaN(a) - Number.isNaN(b) || one.localeCompare(other);
+  if (Number.isNaN(one.number) || Number.isNaN(other.number)) {
+    return Number.isNaN(one.number) - Number.isNaN(other.number) || words.compare(one.text, other.text);
   }
-  return a - b;
+  return one.number - other.number;
 }
 
-function sort(table, heading, isNumber) {
-  const column = heading.cellIndex;
-  const down = heading.getAttribute('aria-sort') === 'ascending';
-  for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
-  heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  const rows = [...table.tBodies[0].rows].map((row) => [row.cells[column].textContent.trim(), row]);
-  const empty = ([cell]) => cell === '-' || cell === '';
-  rows.sort((one, other) => {
-    if (empty(one) || empty(other)) return empty(one) - empty(other);
-    const order = isNumber ? compare(one[0], other[0]) : one[0].localeCompare(other[0]);
-    return down ? -order : order;
-  });
-  table.tBodies[0].append(...rows.map(([, row]) => row));
-}
+// Rows of a table that are laid out at first: with ten thousands a browser does nothing else for a long time.
+const MOST = 1000;
 
-function makeUsable(table) {
-  const rows = [...table.tBodies[0].rows];
-  for (const heading of table.tHead.rows[0].cells) {
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.append(...heading.childNodes);
-    heading.append(button);
-    button.addEventListener('click', () => sort(table, heading, heading.className === 'n'));
-  }
-  const filter = document.getElementById(`${table.id}-filter`);
-  const verdict = document.getElementById(`${table.id}-verdict`);
-  const count = document.getElementById(`${table.id}-count`);
-  let texts;
-  const apply = () => {
-    texts ??= rows.map((row) => [...row.cells].map((cell) => cell.textContent).join(' ').toLowerCase());
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    rows.forEach((row, place) => {
-      const its = row.cells[0].textContent.replace(/^\S+ /, '');
-      row.hidden = !words.every((word) => texts[place].includes(word)) ||
-        (verdict.value !== '' && its !== verdict.value);
-      shown += !row.hidden;
+class Table {
+  constructor(table) {
+    this.table = table;
+    this.rows = [...table.tBodies[0].rows];
+    this.order = this.rows;
+    this.most = MOST;
+    [this.filter, this.verdict, this.count] = ['filter', 'verdict', 'count'].map((part) => document.getElementById(`${table.id}-${part}`));
+    for (const heading of table.tHead.rows[0].cells) {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener('click', () => this.sort(heading));
+    }
+    this.more = document.createElement('p');
+    this.more.className = 'more';
+    this.all = document.createElement('button');
+    this.all.type = 'button';
+    this.all.addEventListener('click', () => {
+      this.most = Infinity;
+      this.show();
     });
-    count.textContent = `${shown} of ${rows.length} figures`;
-  };
-  filter.addEventListener('input', apply);
-  verdict.addEventListener('change', apply);
-  count.textContent = `${rows.length} of ${rows.length} figures`;
-  filter.closest('.tools').hidden = false;
+    this.more.append(document.createElement('span'), this.all);
+    table.parentElement.after(this.more);
+    this.filter.addEventListener('input', () => this.show());
+    this.verdict.addEventListener('change', () => this.show());
+    this.show();
+    this.filter.closest('.tools').hidden = false;
+  }
+
+  // The texts of the cells of a row: to read those of all takes a while, and not everybody needs them.
+  texts(row) {
+    this.read ??= new Map(this.rows.map((one) => [one, [...one.cells].map((cell) => cell.textContent.trim())]));
+    return this.read.get(row);
+  }
+
+  get found() {
+    const wanted = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (!wanted.length && !this.verdict.value) return this.order;
+    this.joined ??= new Map(this.rows.map((row) => [row, this.texts(row).join(' ').toLowerCase()]));
+    return this.order.filter((row) => wanted.every((word) => this.joined.get(row).includes(word)) &&
+      (!this.verdict.value || this.texts(row)[0].replace(/^[✓✗◐–] /, '') === this.verdict.value));
+  }
+
+  show() {
+    const found = this.found;
+    const next = found.slice(0, this.most);
+    const part = document.createDocumentFragment();
+    for (const row of next) part.append(row);
+    // The others are no part of the page meanwhile: a browser that prints would go through them, hidden or not.
+    this.table.tBodies[0].replaceChildren(part);
+    this.count.textContent = `${found.length} of ${this.rows.length} figures`;
+    this.more.hidden = found.length === next.length;
+    this.more.firstChild.textContent = `The first ${next.length} of ${found.length} figures are shown. `;
+    this.all.textContent = `Show all ${found.length}`;
+  }
+
+  sort(heading) {
+    const column = heading.cellIndex;
+    const down = heading.getAttribute('aria-sort') === 'ascending';
+    for (const other of this.table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+    heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const isNumber = heading.className === 'n';
+    const keys = this.order.map((row) => {
+      const cell = this.texts(row)[column];
+      return {row, text: cell, number: isNumber ? number(cell) : NaN, empty: cell === '-' || cell === ''};
+    });
+    keys.sort((one, other) => {
+      if (one.empty || other.empty) return one.empty - other.empty;
+      return down ? -compare(one, other) : compare(one, other);
+    });
+    this.order = keys.map(({row}) => row);
+    this.show();
+  }
+
+  // A row that a link leads to stands first, whatever else is shown.
+  reveal(row) {
+    this.filter.value = this.verdict.value = '';
+    for (const heading of this.table.tHead.rows[0].cells) heading.removeAttribute('aria-sort');
+    this.order = [row, ...this.order.filter((one) => one !== row)];
+    this.show();
+  }
+}
+
+function revealTarget(tables) {
+  const id = location.hash.slice(1);
+  for (const own of tables) {
+    const row = own.rows.find((one) => one.id === id);
+    if (!id || !row || row.isConnected) continue;
+    own.reveal(row);
+    location.replace(location.hash); // only now there is something to lead to
+  }
 }
 
 // ---------------------------------------------------------------- charts
@@ -98,9 +154,9 @@ function traces(chart, shade) {
   return chart.series.map((one) => {
     const colour = one.colour % COLOURS.length ? of(COLOURS, one.colour) : shade.first;
     const group = one.group || one.name;
-    const legend = {name: text(group), legendgroup: text(group), showlegend: !named.has(group)};
+    const legend = {name: short(group), legendgroup: text(group), showlegend: !named.has(group)};
     named.add(group);
-    const value = `${bars ? '%{x:.4~g}%<br>%{y}' : '%{x}: %{y:.4~g}'}<extra>${text(one.name)}</extra>`;
+    const value = `${bars ? '%{x:.4~g}%<br>%{y}' : '%{x}: %{y:.4~g}'}<extra>${short(one.name)}</extra>`;
     const places = one.at.map((place) => (typeof place === 'string' ? text(place) : place));
     const [x, y] = bars ? [one.values, places] : [places, one.values];
     if (bars && one.form !== 'marks') {
@@ -140,6 +196,7 @@ function layout(chart, shade, width) {
     {...axis(chart.upwards, shade), type: 'category', autorange: 'reversed', categoryorder: 'array', categoryarray: chart.places.map(text)} :
     axis(chart.upwards, shade, chart.series.flatMap((one) => one.values));
   if (bars) xaxis.rangemode = 'tozero';
+  if (bars) Object.assign(yaxis, {tickvals: chart.places.map(text), ticktext: chart.places.map(short)});
   if (chart.kind === 'stacked') xaxis.range = [0, 100];
   if (!bars && chart.across.title.includes('[B]')) {
     const sizes = [[1, '1'], [16, '16'], [256, '256'], [4096, '4 Ki'], [65536, '64 Ki'], [1048576, '1 Mi'], [16777216, '16 Mi']];
@@ -148,7 +205,7 @@ function layout(chart, shade, width) {
     Object.assign(xaxis, {tickvals: chart.places});
   }
   const entries = new Set(chart.series.map((one) => one.group || one.name));
-  const widest = 60 + 6.5 * Math.max(...[...entries].map((name) => name.length));
+  const widest = 60 + 6.5 * Math.max(...[...entries].map((name) => short(name).length));
   const rows = Math.ceil(entries.size / Math.max(1, Math.floor((width - 80) / widest)));
   // On paper a chart has to go on one page.
   const most = printing ? 480 : Infinity;
@@ -370,6 +427,8 @@ async function start() {
   document.documentElement.dataset.ready = 'yes';
 }
 
+const tables = [...document.querySelectorAll('table.figures')].map((table) => new Table(table));
 document.documentElement.classList.remove('arriving');
-for (const table of document.querySelectorAll('table.figures')) makeUsable(table);
+revealTarget(tables);
+addEventListener('hashchange', () => revealTarget(tables));
 start();

@@ -8,10 +8,13 @@ from assay import AssayError
 from assay.files import write_whole
 from assay.report.html.contents import Contents
 from assay.report.html.embedded import Plotly, as_json, digest, packed, plotly
-from assay.text import visible_lines
+from assay.text import plain, visible_lines
 
 HERE = Path(__file__).parent
 TEMPLATE = 'page.html.jinja'
+
+#: Characters of a name in a table of figures: a longer one is cut in its middle.
+LONGEST = 160
 
 
 def page(found: Contents) -> str:
@@ -33,6 +36,7 @@ def page(found: Contents) -> str:
             one if isinstance(one, Markup) or not isinstance(one, str) else visible_lines(one)
         ),
     )
+    environment.filters['short'] = _short
     names = ('page.css', 'begin.js', 'page.js')
     style, begin, script = (HERE.joinpath(name).read_text() for name in names)
     charts = found.drawn
@@ -58,6 +62,10 @@ def page(found: Contents) -> str:
         unused_style=drawing.style,
         charts=packed(as_json([chart.drawn for chart in charts])) if charts else '',
     )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else plain(name, LONGEST)
 
 
 def write(path: Path, found: Contents) -> None:
