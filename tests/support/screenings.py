@@ -1,11 +1,17 @@
 """Screenings that nobody measured: of sound nodes, and what is different about one."""
 
+import json
+import tempfile
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 
+import witnessed
+from assay.screening import kept, outputs
 from assay.screening.measured import MEASURES, MODES, Links, Screening
+from assay.screening.where import Where
 
 BEGUN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ALL = tuple(f'{measure} {mode}' for measure in MEASURES for mode in MODES)
@@ -80,3 +86,52 @@ def large(n, seed=0):
             alone=np.full(of_pairs, np.nan),
         ),
     )
+
+
+def keep(one):
+    """Keep it as `assay screen` does, with the outputs of a job that would have measured this."""
+    path = kept.keep(one)
+    with tempfile.TemporaryDirectory() as folder:
+        leave(Path(folder), one)
+        where = Where(one.system, 'slurm', False, one.environment, one.fabric)
+        outputs.keep(path, Path(folder), where, one.nodes)
+    return path
+
+
+def leave(folder, one):
+    """Write the files that its job would have left."""
+    results = [
+        {'node': node, 'facts': dict(one.facts[number])}
+        | {
+            mode: {'taken': one.taken[mode][number].tolist()}
+            | {measure: one.values[f'{measure} {mode}'][number].tolist() for measure in MEASURES}
+            for mode in MODES
+        }
+        for number, node in enumerate(one.nodes)
+    ]
+    hosts = [witnessed.host(node) for node in one.nodes]
+    ranks = [witnessed.process(rank, on=node) for rank, node in enumerate(one.nodes)]
+    seen = witnessed.entries(ranks, hosts)
+    files = {'nodes/result.json': {'results': results}, 'misplaced.json': {}}
+    files |= {f'{where}witness.json': seen for where in ('', 'nodes/', 'first/')}
+    for number, name in enumerate(('first/result.json', 'result.json')):
+        files[name] = {'pairs': [_pair(one, pair, number) for pair in range(len(one.links.ends))]}
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content))
+
+
+def _pair(one, pair, tournament):
+    links = one.links
+    found = {
+        'nodes': [one.nodes[end] for end in links.ends[pair]],
+        'together': {
+            'latency': float(links.latency[pair, tournament]),
+            'bandwidth': float(links.bandwidth[pair, tournament]),
+        },
+    }
+    latency, bandwidth = links.alone[pair].tolist()
+    if latency == latency:
+        found['alone'] = {'latency': latency, 'bandwidth': bandwidth}
+    return found

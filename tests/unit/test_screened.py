@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from test_checks import JOBS
 from test_contract import SMALL, small
 
 from accepted import CONTRACT, TRUSTED, close, remake, sign
@@ -18,13 +21,16 @@ from assay.acceptance import journal
 from assay.acceptance.canonical import digest_of
 from assay.acceptance.cleared import screened
 from assay.acceptance.decision import CaseRun, conditions
+from assay.acceptance.files import as_record, kept_in
 from assay.acceptance.screened import assert_screened, place
 from assay.acceptance.screened import told as screenings_told
 from assay.acceptance.standing import standing
 from assay.acceptance.verify import verify
-from assay.screening.kept import keep
-from assay.screening.measured import write
-from screenings import screening, slow_links
+from assay.screening import outputs
+from assay.screening.collected import collect
+from assay.screening.measured import read, write
+from assay.screening.where import Where
+from screenings import BEGUN, keep, screening, slow_links
 
 GENERIC = SMALL.replace('waivers: []', 'screening_first: true')
 ASKED = GENERIC.replace('system: generic', 'system: made:up')
@@ -55,6 +61,11 @@ def last(archive):
     return journal.read(archive.journal).entries[-1]
 
 
+def records(files):
+    """The screenings of an entry's files, without the outputs of their jobs."""
+    return [name for name in files if not name.endswith(outputs.SUFFIX)]
+
+
 def condition(archive):
     found = standing(small(ASKED), journal.read(archive.journal).entries, {})
     (one,) = [one for one in found.conditions if one.name == 'screening']
@@ -69,8 +80,9 @@ def test_one_that_found_nothing_is_kept_with_those_before_it(archive):
     hold(archive)
     told = last(archive)
     assert (told.kind, told.what['screening'], told.what['found']) == ('screened', path.name, '')
-    assert set(told.what['files']) == {f'screenings/{one.name}' for one in (*before, path)}
-    for one in (*before, path):
+    files = [file for one in (*before, path) for file in (one, outputs.beside(one))]
+    assert set(told.what['files']) == {f'screenings/{one.name}' for one in files}
+    for one in files:
         kept = archive.screenings / one.name
         assert kept.read_bytes() == one.read_bytes()
         assert told.what['files'][f'screenings/{one.name}']['sha256'] == digest_of(kept)
@@ -104,7 +116,7 @@ def test_the_last_one_before_the_first_run_counts(archive):
     keep(now(day=1))
     hold(archive)
     assert condition(archive) == ('met', 'found nothing')
-    assert len(last(archive).what['files']) == 3
+    assert len(records(last(archive).what['files'])) == 3
     archives.start_run(archive, cases=[])
     keep(now(slow=bad))
     hold(archive)
@@ -153,7 +165,8 @@ def test_what_a_stopped_command_left_of_one_is_no_part_of_the_archive(archive):
     (archive.screenings / 'half.json').write_text('{')
     keep(now())
     hold(archive)
-    assert [one.name for one in archive.screenings.iterdir()] == [last(archive).what['screening']]
+    kept_ones = records(one.name for one in archive.screenings.iterdir())
+    assert kept_ones == [last(archive).what['screening']]
 
 
 def test_where_there_can_be_none_is_told_before_anything_begins():
@@ -186,7 +199,7 @@ def signed(tmp_path, monkeypatch):
     hold(archive, contracts.read(archive.contract))
     close(archive)
     sign(archive)
-    return SimpleNamespace(archive=archive, names=[*last_screened(archive).what['files']])
+    return SimpleNamespace(archive=archive, names=records(last_screened(archive).what['files']))
 
 
 def last_screened(archive):
@@ -282,7 +295,7 @@ def test_what_one_fabric_shows_another_does_not_clear(archive):
     with pytest.raises(AssayError, match='the link between n2 and n9 is bad'):
         hold(archive)
     bad = last(archive).what['screening']
-    keep(replace(now(day=1), fabric='shm2'))
+    keep(replace(now(day=1), fabric='ucx-tcp'))
     with pytest.raises(AssayError) as raised:
         hold(archive)
     asks = '--environment openmpi --fabric tcp'
@@ -309,7 +322,7 @@ def test_one_of_some_nodes_clears_nothing(archive):
     keep(now(n=1))
     with pytest.raises(AssayError, match='the screening left out 1 node'):
         hold(archive, small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0')))
-    keep(replace(now(day=1), fabric='shm2'))
+    keep(replace(now(day=1), fabric='ucx-tcp'))
     contract = small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0'))
     with pytest.raises(AssayError, match='n3 is bad'):
         hold(archive, contract)
@@ -319,12 +332,14 @@ def test_one_of_some_nodes_clears_nothing(archive):
 
 def test_earlier_ones_that_were_removed_are_held_against_from_the_folder(signed_again):
     archive = signed_again
-    assert len(last_screened(archive).what['files']) == 6
+    assert len(records(last_screened(archive).what['files'])) == 6
     assert 'everything is slower than before' in last_screened(archive).what['found']
 
     def change(entries):
         files = entries[-2]['what']['files']
-        files.pop(min(files))
+        first = min(records(files))
+        for name in (first, outputs.beside(Path(first)).as_posix()):
+            files.pop(name)
 
     assert told(archive).count('WRONG') == 0
     remake(archive, change)
@@ -371,9 +386,8 @@ def test_nodes_that_nothing_could_judge_are_told(archive):
     keep(now(n=7, facts={i: {'cpus': 8} for i in range(3)}))
     hold(archive)
     assert condition(archive) == ('met', 'found nothing; n[0-2] could not be judged')
-    assert [*screenings_told(journal.read(archive.journal).entries)][-1].endswith(
-        'found nothing; n[0-2] could not be judged'
-    )
+    told_of = [*screenings_told(journal.read(archive.journal).entries)]
+    assert told_of[1].endswith('found nothing; n[0-2] could not be judged')
 
 
 def test_one_that_left_out_nodes_is_none_of_the_machine(archive):
@@ -416,7 +430,7 @@ def test_earlier_ones_of_another_system_are_not_held_against(archive):
     write(path, replace(screening(), system='old:up'))
     keep(now())
     hold(archive)
-    assert len(last(archive).what['files']) == 1
+    assert len(records(last(archive).what['files'])) == 1
 
 
 def test_one_that_was_changed_in_the_folder_is_not_held_against(archive):
@@ -444,3 +458,215 @@ def test_a_file_that_a_later_entry_tells_otherwise(signed):
     remake(signed.archive, change)
     found = told(signed.archive)
     assert f'entry 3 tells of {first} as another file than entry 2: it was changed' in found
+
+
+# The outputs of their jobs ------------------------------------------------------------------------
+
+
+def in_outputs(path, change):
+    """Change what is kept of a job."""
+    record = json.loads(gzip.decompress(outputs.beside(path).read_bytes()))
+    change(record)
+    outputs.beside(path).write_bytes(gzip.compress(json.dumps(record).encode()))
+
+
+def in_file(name, change):
+    """A change of one of a job's files."""
+
+    def of_record(record):
+        content = json.loads(record['files'][name])
+        change(content)
+        record['files'][name] = json.dumps(content)
+
+    return of_record
+
+
+def of_node(mode, what, value):
+    return in_file('nodes/result.json', lambda one: one['results'][3][mode].update({what: value}))
+
+
+def of_pair(number, value):
+    def change(content):
+        content['pairs'][number]['together']['latency'] = value
+
+    return in_file('first/result.json', change)
+
+
+def last_kept(signed):
+    return signed.archive.folder / signed.names[-1]
+
+
+def test_their_figures_are_computed_once_more(signed):
+    assert 'right: the figures of 3 screenings are what the outputs of their jobs say' in told(
+        signed.archive
+    )
+
+
+@pytest.mark.parametrize(
+    ('change', 'words'),
+    [
+        *(
+            (of_node(mode, what, [5e9] * 8), f'{what} {mode} of n3 is ')
+            for mode in ('alone', 'together')
+            for what in ('triad', 'dgemm', 'frequency')
+        ),
+        (of_node('alone', 'triad', [5e9] * 8), ', and 5e+09 by the outputs of its job'),
+        (of_node('alone', 'triad', [5e9] * 7), 'its figures cannot be computed again: '),
+        (of_node('together', 'taken', [0.5] * 8), 'taken together of n3 is 0, and 0.5 by'),
+        (of_node('facts', 'cpus', 2), 'what is known of n3 is not what the outputs'),
+        (of_pair(17, 1.0), 'latency of n1 and n4 is 2'),
+        (
+            in_file(
+                'result.json', lambda one: one['pairs'][0].update(alone=one['pairs'][1]['together'])
+            ),
+            'pairs alone of n0 and n1 is nan, and ',
+        ),
+        (
+            in_file('result.json', lambda one: one['pairs'].pop()),
+            'its pairs of nodes are not those',
+        ),
+        (in_file('misplaced.json', lambda one: one.update(n5='elsewhere')), 'what is wrong of n5'),
+        (in_file('nodes/result.json', lambda one: one['results'].reverse()), 'its nodes are not'),
+        (lambda one: one.update(shares_cpus=True), 'dgemm together, frequency together, triad tog'),
+        (lambda one: one.update(screening='x.json'), 'its outputs are those of x.json'),
+        (lambda one: one.update(form=2), 'it is not of form 1'),
+        (lambda one: one['files'].pop('result.json'), 'it is not of form 1'),
+        (lambda one: one['files'].update({'../x': ''}), 'it is not of form 1'),
+        (lambda one: one['files'].update({'result.json': '[' * 10**5}), 'cannot be computed again'),
+        (lambda one: one['files'].update({'result.json': 7}), 'cannot be computed again: '),
+        (
+            in_file('nodes/result.json', lambda one: one.update(results=7)),
+            'cannot be computed again',
+        ),
+    ],
+)
+def test_outputs_that_were_changed_with_all_checksums_made_again(signed, change, words):
+    in_outputs(last_kept(signed), change)
+    name = outputs.beside(last_kept(signed)).name
+    found = told(signed.archive)
+    assert f'screenings/{name} was changed: ' in found and 'by the outputs' not in found
+    remake(signed.archive)
+    found = told(signed.archive)
+    assert f'{signed.names[-1]}: ' in found and words in found
+    assert 'WRONG: the signature of Ada Buyer' in found
+
+
+def test_a_record_that_was_changed_says_something_else_than_its_outputs(signed):
+    def a_little(one):
+        one['values']['triad alone'][5][2] *= 1 + 1e-12
+        one['links']['bandwidth'][4][1] *= 1.001
+
+    changed(signed.archive, a_little)
+    found = told(signed.archive)
+    assert 'triad alone of n5 is ' in found and 'bandwidth of n0 and n5 is ' in found
+    assert 'is told of it' not in found  # it still finds the same
+
+
+def test_a_record_and_outputs_that_fit_each_other(signed):
+    """Nothing but a signature tells: who has no key cannot forge both."""
+
+    def slower(entries):
+        entries['results'][5]['alone']['triad'] = [1.1e9] * 8
+
+    in_outputs(last_kept(signed), in_file('nodes/result.json', slower))
+    changed(signed.archive, lambda one: one['values']['triad alone'].__setitem__(5, [1.1e9] * 8))
+    found = verify(signed.archive.folder, TRUSTED)
+    assert not found.faults
+    assert [one[:29] for one in found.of_signatures] == [
+        'the signature of Ada Buyer is',
+        'the signature of Vic Vendor i',
+    ]
+
+
+def test_outputs_of_two_that_are_exchanged(signed):
+    one, other = (outputs.beside(signed.archive.folder / name) for name in signed.names[1:])
+    one.rename(one.with_name('aside'))
+    other.rename(one)
+    one.with_name('aside').rename(other)
+    assert f'screenings/{one.name} was changed: ' in told(signed.archive)
+    remake(signed.archive)
+    for path, of in ((one, signed.names[2]), (other, signed.names[1])):
+        name = Path(of).name
+        assert f'its outputs are those of {name}' in told(signed.archive)
+        in_outputs(path, lambda record, path=path: record.update(screening=_record_of(path)))
+    remake(signed.archive)
+    found = told(signed.archive)
+    assert found.count(' by the outputs of its job') > 2
+
+
+def _record_of(path):
+    return path.name.replace(outputs.SUFFIX, '.json')
+
+
+def test_outputs_that_are_left_out(signed):
+    path = outputs.beside(last_kept(signed))
+    path.unlink()
+    assert f'screenings/{path.name} was removed: manifest.json lists it' in told(signed.archive)
+    remake(signed.archive)
+    words = 'the outputs of its job were not kept with it, so its figures cannot be computed again'
+    assert f'{signed.names[-1]}: {words} (earlier versions of Assay kept none)' in told(
+        signed.archive
+    )
+
+
+def test_outputs_of_no_screening(signed):
+    path = outputs.beside(signed.archive.screenings / '9.json')
+    path.write_bytes(outputs.beside(last_kept(signed)).read_bytes())
+
+    def change(entries):
+        one = kept_in(signed.archive.folder)[f'screenings/{path.name}']
+        entries[-2]['what']['files'] |= as_record({f'screenings/{path.name}': one})
+
+    remake(signed.archive, change)
+    assert f'screenings/{path.name} are the outputs of no screening' in told(signed.archive)
+
+
+def test_outputs_that_are_no_file_of_theirs(signed, monkeypatch):
+    path = outputs.beside(last_kept(signed))
+    data = path.read_bytes()
+    for content in (b'', b'x', data[:-20], gzip.compress(b'[]'), gzip.compress(b'\xff')):
+        path.write_bytes(content)
+        remake(signed.archive)
+        assert 'is damaged, or not the outputs of a screening' in told(signed.archive)
+    path.write_bytes(data)
+    remake(signed.archive)
+    monkeypatch.setattr(outputs, 'MOST', 1000)
+    assert 'it has more than 1000 bytes' in told(signed.archive)
+
+
+def test_one_of_before_outputs_were_kept(archive):
+    """It counts as an earlier one, and cannot be the one that is asked for."""
+    outputs.beside(keep(screening())).unlink()
+    path = keep(now())
+    data = outputs.beside(path).read_bytes()
+    outputs.beside(path).unlink()
+    with pytest.raises(AssayError, match='the outputs of its job were not kept with it'):
+        hold(archive)
+    assert [*archive.screenings.iterdir()] == []
+    outputs.beside(path).write_bytes(data)
+    hold(archive)
+    assert [*screenings_told(journal.read(archive.journal).entries)][1:] == [
+        'the figures of 1 screening are what the outputs of their jobs say',
+        '1 earlier screening had no outputs of their jobs: that is not computed again',
+    ]
+
+
+def test_outputs_that_say_something_else_are_not_taken(archive):
+    path = keep(now())
+    in_outputs(path, of_node('alone', 'dgemm', [5e9] * 8))
+    with pytest.raises(
+        AssayError, match=r'dgemm alone of n3 is .* by the outputs of its job: remov'
+    ):
+        hold(archive)
+    assert len(journal.read(archive.journal).entries) == 1
+
+
+def test_a_real_job_computes_to_what_was_kept(tmp_path):
+    """Nodes that share CPUs have no pairs that count, and no figures together."""
+    for is_here in (False, True):
+        where = Where('vcluster:srun', 'slurm', is_here, 'mpich', 'ucx-tcp')
+        one = collect(JOBS / 'Screen' / 'mpich-ucx-tcp', where, BEGUN, ['n1', 'n2'], {})
+        path = tmp_path / f'{is_here}.json'
+        write(path, one)
+        outputs.keep(path, JOBS / 'Screen' / 'mpich-ucx-tcp', where, ['n1', 'n2'])
+        assert [*outputs.differences(path, read(path))] == []

@@ -4,7 +4,7 @@
 
     contract.yaml      the contract, byte for byte
     journal.jsonl      what was done, in its order (journal.py)
-    screenings/        of the nodes, before the first run (screened.py)
+    screenings/        of the nodes, before the first run, with their outputs (screened.py)
     jobs/<run>/        report.json and log of ReFrame, system.json (facts.py)
     jobs/<run>/cases/  of each case the job's script, its outputs, and what the check read
     report/            what people read, and decisions.json (decided.py)
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,13 +185,15 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
     journal.append(archive.journal, 'ended', run=number, uuid=uuid, word=word, files=files)
 
 
-def keep_screenings(archive: Archive, files: Iterable[Path]) -> dict[str, Kept]:
+def keep_screenings(
+    archive: Archive, files: Iterable[Path], told: Mapping[str, Kept]
+) -> dict[str, Kept]:
     """Keep files of screenings; one that the journal tells of already stays as it is.
 
+    :param told: those, as :func:`told_screenings` found them.
     :returns: what they hold, by their names in the archive.
-    :raises AssayError: if they cannot be kept, or one that is told of was changed.
+    :raises AssayError: if they cannot be kept.
     """
-    told = told_screenings(archive, journal.read(archive.journal).entries)
     names = {f'{archive.screenings.name}/{path.name}': path for path in files}
     try:
         archive.screenings.mkdir(exist_ok=True)
@@ -203,7 +205,7 @@ def keep_screenings(archive: Archive, files: Iterable[Path]) -> dict[str, Kept]:
                 _copy(path, archive.folder / name)
         _settle(archive.screenings)
         return {
-            name: Kept(digest_of(path), path.stat().st_size)
+            name: told[name] if name in told else Kept(digest_of(path), path.stat().st_size)
             for name in names
             for path in [archive.folder / name]
         }
@@ -211,12 +213,12 @@ def keep_screenings(archive: Archive, files: Iterable[Path]) -> dict[str, Kept]:
         raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
 
 
-def told_screenings(archive: Archive, entries: Iterable[journal.Entry]) -> set[str]:
-    """The names in the archive of the screenings that the journal tells of.
+def told_screenings(archive: Archive, entries: Iterable[journal.Entry]) -> dict[str, Kept]:
+    """What the files of screenings hold that the journal tells of, by their names in the archive.
 
     :raises AssayError: if one is not what was told.
     """
-    told: set[str] = set()
+    told: dict[str, Kept] = {}
     for entry in entries:
         if entry.kind != 'screened':
             continue
@@ -224,6 +226,8 @@ def told_screenings(archive: Archive, entries: Iterable[journal.Entry]) -> set[s
             files = from_record(entry.what['files'])
             for name, one in files.items():
                 path = archive.folder / name
+                if told.get(name) == one:
+                    continue
                 if Kept(digest_of(path), path.stat().st_size) != one:
                     raise AssayError(
                         f'{path} was changed: entry {entry.number} of the journal tells what it '
@@ -234,7 +238,7 @@ def told_screenings(archive: Archive, entries: Iterable[journal.Entry]) -> set[s
                 f'{archive.folder}: what entry {entry.number} of the journal tells of cannot be '
                 f'read: {error}; restore it from a copy, or begin anew'
             ) from None
-        told |= files.keys()
+        told |= files
     return told
 
 

@@ -1,7 +1,8 @@
 """The screening of the nodes that a contract may ask for before anything else is measured.
 
 Every one since the acceptance began counts. Its file is kept with those of the screenings that it
-was held against, so that whoever verifies the acceptance judges it once more.
+was held against, so that whoever verifies the acceptance judges it once more; and with the outputs
+of its job, so that its figures are computed once more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from assay.acceptance.files import as_record
 from assay.acceptance.journal import Entry
 from assay.report.screening import blamed, node_set
 from assay.results.statistics.outliers import FEWEST
-from assay.screening import kept
+from assay.screening import kept, outputs
 from assay.screening.findings import UNDECIDED
 from assay.screening.measured import Screening, read
 from assay.screening.nodes import MOST_EARLIER
@@ -109,7 +110,8 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     """
     entries = journal.read(archive.journal).entries
     # Those that are told of are held against this one as well, whatever became of their files.
-    told = _read(archive, archives.told_screenings(archive, entries))
+    unchanged = archives.told_screenings(archive, entries)
+    told = _read(archive, unchanged)
     beside = kept.earlier_by_file(path, now, MOST_EARLIER)
     before = {_name(archive, other.name): (one, other) for other, one in beside.items()}
     before |= {
@@ -118,13 +120,20 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
         if one.kind == now.kind and one.begun < now.begun
     }
     newest = sorted(before, key=lambda name: (before[name][0].begun, name))[-MOST_EARLIER:]
-    files = archives.keep_screenings(archive, [*(before[name][1] for name in newest), path])
+    files = archives.keep_screenings(
+        archive,
+        outputs.with_outputs([*(before[name][1] for name in newest), path]),
+        unchanged,
+    )
     known = told | _read(archive, files)
     what: dict[str, Any] = {'screening': path.name, 'files': as_record(files)}
     what |= _what(known[_name(archive, path.name)], _judged(archive, what, known))
     until = datetime.now(timezone.utc)
-    for wrong in _wrong(archive, what, until, entries, contract, known):
-        archives.keep_screenings(archive, [])  # none of it is told, and none may stay
+    for wrong in (
+        *_wrong(archive, what, until, entries, contract, known),
+        *_miscomputed(archive, what, known, known.keys() - told.keys()),
+    ):
+        archives.keep_screenings(archive, [], unchanged)  # none of it is told, and none may stay
         raise AssayError(f'{path}: {wrong}: remove it, and {how}')
     journal.append(archive.journal, 'screened', **what)
 
@@ -135,14 +144,24 @@ def _name(archive: Archive, name: str) -> str:
 
 
 def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
-    """Screenings of an archive, by the names of their files."""
-    return {name: read(archive.folder / name) for name in names}
+    """Screenings of an archive, by the names of their files; outputs of their jobs are none."""
+    return {name: read(archive.folder / name) for name in names if not _is_of_job(name)}
+
+
+def _is_of_job(name: str) -> bool:
+    return name.endswith(outputs.SUFFIX)
+
+
+def _earlier(archive: Archive, what: Mapping[str, Any]) -> list[str]:
+    """The names of those that the screening of an entry was held against."""
+    name = _name(archive, what['screening'])
+    return [one for one in what['files'] if one != name and not _is_of_job(one)]
 
 
 def _judged(archive: Archive, what: Mapping[str, Any], known: Mapping[str, Screening]) -> Verdict:
     """The verdict on the screening that an entry of the journal tells of."""
     name = _name(archive, what['screening'])
-    before = [known[one] for one in what['files'] if one != name]
+    before = [known[one] for one in _earlier(archive, what)]
     return judge(known[name], sorted(before, key=lambda one: one.begun))
 
 
@@ -173,8 +192,12 @@ def disagreements(
     known: dict[str, Screening] = {}
     for place, entry in enumerate(entries):
         if entry.kind == 'screened':
-            known |= _read(archive, entry.what['files'].keys() - known.keys())
-            wrong = _wrong(archive, entry.what, entry.time, entries[:place], contract, known)
+            new = _read(archive, entry.what['files'].keys() - known.keys())
+            known |= new
+            wrong = (
+                *_wrong(archive, entry.what, entry.time, entries[:place], contract, known),
+                *_miscomputed(archive, entry.what, known, new),
+            )
             yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
 
 
@@ -185,8 +208,17 @@ def told(entries: Iterable[Entry]) -> Iterator[str]:
             found = _short(str(entry.what['found']))
             if unjudged := without_judgement(entry.what['unjudged']):
                 found += f'; {unjudged}'
-            before = many(len(entry.what['files']) - 1, 'earlier one')
+            earlier = sum(not _is_of_job(name) for name in entry.what['files']) - 1
+            before = many(earlier, 'earlier one')
             yield f'the screening {entry.what["screening"]}, held against {before}, found {found}'
+    names = {name for one in entries if one.kind == 'screened' for name in one.what['files']}
+    if of_jobs := sum(map(_is_of_job, names)):
+        yield f'the figures of {many(of_jobs, "screening")} are what the outputs of their jobs say'
+    if left := len(names) - 2 * of_jobs:
+        yield (
+            f'{many(left, "earlier screening")} had no outputs of their jobs: that is not computed '
+            f'again'
+        )
 
 
 def _wrong(
@@ -208,7 +240,7 @@ def _wrong(
     if name not in what['files']:
         yield f'{shown} is not the newest of the screenings that it tells of'
         return
-    now, before = known[name], {one: known[one] for one in what['files'] if one != name}
+    now, before = known[name], {one: known[one] for one in _earlier(archive, what)}
     if any(one.begun >= now.begun for one in before.values()):
         yield f'{shown} is not the newest of the screenings that it tells of'
     where, begun = contract.system, entries[0].time
@@ -243,7 +275,9 @@ def _of_earlier(
     for name, one in before.items():
         if one.begun >= entries[0].time and name not in judged:
             yield f'nobody was told what {plain(name, 200)} found, which is of this acceptance'
-    again = {name: known[name] for entry in told for name in entry.what['files']}
+    again = {
+        name: known[name] for entry in told for name in entry.what['files'] if not _is_of_job(name)
+    }
     could = {**before} | {
         name: one for name, one in again.items() if one.kind == now.kind and one.begun < now.begun
     }
@@ -251,6 +285,39 @@ def _of_earlier(
     for name in newest:
         if name not in before:
             yield f'{plain(name, 200)} was told of before, and this one was not held against it'
+
+
+def _miscomputed(
+    archive: Archive,
+    what: Mapping[str, Any],
+    known: Mapping[str, Screening],
+    new: Iterable[str],
+) -> Iterator[str]:
+    """Sentences: where screenings say something else than the outputs of their jobs.
+
+    Those of before the acceptance have outputs if they were still there.
+
+    :param new: names of the screenings that no earlier entry told of.
+    """
+    own = _name(archive, what['screening'])
+    of_jobs = {_name(archive, outputs.beside(archive.folder / name).name) for name in known}
+    for name in what['files']:
+        if _is_of_job(name) and name not in of_jobs:
+            yield f'{plain(name, 200)} are the outputs of no screening'
+    for name in sorted({own, *new}):
+        path, shown = archive.folder / name, plain(name, 200)
+        of_job = _name(archive, outputs.beside(path).name)
+        if of_job not in what['files']:
+            if name == own:
+                yield (
+                    f'{shown}: the outputs of its job were not kept with it, so its figures cannot '
+                    f'be computed again (earlier versions of Assay kept none)'
+                )
+            continue
+        try:
+            yield from (f'{shown}: {one}' for one in outputs.differences(path, known[name]))
+        except AssayError as error:
+            yield f'{shown}: its figures cannot be computed again: {error}'
 
 
 def _short(found: str) -> str:

@@ -82,8 +82,7 @@ def screen(
     else:
         job = job_options(where, nodes, reserve, quick)
         audience = None if as_json else Progress(suite.own, given)
-        measured = measure(suite, site, where, given, job, context.args, audience)
-        path = kept.keep(measured)
+        path = measure(suite, site, where, given, job, context.args, audience)
     now = read(path)
     verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
     if as_json:

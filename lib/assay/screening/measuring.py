@@ -17,8 +17,9 @@ from assay.results.ready import make_ready
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.supervise import Audience
+from assay.screening import kept as screenings
+from assay.screening import outputs
 from assay.screening.collected import collect
-from assay.screening.measured import Screening
 from assay.screening.where import Where, node_names, switches
 
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ def measure(
     job: Sequence[str],
     options: Sequence[str],
     audience: Audience | None,
-) -> Screening:
-    """Run the job, whatever number of nodes it has.
+) -> Path:
+    """Run the job, whatever number of nodes it has, and keep what it measured with its outputs.
 
     :param job: options of ReFrame that :func:`job_options` gave.
     :param options: those of the user.
     :param audience: who is told what goes on.
-    :raises AssayError: if it did not measure, with the reasons.
+    :returns: the file of the screening.
+    :raises AssayError: if it did not measure, with the reasons, or cannot be kept.
     :raises SystemExit: if it was told to stop.
     """
     handles = make_ready(suite, site, [f'{re.escape(where.environment)}$'])
@@ -56,7 +58,10 @@ def measure(
     if case is None or problems:
         raise AssayError('\n'.join(_why(found, problems)))
     folder = left_in(case) or Path(case['stagedir'])
-    return collect(folder, where, begun, case['job_nodelist'] or (), switches())
+    nodes = case['job_nodelist'] or ()
+    path = screenings.keep(collect(folder, where, begun, nodes, switches()))
+    outputs.keep(path, folder, where, nodes)
+    return path
 
 
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:

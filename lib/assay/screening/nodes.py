@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,9 +22,8 @@ from assay.results.statistics.outliers import (
 )
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
-from assay.screening.findings import FALSE_RATE, WAYS, Evidence
+from assay.screening.findings import FALSE_RATE, WAYS, Evidence, Finding
 from assay.screening.measured import Screening, mode_of
-from assay.screening.together import went_down_together
 
 #: The spread of sound nodes of one kind that is supposed before any are seen, and its worth.
 #: Processors of one model differ by some percent in frequency under load: Rountree et al., "Beyond
@@ -116,10 +115,11 @@ def kinds(now: Screening) -> list[Numbers]:
     return [np.array(one) for one in groups.values()]
 
 
-def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
+def find_nodes(now: Screening, earlier: Sequence[Screening], together: Iterable[Finding]) -> Nodes:
     """The nodes that are not like their peers, or not like before.
 
     :param earlier: older screenings of the same system, newest last.
+    :param together: nodes whose links went down together, which is none's own fault.
     """
     found = Nodes(defaultdict(list), defaultdict(list), defaultdict(list), _without_peers(now))
     peers = _peers(now)
@@ -133,7 +133,7 @@ def find_nodes(now: Screening, earlier: Sequence[Screening]) -> Nodes:
             found.disturbed[name].append(Evidence(evidence.figure, text))
         else:
             (found.bad if is_sure else found.suspect)[name].append(evidence)
-    shared = {name for group in went_down_together(now) for name in group.members}
+    shared = {name for group in together for name in group.members}
     for name, faults in zip(now.nodes, now.faults, strict=True):
         if counted := [
             one for one in _counted(faults) if one.figure != 'link' or name not in shared

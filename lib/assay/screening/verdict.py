@@ -62,14 +62,15 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
 
     :param earlier: screenings of the same system and environment, oldest first.
     """
-    nodes, links = find_nodes(now, earlier), find_links(now)
+    together = [*went_down_together(now)]
+    nodes, links = find_nodes(now, earlier, together), find_links(now)
     bad = {
         name: (*nodes.bad.get(name, ()), *links.nodes.get(name, ()))
         for name in {*nodes.bad, *links.nodes}
     }
     findings = [Finding('node', (name,), evidence) for name, evidence in bad.items()]
     findings += [Finding('group', one.members, one.evidence, one.name) for one in links.groups]
-    findings += went_down_together(now)
+    findings += together
     findings += [Finding('pair', pair, tuple(found)) for pair, found in links.pairs.items()]
     accused = {*bad}.union(*(one.members for one in links.groups))
     findings += _of_everything(now, _against_the_past(now, earlier, accused))
