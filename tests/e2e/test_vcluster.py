@@ -17,6 +17,7 @@ import pytest
 from assay import paths
 from assay.results.cases import cases, read_report
 from assay.running import runs
+from assay.screening import measured, outputs
 from assay.vcluster import cluster as vcluster
 from assay.vcluster.node import INIT, RUN, unique_name
 from command import assay, assert_good, counts, heed_signals
@@ -595,7 +596,9 @@ def test_a_screening_names_the_bad_node(nothing_left):
     assert bad['kind'] == 'node' and 'n3' in found['drain']
     assert 'placement' in [one['figure'] for one in bad['evidence']]
     # Whether it is named depends on how much others disturb its peers; that it is slow does not.
-    kept = json.loads(Path(found['file']).read_text())
+    path = Path(found['file'])
+    assert [*outputs.differences(path, measured.read(path))] == []
+    kept = json.loads(path.read_text())
     links, n5 = kept['links'], kept['nodes'].index('n5')
     times = [
         times for ends, times in zip(links['ends'], links['latency'], strict=True) if n5 in ends

@@ -579,23 +579,21 @@ def test_a_record_and_outputs_that_fit_each_other(signed):
 
 
 def test_outputs_of_two_that_are_exchanged(signed):
-    one, other = (outputs.beside(signed.archive.folder / name) for name in signed.names[1:])
+    records_of_both = [signed.archive.folder / name for name in signed.names[1:]]
+    one, other = map(outputs.beside, records_of_both)
     one.rename(one.with_name('aside'))
     other.rename(one)
     one.with_name('aside').rename(other)
     assert f'screenings/{one.name} was changed: ' in told(signed.archive)
     remake(signed.archive)
-    for path, of in ((one, signed.names[2]), (other, signed.names[1])):
-        name = Path(of).name
-        assert f'its outputs are those of {name}' in told(signed.archive)
-        in_outputs(path, lambda record, path=path: record.update(screening=_record_of(path)))
+    found = '\n'.join(verify(signed.archive.folder, TRUSTED).faults)
+    assert all(f'its outputs are those of {path.name}' in found for path in records_of_both)
+    for path in records_of_both:
+        in_outputs(path, lambda record, path=path: record.update(screening=path.name))
     remake(signed.archive)
     found = told(signed.archive)
+    assert 'its outputs are those of' not in found
     assert found.count(' by the outputs of its job') > 2
-
-
-def _record_of(path):
-    return path.name.replace(outputs.SUFFIX, '.json')
 
 
 def test_outputs_that_are_left_out(signed):
