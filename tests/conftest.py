@@ -10,10 +10,12 @@ from assay import AssayError, paths
 from assay.machine import wheels
 from assay.results.cases import Report, read_report
 from assay.running import runs
+from surroundings import forget_surroundings
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have both MPIs there before the tests look for them; without a network do with what is."""
+    forget_surroundings()
     if config.option.collectonly:
         return
     for name in wheels.NEEDED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -24,7 +25,7 @@ from assay.acceptance.power import Spread
 from assay.acceptance.preparing import Prepared
 from assay.acceptance.showing import risks, sentences
 from assay.acceptance.standing import standing
-from assay.acceptance.tuning import allowed, assert_no_variables
+from assay.acceptance.tuning import TUNING, allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
 from assay.commands import accept
 from assay.results.history import load
@@ -409,6 +410,8 @@ def test_what_the_virtual_cluster_sets_on_its_head_tunes_nothing(tmp_path):
 
 
 def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkeypatch, capsys):
+    for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
+        monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
     monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'

@@ -703,11 +703,16 @@ def test_a_run_may_be_a_report_of_another_place(site, told, tmp_path):
     assert 'worse: 12 of 12 figures of all' in text
 
 
+def day(number):
+    """Of a run, by the clock of this machine."""
+    return f'{(NOW - timedelta(days=100 - number)).astimezone():%Y-%m-%d}'
+
+
 def test_a_side_of_two_states_is_told(site, told):
     site.runs(20)
     site.runs(15, slower(1.2, is_tcp_of_libfabric))
     site.runs(1)
-    days = [f'{NOW - timedelta(days=100 - number):%Y-%m-%d}' for number in (11, 35)]
+    days = [day(number) for number in (11, 35)]
     code, text = told('..'.join(days), 'last')
     assert code == 0
     assert 'before covers two states: 4 figures (such as bandwidth of PointToPoint' in text
@@ -718,7 +723,7 @@ def test_a_side_of_two_states_is_told(site, told):
     assert found['after']['run'].startswith('00000015')
     assert all('ofi-tcp' in one['case'] for one in found['after']['figures'])
     # A step between the sides is none within one.
-    days = [f'{NOW - timedelta(days=100 - number):%Y-%m-%d}' for number in (1, 20, 21, 35)]
+    days = [day(number) for number in (1, 20, 21, 35)]
     _, text = told('..'.join(days[:2]), '..'.join(days[2:]))
     assert 'worse: 4 of 4' in text and 'two states' not in text
 

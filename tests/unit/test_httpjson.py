@@ -100,9 +100,10 @@ def test_a_server_gets_each_figure(serve, tmp_path):
 
 
 def test_a_server_that_is_not_there_fails_no_run(tmp_path):
-    with socket.create_server(('127.0.0.1', 0)) as closed:
-        port = closed.getsockname()[1]
-    assert f'could not connect to server 127.0.0.1:{port}' in reframe(tmp_path, port)
+    with socket.socket() as deaf:  # nobody else gets its port
+        deaf.bind(('127.0.0.1', 0))
+        port = deaf.getsockname()[1]
+        assert f'could not connect to server 127.0.0.1:{port}' in reframe(tmp_path, port)
 
 
 @pytest.mark.parametrize('code', [302, 401, None])

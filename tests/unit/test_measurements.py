@@ -8,7 +8,7 @@ import pytest
 from assay import paths
 
 MEASUREMENTS = paths.ROOT / 'measurements'
-PROGRAMS = [path for path in MEASUREMENTS.glob('*.py') if '__main__' in path.read_text()]
+PROGRAMS = [path for path in sorted(MEASUREMENTS.glob('*.py')) if '__main__' in path.read_text()]
 
 
 @pytest.mark.parametrize('program', PROGRAMS, ids=lambda path: path.stem)

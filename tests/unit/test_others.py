@@ -91,6 +91,9 @@ def compute(process):
     process.stdin.write('\n')
     process.stdin.flush()
     process.stdout.readline()
+    # It may still be on its way back to sleep, and use a tick of what is looked at next.
+    while state(process.pid) != 'S':
+        time.sleep(0.001)
 
 
 def named(use, process):

@@ -168,6 +168,8 @@ def test_who_asks_for_what_reframe_prints_gets_it(option, all_of_it):
 
 def test_where_no_colours_are_wanted_there_are_none(heard, golden_report, monkeypatch):
     monkeypatch.setenv('FORCE_COLOR', '1')
+    monkeypatch.setenv('TERM', 'xterm')  # a dumb one has none
+    monkeypatch.delenv('NO_COLOR', raising=False)
     report = golden_report('FailedSanity')
     assert any('\x1b[' in line for line in heard(*events(report)))
     monkeypatch.setenv('NO_COLOR', '1')
