@@ -46,6 +46,7 @@ def measure(
     began = time.monotonic()
     if choice:
         options = [*options, *options_of(choice)]
+        own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
     end = suite.run(own, label, options, handles, Progress(own, given))
     if not end.code and not own.report.exists():
         selection.explain(site, suite.environment, given)

@@ -321,6 +321,17 @@ def test_a_run_has_no_more_than_some_jobs_and_some_patience(measure):
         measure(DISTURBED, GOOD, machine=Machine(stay=-1))
 
 
+def test_with_a_budget_cases_wait_no_longer_than_it_leaves(measure):
+    patience = runs.this().patience
+    patience.write_text('7.0')
+    with pytest.raises(PerformanceError, match='did not leave within 10 s'):
+        measure(DISTURBED, GOOD, machine=Machine(stay=-1))
+    patience.write_text('0.0')
+    with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
+        measure(DISTURBED, GOOD)
+    assert measure.checks[-1].started == 1
+
+
 def test_a_user_may_want_no_second_job(measure):
     with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
         measure(DISTURBED, GOOD, wait=0.0)

@@ -74,6 +74,14 @@ def test_a_week_of_nights_runs_everything_and_nothing_left_out_is_worse(short, c
     assert 'left out for now: 1 case; those longest not run:' in err
 
 
+def test_others_are_waited_for_no_longer_than_the_budget_leaves(short):
+    good_nights(short)
+    assert night(short) == (0, None)
+    assert 0 <= float(short.own.patience.read_text()) <= TWO - 20
+    assert spend(short) == (0, None)
+    assert not short.own.patience.exists()
+
+
 def test_what_failed_is_no_better_because_it_was_left_out(short):
     good_nights(short)
     short.then = failing('shm')

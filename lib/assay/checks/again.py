@@ -25,6 +25,7 @@ from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE
 from assay.results.failures import missed
 from assay.results.rows import bound, is_beyond, is_number
+from assay.running import runs
 from assay.running.others import Others
 from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds
 
@@ -50,6 +51,13 @@ class _Spent:
 
 
 _spent = _Spent()
+
+
+def _patience() -> float:
+    """Seconds that all cases of this run may wait: of a budget no more than its cases leave."""
+    with suppress(FileNotFoundError):
+        return min(WAITING, float(runs.this().patience.read_text()))
+    return WAITING
 
 
 class IsMeasuredAgain(RegressionTestPlugin):
@@ -92,7 +100,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         if self._waits:
             return self._has_waited_in_vain()
         self.no_evidence = self._why_not()
-        spent = _spent.jobs >= MORE_JOBS or _spent.waiting >= WAITING
+        spent = _spent.jobs >= MORE_JOBS or _spent.waiting >= _patience()
         last = len(self.replaced) + 1 >= JOBS
         if not self.no_evidence or spent or last or not self.wait_for_quiet:
             self._has_ended = True
@@ -118,7 +126,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             _spent.waiting += waited
             self._waits = None
             self._measure_again()
-        elif waited >= self.wait_for_quiet or _spent.waiting + waited >= WAITING:
+        elif waited >= self.wait_for_quiet or _spent.waiting + waited >= _patience():
             _spent.waiting += waited
             self._has_ended = True
             self.no_evidence += f'; others did not leave within {waited:.0f} s'

@@ -51,6 +51,11 @@ class Run:
         return self.folder / 'report.json'
 
     @property
+    def patience(self) -> Path:
+        """The file with the seconds that its cases may wait for others, if there is a budget."""
+        return self.folder / 'patience'
+
+    @property
     def exports(self) -> dict[str, str]:
         """The environment variables that keep ReFrame's files in the folder."""
         return {
