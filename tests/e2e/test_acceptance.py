@@ -5,18 +5,12 @@ import subprocess
 import time
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
 
 from assay import paths
 from assay.acceptance import journal
 from assay.machine.mpi import find_mpis
 from command import assay
+from roads import Road
 
 # Any machine meets it, also a busy one; half of the cases may fail, as where others use the node.
 CONTRACT = """\
@@ -58,62 +52,70 @@ def started(folder):
 @pytest.mark.skipif(
     not any(mpi.name == 'mpich' for mpi in find_mpis()), reason='needs the mpich wheel'
 )
-def test_killed_gone_on_with_and_signed(contract, tmp_path):
+def test_killed_gone_on_with_and_signed(tmp_path):
+    """The second part of the road, with a contract that is for this machine and asks no screening.
+
+    The first is in test_vcluster.py.
+    """
+    (tmp_path / 'assay').symlink_to(paths.ROOT / 'assay')
+    contract = tmp_path / 'docs' / 'contract-vcluster.yaml'
+    contract.parent.mkdir()
+    contract.write_text(CONTRACT)
     folder = tmp_path / 'acceptance'
-    command = ['accept', 'run', contract, '--folder', folder]
-    with subprocess.Popen(
-        [paths.ROOT / 'assay', *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as process:
-        # However long others have the turn: what hangs is ended by the limit of all tests.
-        while not started(folder):
-            assert process.poll() is None, process.stdout.read()
-            time.sleep(0.05)
-        process.kill()
-    assert kinds(folder) == [('begun', None), ('started', 1)]
+    with Road('accept-a-machine.md', since='4. Measure', root=tmp_path) as road:
+        measure = road.next('./assay accept run ')
+        with subprocess.Popen(
+            ['bash', '-c', f'exec {measure}'],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
+            # However long others have the turn: what hangs is ended by the limit of all tests.
+            while not started(folder):
+                assert process.poll() is None, process.stdout.read()
+                time.sleep(0.05)
+            process.kill()
+        assert kinds(folder) == [('begun', None), ('started', 1)]
 
-    ended = assay('accept', 'status', folder)
-    assert ended.returncode == 3
-    assert 'NOT DECIDED' in ended.stdout
+        status = road.next('./assay accept status acceptance')
+        ended = road.type(status)
+        assert ended.returncode == 3
+        assert 'NOT DECIDED' in ended.stdout
 
-    ended = assay(*command)
-    told = kinds(folder)
-    assert told[2:4] == [('interrupted', 1), ('resumed', None)], ended.stdout + ended.stderr
-    ran = [run for kind, run in told if kind == 'ended']
-    assert ran == [*range(2, 2 + len(ran))]
-    said = assay('accept', 'status', folder, '--json')
-    found = json.loads(said.stdout)
-    # Each disturbed job is followed by another, until none of those agreed is left.
-    assert (ended.returncode == 0) == (found['verdict'] == 'ACCEPTED') or found['jobs'] >= 12
-    assert found['jobs'] >= 1 + len(ran)
-    assert found['runs'][0]['word'] == 'interrupted'
-    assert len(found['commitments'][0]['values']) == 2 or found['jobs'] >= 12
+        ended = road.type(measure)
+        told = kinds(folder)
+        assert told[2:4] == [('interrupted', 1), ('resumed', None)], ended.stdout + ended.stderr
+        ran = [run for kind, run in told if kind == 'ended']
+        assert ran == [*range(2, 2 + len(ran))]
+        said = road.type(status, '--json')
+        found = json.loads(said.stdout)
+        # Each disturbed job is followed by another, until none of those agreed is left.
+        assert (ended.returncode == 0) == (found['verdict'] == 'ACCEPTED') or found['jobs'] >= 12
+        assert found['jobs'] >= 1 + len(ran)
+        assert found['runs'][0]['word'] == 'interrupted'
+        assert len(found['commitments'][0]['values']) == 2 or found['jobs'] >= 12
 
-    other = tmp_path / 'other.yaml'
-    other.write_text(CONTRACT.replace('100000', '200000'))
-    refused = assay('accept', 'run', other, '--folder', folder)
-    assert refused.returncode == 2
-    assert 'was begun with another contract' in refused.stderr
+        other = tmp_path / 'other.yaml'
+        other.write_text(CONTRACT.replace('100000', '200000'))
+        refused = assay('accept', 'run', other, '--folder', folder)
+        assert refused.returncode == 2
+        assert 'was begun with another contract' in refused.stderr
 
-    ended = assay('accept', 'report', folder)
-    assert ended.returncode == said.returncode, ended.stderr
-    report = (folder / 'report' / 'report.md').read_text()
-    assert f'**{found["verdict"]}**' in report
-    assert '| 1 | interrupted |' not in report and 'interrupted' in report
+        ended = road.type(road.next('./assay accept report acceptance'))
+        assert ended.returncode == said.returncode, ended.stderr
+        report = (folder / 'report' / 'report.md').read_text()
+        assert f'**{found["verdict"]}**' in report
+        assert '| 1 | interrupted |' not in report and 'interrupted' in report
 
-    assert assay('verify', folder).returncode == 1  # nobody has signed
-    trusted = []
-    for number, name in enumerate(('Ada Buyer', 'Vic Vendor')):
-        key = Ed25519PrivateKey.generate()
-        file = tmp_path / f'{number}.key'
-        file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
-        file.chmod(0o600)
-        public = tmp_path / f'{number}.pub'
-        public.write_bytes(key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH))
-        ended = assay('accept', 'sign', folder, '--as', name, '--key', file)
-        assert ended.returncode == 0, ended.stderr
-        trusted += ['--key', f'{name}={public}']
-    ended = assay('verify', folder, *trusted)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert assay('verify', folder).returncode == 1  # nobody has signed
+        for _ in range(2):
+            for beginning in ('./assay accept key ', './assay accept sign acceptance '):
+                ended = road.type(road.next(beginning))
+                assert ended.returncode == 0, ended.stderr
+        ended = road.type(road.next('./assay verify acceptance '))
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert ended.stdout.count('right: Ada Buyer signed for the buyer on ') == 1
+        assert ended.stdout.endswith('VERIFIED: it is what all parties signed\n')
 
 
 def test_a_wrong_contract_is_no_verdict(contract, tmp_path):

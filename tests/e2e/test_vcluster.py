@@ -21,6 +21,7 @@ from assay.screening import measured, outputs
 from assay.vcluster import cluster as vcluster
 from assay.vcluster.node import INIT, RUN, unique_name
 from command import assay, assert_good, counts, heed_signals
+from roads import Road
 from stored import put
 
 pytestmark = [
@@ -579,15 +580,50 @@ def test_a_node_dies(up):
     assert words in ended.stdout, ended.stdout[-4000:]
 
 
+@pytest.fixture
+def reader(nothing_left):
+    """The folder in which somebody types what a page tells, with nothing known of earlier nights.
+
+    It is none of /tmp, which the head has of its own.
+    """
+    folder = paths.STATE / 'test-reader'
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name in ('assay', 'docs'):
+        (folder / name).symlink_to(paths.ROOT / name)
+    known = paths.NIGHTS / 'vcluster'
+    aside = known.with_name(f'vcluster-{uuid.uuid4()}')
+    if known.exists():
+        known.rename(aside)
+    yield folder
+    shutil.rmtree(known, ignore_errors=True)
+    shutil.rmtree(folder)
+    if aside.exists():
+        aside.rename(known)
+
+
 @pytest.mark.alone
-def test_a_screening_names_the_bad_node(nothing_left):
-    assert_good(assay('cluster', 'up', '--nodes', '6'))
-    assert_good(assay('cluster', 'fault', 'cpu', 'n3', '50'))
-    assert_good(assay('cluster', 'fault', 'delay', 'n5', '5000'))
+def test_a_screening_names_the_bad_node(reader):
+    """It keeps an acceptance from its first run, whose road up to there it is."""
+    with Road('accept-a-machine.md', until='4. Measure', root=reader) as road:
+        assert_good(road.type(road.next('./assay cluster up'), '--nodes', '6'))
+        ended = road.type(road.next('./assay accept plan '))
+        assert ended.returncode == 0 and ended.stdout.endswith('\nboth risks are held\n'), ended
+        begin = road.next('./assay accept run ')
+        ended = road.type(begin)
+        asked = 'run `assay screen --system vcluster:srun --nodes n[1-4]`, and then this again\n'
+        assert ended.returncode == 3 and ended.stderr.endswith(asked), ended
+        assert_good(assay('cluster', 'fault', 'cpu', 'n3', '50'))
+        assert_good(assay('cluster', 'fault', 'delay', 'n5', '5000'))
+        # Four would be too few to tell which two are bad.
+        screened = road.type(
+            road.next('./assay screen '), '--nodes', 'n[1-6]', '--environment', 'mpich'
+        )
+        assert screened.returncode == 1, screened.stdout + screened.stderr
+        assert 'scontrol update NodeName=n3 State=DRAIN' in screened.stdout
+        ended = road.type(begin)
+        assert ended.returncode == 3 and 'assay: the screening found: n3 ' in ended.stderr, ended
     command = ['screen', '--system', 'vcluster:srun', '--environment', 'mpich']
-    screened = assay(*command, '--quick')
-    assert screened.returncode == 1, screened.stdout + screened.stderr
-    assert 'scontrol update NodeName=n3 State=DRAIN' in screened.stdout
     again = [assay(*command, '--from', 'last', '--json') for _ in range(2)]
     assert [one.returncode for one in again] == [1, 1], again[0].stderr
     assert again[0].stdout == again[1].stdout
@@ -607,72 +643,65 @@ def test_a_screening_names_the_bad_node(nothing_left):
     assert all(seconds > 0.005 for both in times for seconds in both)
 
 
-@pytest.fixture
-def night(nothing_left):
-    """A night on a cluster of two nodes; its exit code, output, and the message to people.
+@pytest.mark.alone
+def test_nights(reader):
+    """A maintenance is left alone, a fault is told once, its end as well, and one of two leaves."""
+    mail, told, began, done = (reader / name for name in ('mail', 'told', 'began', 'done'))
 
-    What is known of nights of this system stays as it was.
-    """
-    assert_good(assay('cluster', 'up', '--nodes', '2'))
-    known, told = paths.NIGHTS / 'vcluster' / 'srun', paths.STATE / 'told'
-    aside = known.with_name(f'srun-{uuid.uuid4()}')
-    if known.exists():
-        known.rename(aside)
-
-    def spend(command=''):
+    def spend(line, command='true'):
+        """A night; its exit code, output, and the message to people."""
         told.unlink(missing_ok=True)
-        tell = ['--notify', f'{command} cat >{told}']
-        about = ['--system', 'vcluster:srun', '--mode', 'smoke', '-p', '^openmpi$']
-        ended = assay('nightly', *about, '-n', BETWEEN_TWO, *tell)
+        mail.write_text(f'#!/bin/sh\n{command}\n{{ echo "$@"; cat; }} >{told}\n')
+        mail.chmod(0o755)
+        ended = road.type(line)
         said = ended.stdout + ended.stderr
         return ended.returncode, said, told.read_text() if told.exists() else None
 
-    yield spend
-    shutil.rmtree(known, ignore_errors=True)
-    if aside.exists():
-        aside.rename(known)
+    with Road('nightly.md', root=reader, PATH=f'{reader}:{os.environ["PATH"]}') as road:
+        lines = [road.next('./assay nightly --system mycluster') for _ in range(4)]
+        assert_good(road.type(road.next('./assay cluster up')))
+        maintenance = ['scontrol', 'create', 'reservation', 'reservationname=repair']
+        maintenance += ['starttime=now', 'duration=10', 'users=root', 'nodes=ALL']
+        on('head', *maintenance, 'flags=maint,ignore_jobs')
+        put_off = 'the reservation repair, of the kind MAINT, has all nodes of the'
+        for line in lines:
+            code, said, message = spend(re.sub(r'mycluster(:\w+)?', 'vcluster:srun', line))
+            assert (code, message) == (75, None) and f'put off: {put_off}' in said, said
+            if line == lines[0]:
+                on('head', 'scontrol', 'delete', 'reservationname=repair')
+                on('head', 'scontrol', 'update', 'partitionname=all', 'state=down')
+                put_off = 'the partition all is down'
+        assert not (reader / 'junit.xml').exists()
+        on('head', 'scontrol', 'update', 'partitionname=all', 'state=up')
 
-
-@pytest.mark.alone
-def test_nights(night):
-    """A maintenance is left alone, a fault is told once, its end as well, and one of two leaves."""
-    maintenance = ['scontrol', 'create', 'reservation', 'reservationname=repair', 'starttime=now']
-    maintenance += ['duration=10', 'users=root', 'flags=maint,ignore_jobs', 'nodes=ALL']
-    on('head', *maintenance)
-    code, said, told = night()
-    assert (code, told) == (75, None), said
-    assert 'put off: the reservation repair, of the kind MAINT, has all nodes of the' in said
-    on('head', 'scontrol', 'delete', 'reservationname=repair')
-    on('head', 'scontrol', 'update', 'partitionname=all', 'state=down')
-    code, said, told = night()
-    assert (code, told) == (75, None) and 'put off: the partition all is down' in said, said
-    on('head', 'scontrol', 'update', 'partitionname=all', 'state=up')
-
-    inject('delay', 'n2', '1000')
-    code, said, told = night()
-    assert code == 1, said
-    assert told.startswith('Assay: vcluster:srun (smoke) FAILED, was PASSED\n'), told
-    assert 'latency is ' in told
-    # While its message is written, another one leaves.
-    assert_good(assay('cluster', 'heal'))
-    began, done = paths.STATE / 'began', paths.STATE / 'done'
-    for file in (began, done):
-        file.unlink(missing_ok=True)
-    wait = f'touch {began}; for _ in $(seq 900); do [ -e {done} ] && break; sleep 0.1; done;'
-    with ThreadPoolExecutor() as pool:
-        first = pool.submit(night, wait)
-        while not began.exists() and not first.done():
-            time.sleep(0.1)
-        if not first.done():
-            second = assay('nightly', '--system', 'vcluster:srun', '--mode', 'smoke')
-        done.touch()
-        code, said, told = first.result()
+        assert_good(road.type(road.next('./assay cluster fault ')))
+        line = road.next('./assay nightly ')
+        code, said, message = spend(line)
+        assert code == 1, said
+        assert '--budget: 1 of 1 case chosen, expected to take ' in said
+        headline = 'Assay: vcluster:srun (smoke) FAILED, was PASSED'
+        assert message.startswith(f'-s {headline} hpc@example.org\n{headline}\n'), message
+        assert 'latency is ' in message
+        # While its message is written, another one leaves.
+        assert_good(road.type(road.next('./assay cluster heal')))
+        assert road.next('./assay nightly ') == line
+        wait = f'touch {began}; for _ in $(seq 900); do [ -e {done} ] && break; sleep 0.1; done;'
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(spend, line, wait)
+            while not began.exists() and not first.done():
+                time.sleep(0.1)
+            if not first.done():
+                second = road.type(line)
+            done.touch()
+            code, said, message = first.result()
+        assert_good(road.type(road.next('./assay cluster down')))
     if code == 3:  # others disturbed it, and nothing was to be told
-        assert told is None
+        assert message is None
         return
     assert (second.returncode, code) == (75, 0), second.stderr + said
     assert 'another night of vcluster:srun (smoke) is under way' in second.stderr
-    assert told.startswith('Assay: vcluster:srun (smoke) PASSED, was FAILED\nno longer:\n'), told
+    headline = 'Assay: vcluster:srun (smoke) PASSED, was FAILED\n'
+    assert f'\n{headline}no longer:\n' in message, message
 
 
 @pytest.mark.alone
