@@ -9,8 +9,9 @@ import os
 from assay.running import events, httpjson, runs
 
 if events.VARIABLE in os.environ:
-    from assay.running import telling
+    from assay.running import awake, telling
 
+    awake.begin()
     telling.begin()
 
 # ReFrame reads these variables after this file.

@@ -1050,3 +1050,10 @@ def test_hooks_run_in_their_order():
         'remember_how_it_began',
     ]
     assert hooks['pre_performance'] == ['collect_figures', 'select_references']
+
+
+def test_no_deprecated_name_is_logged():
+    """For it ReFrame would walk the stack at each figure."""
+    logged = {name for name, _ in MpiCheck.loggable_attrs()}
+    assert {'env_vars', 'fabric', 'leftovers', 'built_hash'} <= logged
+    assert 'variables' not in logged

@@ -5,7 +5,7 @@ A check names its program and its figures, and nothing about launchers, MPIs and
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import reframe as rfm
 from reframe.core.builtins import fixture, required
@@ -70,6 +70,12 @@ class MpiCheck(
     # None until a check is set up. Where there is a value, ReFrame 4.10.4 walks the stack twice for
     # each case, to see who used a deprecated name of it: half of the time that a start took.
     env_vars = required
+
+    @classmethod
+    def loggable_attrs(cls) -> list[tuple[str, str | None]]:
+        """What ReFrame logs: without that name, for which it walks the stack at each figure."""
+        of_reframe: Any = type(cls)
+        return [one for one in of_reframe.loggable_attrs(cls) if one[0] != 'variables']
 
     def run_complete(self) -> bool:
         try:

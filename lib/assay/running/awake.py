@@ -1,0 +1,76 @@
+"""In ReFrame's process: the end of a local job is seen at once.
+
+ReFrame looks for it ten times in the first second, and ever less often after that: the end of a job
+of three seconds it sees a third of a second late, in which nothing runs. What schedulers tell of
+their jobs it asks for as before.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from reframe.frontend import cli
+from reframe.frontend.executors import RegressionTask
+from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _PollController
+
+#: Seconds after which ReFrame looks at a job that goes on: at its time limit.
+SECONDS = 1.0
+
+
+class _Awake(_PollController):
+    """Ends ReFrame's sleep when a local job ends."""
+
+    def __init__(self, tasks: Iterable[RegressionTask]) -> None:
+        super().__init__()
+        self._tasks = tasks
+        self._has_work = False
+
+    def reset_poll_rate(self) -> None:
+        """Called when a job has ended."""
+        super().reset_poll_rate()
+        self._has_work = True
+
+    def snooze(self) -> None:
+        # What is judged is judged while the next job starts, and not while that measures.
+        if self._has_work:
+            self._has_work = False
+            return
+        with ExitStack() as opened:
+            try:
+                handles = [_open(job, opened) for job in self._jobs()]
+            except (AttributeError, OSError):
+                # Not a job of this machine; or one that has ended and is to be measured again; or a
+                # kernel before 5.3.
+                super().snooze()
+            else:
+                if handles:
+                    select.select(handles, [], [], SECONDS)
+
+    def _jobs(self) -> Iterator[Any]:
+        for task in self._tasks:
+            if task.state == 'compiling':
+                yield task.check.build_job
+            elif task.state == 'running':
+                yield task.check.job
+
+
+def _open(job: Any, opened: ExitStack) -> int:
+    """What can be read once the job has ended."""
+    handle = os.pidfd_open(job.proc.pid)
+    opened.callback(os.close, handle)
+    return handle
+
+
+class _Policy(AsynchronousExecutionPolicy):
+    def __init__(self) -> None:
+        super().__init__()
+        self._pollctl = _Awake(self._current_tasks)
+
+
+def begin() -> None:
+    """From here on; called by the configuration."""
+    cli.AsynchronousExecutionPolicy = _Policy  # which ReFrame 4.10.4 makes after it has read that

@@ -1,0 +1,154 @@
+"""ReFrame wakes when a local job ends, and sleeps as it does by itself for all others."""
+
+import os
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from assay import paths
+from assay.running import awake, events
+
+#: Longer than any test: who sleeps so long was not woken.
+FOR_EVER = 600
+
+
+class Slept:
+    """Stands for ReFrame's own sleep, and counts it."""
+
+    def __init__(self):
+        self.times = 0
+
+    def reset_poll_rate(self):
+        pass
+
+    def snooze(self):
+        self.times += 1
+
+
+@pytest.fixture
+def sleeper(monkeypatch):
+    """What sleeps for tasks, with ReFrame's own way to sleep taken out."""
+    monkeypatch.setattr(awake, 'SECONDS', FOR_EVER)
+    own = Slept()
+    for name in ('snooze', 'reset_poll_rate'):
+        by_itself = getattr(own, name)
+        monkeypatch.setattr(awake._PollController, name, lambda _, call=by_itself: call())
+    monkeypatch.setattr(awake._PollController, '__init__', lambda _: None)
+    made = awake._Awake([])
+    made.own = own
+    return made
+
+
+@pytest.fixture
+def held():
+    """A process that ends when its input is closed."""
+    process = subprocess.Popen(['cat'], stdin=subprocess.PIPE)
+    yield process
+    process.stdin.close()
+    process.wait()
+
+
+def under_way(process, state):
+    """A task with a local job in a state, and with another that is not started."""
+    job, none = SimpleNamespace(proc=process), None
+    jobs = (job, none) if state == 'compiling' else (none, job)
+    return SimpleNamespace(state=state, check=SimpleNamespace(build_job=jobs[0], job=jobs[1]))
+
+
+@pytest.mark.parametrize('state', ['running', 'compiling'])
+def test_the_end_of_a_job_wakes(sleeper, held, state):
+    others = [under_way(None, 'startup'), under_way(None, 'ready_run')]
+    sleeper._tasks = [*others, under_way(held, state)]
+    asleep = threading.Thread(target=sleeper.snooze)
+    asleep.start()
+    assert asleep.is_alive()
+    held.stdin.close()
+    asleep.join(FOR_EVER / 2)
+    assert not asleep.is_alive()
+    assert sleeper.own.times == 0
+
+
+def test_a_job_that_goes_on_is_looked_at(sleeper, held, monkeypatch):
+    waited = []
+
+    def end_of_time(handles, _, __, seconds):
+        waited.append((len(handles), seconds))
+        return [], [], []
+
+    monkeypatch.setattr(awake.select, 'select', end_of_time)
+    sleeper._tasks = [under_way(held, 'running')]
+    sleeper.snooze()
+    assert waited == [(1, awake.SECONDS)]
+    assert sleeper.own.times == 0
+
+
+def test_what_has_ended_is_judged_before_anything_is_waited_for(sleeper, held):
+    sleeper._tasks = [under_way(held, 'running')]
+    sleeper.reset_poll_rate()
+    sleeper.snooze()
+    assert held.poll() is None
+
+
+def test_without_a_job_nothing_is_waited_for(sleeper):
+    sleeper._tasks = [under_way(None, 'ready_run')]
+    sleeper.snooze()
+
+
+def test_of_other_jobs_reframe_asks_at_times_of_its_own(sleeper, held):
+    """Those of schedulers, and one that has ended and waits to be measured again."""
+    ended = subprocess.Popen(['true'])
+    ended.wait()
+    of_a_scheduler = SimpleNamespace(state='running', check=SimpleNamespace(job=object()))
+    for task in (of_a_scheduler, under_way(ended, 'running')):
+        sleeper._tasks = [under_way(held, 'running'), task]
+        sleeper.snooze()
+    assert sleeper.own.times == 2
+
+
+def test_a_kernel_that_cannot_tell_of_an_end(sleeper, held, monkeypatch):
+    def refuse(_):
+        raise OSError('Function not implemented')
+
+    monkeypatch.setattr(awake.os, 'pidfd_open', refuse)
+    sleeper._tasks = [under_way(held, 'running')]
+    sleeper.snooze()
+    assert sleeper.own.times == 1
+
+
+def test_no_handle_is_left_open(sleeper, held, monkeypatch):
+    opened, closed = [], []
+    monkeypatch.setattr(awake.os, 'pidfd_open', lambda _: opened.append(0) or held.stdin.fileno())
+    monkeypatch.setattr(awake.os, 'close', closed.append)
+    scheduled = SimpleNamespace(state='running', check=SimpleNamespace(job=object()))
+    sleeper._tasks = [under_way(held, 'running'), scheduled]
+    sleeper.snooze()
+    assert len(opened) == len(closed) == 1
+
+
+def test_the_configuration_of_a_run_that_is_told_of_begins_it(tmp_path):
+    script = (
+        'import runpy, sys; runpy.run_path(sys.argv[1]); from reframe.frontend import cli; '
+        'print(cli.AsynchronousExecutionPolicy.__module__)'
+    )
+    read, write = os.pipe()
+    environment = {**os.environ, 'ASSAY_RUN': str(tmp_path)}
+    command = [sys.executable, '-c', script, str(paths.CONFIG / 'common.py')]
+
+    def policy(**more):
+        answer = subprocess.run(
+            command,
+            env=environment | more,
+            pass_fds=[write],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return answer.stdout.strip()
+
+    assert policy(**{events.VARIABLE: str(write)}) == awake.__name__
+    assert policy() != awake.__name__
+    os.close(read)
+    os.close(write)
