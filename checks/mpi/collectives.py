@@ -8,6 +8,8 @@ from reframe.core.builtins import parameter
 from assay.checks.benchmark import MpiBenchmark
 from assay.programs.figure import Figure
 
+#: A barrier has none.
+NO_SIZE = 0
 SMALL, LARGE = 8, 64 << 10
 OPERATIONS = (
     *('barrier', 'bcast', 'reduce', 'allreduce', 'allgather'),
@@ -24,7 +26,10 @@ class Collectives(MpiBenchmark):
     """
 
     program = 'collectives'
-    arguments = ['--limits', f'--max {LARGE}', '--ci 0.01', '--budget 0.03']
+    arguments = [
+        *('--limits', f'--max {LARGE}', '--ci 0.01', '--budget 0.03'),
+        f'--focus {NO_SIZE},{SMALL},{LARGE}',
+    ]
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
 
@@ -32,7 +37,7 @@ class Collectives(MpiBenchmark):
         latency = self.report['limits']['ping_pong']['latency']
         steps = math.ceil(math.log2(self.num_tasks))
         small = {
-            op: self.select(op=op, size=0 if op == 'barrier' else SMALL)['time']
+            op: self.select(op=op, size=NO_SIZE if op == 'barrier' else SMALL)['time']
             for op in OPERATIONS
         }
         large = self.select(op='allreduce', size=LARGE)['time']['median']

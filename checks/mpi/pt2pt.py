@@ -18,7 +18,7 @@ class PointToPoint(MpiBenchmark):
     """
 
     program = 'pt2pt'
-    arguments = ['--limits', f'--max {LARGE}', '--budget 0.02']
+    arguments = ['--limits', f'--max {LARGE}', '--budget 0.02', f'--focus {SMALL},{MEDIUM},{LARGE}']
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(['1_node', '2_nodes'], type=str)

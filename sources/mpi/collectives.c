@@ -52,6 +52,7 @@ static unsigned chosen_ops = (1u << OPS) - 1;
 static size_t smallest = 8, largest = (size_t)1 << 20;
 static bool with_limits = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
+static struct option_numbers focus;
 
 /* clang-format off */
 static const struct option_spec options[] = {
@@ -63,6 +64,7 @@ static const struct option_spec options[] = {
     { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 8,
       .high = (size_t)1 << 30, .help = "largest size, a multiple of 8" },
     SAMPLE_OPTIONS(plan),
+    SAMPLE_FOCUS_OPTION(focus),
     { .name = "limits", .kind = OPTION_FLAG, .value = &with_limits,
       .help = "measure the ping-pong between rank 0 and the last rank in the same job: its "
               "latency at 8 bytes and its bandwidth at the largest size" },
@@ -306,7 +308,8 @@ static void measure(struct point *point)
     point->message = message++;
     fill(point);
     spoil(point);
-    struct sample_result result = sample_run(plan, MPI_COMM_WORLD, batch, point);
+    struct sample_plan planned = sample_plan_for(plan, &focus, point->size);
+    struct sample_result result = sample_run(planned, MPI_COMM_WORLD, batch, point);
     if (bench.rank == 0)
         report(point, &result);
 }

@@ -62,6 +62,7 @@ static size_t smallest = 0, largest = (size_t)4 << 20;
 static int cache = CACHE_ON;
 static bool with_limits = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
+static struct option_numbers focus;
 
 /* clang-format off */
 static const struct option_spec options[] = {
@@ -75,6 +76,7 @@ static const struct option_spec options[] = {
     { .name = "cache", .kind = OPTION_CHOICE, .value = &cache, .argument = "STATE",
       .choices = cache_names, .help = "whether message buffers may stay in the caches" },
     SAMPLE_OPTIONS(plan),
+    SAMPLE_FOCUS_OPTION(focus),
     LIMITS_OPTION(with_limits),
     { .name = NULL },
 };
@@ -318,7 +320,8 @@ static void measure(enum pattern pattern, MPI_Comm comm)
         memory_pool_divide(&point.send, size, 1);
         memory_pool_divide(&point.receive, size, receive_slots(pattern, size));
         prepare_payload(&point);
-        struct sample_result result = sample_run(plan, comm, batch, &point);
+        struct sample_plan planned = sample_plan_for(plan, &focus, size);
+        struct sample_result result = sample_run(planned, comm, batch, &point);
         if (bench.rank == 0)
             report(&point, &result);
     }

@@ -38,6 +38,16 @@ def test_all_operations(run, ranks):
 
 
 @on_one_mpi
+def test_operations_in_focus_have_the_whole_budget(run):
+    """A barrier has the size 0."""
+    sizes = ['--min', '8', '--max', '16', '--focus', '0,8', '--budget', '0.02']
+    done = run('collectives', '--op', 'barrier,bcast', *sizes)
+    assert done.code == 0, done.err
+    found = [(one['op'], one['size'], one['budget']) for one in done.report['results']]
+    assert found == [('barrier', 0, 0.02), ('bcast', 8, 0.02), ('bcast', 16, 0.005)]
+
+
+@on_one_mpi
 def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
     """They are not timed: batches long enough by the clock alone would take seconds each."""
     arguments = ['--op', 'bcast', '--min', '8', '--max', '8', '--budget', '0.4']

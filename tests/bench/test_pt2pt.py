@@ -17,14 +17,26 @@ def test_all_patterns(run, ranks, cache):
     assert done.code == 0, done.err
     check_head(done.report, 'pt2pt', ranks)
     assert 'limits' not in done.report
+    assert '--focus' not in done.out
     results = done.report['results']
     assert [(r['pattern'], r['size']) for r in results] == [(p, s) for p in COUNTED for s in SIZES]
     for entry in results:
         check_samples(entry)
-        assert entry['cache'] == cache
+        assert (entry['cache'], entry['budget']) == (cache, 0.01)
         bandwidth = COUNTED[entry['pattern']] * entry['size'] / entry['time']['median']
         assert entry['bandwidth'] == pytest.approx(bandwidth, rel=1e-6)
         assert f' {entry["size"]:9d} ' in done.out
+
+
+def test_sizes_in_focus_have_the_whole_budget(run):
+    sizes = ['--min', '8', '--max', '64K', '--focus', '8,65536', '--budget', '0.02']
+    done = run('pt2pt', '--pattern', 'ping-pong', *sizes)
+    assert done.code == 0, done.err
+    assert ' --focus 8,65536' in done.out
+    assert done.report['arguments']['focus'] == [8, 65536]
+    for entry in done.report['results']:
+        check_samples(entry)
+        assert entry['budget'] == (0.02 if entry['size'] in (8, 65536) else 0.005)
 
 
 def test_large_messages_and_limits(run):

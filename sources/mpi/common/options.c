@@ -52,7 +52,7 @@ static void numbers_text(const struct option_spec *spec, char *text, size_t leng
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < numbers->count && used < length; i++)
-        used += (size_t)snprintf(text + used, length - used, "%s%g", used ? "," : "",
+        used += (size_t)snprintf(text + used, length - used, "%s%.15g", used ? "," : "",
                                  numbers->values[i]);
 }
 
@@ -334,7 +334,7 @@ void options_help(const struct option_spec *table)
         char text[1024], value[256], expected[256];
         value_text(spec, value, sizeof value);
         expectation(spec, expected, sizeof expected);
-        if (spec->kind == OPTION_FLAG)
+        if (spec->kind == OPTION_FLAG || !*value) /* an empty list cannot be typed */
             snprintf(text, sizeof text, "%s", spec->help);
         else if (spec->choices)
             snprintf(text, sizeof text, "%s; %s (default %s)", spec->help, expected, value);
@@ -395,10 +395,12 @@ void options_print(const struct option_spec *table)
     for (const struct option_spec *spec = table; spec->name; spec++) {
         char value[256];
         value_text(spec, value, sizeof value);
-        if (spec->kind != OPTION_FLAG)
+        if (spec->kind == OPTION_FLAG) {
+            if (*(const bool *)spec->value)
+                printf(" --%s", spec->name);
+        } else if (*value) {
             printf(" --%s %s", spec->name, value);
-        else if (*(const bool *)spec->value)
-            printf(" --%s", spec->name);
+        }
     }
     putchar('\n');
 }

@@ -86,6 +86,17 @@ static bool take(struct sampling *sampling, double before, double seconds)
     return true;
 }
 
+struct sample_plan sample_plan_for(struct sample_plan plan, const struct option_numbers *focus,
+                                   size_t size)
+{
+    for (int i = 0; i < focus->count; i++)
+        if (focus->values[i] == (double)size)
+            return plan;
+    if (focus->count)
+        plan.budget /= 4;
+    return plan;
+}
+
 struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
                                 void *context)
 {
@@ -96,7 +107,7 @@ struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_b
         .start = clock_seconds(),
         .look = FEWEST_FOR_CI,
         .seconds = malloc(MOST * sizeof(double)),
-        .result = { .iterations = 1 },
+        .result = { .iterations = 1, .budget = plan.budget },
     };
     if (!sampling.seconds)
         bench_abort(EXIT_BROKEN, "no memory for %d samples", MOST);
@@ -124,4 +135,5 @@ void sample_json(struct json *json, const struct sample_result *result)
     json_integer(json, "samples", result->samples);
     json_integer(json, "iterations_per_sample", result->iterations);
     json_string(json, "stopped_by", result->stopped_by);
+    json_number(json, "budget", result->budget);
 }

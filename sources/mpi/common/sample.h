@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include "json.h"
+#include "options.h"
 #include "stats.h"
 
 struct sample_plan {
@@ -40,7 +41,21 @@ struct sample_result {
     int samples;
     long iterations;        /* operations per sample */
     const char *stopped_by; /* "ci" or "budget" */
+    double budget;          /* of the plan */
 };
+
+/* The --focus option of a program that measures many sizes, of which few are made figures of. */
+/* clang-format off */
+#define SAMPLE_FOCUS_OPTION(sizes)                                                                \
+    { .name = "focus", .kind = OPTION_NUMBERS, .value = &(sizes), .argument = "LIST", .low = 0,   \
+      .high = (size_t)1 << 30,                                                                    \
+      .help = "sizes in bytes that have the whole budget, where all others have a quarter of "    \
+              "it (without it all have the whole)" }
+/* clang-format on */
+
+/* The plan for a size: of one that is not in focus the table is to tell the course alone. */
+struct sample_plan sample_plan_for(struct sample_plan plan, const struct option_numbers *focus,
+                                   size_t size);
 
 /* Runs `iterations` operations on this rank and returns the seconds they took here, or 0 on a
  * rank whose clock does not count: a sample is the greatest of all ranks. It brings the ranks in
@@ -51,7 +66,7 @@ typedef double sample_batch(void *context, long iterations);
 struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
                                 void *context);
 
-/* Writes "time" (an object), "samples", "iterations_per_sample", "stopped_by". */
+/* Writes "time" (an object), "samples", "iterations_per_sample", "stopped_by", "budget". */
 void sample_json(struct json *json, const struct sample_result *result);
 
 #endif
