@@ -85,11 +85,15 @@ def test_a_job_that_goes_on_is_looked_at(sleeper, held, monkeypatch):
     assert sleeper.own.times == 0
 
 
-def test_what_has_ended_is_judged_before_anything_is_waited_for(sleeper, held):
+def test_what_has_ended_is_judged_before_anything_is_waited_for(sleeper, held, monkeypatch):
+    waited = []
+    monkeypatch.setattr(awake.select, 'select', lambda *given: waited.append(given))
     sleeper._tasks = [under_way(held, 'running')]
     sleeper.reset_poll_rate()
     sleeper.snooze()
-    assert held.poll() is None
+    assert not waited
+    sleeper.snooze()
+    assert len(waited) == 1
 
 
 def test_without_a_job_nothing_is_waited_for(sleeper):
