@@ -1,8 +1,9 @@
 """Stencils on many variables with halo exchange."""
 
 import reframe as rfm
+from reframe.core.builtins import fixture
 
-from assay.checks.application import ApplicationCheck
+from assay.checks.application import ApplicationCheck, BuildMiniGhost
 from assay.checks.sweep import ApplicationSweep
 from assay.checks.upstream import UpstreamCheck
 from assay.programs.minighost import MiniGhost as Application
@@ -13,6 +14,7 @@ class MiniGhost(ApplicationCheck):
     """One run at a size."""
 
     application = Application()
+    build = fixture(BuildMiniGhost, scope='environment')
 
 
 @rfm.simple_test
@@ -20,6 +22,7 @@ class MiniGhostSweep(ApplicationSweep):
     """A series of runs in one job."""
 
     application = Application()
+    build = fixture(BuildMiniGhost, scope='environment')
 
 
 @rfm.simple_test
@@ -27,4 +30,5 @@ class MiniGhostUpstream(UpstreamCheck):
     """Mantevo's own, as Spack builds it."""
 
     application = Application()
+    build = fixture(BuildMiniGhost, scope='environment')
     package, program = 'minighost', 'miniGhost.x'

@@ -1,9 +1,9 @@
 """Molecular dynamics: forces of short range, neighbour lists, ghost atoms."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import fixture, parameter
 
-from assay.checks.application import ApplicationCheck
+from assay.checks.application import ApplicationCheck, BuildMiniMD
 from assay.checks.sweep import ApplicationSweep
 from assay.checks.upstream import UpstreamCheck
 from assay.programs.minimd import MiniMD as Application
@@ -14,6 +14,7 @@ class MiniMD(ApplicationCheck):
     """One run at a size."""
 
     application = Application()
+    build = fixture(BuildMiniMD, scope='environment')
 
 
 @rfm.simple_test
@@ -21,6 +22,7 @@ class MiniMDSweep(ApplicationSweep):
     """A series of runs in one job."""
 
     application = Application()
+    build = fixture(BuildMiniMD, scope='environment')
 
 
 @rfm.simple_test
@@ -31,6 +33,7 @@ class MiniMDMixed(ApplicationCheck):
     """
 
     application = Application()
+    build = fixture(BuildMiniMD, scope='environment')
     layout = parameter(['mixed'], type=str)
 
 
@@ -39,4 +42,5 @@ class MiniMDUpstream(UpstreamCheck):
     """Mantevo's own, as Spack builds it."""
 
     application = Application()
+    build = fixture(BuildMiniMD, scope='environment')
     package, program = 'minimd', 'miniMD_mpi'

@@ -42,7 +42,7 @@ def job_script(configuration, system, prefix, file, name, environment, **paramet
     where = (configuration, system, prefix, file, name, environment)
     with check_on(*where, **parameters) as (check, partition, environ):
         check._rfm_dry_run = True
-        check.build = SimpleNamespace(product='/built/build/{}'.format)
+        check.build = check.benchmarks = SimpleNamespace(product='/built/build/{}'.format)
         check.setup(partition, environ)
         # ReFrame looks which srun this machine has, if any.
         check.job.launcher.use_cpus_per_task = True

@@ -870,7 +870,7 @@ def test_reports_of_an_earlier_run_are_removed(tmp_path, file, name, parameters)
     where = (SYSTEM, 'golden:node', tmp_path, file, name, 'openmpi')
     with check_on(*where, **case) as (check, partition, environ):
         check._rfm_dry_run = True
-        check.build = SimpleNamespace(product='/built/build/{}'.format)
+        check.build = check.benchmarks = SimpleNamespace(product='/built/build/{}'.format)
         check.setup(partition, environ)
         stage = Path(check.stagedir)
         (stage / 'apart').mkdir()
@@ -993,6 +993,28 @@ def test_builds_of_other_flags_are_other_builds(tmp_path, kind):
             build.configure_out_of_source()
             shared += build.prebuild_cmds
     assert shared[0] != shared[1]
+
+
+@pytest.mark.parametrize('file', sorted((paths.CHECKS / 'apps').glob('*.py')), ids=lambda p: p.stem)
+def test_of_applications_only_the_one_that_runs_is_built(tmp_path, file):
+    for name in check_classes(file):
+        of_a_check = (SYSTEM, 'golden', tmp_path, f'apps/{file.stem}', name, 'openmpi')
+        with check_on(*of_a_check) as (check, _, _):
+            needed = {one: what.cls.target for one, what in type(check).fixture_space.items()}
+            assert needed == {'build': check.application.program, 'benchmarks': 'benchmarks'}
+            assert (paths.SOURCES / check.application.program / 'CMakeLists.txt').exists()
+
+
+@pytest.mark.parametrize('name', ['HPL', 'Ring'])
+def test_the_witness_comes_with_the_benchmarks(tmp_path, name):
+    file = {'HPL': 'apps/hpl', 'Ring': 'mpi/ring'}[name]
+    with check_on(SYSTEM, 'golden', tmp_path, file, name, 'openmpi') as (check, partition, environ):
+        check.benchmarks = check.build = SimpleNamespace(product='/benchmarks/{}'.format)
+        if name == 'HPL':
+            check.build = SimpleNamespace(product='/hpl/{}'.format)
+        check.setup(partition, environ)
+        check.preload_witness()
+    assert check.env_vars['LD_PRELOAD'] == '/benchmarks/libassay_witness.so'
 
 
 RING = ('mpi/ring', 'Ring', 'openmpi'), {}

@@ -10,7 +10,7 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.build import BuildSources
+from assay.checks.build import LIBRARY, BuildSources
 from assay.checks.cases import offered
 from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
@@ -26,22 +26,40 @@ _CATALOGUE = load_catalogue()
 GIB = float(1 << 30)
 
 
-class BuildApplications(BuildSources):
-    """Builds the applications and the witness once for each environment."""
+class BuildHPL(BuildSources):
+    """HPL alone: what is selected is built, and an application takes longer than all benchmarks."""
 
-    target = 'applications'
+    target = 'hpl'
+
+
+class BuildMiniFE(BuildSources):
+    """MiniFE alone."""
+
+    target = 'minife'
+
+
+class BuildMiniMD(BuildSources):
+    """MiniMD alone."""
+
+    target = 'minimd'
+
+
+class BuildMiniGhost(BuildSources):
+    """MiniGhost alone."""
+
+    target = 'minighost'
 
 
 class ApplicationJob(MpiCheck):
     """What every check of an application shares: which program, and how large a node is.
 
-    A subclass gives ``application`` and the parameter ``size``. ``-S <class>.binary=PATH`` runs
-    another build of it, such as upstream's from Spack or a vendor's.
+    A subclass gives ``application``, the fixture ``build`` of it, and the parameter ``size``. ``-S
+    <class>.binary=PATH`` runs another build, such as upstream's from Spack or a vendor's.
     """
 
     application: Application
     size: str
-    build: BuildSources = fixture(BuildApplications, scope='environment')
+    benchmarks: BuildSources = fixture(BuildSources, scope='environment')
     binary: str = variable(str, value='')
     #: Whose figures these are: they are never held against another's references.
     implementation: str = variable(str, value='assay', loggable=True)
@@ -110,6 +128,10 @@ class ApplicationJob(MpiCheck):
         )
         launch.assert_as_asked()
         return figures
+
+    @property
+    def witness_library(self) -> str:
+        return self.benchmarks.product(LIBRARY)
 
     @property
     def program_name(self) -> str:

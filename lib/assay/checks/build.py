@@ -21,6 +21,9 @@ from assay.machine.provenance import Provenance, of_cmake
 from assay.spack.builds import build_of
 from assay.spack.record import Build
 
+#: The witness, which the benchmarks bring.
+LIBRARY = 'libassay_witness.so'
+
 SHARE = Path(__file__).with_name('share_build.sh')
 
 
@@ -77,7 +80,7 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
         """Where the build would be done: on a compute node, if it is one."""
         self.sourcesdir = None
         self.build_system = 'CustomBuild'
-        witness = shlex.quote(self.product('libassay_witness.so'))
+        witness = shlex.quote(self.product(LIBRARY))
         self.build_system.commands = [
             f'test -r {witness} || {{ echo {witness} is not there >&2; exit 1; }}'
         ]

@@ -14,7 +14,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.pipeline import RegressionTestPlugin
 
-from assay.checks.build import BuildSources
+from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE
@@ -126,7 +126,7 @@ class IsStarted(RegressionTestPlugin):
     @run_before('run')
     def preload_witness(self) -> None:
         # A library that the user preloads comes first: a tool of MPI calls then sees them.
-        libraries = [self.env_vars.get('LD_PRELOAD'), self.build.product('libassay_witness.so')]
+        libraries = [self.env_vars.get('LD_PRELOAD'), self.witness_library]
         self.env_vars['LD_PRELOAD'] = ':'.join(filter(None, libraries))
         self.env_vars['ASSAY_WITNESS'] = self.witness_sections
         self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS
@@ -143,6 +143,11 @@ class IsStarted(RegressionTestPlugin):
         # Or that of a job would be that of the last command a user has it run after the program.
         if self.postrun_cmds:
             self.postrun_cmds = ['trap "exit $?" EXIT', *self.postrun_cmds]
+
+    @property
+    def witness_library(self) -> str:
+        """The absolute path of what is preloaded."""
+        return self.build.product(LIBRARY)
 
     @property
     def family(self) -> str:
