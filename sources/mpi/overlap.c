@@ -265,9 +265,7 @@ static void measure(struct point *point)
     payload_fill(point->send, (size_t)point->size, bench.rank, point->size);
     payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
 
-    /* It sets the first length alone, and each point measures it anew. */
-    struct sample_plan roughly = { .ci = plan.ci, .budget = plan.budget / 5 };
-    double comm = sample_run(roughly, point->pair, batch, point).time.median;
+    double comm = sample_run(plan, point->pair, batch, point).time.median;
 
     struct hiding hiding = { 0 };
     json_object(bench.json, NULL);
