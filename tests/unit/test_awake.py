@@ -1,6 +1,8 @@
 """ReFrame wakes when a local job ends, and sleeps as it does by itself for all others."""
 
+import fcntl
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -74,11 +76,10 @@ def test_the_end_of_a_job_wakes(sleeper, held, state):
 def test_a_job_that_goes_on_is_looked_at(sleeper, held, monkeypatch):
     waited = []
 
-    def end_of_time(handles, _, __, seconds):
+    def end_of_time(handles, seconds):
         waited.append((len(handles), seconds))
-        return [], [], []
 
-    monkeypatch.setattr(awake.select, 'select', end_of_time)
+    monkeypatch.setattr(awake, '_wait', end_of_time)
     sleeper._tasks = [under_way(held, 'running')]
     sleeper.snooze()
     assert waited == [(1, awake.SECONDS)]
@@ -87,7 +88,7 @@ def test_a_job_that_goes_on_is_looked_at(sleeper, held, monkeypatch):
 
 def test_what_has_ended_is_judged_before_anything_is_waited_for(sleeper, held, monkeypatch):
     waited = []
-    monkeypatch.setattr(awake.select, 'select', lambda *given: waited.append(given))
+    monkeypatch.setattr(awake, '_wait', lambda *given: waited.append(given))
     sleeper._tasks = [under_way(held, 'running')]
     sleeper.reset_poll_rate()
     sleeper.snooze()
@@ -156,3 +157,18 @@ def test_the_configuration_of_a_run_that_is_told_of_begins_it(tmp_path):
     assert policy() != awake.__name__
     os.close(read)
     os.close(write)
+
+
+def test_a_handle_may_have_any_number(held):
+    """Those of a process with many files open are beyond what select() takes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2048), hard), hard))
+    own = os.pidfd_open(held.pid)
+    high = fcntl.fcntl(own, fcntl.F_DUPFD, 1500)
+    try:
+        held.stdin.close()
+        awake._wait([high], FOR_EVER)
+    finally:
+        os.close(own)
+        os.close(high)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

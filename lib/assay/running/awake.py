@@ -48,7 +48,7 @@ class _Awake(_PollController):
                 super().snooze()
             else:
                 if handles:
-                    select.select(handles, [], [], SECONDS)
+                    _wait(handles, SECONDS)
 
     def _jobs(self) -> Iterator[Any]:
         for task in self._tasks:
@@ -63,6 +63,15 @@ def _open(job: Any, opened: ExitStack) -> int:
     handle = os.pidfd_open(job.proc.pid)
     opened.callback(os.close, handle)
     return handle
+
+
+def _wait(handles: Iterable[int], seconds: float) -> None:
+    """Until one can be read, or the time is over."""
+    # Not select(), which refuses handles beyond 1023.
+    poll = select.poll()
+    for handle in handles:
+        poll.register(handle, select.POLLIN)
+    poll.poll(seconds * 1000)
 
 
 class _Policy(AsynchronousExecutionPolicy):
