@@ -27,7 +27,7 @@ GIB = float(1 << 30)
 
 
 class BuildHPL(BuildSources):
-    """HPL alone: what is selected is built, and an application takes longer than all benchmarks."""
+    """HPL alone: what no selected case needs is not built."""
 
     target = 'hpl'
 
