@@ -1,6 +1,7 @@
 """Which tests run, and which beside each other: docs/testing.md tells why."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import fasteners
@@ -32,14 +33,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep what is to run; what takes longest in one piece comes first."""
+    """Keep what is to run; what takes longest in one piece comes first.
+
+    Of whole runs those that have to be alone come last, one after the other.
+    """
     kept = items
     if not _is_named(config):
         kept = [item for item in items if _mpi(item) != 'intelmpi' or _differs_by_mpi(item)]
         if not config.option.all:
             kept = _one_of_each_kind(kept)
     config.hook.pytest_deselected(items=[*set(items) - set(kept)])
-    items[:] = sorted(kept, key=lambda item: ('e2e', 'bench', 'unit').index(_room(item)))
+    items[:] = sorted(kept, key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[int, bool]:
+    room = _room(item)
+    return ('e2e', 'bench', 'unit').index(room), room == 'e2e' and _is_alone(item)
 
 
 def _is_named(config: pytest.Config) -> bool:
@@ -71,6 +80,10 @@ def _is_slow(item: pytest.Item) -> bool:
     return bool(item.get_closest_marker('slow') and not item.get_closest_marker('quick'))
 
 
+def _is_alone(item: pytest.Item | None) -> bool:
+    return item is not None and item.get_closest_marker('alone') is not None
+
+
 def _room(item: pytest.Item) -> str:
     return item.path.parent.name
 
@@ -79,35 +92,64 @@ def _mpi(item: pytest.Item) -> str:
     return item.callspec.params.get('mpi', '') if hasattr(item, 'callspec') else ''
 
 
+#: Of whole runs those that use the virtual cluster, of which a machine has one; and bundles, which
+#: are made of a checkout with nothing added, as `assay init` adds a file.
+ON_THE_CLUSTER = ('test_vcluster.py', 'test_init.py', 'test_closed_network.py')
+
+#: It starts no run.
+IN_THE_BROWSER = 'test_report_in_a_browser.py'
+
+
+def _scope(file: str) -> str:
+    """The name of all tests that one worker runs one after the other, by a file of them."""
+    folder, _, name = file.rpartition('/')
+    if not folder.endswith('e2e') or name == IN_THE_BROWSER:
+        return file
+    return 'cluster' if name in ON_THE_CLUSTER else 'e2e'
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """What one worker runs one after the other: a file, or all that runs `./assay`.
+    """What one worker runs one after the other: a file, or what shares more than that.
 
-    Tests of a file share what they build; runs take turns, and share this checkout's folders.
+    Tests of a file share what they build; runs of one worker take no turns with each other.
     (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition('::')[0]
-            return 'e2e' if '/e2e/' in file else file
+            return _scope(nodeid.partition('::')[0])
 
     return Scheduling(config, log)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item):
-    """Nothing runs beside a test that has to be alone.
-
-    Such a test keeps the gate shut while it waits for the others to end and runs.
-    """
+@cache
+def _locks() -> tuple[fasteners.InterProcessLock, fasteners.InterProcessReaderWriterLock]:
+    """A gate through which tests come to run, and what those that run hold."""
     paths.STATE.mkdir(parents=True, exist_ok=True)
     gate = fasteners.InterProcessLock(paths.STATE / 'tests-gate.lock')
-    running = fasteners.InterProcessReaderWriterLock(paths.STATE / 'tests.lock')
-    if item.get_closest_marker('alone'):
-        with gate, running.write_lock():
+    return gate, fasteners.InterProcessReaderWriterLock(paths.STATE / 'tests.lock')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
+    """Nothing runs beside a test that has to be alone.
+
+    Such a test keeps the gate shut while it waits for the others to end and runs. Where the next
+    one has to be alone as well the gate stays shut: to wait for the others costs most.
+    """
+    gate, running = _locks()
+    if _is_alone(item):
+        if not gate.acquired:
+            gate.acquire()
+            running.acquire_write_lock()
+        try:
             return (yield)
+        finally:
+            if not _is_alone(nextitem):
+                running.release_write_lock()
+                gate.release()
     with gate:
         running.acquire_read_lock()
     try:

@@ -14,8 +14,6 @@ from assay import paths
 from assay.machine.mpi import Mpi
 from building import SOURCES
 
-pytestmark = pytest.mark.alone
-
 DRIVER = paths.ROOT / 'tests' / 'programs' / 'witness' / 'waits.c'
 Ranks = list[dict[str, Any]]
 MEGABYTE = 2**20
@@ -23,15 +21,19 @@ MEGABYTE = 2**20
 
 @pytest.fixture(scope='module')
 def driver(
-    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    mpi: Mpi,
+    surroundings: dict[str, str],
+    sanitizers: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """The driver with the files under test, under the sanitizers."""
+    """The driver with the files under test, under the sanitizers if any."""
     program = tmp_path_factory.mktemp(f'{mpi.name}-waits') / 'waits'
     witness = SOURCES / 'witness'
     names = ('messages', 'instances', 'clocks', 'waits', 'ticks')
     sources = [*(witness / f'{name}.c' for name in names), SOURCES / 'common' / 'json.c', DRIVER]
     command = [mpi.cc, '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra', '-Werror']
-    command += ['-fsanitize=address,undefined', '-fno-sanitize-recover=undefined']
+    if sanitizers:
+        command += [f'-fsanitize={sanitizers}', '-fno-sanitize-recover=undefined']
     for function in ('clock_gettime', 'malloc', 'calloc', 'realloc'):
         command.append(f'-Wl,--wrap={function}')
     command += ['-iquote', SOURCES / 'common', '-iquote', witness]
@@ -382,10 +384,12 @@ def check_real_calls(ranks: Ranks) -> None:
     assert ranks[1]['waited']['MPI_Recv'] > 0.01
 
 
+@pytest.mark.alone
 def test_real_calls(waits):
     check_real_calls(waits('program'))
 
 
+@pytest.mark.alone
 def test_ranks_of_one_host_have_one_clock(waits):
     first, other = waits('clocks')
     assert other['clock'] == first['clock'] == {'offset': 0, 'error': 0}
@@ -409,6 +413,7 @@ def check_moments(ranks: Ranks) -> None:
     assert first['before'] - error <= other['between'] <= first['after'] + error
 
 
+@pytest.mark.alone
 def test_clocks_of_two_hosts(waits):
     """The other's clock is 1000 s ahead, and gains a hundredth: 0.6 ms between measurements."""
     ranks = calm(waits, 'clocks', ['AHEAD=1000', 'DRIFT=0.01'])
@@ -418,6 +423,7 @@ def test_clocks_of_two_hosts(waits):
     check_moments(ranks)
 
 
+@pytest.mark.alone
 def test_waits_between_hosts(waits):
     ranks = calm(waits, 'program', ['AHEAD=-1000'])
     clock = ranks[1]['clock']
@@ -425,6 +431,7 @@ def test_waits_between_hosts(waits):
     check_real_calls(ranks)
 
 
+@pytest.mark.alone
 def test_clocks_of_two_time_namespaces(waits):
     enter = ['unshare', '--time', '--fork', '--monotonic', '5000']
     try:

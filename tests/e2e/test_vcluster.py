@@ -123,22 +123,53 @@ def test_nodes_are_hosts(up):
     assert on('n2', 'nproc') == '1\n'
 
 
-def test_no_way_out(up):
+WRONG_FAULTS = [
+    (['delay', 'n2'], 'delay needs a number from 0 to 1e+09'),
+    (['delay', 'n2', 'long'], 'delay needs a number from 0 to 1e+09'),
+    (['loss', 'n2', '101'], 'loss needs a number from 0 to 100'),
+    (['cpu', 'n2', '0'], 'cpu needs a number from 1 to 100'),
+    (['rate', 'n2', '1', '--to', 'n3'], 'rate knows no pair of nodes: delay and loss do'),
+    (['delay', 'n2', '1', '--to', 'n2'], 'a pair is two nodes, and not n2 twice'),
+    (['delay', 'n2', '1', '--to', 'n9'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
+    (['link', 'n2', 'loose'], 'link needs down or up'),
+    (['crash', 'n2', '1'], 'crash takes no value'),
+    (['crash', 'head'], 'jobs do not run on the head node: choose a compute node'),
+    (['delay', 'n9', '1'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
+    (['fire', 'n2'], "unknown fault 'fire'. Faults: delay, loss, rate, cpu, link, crash, boot."),
+]
+
+
+def test_what_a_cluster_is_and_what_it_refuses(up):
+    """All in one cluster, which none of it changes."""
     routes = on('n1', 'ip', 'route')
     assert re.fullmatch(r'198\.18\.0\.0/24 dev eth0 .*\n', routes)
 
+    assert_nothing_has_changed()
 
-def test_status(up):
-    lines = status()
-    assert list(lines) == ['n1', 'n2', 'n3', 'n4']
-    assert re.fullmatch(r'n3 +198\.18\.0\.13 +\d+ +idle +-', lines['n3'].strip())
-
-
-def test_a_second_one_is_refused(up):
+    # There is one at a time.
     ended = assay('cluster', 'up')
     assert ended.returncode == 1
     assert ended.stderr == ('assay: a virtual cluster is up. Take it down: ./assay cluster down\n')
-    assert set(status()) == {'n1', 'n2', 'n3', 'n4'}
+    assert_nothing_has_changed()
+
+    # Only root sees its files.
+    assert vcluster.STATE.stat().st_mode & 0o777 == 0o700
+    denied = subprocess.run(
+        ['bash', '-c', f'ls {vcluster.STATE}'], user=65534, group=65534, extra_groups=[], cwd='/'
+    )
+    assert denied.returncode
+
+    for fault, words in WRONG_FAULTS:
+        ended = assay('cluster', 'fault', *fault)
+        assert (ended.returncode, ended.stderr) == (1, f'assay: {words}\n')
+    assert_nothing_has_changed()
+
+
+def assert_nothing_has_changed():
+    lines = status()
+    assert list(lines) == ['n1', 'n2', 'n3', 'n4']
+    for number, line in enumerate(lines.values(), 1):
+        assert re.fullmatch(rf'n{number} +198\.18\.0\.1{number} +\d+ +idle +-', line.strip())
 
 
 @pytest.mark.parametrize('seconds', [0.05, 0.4, 0.7, 1.0])
@@ -232,14 +263,6 @@ def test_exec_that_is_stopped(up):
     assert process.returncode == 128 + signal.SIGKILL
 
 
-def test_only_root_sees_its_files(up):
-    assert vcluster.STATE.stat().st_mode & 0o777 == 0o700
-    denied = subprocess.run(
-        ['bash', '-c', f'ls {vcluster.STATE}'], user=65534, group=65534, extra_groups=[], cwd='/'
-    )
-    assert denied.returncode
-
-
 def test_a_cluster_that_has_lost_its_files(up):
     shutil.rmtree(vcluster.STATE)
     ended = assay('cluster', 'status')
@@ -250,21 +273,21 @@ def test_a_cluster_that_has_lost_its_files(up):
     )
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
+def test_wrong_use_without_a_cluster(nothing_left):
+    for arguments, words in (
         (['up', '--nodes', '0'], '--nodes 0: there can be 1 to 200 nodes'),
         (['up', '--switches', '5'], '--switches 5: each needs a node, of --nodes'),
         (['up', '--cpus', '1000'], '--cpus 1000: a node can have 1 to [0-9]+ CPUs here'),
         (['status'], 'no virtual cluster is up. Start one: ./assay cluster up'),
         (['exec', 'n1', 'true'], 'no virtual cluster is up. Start one: ./assay cluster up'),
         (['heal'], 'no virtual cluster is up. Start one: ./assay cluster up'),
-    ],
-)
-def test_wrong_use_without_a_cluster(nothing_left, arguments, words):
-    ended = assay('cluster', *arguments)
+    ):
+        ended = assay('cluster', *arguments)
+        assert ended.returncode == 1
+        assert re.fullmatch(f'assay: {words}\n', ended.stderr)
+    ended = run('srun', '-l')
     assert ended.returncode == 1
-    assert re.fullmatch(f'assay: {words}\n', ended.stderr)
+    assert ended.stderr.endswith('assay: no virtual cluster is up. Start one: ./assay cluster up\n')
 
 
 # Faults ----------------------------------------------------------------------------------------
@@ -322,37 +345,46 @@ def healed(up):
 
 
 @pytest.mark.alone
-def test_delay(healed):
+def test_what_packets_take(healed):
+    """A delay of a node, of a pair of nodes, and one by chance, one after the other."""
     inject('delay', 'n2', '5000')
     assert 'delay 5000 us' in status()['n2']
     assert 10_000 < round_trip() < 20_000
     assert assay('cluster', 'heal', 'n2').returncode == 0
     assert round_trip() < 5000
 
-
-@pytest.mark.alone
-def test_a_pair(healed):
     inject('delay', 'n2', '5000', '--to', 'n3')
     assert 'delay 5000 us to and from n3' in status()['n2']
     assert round_trip() < 5000
     assert assay('cluster', 'heal', 'n2').returncode == 0
     inject('delay', 'n2', '5000', '--to', 'n1')
     assert 10_000 < round_trip() < 20_000
+    assert assay('cluster', 'heal', 'n2').returncode == 0
 
-
-@pytest.mark.alone
-def test_jitter(healed):
     inject('delay', 'n2', '1000', '--jitter', '8000')
     assert 'delay 1000 us + 0 to 8000 us' in status()['n2']
     assert 4000 < round_trip() < 18_000
 
 
-def test_faults_of_a_node_add_up(healed):
+def test_faults_of_nodes_add_up_and_are_healed(healed):
     inject('delay', 'n2', '1000')
     inject('loss', 'n2', '1')
     inject('rate', 'n2', '100')
     inject('cpu', 'n2', '50')
     assert 'delay 1000 us, loss 1%, rate 100 Mbit/s, cpu 50%' in status()['n2']
+
+    inject('link', 'n3', 'down')
+    assert 'link down' in status()['n3']
+    inject('link', 'n3', 'up')
+    assert 'link down' not in status()['n3']
+
+    inject('crash', 'n4')
+    assert 'crashed' in status()['n4']
+    ended = assay('cluster', 'exec', 'n4', 'true')
+    assert ended.returncode == 1
+    assert ended.stderr == 'assay: node n4 is down. Start it: ./assay cluster heal n4\n'
+    inject('boot', 'n4')
+    assert on('n4', 'hostname') == 'n4\n'
 
 
 def test_a_carrier_dies(healed):
@@ -386,48 +418,6 @@ def test_the_uplink_of_a_switch(nothing_left):
     assert all(line.split()[-1] == '-' for line in status().values())
 
 
-def test_link(healed):
-    inject('link', 'n3', 'down')
-    assert 'link down' in status()['n3']
-    inject('link', 'n3', 'up')
-    assert 'link down' not in status()['n3']
-
-
-def test_crash_and_boot(healed):
-    inject('crash', 'n4')
-    assert 'crashed' in status()['n4']
-    ended = assay('cluster', 'exec', 'n4', 'true')
-    assert ended.returncode == 1
-    assert ended.stderr == 'assay: node n4 is down. Start it: ./assay cluster heal n4\n'
-    inject('boot', 'n4')
-    assert on('n4', 'hostname') == 'n4\n'
-
-
-@pytest.mark.parametrize(
-    ('fault', 'words'),
-    [
-        (['delay', 'n2'], 'delay needs a number from 0 to 1e+09'),
-        (['delay', 'n2', 'long'], 'delay needs a number from 0 to 1e+09'),
-        (['loss', 'n2', '101'], 'loss needs a number from 0 to 100'),
-        (['cpu', 'n2', '0'], 'cpu needs a number from 1 to 100'),
-        (['rate', 'n2', '1', '--to', 'n3'], 'rate knows no pair of nodes: delay and loss do'),
-        (['delay', 'n2', '1', '--to', 'n2'], 'a pair is two nodes, and not n2 twice'),
-        (['delay', 'n2', '1', '--to', 'n9'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
-        (['link', 'n2', 'loose'], 'link needs down or up'),
-        (['crash', 'n2', '1'], 'crash takes no value'),
-        (['crash', 'head'], 'jobs do not run on the head node: choose a compute node'),
-        (['delay', 'n9', '1'], "unknown node 'n9'. Nodes: head, n1, n2, n3, n4."),
-        (
-            ['fire', 'n2'],
-            "unknown fault 'fire'. Faults: delay, loss, rate, cpu, link, crash, boot.",
-        ),
-    ],
-)
-def test_wrong_faults(up, fault, words):
-    ended = assay('cluster', 'fault', *fault)
-    assert (ended.returncode, ended.stderr) == (1, f'assay: {words}\n')
-
-
 def test_nodes_that_share_a_cpu_take_turns(up):
     own = sorted(os.sched_getaffinity(0))
     shared = [cpu for i, cpu in enumerate(own) if len(range(i, 4, len(own))) > 1]
@@ -444,12 +434,6 @@ ALL_FOUR = '^Ring%fabric=ucx-tcp%layout=packed%scale=4_nodes'
 def run(partition, *arguments, mpi='openmpi'):
     system = f'vcluster:{partition}'
     return assay('run', '--system', system, '-p', f'^{mpi}$', *arguments)
-
-
-def test_a_run_needs_a_cluster(nothing_left):
-    ended = run('srun', '-l')
-    assert ended.returncode == 1
-    assert ended.stderr.endswith('assay: no virtual cluster is up. Start one: ./assay cluster up\n')
 
 
 @pytest.fixture
@@ -545,11 +529,12 @@ def test_shared_memory_within_nodes(wide):
     assert ' OMPI_MCA_btl=^usnic, which neither Assay nor ' in said
 
 
-def await_ranks(since):
-    """Until a job's ranks are past MPI_Init: then the witness writes where they are."""
-    stage = paths.RUNS / 'last' / 'stage'
+def await_ranks(process, since):
+    """Until ranks of a run's job are past MPI_Init: then the witness writes where they are."""
+    # Its own folder: that of another run, which has begun meanwhile, may be `last`.
+    reports = f'[0-9]*-{process.pid}/stage/vcluster/*/*/*/witness.json'
     deadline = time.monotonic() + 600
-    while not any(p.stat().st_mtime > since for p in stage.glob('vcluster/*/*/*/witness.json')):
+    while not any(p.stat().st_mtime > since for p in paths.RUNS.glob(reports)):
         assert time.monotonic() < deadline, 'no job has come through MPI_Init'
         time.sleep(0.05)
 
@@ -561,7 +546,7 @@ def test_a_node_dies(up):
     command = [paths.ROOT / 'assay', 'run', '--system', 'vcluster:srun', '-n', fabrics]
     command += ['-p', '^openmpi$']
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        await_ranks(began)
+        await_ranks(process, began)
         inject('crash', 'n2')
         # Slurm would find out by itself, in half a minute.
         on('head', 'scontrol', 'update', 'nodename=n2', 'state=down', 'reason=crashed')
