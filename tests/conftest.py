@@ -11,6 +11,7 @@ from assay import AssayError, paths
 from assay.machine import wheels
 from assay.results.cases import Report, read_report
 from assay.running import runs
+from scopes import scope
 from surroundings import forget_surroundings
 
 
@@ -92,34 +93,14 @@ def _mpi(item: pytest.Item) -> str:
     return item.callspec.params.get('mpi', '') if hasattr(item, 'callspec') else ''
 
 
-#: Of whole runs those that use the virtual cluster, of which a machine has one; and bundles, which
-#: are made of a checkout with nothing added, as `assay init` adds a file.
-ON_THE_CLUSTER = ('test_vcluster.py', 'test_init.py', 'test_closed_network.py')
-
-#: It starts no run.
-IN_THE_BROWSER = 'test_report_in_a_browser.py'
-
-
-def _scope(file: str) -> str:
-    """The name of all tests that one worker runs one after the other, by a file of them."""
-    folder, _, name = file.rpartition('/')
-    if not folder.endswith('e2e') or name == IN_THE_BROWSER:
-        return file
-    return 'cluster' if name in ON_THE_CLUSTER else 'e2e'
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """What one worker runs one after the other: a file, or what shares more than that.
-
-    Tests of a file share what they build; runs of one worker take no turns with each other.
-    (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
-    """
+    """Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _scope(nodeid.partition('::')[0])
+            return scope(nodeid.partition('::')[0])
 
     return Scheduling(config, log)
 
