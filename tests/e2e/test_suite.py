@@ -23,21 +23,32 @@ JUDGED = '(pass|fail|disturbed)'
 
 def run_one(mpi, check, *arguments, **env):
     """Run one check on the shared memory of one MPI."""
-    if mpi not in MPIS:
-        pytest.skip(f'needs the {mpi} wheel, which could not be installed')
-    name = f'^{check}%fabric=shm%layout=packed'
-    return assay('run', '-n', name, '-p', f'^{mpi}$', *arguments, env=env)
+    return run_on([mpi], check, *arguments, **env)
+
+
+def run_on(mpis, checks, *arguments, **env):
+    """Run checks on the shared memory of MPIs."""
+    if missing := {*mpis} - set(MPIS):
+        pytest.skip(f'needs wheels that could not be installed: {", ".join(missing)}')
+    name = f'^{checks}%fabric=shm%layout=packed'
+    return assay('run', '-n', name, '-p', f'^({"|".join(mpis)})$', *arguments, env=env)
 
 
 def sentence(ended):
-    """The sentence for the failed case, and only that."""
+    """The sentence for the failed case, and only that; of several the first."""
+    return next(iter(sentences(ended).values()))
+
+
+def sentences(ended):
+    """The sentence for each failed case, and only that, by its check and its environment."""
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert 'Traceback' not in ended.stdout + ended.stderr
-    found = re.search(r'^failed: \S+ .*?@\S+: (.*)$', ended.stdout, re.MULTILINE)
+    found = re.findall(r'^failed: (\S+) .*?@\S+?\+(\S+): (.*)$', ended.stdout, re.MULTILINE)
     assert found, ended.stdout + ended.stderr
     while_it_ran = ended.stdout.partition('\ncheck ')[0]
-    assert re.search(rf'FAIL .*:\s+{re.escape(found[1])}$', while_it_ran, re.MULTILINE)
-    return found[1]
+    for _, _, said in found:
+        assert re.search(rf'FAIL .*:\s+{re.escape(said)}$', while_it_ran, re.MULTILINE)
+    return {(check, environment): said for check, environment, said in found}
 
 
 @pytest.fixture(scope='module')
@@ -122,16 +133,17 @@ def test_a_series_of_an_application():
     assert re.search(rf'MiniFESweep .* efficiency +[\d.]+ .* {JUDGED}', ended.stdout)
 
 
-@pytest.mark.parametrize(
-    ('mpi', 'variable', 'words'),
-    [
-        ('openmpi', 'OMPI_MCA_btl:^sm', 'tcp was used instead; Open MPI says: '),
-        ('mpich', 'MPIR_CVAR_NOLOCAL:1', 'ofi-tcp was used instead; MPICH says: '),
-    ],
-)
-def test_a_fabric_that_falls_back(mpi, variable, words):
-    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars={variable}'))
-    assert said.startswith('fabric shm was asked for, but ') and words in said
+def test_a_fabric_that_falls_back():
+    """Of each MPI in the same run: the variables of one are nothing to the other."""
+    variables = 'OMPI_MCA_btl:^sm,MPIR_CVAR_NOLOCAL:1'
+    said = sentences(run_on(WHEELS, 'Ring', '-S', f'Ring.env_vars={variables}'))
+    words = {
+        'openmpi': 'tcp was used instead; Open MPI says: ',
+        'mpich': 'ofi-tcp was used instead; MPICH says: ',
+    }
+    assert said.keys() == {('Ring', mpi) for mpi in words}
+    for (_, mpi), text in said.items():
+        assert text.startswith('fabric shm was asked for, but ') and words[mpi] in text
 
 
 @pytest.mark.slow
@@ -143,21 +155,17 @@ def test_ranks_that_share_a_core(fault):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
-def test_a_corrupted_payload(fault, mpi):
-    library = fault('flip_byte', mpi)
-    variables = f'LD_PRELOAD:{library},FLIP_MESSAGE:40,FLIP_OFFSET:6'
-    said = sentence(run_one(mpi, 'Halo', '-S', f'Halo.env_vars={variables}'))
-    assert re.search(r'halo ended with exit code \d+: halo: rank \d: ', said)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
-def test_a_rank_killed_half_way(fault, mpi):
-    library = fault('kill_rank', mpi)
-    variables = f'LD_PRELOAD:{library},KILL_SEND:20000'
-    said = sentence(run_one(mpi, 'Ring', '-S', f'Ring.env_vars={variables}'))
-    assert re.search(r'ring (ended with exit code \d+|wrote no result.json)', said)
-    assert re.search('[Kk]illed|signal 9|KILLED', said)
+def test_a_corrupted_payload_and_a_rank_killed_half_way(fault, mpi):
+    """The one in a check and the other in another, of the same run."""
+    flips = f'LD_PRELOAD:{fault("flip_byte", mpi)},FLIP_MESSAGE:40,FLIP_OFFSET:6'
+    kills = f'LD_PRELOAD:{fault("kill_rank", mpi)},KILL_SEND:20000'
+    options = ('-S', f'Halo.env_vars={flips}', '-S', f'Ring.env_vars={kills}')
+    said = sentences(run_one(mpi, '(Halo|Ring)', *options))
+    assert said.keys() == {('Halo', mpi), ('Ring', mpi)}
+    assert re.search(r'halo ended with exit code \d+: halo: rank \d: ', said['Halo', mpi])
+    killed = said['Ring', mpi]
+    assert re.search(r'ring (ended with exit code \d+|wrote no result.json)', killed)
+    assert re.search('[Kk]illed|signal 9|KILLED', killed)
 
 
 @pytest.mark.slow
