@@ -5,9 +5,9 @@
 
 Nodes differ from each other for good, by a spread of one of several shapes, and each measurement by
 1% more. Into 0 to 5% of them a fault is put that makes dgemm and frequency slower; with history,
-five or ten screenings before it were without. A tenth of the nodes is missing from each of these; a third
-of all is of another generation, 40% faster. Seeds are fixed; it takes twenty minutes on one core,
-and prints Markdown.
+five or ten screenings before it were without. A tenth of the nodes is missing from each of these; a
+third of all is of another generation, 40% faster. Seeds are fixed; it takes twenty minutes on one
+core, and prints Markdown.
 """
 
 from __future__ import annotations
@@ -230,7 +230,10 @@ def main() -> None:
             for earlier in HISTORIES:
                 random = np.random.default_rng(n)
                 false, seconds = sound(random, n, shape, earlier, times)
-                print(f'| {shape} | {n} | {earlier or "none"} | {false} | {times} | {seconds:.2f} |', flush=True)
+                print(
+                    f'| {shape} | {n} | {earlier or "none"} | {false} | {times} | {seconds:.2f} |',
+                    flush=True,
+                )
     print('\n| nodes | bad | history | 3% slow | 5% | 10% | 20% | false drains |')
     print('|---|---|---|---|---|---|---|---|')
     for n, times in sizes.items():
@@ -244,7 +247,10 @@ def main() -> None:
                     cells.append(f'{recall:.0%}')
                     false += more
                 bad = 'one' if not share else f'{share:.0%}'
-                print(f'| {n} | {bad} | {earlier or "none"} | {" | ".join(cells)} | {false} |', flush=True)
+                print(
+                    f'| {n} | {bad} | {earlier or "none"} | {" | ".join(cells)} | {false} |',
+                    flush=True,
+                )
     print('\n| nodes | rounds | what is slow | named | somebody else named | screenings |')
     print('|---|---|---|---|---|---|')
     for n, times in sizes.items():
