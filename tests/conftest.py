@@ -11,7 +11,6 @@ from assay import AssayError, paths
 from assay.machine import wheels
 from assay.results.cases import Report, read_report
 from assay.running import runs
-from scopes import scope
 from surroundings import forget_surroundings
 
 
@@ -95,12 +94,17 @@ def _mpi(item: pytest.Item) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2."""
+    """What one worker runs one after the other: a file, or all that runs `./assay`.
+
+    Tests of a file share what they build; runs take turns, and share this checkout's folders.
+    (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return scope(nodeid.partition('::')[0])
+            file = nodeid.partition('::')[0]
+            return 'e2e' if '/e2e/' in file else file
 
     return Scheduling(config, log)
 

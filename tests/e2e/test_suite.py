@@ -213,7 +213,7 @@ def fresh(first_uses, tmp_path_factory):
 
 @pytest.mark.slow
 def test_an_impossible_reference(fresh):
-    """The first run there: an empty HOME and a copy of the tree are enough for MPI and programs."""
+    """The first run of MPICH there: an empty HOME and a copy of the tree are enough for it."""
     root, run = fresh
     references = root / 'config' / 'references' / 'generic.yaml'
     text = references.read_text()

@@ -406,12 +406,13 @@ def test_the_uplink_of_a_switch(nothing_left):
         ('s2', 'n3,n4'),
         ('core', 'n[1-4]'),
     ]
-    inject('delay', 's1', '5000')
+    inject('delay', 's1', '200000')
     inject('rate', 's2', '100')
     inject('link', 's2', 'down')
-    assert 'delay 5000 us' in status()['s1']
+    assert 'delay 200000 us' in status()['s1']
     assert 'rate 100 Mbit/s, link down' in status()['s2']
-    assert round_trip() < 5000  # of n1 and n2, which are behind the same
+    # Of n1 and n2, which are behind the same: else it were 400 ms.
+    assert round_trip() < 200_000
     ended = assay('cluster', 'fault', 'crash', 's1')
     assert (ended.returncode, ended.stderr) == (1, 'assay: s1 is a switch: crash is for nodes\n')
     assert_good(assay('cluster', 'heal'))
@@ -531,10 +532,10 @@ def test_shared_memory_within_nodes(wide):
 
 def await_ranks(process, since):
     """Until ranks of a run's job are past MPI_Init: then the witness writes where they are."""
-    # Its own folder: that of another run, which has begun meanwhile, may be `last`.
-    reports = f'[0-9]*-{process.pid}/stage/vcluster/*/*/*/witness.json'
+    stage = paths.RUNS / 'last' / 'stage'
     deadline = time.monotonic() + 600
-    while not any(p.stat().st_mtime > since for p in paths.RUNS.glob(reports)):
+    while not any(p.stat().st_mtime > since for p in stage.glob('vcluster/*/*/*/witness.json')):
+        assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < deadline, 'no job has come through MPI_Init'
         time.sleep(0.05)
 
@@ -556,7 +557,7 @@ def test_a_node_dies(up):
     found = re.findall(r'^failed: (.*)', said, re.MULTILINE)
     died, *missed = sorted(found, key=lambda one: ' died ' not in one)
     assert 'a node of its job died (n2); ' in died, said
-    assert all(' disturbed: ' in one for one in missed), said
+    assert all(re.search(r' is .*, but at (most|least) ', one) for one in missed), said
     assert f'FAILED: {2 - len(found)} passed, {len(found)} failed, 0 skipped of 2 cases' in said
 
     ended = run('srun', '-n', '^Ring%fabric=tcp%layout=packed%scale=4_nodes')

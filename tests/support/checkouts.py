@@ -15,6 +15,8 @@ def copy_of_the_checkout(folder):
     root.mkdir()
     for name in TREE:
         source = paths.ROOT / name
-        copy = shutil.copytree if source.is_dir() else shutil.copy2
-        copy(source, root / name)
+        if source.is_dir():  # but for what Python writes there meanwhile
+            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns('__pycache__'))
+        else:
+            shutil.copy2(source, root / name)
     return root

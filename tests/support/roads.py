@@ -77,5 +77,5 @@ class Road:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=900,
+            timeout=3600,  # it may wait for its turn
         )

@@ -17,8 +17,9 @@ def forget_surroundings():
     for name in [*os.environ]:
         if (name.startswith(('SBATCH_', 'SLURM_')) and name != 'SLURM_CONF') or name in OF_GIT:
             del os.environ[name]
-    os.environ['GIT_CONFIG_COUNT'] = str(len(GIT))
-    for number, (key, value) in enumerate(GIT.items()):
+    given = int(os.environ.get('GIT_CONFIG_COUNT') or 0)
+    os.environ['GIT_CONFIG_COUNT'] = str(given + len(GIT))
+    for number, (key, value) in enumerate(GIT.items(), given):
         os.environ[f'GIT_CONFIG_KEY_{number}'] = key
         os.environ[f'GIT_CONFIG_VALUE_{number}'] = value
     for name in ('no_proxy', 'NO_PROXY'):  # servers of tests are on this machine

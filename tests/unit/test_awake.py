@@ -162,7 +162,9 @@ def test_the_configuration_of_a_run_that_is_told_of_begins_it(tmp_path):
 def test_a_handle_may_have_any_number(held):
     """Those of a process with many files open are beyond what select() takes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 2048), hard), hard))
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip(f'a process may have {hard} files open here, and needs 2048')
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
     own = os.pidfd_open(held.pid)
     high = fcntl.fcntl(own, fcntl.F_DUPFD, 1500)
     try:

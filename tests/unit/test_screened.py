@@ -534,6 +534,9 @@ def test_their_figures_are_computed_once_more(signed):
         (lambda one: one['files'].update({'../x': ''}), 'it is not of form 1'),
         (lambda one: one['files'].update({'result.json': '[' * 10**5}), 'cannot be computed again'),
         (lambda one: one['files'].update({'result.json': 7}), 'cannot be computed again: '),
+        (lambda one: one['files'].update({'result.json': '\ud800'}), 'cannot be computed again: '),
+        (lambda one: one.pop('screening'), 'cannot be computed again: '),
+        (of_node('alone', 'triad', ['fast'] * 8), 'cannot be computed again: '),
         (
             in_file('nodes/result.json', lambda one: one.update(results=7)),
             'cannot be computed again',

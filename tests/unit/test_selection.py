@@ -1,13 +1,11 @@
 """Which tests `./assay test` runs: docs/testing.md."""
 
-import re
 import subprocess
 import sys
 
 import pytest
 
 from assay import paths
-from scopes import scope
 
 
 def collected(*arguments):
@@ -46,12 +44,3 @@ def test_all_of_them(quick):
 def test_what_is_named_runs():
     named = collected('tests/e2e/test_campaign.py')
     assert named == ['tests/e2e/test_campaign.py::test_no_bad_run_ends_green_and_no_good_one_red']
-
-
-def test_one_worker_has_all_that_uses_the_virtual_cluster():
-    """Or one test would end, or refuse to start, because of another."""
-    uses = r"assay\('cluster',|Cluster\(.*\)\.up\(\)"
-    whole = (paths.ROOT / 'tests' / 'e2e').glob('test_*.py')
-    found = {path.name: scope(str(path)) for path in whole if re.search(uses, path.read_text())}
-    assert {'test_init.py', 'test_vcluster.py'} <= found.keys()
-    assert set(found.values()) == {'cluster'}

@@ -129,12 +129,17 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     what: dict[str, Any] = {'screening': path.name, 'files': as_record(files)}
     what |= _what(known[_name(archive, path.name)], _judged(archive, what, known))
     until = datetime.now(timezone.utc)
-    for wrong in (
-        *_wrong(archive, what, until, entries, contract, known),
-        *_miscomputed(archive, what, known, known.keys() - told.keys()),
-    ):
+    wrong = [
+        f'{path}: {one}: remove it'
+        for one in _wrong(archive, what, until, entries, contract, known)
+    ]
+    wrong += [
+        f'{path.parent}: {one}: remove that screening and its outputs'
+        for one in _miscomputed(archive, what, known, known.keys() - told.keys())
+    ]
+    if wrong:
         archives.keep_screenings(archive, [], unchanged)  # none of it is told, and none may stay
-        raise AssayError(f'{path}: {wrong}: remove it, and {how}')
+        raise AssayError(f'{wrong[0]}, and {how}')
     journal.append(archive.journal, 'screened', **what)
 
 
@@ -304,7 +309,12 @@ def _miscomputed(
     for name in what['files']:
         if _is_of_job(name) and name not in of_jobs:
             yield f'{plain(name, 200)} are the outputs of no screening'
-    for name in sorted({own, *new}):
+    beside = {
+        name
+        for name in known
+        if _name(archive, outputs.beside(archive.folder / name).name) in what['files']
+    }
+    for name in sorted({own, *new, *beside}):
         path, shown = archive.folder / name, plain(name, 200)
         of_job = _name(archive, outputs.beside(path).name)
         if of_job not in what['files']:
@@ -316,8 +326,12 @@ def _miscomputed(
             continue
         try:
             yield from (f'{shown}: {one}' for one in outputs.differences(path, known[name]))
-        except AssayError as error:
-            yield f'{shown}: its figures cannot be computed again: {error}'
+        # Whoever changed the outputs may have written anything.
+        except (
+            *(AssayError, ArithmeticError, AttributeError, LookupError),
+            *(OSError, TypeError, ValueError),
+        ) as error:
+            yield f'{shown}: its figures cannot be computed again: {plain(error, 300)}'
 
 
 def _short(found: str) -> str:

@@ -104,7 +104,7 @@ def test(
       assay test -n 0 --pdb tests/bench/test_ring.py
     """
     os.chdir(paths.ROOT)
-    beside = ['-n', '3', '--no-loadscope-reorder']
+    beside = ['-n', '2', '--no-loadscope-reorder']
     options = [*beside, *(['--all'] if everything else []), *context.args]
     os.execv(sys.executable, [sys.executable, '-m', 'pytest', *options])
 

@@ -125,7 +125,7 @@ def ended() -> list[Run]:
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
     folders = [path for path in paths.RUNS.glob('[0-9]*') if path.is_dir()]
-    folders.sort(key=lambda path: path.stat().st_mtime)
+    folders.sort(key=_changed)
     here = [run for run in map(Run, folders) if run.host == socket.gethostname()]
     return [run for run in here if not run.is_under_way]
 
@@ -149,10 +149,17 @@ def newest_report() -> Path:
 
     :raises AssayError: if there has been none.
     """
-    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=lambda path: path.stat().st_mtime)
+    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=_changed)
     if not reports:
         raise AssayError(f'there is no report in {paths.RUNS}: run something first.')
     return reports[-1]
+
+
+def _changed(path: Path) -> float:
+    """When it was, in seconds since 1970; 0 if another run has removed it meanwhile."""
+    with suppress(FileNotFoundError):
+        return path.stat().st_mtime
+    return 0.0
 
 
 def _remove_old(new: Run) -> None:

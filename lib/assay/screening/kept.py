@@ -25,14 +25,19 @@ def folder_of(system: str) -> Path:
     return paths.SCREENINGS.joinpath(*system.split(':'))
 
 
+def path_of(measured: Screening) -> Path:
+    """Where a screening is kept."""
+    begun = measured.begun.astimezone(timezone.utc)
+    return folder_of(measured.system) / f'{begun:{_NAME}}.json'
+
+
 def keep(measured: Screening) -> Path:
     """Write a file of a screening.
 
     :returns: its path.
     :raises AssayError: if that cannot be.
     """
-    begun = measured.begun.astimezone(timezone.utc)
-    path = folder_of(measured.system) / f'{begun:{_NAME}}.json'
+    path = path_of(measured)
     write(path, measured)
     return path
 

@@ -59,9 +59,10 @@ def measure(
         raise AssayError('\n'.join(_why(found, problems)))
     folder = left_in(case) or Path(case['stagedir'])
     nodes = case['job_nodelist'] or ()
-    path = screenings.keep(collect(folder, where, begun, nodes, switches()))
-    outputs.keep(path, folder, where, nodes)
-    return path
+    measured = collect(folder, where, begun, nodes, switches())
+    # The outputs first: a screening without them could not be verified.
+    outputs.keep(screenings.path_of(measured), folder, where, nodes)
+    return screenings.keep(measured)
 
 
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:

@@ -70,6 +70,7 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         'files': {name: (folder / name).read_text() for name in FILES},
     }
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(beside(path), gzip.compress(json.dumps(record).encode(), mtime=0))
     except OSError as error:
         raise AssayError(f'{beside(path)}: cannot be written: {error.strerror}') from None
@@ -127,7 +128,8 @@ def _of_table(name: str, both: tuple[Any, Any], whose: Sequence[str]) -> Iterato
         row for row in range(len(told)) if not np.array_equal(told[row], again[row], equal_nan=True)
     ]
     for row in rows[:_MOST_TOLD]:
-        column = int(np.flatnonzero(told[row] != again[row])[0])
+        differs = (told[row] != again[row]) & ~(np.isnan(told[row]) & np.isnan(again[row]))
+        column = int(np.flatnonzero(differs)[0])
         yield (
             f'{name} of {plain(whose[row], 200)} is {told[row][column]:.6g}, and '
             f'{again[row][column]:.6g} by the outputs of its job'

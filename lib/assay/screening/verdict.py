@@ -146,6 +146,14 @@ def _against_the_past(
         if len(past) < FEWEST_EARLIER:
             continue
         far = middle - float(np.median(past))
+        if figure.endswith(BETWEEN):
+            # What is slower behind one switch as well is no matter of what joins them.
+            within = figure.removesuffix(BETWEEN) + WITHIN
+            known = [one[within] for one in before if within in one]
+            if within not in middles or len(known) < FEWEST_EARLIER:
+                continue
+            if middles[within] - float(np.median(known)) > far / 2:
+                continue
         spread = moderated(robust(past), SUPPOSED)
         error = (spread.value * (1 + OF_A_MEDIAN / len(past))) ** 0.5
         chance = (

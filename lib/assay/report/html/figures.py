@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -149,6 +150,8 @@ def _of_limit(row: Row) -> str:
 
 
 def _percent(part: float, sign: str = '') -> str:
+    if not math.isfinite(100 * part):
+        return '-'
     return f'{part:{sign}.1%}' if abs(part) < 1e6 else f'{100 * part:{sign}.1e}%'
 
 
