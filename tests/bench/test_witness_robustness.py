@@ -451,7 +451,10 @@ def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks
     if ranks == 1:
         run = same(endings, 'init', 'ring', action, code=None, ranks=ranks)
     else:
-        run = job(endings, 'init', 'ring', action, ranks=ranks).wait()
+        try:
+            run = job(endings, 'init', 'ring', action, ranks=ranks).wait()
+        except subprocess.TimeoutExpired:  # seen once, of MPICH: it did not end, nobody knows why
+            run = job(endings, 'init', 'ring', action, ranks=ranks).wait()
     assert run.code != 0
     check_incomplete(run, ranks)
     found = lines(run)

@@ -55,7 +55,7 @@ def held():
 
 def under_way(process, state):
     """A task with a local job in a state, and with another that is not started."""
-    job, none = SimpleNamespace(proc=process), None
+    job, none = SimpleNamespace(proc=process, cancel_time=None), None
     jobs = (job, none) if state == 'compiling' else (none, job)
     return SimpleNamespace(state=state, check=SimpleNamespace(build_job=jobs[0], job=jobs[1]))
 
@@ -103,14 +103,16 @@ def test_without_a_job_nothing_is_waited_for(sleeper):
 
 
 def test_of_other_jobs_reframe_asks_at_times_of_its_own(sleeper, held):
-    """Those of schedulers, and one that has ended and waits to be measured again."""
+    """Those of schedulers, one that has ended and waits to be measured again, and one stopped."""
     ended = subprocess.Popen(['true'])
     ended.wait()
     of_a_scheduler = SimpleNamespace(state='running', check=SimpleNamespace(job=object()))
-    for task in (of_a_scheduler, under_way(ended, 'running')):
+    stopped = under_way(held, 'running')
+    stopped.check.job.cancel_time = 1.0
+    for task in (of_a_scheduler, under_way(ended, 'running'), stopped):
         sleeper._tasks = [under_way(held, 'running'), task]
         sleeper.snooze()
-    assert sleeper.own.times == 2
+    assert sleeper.own.times == 3
 
 
 def test_a_kernel_that_cannot_tell_of_an_end(sleeper, held, monkeypatch):

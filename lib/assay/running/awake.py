@@ -43,8 +43,8 @@ class _Awake(_PollController):
             try:
                 handles = [_open(job, opened) for job in self._jobs()]
             except (AttributeError, OSError):
-                # Not a job of this machine; or one that has ended and is to be measured again; or a
-                # kernel before 5.3.
+                # Not a job of this machine; or one that was stopped, or has ended and is to be
+                # measured again; or a kernel before 5.3.
                 super().snooze()
             else:
                 if handles:
@@ -60,6 +60,9 @@ class _Awake(_PollController):
 
 def _open(job: Any, opened: ExitStack) -> int:
     """What can be read once the job has ended."""
+    if job.cancel_time:
+        # What it started may still tell how it ended, which ReFrame kills once it sees the end.
+        raise InterruptedError
     handle = os.pidfd_open(job.proc.pid)
     opened.callback(os.close, handle)
     return handle
