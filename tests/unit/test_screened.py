@@ -671,3 +671,19 @@ def test_a_real_job_computes_to_what_was_kept(tmp_path):
         write(path, one)
         outputs.keep(path, JOBS / 'Screen' / 'mpich-ucx-tcp', where, ['n1', 'n2'])
         assert [*outputs.differences(path, read(path))] == []
+
+
+def test_outputs_that_are_told_of_later_than_their_screening_are_computed_as_well(signed_again):
+    archive = signed_again
+    first = min(records(last_screened(archive).what['files']))
+    path = outputs.beside(archive.folder / first)
+    path.write_bytes(b'anything')
+    name = path.relative_to(archive.folder).as_posix()
+
+    def change(entries):
+        before, after = (one['what']['files'] for one in entries if one['kind'] == 'screened')
+        del before[name]
+        after |= as_record({name: kept_in(archive.folder)[name]})
+
+    remake(archive, change)
+    assert f'{first}: its figures cannot be computed again: ' in told(archive)

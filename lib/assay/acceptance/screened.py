@@ -135,7 +135,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     ]
     wrong += [
         f'{path.parent}: {one}: remove that screening and its outputs'
-        for one in _miscomputed(archive, what, known, known.keys() - told.keys())
+        for one in _miscomputed(archive, what, entries, known)
     ]
     if wrong:
         archives.keep_screenings(archive, [], unchanged)  # none of it is told, and none may stay
@@ -151,6 +151,16 @@ def _name(archive: Archive, name: str) -> str:
 def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
     """Screenings of an archive, by the names of their files; outputs of their jobs are none."""
     return {name: read(archive.folder / name) for name in names if not _is_of_job(name)}
+
+
+def _files(entries: Iterable[Entry]) -> set[str]:
+    """The names in the archive of all that entries about screenings tell of."""
+    return {name for one in entries if one.kind == 'screened' for name in one.what['files']}
+
+
+def _of_job(name: str) -> str:
+    """The name in the archive of the outputs of a screening's job, by that of the screening."""
+    return outputs.beside(Path(name)).as_posix()
 
 
 def _is_of_job(name: str) -> bool:
@@ -197,11 +207,11 @@ def disagreements(
     known: dict[str, Screening] = {}
     for place, entry in enumerate(entries):
         if entry.kind == 'screened':
-            new = _read(archive, entry.what['files'].keys() - known.keys())
-            known |= new
+            known |= _read(archive, entry.what['files'].keys() - known.keys())
+            before = entries[:place]
             wrong = (
-                *_wrong(archive, entry.what, entry.time, entries[:place], contract, known),
-                *_miscomputed(archive, entry.what, known, new),
+                *_wrong(archive, entry.what, entry.time, before, contract, known),
+                *_miscomputed(archive, entry.what, before, known),
             )
             yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
 
@@ -216,7 +226,7 @@ def told(entries: Iterable[Entry]) -> Iterator[str]:
             earlier = sum(not _is_of_job(name) for name in entry.what['files']) - 1
             before = many(earlier, 'earlier one')
             yield f'the screening {entry.what["screening"]}, held against {before}, found {found}'
-    names = {name for one in entries if one.kind == 'screened' for name in one.what['files']}
+    names = _files(entries)
     if of_jobs := sum(map(_is_of_job, names)):
         yield f'the figures of {many(of_jobs, "screening")} are what the outputs of their jobs say'
     if left := len(names) - 2 * of_jobs:
@@ -295,43 +305,34 @@ def _of_earlier(
 def _miscomputed(
     archive: Archive,
     what: Mapping[str, Any],
+    entries: Sequence[Entry],
     known: Mapping[str, Screening],
-    new: Iterable[str],
 ) -> Iterator[str]:
     """Sentences: where screenings say something else than the outputs of their jobs.
 
-    Those of before the acceptance have outputs if they were still there.
+    Those of before the acceptance have outputs if they were still there. What earlier entries tell
+    of was computed for them.
 
-    :param new: names of the screenings that no earlier entry told of.
+    :param entries: as of :func:`_wrong`, likewise ``known``.
     """
     own = _name(archive, what['screening'])
-    of_jobs = {_name(archive, outputs.beside(archive.folder / name).name) for name in known}
-    for name in what['files']:
-        if _is_of_job(name) and name not in of_jobs:
-            yield f'{plain(name, 200)} are the outputs of no screening'
-    beside = {
-        name
-        for name in known
-        if _name(archive, outputs.beside(archive.folder / name).name) in what['files']
-    }
-    for name in sorted({own, *new, *beside}):
-        path, shown = archive.folder / name, plain(name, 200)
-        of_job = _name(archive, outputs.beside(path).name)
-        if of_job not in what['files']:
-            if name == own:
-                yield (
-                    f'{shown}: the outputs of its job were not kept with it, so its figures cannot '
-                    f'be computed again (earlier versions of Assay kept none)'
-                )
-            continue
-        try:
-            yield from (f'{shown}: {one}' for one in outputs.differences(path, known[name]))
-        # Whoever changed the outputs may have written anything.
-        except (
-            *(AssayError, ArithmeticError, AttributeError, LookupError),
-            *(OSError, TypeError, ValueError),
-        ) as error:
-            yield f'{shown}: its figures cannot be computed again: {plain(error, 300)}'
+    if _of_job(own) not in what['files']:
+        yield (
+            f'{plain(own, 200)}: the outputs of its job were not kept with it, so its figures '
+            f'cannot be computed again (earlier versions of Assay kept none)'
+        )
+    whose, computed = {_of_job(name): name for name in known}, _files(entries)
+    for job in sorted(filter(_is_of_job, what['files'])):
+        name = whose.get(job)
+        if name is None:
+            yield f'{plain(job, 200)} are the outputs of no screening'
+        elif job not in computed:
+            shown = plain(name, 200)
+            try:
+                found = outputs.differences(archive.folder / name, known[name])
+                yield from (f'{shown}: {one}' for one in found)
+            except AssayError as error:
+                yield f'{shown}: its figures cannot be computed again: {error}'
 
 
 def _short(found: str) -> str:

@@ -154,9 +154,9 @@ def _stand_apart(ends: NDArray[np.int64], far: Floats, nodes: int) -> Truths:
 
 def behind_one_switch(now: Screening) -> Truths:
     """Of each pair whether it is, where the scheduler knows: shape (P,)."""
-    switch = {name: switch for switch, names in now.switches.items() for name in names}
-    ends = [[switch.get(now.nodes[i]) for i in pair] for pair in now.links.ends]
-    return np.array([a is not None and a == b for a, b in ends], dtype=np.bool_)
+    switch = {name: number for number, names in enumerate(now.switches.values()) for name in names}
+    one, other = np.array([switch.get(name, -1) for name in now.nodes])[now.links.ends].T
+    return np.asarray((one == other) & (one >= 0))
 
 
 def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:

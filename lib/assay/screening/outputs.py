@@ -84,7 +84,18 @@ def differences(path: Path, told: Screening) -> Iterator[str]:
     :raises AssayError: if the outputs cannot be read, or are not those of a screening.
     """
     record = _read(beside(path))
-    if record['screening'] != path.name:
+    try:
+        yield from _differences(record, path.name, told)
+    # A job wrote them, and whoever changed them may have written anything.
+    except (
+        *(ArithmeticError, AttributeError, LookupError),
+        *(OSError, RecursionError, TypeError, ValueError),
+    ) as error:
+        raise AssayError(f'not the files of a screening: {plain(error, 300)}') from None
+
+
+def _differences(record: dict[str, Any], name: str, told: Screening) -> Iterator[str]:
+    if record['screening'] != name:
         yield f'its outputs are those of {plain(record["screening"], 200)}'
     again = _computed(record, told)
     if again.nodes != told.nodes:
@@ -170,6 +181,3 @@ def _computed(record: dict[str, Any], told: Screening) -> Screening:
             return collect(Path(scratch), where, told.begun, record['nodes'], told.switches)
     except AssayError as error:
         raise AssayError(plain(str(error).replace(f'{scratch}/', ''), 300)) from None
-    # A job wrote it, and whoever changed it.
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise AssayError(f'not the files of a screening: {plain(error, 300)}') from None

@@ -141,19 +141,21 @@ def _against_the_past(
     if len(earlier) < FEWEST_EARLIER or not names:
         return
     middles, *before = (_middles(one, names, accused) for one in (now, *earlier))
-    for figure, middle in middles.items():
-        past: Floats = np.array([one[figure] for one in before if figure in one])
-        if len(past) < FEWEST_EARLIER:
-            continue
-        far = middle - float(np.median(past))
+    pasts = {
+        figure: np.array([one[figure] for one in before if figure in one]) for figure in middles
+    }
+    found = {
+        figure: middles[figure] - float(np.median(past))
+        for figure, past in pasts.items()
+        if len(past) >= FEWEST_EARLIER
+    }
+    for figure, far in found.items():
         if figure.endswith(BETWEEN):
             # What is slower behind one switch as well is no matter of what joins them.
-            within = figure.removesuffix(BETWEEN) + WITHIN
-            known = [one[within] for one in before if within in one]
-            if within not in middles or len(known) < FEWEST_EARLIER:
+            within = found.get(figure.removesuffix(BETWEEN) + WITHIN, np.inf)
+            if within > far / 2:
                 continue
-            if middles[within] - float(np.median(known)) > far / 2:
-                continue
+        past: Floats = pasts[figure]
         spread = moderated(robust(past), SUPPOSED)
         error = (spread.value * (1 + OF_A_MEDIAN / len(past))) ** 0.5
         chance = (

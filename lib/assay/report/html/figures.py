@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -150,7 +149,7 @@ def _of_limit(row: Row) -> str:
 
 
 def _percent(part: float, sign: str = '') -> str:
-    if not math.isfinite(100 * part):
+    if not is_number(100 * part):
         return '-'
     return f'{part:{sign}.1%}' if abs(part) < 1e6 else f'{100 * part:{sign}.1e}%'
 
