@@ -171,7 +171,7 @@ def test_a_corrupted_payload_and_a_rank_killed_half_way(fault, mpi):
 @pytest.mark.slow
 def test_a_job_that_hangs(fault):
     library = fault('kill_rank', 'openmpi')
-    variables = f'LD_PRELOAD:{library},KILL_SEND:20000,KILL_SIGNAL:19'
+    variables = f'LD_PRELOAD:{library},KILL_SEND:2000,KILL_SIGNAL:19'
     limit = ('-S', 'Ring.time_limit=10s')
     said = sentence(run_one('openmpi', 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
     assert said.startswith('it hung: its job was killed at the time limit; ')

@@ -3,9 +3,12 @@
 import fcntl
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -103,16 +106,73 @@ def test_without_a_job_nothing_is_waited_for(sleeper):
 
 
 def test_of_other_jobs_reframe_asks_at_times_of_its_own(sleeper, held):
-    """Those of schedulers, one that has ended and waits to be measured again, and one stopped."""
+    """Those of schedulers, and one that has ended and waits to be measured again."""
     ended = subprocess.Popen(['true'])
     ended.wait()
     of_a_scheduler = SimpleNamespace(state='running', check=SimpleNamespace(job=object()))
-    stopped = under_way(held, 'running')
-    stopped.check.job.cancel_time = 1.0
-    for task in (of_a_scheduler, under_way(ended, 'running'), stopped):
+    for task in (of_a_scheduler, under_way(ended, 'running')):
         sleeper._tasks = [under_way(held, 'running'), task]
         sleeper.snooze()
-    assert sleeper.own.times == 3
+    assert sleeper.own.times == 2
+
+
+# Its script ends at once, and what it started tells of the signal and takes its time to end.
+SLOW_TO_END = """
+exec 3<&0
+(trap 'echo stopped; read -r <&3; echo ended; exit' TERM
+echo begun; while :; do sleep 0.05; done) &
+read -r _
+"""
+
+
+@pytest.fixture
+def stopped():
+    """A job in a session of its own that was told to stop, and has not ended altogether."""
+    process = subprocess.Popen(
+        ['bash', '-c', SLOW_TO_END],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout.readline() == 'begun\n'
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.stdout.readline() == 'stopped\n'
+    task = under_way(process, 'running')
+    task.check.job.cancel_time = time.time()
+    yield task
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize('has_work', [True, False])
+def test_what_a_stopped_job_started_ends_before_it_is_looked_at(
+    sleeper, stopped, has_work, monkeypatch
+):
+    """Whatever else there is to be done, or it would be killed and not tell how it ended."""
+    monkeypatch.setattr(awake, 'GRACE', FOR_EVER)
+    process = stopped.check.job.proc
+    sleeper._tasks = [stopped]
+    sleeper._has_work = has_work
+    asleep = threading.Thread(target=sleeper.snooze)
+    asleep.start()
+    assert asleep.is_alive()
+    process.stdin.write('\n')
+    process.stdin.flush()
+    asleep.join(FOR_EVER / 2)
+    assert not asleep.is_alive()
+    assert process.stdout.readline() == 'ended\n'
+
+
+@pytest.mark.parametrize('already', [0.1, FOR_EVER, -FOR_EVER])
+def test_a_stopped_job_that_does_not_end_is_looked_at(sleeper, stopped, already, monkeypatch):
+    """Also where the clock of the day was set meanwhile."""
+    monkeypatch.setattr(awake, 'GRACE', 0.2)
+    stopped.check.job.cancel_time -= already
+    sleeper._tasks = [stopped]
+    sleeper.snooze()
+    assert awake._goes_on(stopped.check.job.proc.pid)
 
 
 def test_a_kernel_that_cannot_tell_of_an_end(sleeper, held, monkeypatch):

@@ -3,14 +3,20 @@
 ReFrame looks for it ten times in the first second, and ever less often after that: the end of a job
 of three seconds it sees a third of a second late, in which nothing runs. What schedulers tell of
 their jobs it asks for as before.
+
+A job that was stopped ends later than its script, which the signal ends at once: the MPI's launcher
+passes it on to the ranks, and they tell how they end. ReFrame kills the launcher when it sees the
+end of the script, so it does not look until all of them have ended.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 from reframe.frontend import cli
@@ -19,6 +25,10 @@ from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _Po
 
 #: Seconds after which ReFrame looks at a job that goes on: at its time limit.
 SECONDS = 1.0
+
+#: Seconds that what a job started has to end once the job was stopped. Open MPI's launcher kills
+#: ranks that do not heed the signal after one.
+GRACE = 10.0
 
 
 class _Awake(_PollController):
@@ -35,6 +45,8 @@ class _Awake(_PollController):
         self._has_work = True
 
     def snooze(self) -> None:
+        for job in self._jobs():
+            _let_end(job)
         # What is judged is judged while the next job starts, and not while that measures.
         if self._has_work:
             self._has_work = False
@@ -43,8 +55,8 @@ class _Awake(_PollController):
             try:
                 handles = [_open(job, opened) for job in self._jobs()]
             except (AttributeError, OSError):
-                # Not a job of this machine; or one that was stopped, or has ended and is to be
-                # measured again; or a kernel before 5.3.
+                # Not a job of this machine; or one that has ended and is to be measured again; or
+                # a kernel before 5.3.
                 super().snooze()
             else:
                 if handles:
@@ -58,11 +70,27 @@ class _Awake(_PollController):
                 yield task.check.job
 
 
+def _let_end(job: Any) -> None:
+    """Sleep while anything of a local job that was stopped goes on, for as long as it may."""
+    if hasattr(job, 'proc') and job.cancel_time:
+        seconds = min(GRACE, job.cancel_time + GRACE - time.time())
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and _goes_on(job.proc.pid):
+            time.sleep(0.05)
+
+
+def _goes_on(session: int) -> bool:
+    """Whether a process of a session has not ended."""
+    for stat in Path('/proc').glob('[0-9]*/stat'):
+        with suppress(OSError):  # it has ended
+            fields = stat.read_text(errors='replace').rpartition(')')[2].split()
+            if int(fields[3]) == session and fields[0] not in 'XZ':  # proc_pid_stat(5)
+                return True
+    return False
+
+
 def _open(job: Any, opened: ExitStack) -> int:
     """What can be read once the job has ended."""
-    if job.cancel_time:
-        # What it started may still tell how it ended, which ReFrame kills once it sees the end.
-        raise InterruptedError
     handle = os.pidfd_open(job.proc.pid)
     opened.callback(os.close, handle)
     return handle
