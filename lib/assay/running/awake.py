@@ -16,12 +16,13 @@ import select
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 from reframe.frontend import cli
 from reframe.frontend.executors import RegressionTask
 from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _PollController
+
+from assay.running.processes import look_at, pids
 
 #: Seconds after which ReFrame looks at a job that goes on: at its time limit.
 SECONDS = 1.0
@@ -81,10 +82,10 @@ def _let_end(job: Any) -> None:
 
 def _goes_on(session: int) -> bool:
     """Whether a process of a session has not ended."""
-    for stat in Path('/proc').glob('[0-9]*/stat'):
-        with suppress(OSError):  # it has ended
-            fields = stat.read_text(errors='replace').rpartition(')')[2].split()
-            if int(fields[3]) == session and fields[0] not in 'XZ':  # proc_pid_stat(5)
+    for pid in pids():
+        with suppress(OSError):  # it has gone
+            one = look_at(pid)
+            if one.session == session and not one.has_ended:
                 return True
     return False
 

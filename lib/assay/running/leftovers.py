@@ -11,6 +11,7 @@ from pathlib import Path
 
 from assay import say
 from assay.running import runs
+from assay.running.processes import pids
 from assay.running.runs import Run
 
 #: Seconds that a process which was left behind has to end once it was told to.
@@ -85,8 +86,7 @@ def _processes(run: Run) -> list[int]:
 
 def _marked() -> dict[int, str]:
     """The folder of the run that each process of ours, but for this one, was started for."""
-    pids = (int(folder.name) for folder in Path('/proc').glob('[0-9]*'))
-    marks = {pid: _mark(pid) for pid in pids if pid != os.getpid()}
+    marks = {pid: _mark(pid) for pid in pids() if pid != os.getpid()}
     return {pid: mark for pid, mark in marks.items() if mark}
 
 

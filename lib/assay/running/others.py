@@ -6,30 +6,18 @@ import os
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assay.running import runs
+from assay.running.processes import TICK, Process, look_at, pids
 from assay.text import plain
 
 #: Processes that a sentence names: the busiest, and those that used this share of all others' time.
 MOST, WORTH_NAMING = 3, 0.2
 
-_TICK = 1 / os.sysconf('SC_CLK_TCK')
-
 #: The kernel's own processes are children of this one. What they do may be for the job.
 _KTHREADD = 2
-
-
-@dataclass(frozen=True)
-class _Process:
-    """CPU seconds: ``ran`` of its own, ``reaped`` of its children that have ended."""
-
-    name: str
-    parent: int
-    session: int
-    ran: float
-    reaped: float
 
 
 @dataclass(frozen=True)
@@ -65,7 +53,7 @@ class Others:
         self._sessions = sessions
         self._began, self._before = time.monotonic(), self._look()
 
-    def _look(self) -> dict[tuple[int, int], _Process]:
+    def _look(self) -> dict[tuple[int, int], Process]:
         return {
             key: process
             for key, process in _processes().items()
@@ -95,43 +83,35 @@ class Others:
             if seconds > 0 and (cpus is None or not _may_run_on(key[0]).isdisjoint(cpus))
         }
         cpu = sum(used.values())
-        worth = max(WORTH_NAMING * cpu, _TICK)
+        worth = max(WORTH_NAMING * cpu, TICK)
         first = sorted(used, key=lambda key: -used[key])[:MOST]
         busiest = tuple(
             f'{plain(now[key].name)} (process {key[0]}) for {used[key]:.1f} s'
             for key in first
-            if used[key] >= (_TICK if key is first[0] else worth)
+            if used[key] >= (TICK if key is first[0] else worth)
         )
         return Use(time.monotonic() - self._began, cpu, busiest)
 
 
-def _processes() -> dict[tuple[int, int], _Process]:
+def _processes() -> dict[tuple[int, int], Process]:
     """Number and start of each process that is not of this run, and what it is."""
     own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
     above = {1, *_ancestors()}
     found, parents, ours = {}, {}, {os.getpid()}
-    for folder in Path('/proc').glob('[0-9]*'):
-        pid = int(folder.name)
+    for pid in pids():
         try:
-            name, _, rest = (folder / 'stat').read_text(errors='replace').rpartition(')')
-        except OSError:  # it has ended
+            one = look_at(pid)
+        except OSError:  # it has gone
             continue
-        # From the third on, which is the state: proc_pid_stat(5).
-        fields = rest.split()
-        parent, session, started = int(fields[1]), int(fields[3]), int(fields[19])
-        parents[pid] = parent
+        parents[pid] = one.parent
         # One that has ended, and that nobody has asked for yet, does not say whose it was.
-        if _KTHREADD in (pid, parent) or fields[0] == 'Z':
+        if _KTHREADD in (pid, one.parent) or one.has_ended:
             continue
         with suppress(OSError):  # somebody else's
-            if own in (folder / 'environ').read_bytes().split(b'\0'):
+            if own in Path(f'/proc/{pid}/environ').read_bytes().split(b'\0'):
                 ours.add(pid)
-        user, system, of_children, in_children = (int(one) * _TICK for one in fields[11:15])
-        # Those are given what our jobs leave when they end.
-        reaped = 0.0 if pid in above else of_children + in_children
-        found[pid, started] = _Process(
-            name.partition('(')[2], parent, session, user + system, reaped
-        )
+        # Those above are given what our jobs leave when they end.
+        found[pid, one.started] = replace(one, reaped=0.0) if pid in above else one
     return {key: one for key, one in found.items() if not _descends(key[0], ours, parents)}
 
 
@@ -162,7 +142,6 @@ def _ancestors() -> Iterator[int]:
     while pid:
         yield pid
         try:
-            stat = Path(f'/proc/{pid}/stat').read_text(errors='replace')
+            pid = look_at(pid).parent
         except OSError:  # it is hidden
             return
-        pid = int(stat.rpartition(')')[2].split()[1])
