@@ -6,6 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.checks.benchmark import MpiBenchmark
+from assay.checks.cases import scales
 from assay.programs.figure import Figure
 
 #: A barrier has none.
@@ -31,7 +32,7 @@ class Collectives(MpiBenchmark):
         f'--focus {NO_SIZE},{SMALL},{LARGE}',
     ]
     layout = parameter(['packed', 'spread'], type=str)
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
+    scale = parameter(scales(), type=str)
 
     def figures(self):
         latency = self.report['limits']['ping_pong']['latency']

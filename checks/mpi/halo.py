@@ -6,6 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from assay.checks.benchmark import MpiBenchmark
+from assay.checks.cases import scales
 from assay.programs.figure import Figure
 
 
@@ -20,7 +21,7 @@ class Halo(MpiBenchmark):
     witness_sections = 'placement,fabric,profile,matrix'
     always_sends = frozenset()  # as many chunks as there is time for
     layout = parameter(['packed', 'spread', 'one-per-numa'], type=str)
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
+    scale = parameter(scales(), type=str)
 
     @run_after('setup')
     def set_mesh(self):

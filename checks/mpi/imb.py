@@ -8,6 +8,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, read_report
 from assay.checks.build import installed
+from assay.checks.cases import scales
 from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.machine.provenance import of_binary
@@ -32,7 +33,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
     program = 'limits'
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
-    scale = parameter(['1_node', '2_nodes'], type=str)
+    scale = parameter(scales(2), type=str)
 
     @run_after('init')
     def need_imb(self):

@@ -9,6 +9,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark
 from assay.checks.build import installed
+from assay.checks.cases import scales
 from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.programs import osu
@@ -37,7 +38,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
     program = 'limits'
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
-    scale = parameter(['1_node', '2_nodes'], type=str)
+    scale = parameter(scales(2), type=str)
     is_smoke_case = False
 
     @run_after('init')

@@ -5,6 +5,7 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark
+from assay.checks.cases import scales
 from assay.job.output import found
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure
@@ -24,7 +25,7 @@ class Overlap(MpiBenchmark):
     ranks = 2
     progress = parameter(['none', 'test', 'async'], type=str, loggable=True)
     layout = parameter(['packed', 'spread'], type=str)
-    scale = parameter(['1_node', '2_nodes'], type=str)
+    scale = parameter(scales(2), type=str)
 
     @property
     def is_smoke_case(self):

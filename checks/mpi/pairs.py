@@ -5,6 +5,7 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark
+from assay.checks.cases import scales
 from assay.config.scales import SCALES
 from assay.programs.figure import Figure
 
@@ -18,7 +19,7 @@ class Pairs(MpiBenchmark):
 
     program = 'pairs'
     always_sends = frozenset()  # as many batches as there is time for
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
+    scale = parameter(scales(), type=str)
 
     @run_after('init')
     def set_nodes(self):

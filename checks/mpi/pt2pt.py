@@ -4,6 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.checks.benchmark import MpiBenchmark
+from assay.checks.cases import scales
 from assay.programs.figure import Figure
 
 #: MEDIUM is below every limit up to which an MPI sends a message at once (eagerly), over a network.
@@ -21,7 +22,7 @@ class PointToPoint(MpiBenchmark):
     arguments = ['--limits', f'--max {LARGE}', '--budget 0.02', f'--focus {SMALL},{MEDIUM},{LARGE}']
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
-    scale = parameter(['1_node', '2_nodes'], type=str)
+    scale = parameter(scales(2), type=str)
 
     def figures(self):
         small = self.select(pattern='ping-pong', size=SMALL)

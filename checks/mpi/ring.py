@@ -4,6 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.checks.benchmark import MpiBenchmark
+from assay.checks.cases import scales
 from assay.programs.figure import Figure
 
 WORDS_SMALL, WORDS_LARGE = 1, 128 << 10
@@ -16,7 +17,7 @@ class Ring(MpiBenchmark):
     program = 'ring'
     arguments = ['--limits', f'--max-words {WORDS_LARGE}', '--ci 0.01', '--budget 0.05']
     layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'], type=str)
-    scale = parameter(['1_node', '2_nodes', '4_nodes', '8_nodes', '16_nodes'], type=str)
+    scale = parameter(scales(), type=str)
 
     def figures(self):
         small = self.select(words=WORDS_SMALL)

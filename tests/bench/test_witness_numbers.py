@@ -698,9 +698,10 @@ def assert_times(bursts: Callable[..., Run], how: tuple, allowed: float) -> Run:
 
 @pytest.mark.alone
 def test_bursts_are_timed_by_samples(bursts):
-    # A call that is timed takes longer than the others for which it stands: up to 30 ns were seen.
+    # A call that is timed takes longer than the others for which it stands: up to 41 ns were seen,
+    # of some 365, and clocks of other machines take longer.
     messages = 200_000
-    run = assert_times(bursts, (messages, 1, 0, 'both'), 2 * messages * 40e-9)
+    run = assert_times(bursts, (messages, 1, 0, 'both'), 2 * messages * 100e-9)
     for process in run.report['processes']:
         for call in process['calls'].values():
             assert 0 < call['timed'] < call['count']
@@ -712,7 +713,8 @@ def test_bursts_with_pauses(bursts, who):
     """Pauses of the program are not time in MPI; waiting for a rank that pauses is."""
     pauses = 25 * 0.020
     run = assert_times(bursts, (4000, 25, 20, who), 0.1 * pauses)
-    assert (seconds_in_library(run)[1] > pauses) if who == 'one' else True
+    if who == 'one':
+        assert seconds_in_library(run)[1] > pauses
     assert all(process['wall'] > pauses for process in run.report['processes'])
 
 

@@ -432,6 +432,19 @@ def check_incomplete(run: Run, ranks: int) -> None:
         assert 'wall' not in process and 'calls' not in process
 
 
+def noticed(start: Callable[[], Job]) -> Run:
+    """A job one of whose ranks left, which the launcher noticed.
+
+    MPICH's overlooks one that left without MPI_Finalize now and then, and waits for ever with the
+    others: 17 of some 1,700 jobs did so, without the witness. They took a tenth of a second.
+    """
+    for seconds in (10, 20, 40, 80):
+        running = start()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return running.wait(seconds)
+    return start().wait()
+
+
 @pytest.mark.parametrize(
     ('action', 'reason'),
     [
@@ -451,10 +464,7 @@ def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks
     if ranks == 1:
         run = same(endings, 'init', 'ring', action, code=None, ranks=ranks)
     else:
-        try:
-            run = job(endings, 'init', 'ring', action, ranks=ranks).wait()
-        except subprocess.TimeoutExpired:  # seen once, of MPICH: it did not end, nobody knows why
-            run = job(endings, 'init', 'ring', action, ranks=ranks).wait()
+        run = noticed(lambda: job(endings, 'init', 'ring', action, ranks=ranks))
     assert run.code != 0
     check_incomplete(run, ranks)
     found = lines(run)
@@ -551,12 +561,14 @@ def stacks(job: Job, ranks: int) -> str:
 
 
 @pytest.fixture
-def soon(build, endings) -> dict[str, str]:
-    """A time for stacks that is after the start of the ranks."""
+def soon(job, endings) -> dict[str, str]:
+    """A time for stacks that is after the start of the ranks, however long that takes here."""
     if not shutil.which('gdb'):
         pytest.skip('needs gdb')
-    build('assay_witness')
-    return {'ASSAY_WITNESS_DEADLINE': str(int(time.time()) + 3)}
+    began = time.monotonic()
+    assert job(endings, 'init', 'ring', 'finalize').wait().code == 0
+    seconds = 3 + 5 * (time.monotonic() - began)
+    return {'ASSAY_WITNESS_DEADLINE': str(int(time.time() + seconds))}
 
 
 def test_stacks_of_ranks_that_hang(job, endings, soon):
@@ -611,6 +623,7 @@ def test_there_is_never_half_a_report(job, endings, tmp_path):
     path = tmp_path / 'report.json'
     seen = []
     for number in range(8):
+        path.unlink(missing_ok=True)
         running = job(endings, 'init', 'ring', 'hang=mark' if number == 0 else 'finalize', ranks=3)
         until = None
         while running.process.poll() is None:

@@ -346,24 +346,27 @@ def healed(up):
 
 @pytest.mark.alone
 def test_what_packets_take(healed):
-    """A delay of a node, of a pair of nodes, and one by chance, one after the other."""
-    inject('delay', 'n2', '5000')
-    assert 'delay 5000 us' in status()['n2']
-    assert 10_000 < round_trip() < 20_000
-    assert assay('cluster', 'heal', 'n2').returncode == 0
-    assert round_trip() < 5000
+    """A delay of a node, of a pair of nodes, and one by chance, one after the other.
 
-    inject('delay', 'n2', '5000', '--to', 'n3')
-    assert 'delay 5000 us to and from n3' in status()['n2']
-    assert round_trip() < 5000
+    They are far longer than what a machine that others use as well adds to a round trip.
+    """
+    inject('delay', 'n2', '20000')
+    assert 'delay 20000 us' in status()['n2']
+    assert 40_000 < round_trip() < 80_000
     assert assay('cluster', 'heal', 'n2').returncode == 0
-    inject('delay', 'n2', '5000', '--to', 'n1')
-    assert 10_000 < round_trip() < 20_000
+    assert round_trip() < 20_000
+
+    inject('delay', 'n2', '20000', '--to', 'n3')
+    assert 'delay 20000 us to and from n3' in status()['n2']
+    assert round_trip() < 20_000
+    assert assay('cluster', 'heal', 'n2').returncode == 0
+    inject('delay', 'n2', '20000', '--to', 'n1')
+    assert 40_000 < round_trip() < 80_000
     assert assay('cluster', 'heal', 'n2').returncode == 0
 
-    inject('delay', 'n2', '1000', '--jitter', '8000')
-    assert 'delay 1000 us + 0 to 8000 us' in status()['n2']
-    assert 4000 < round_trip() < 18_000
+    inject('delay', 'n2', '4000', '--jitter', '32000')
+    assert 'delay 4000 us + 0 to 32000 us' in status()['n2']
+    assert 16_000 < round_trip() < 72_000
 
 
 def test_faults_of_nodes_add_up_and_are_healed(healed):
@@ -690,7 +693,6 @@ def test_nights(reader):
     assert f'\n{headline}no longer:\n' in message, message
 
 
-@pytest.mark.alone
 def test_a_campaign(nothing_left):
     """Those that are seen soonest; what is healthy may be disturbed here."""
     chosen = ['answers/zero_message', 'node/cpu', 'output/missing']

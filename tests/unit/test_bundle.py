@@ -57,7 +57,7 @@ def other(folder):
 
 def use(other, folder):
     return subprocess.run(
-        [other / 'assay', 'bundle', 'use', folder], capture_output=True, text=True, timeout=60
+        [other / 'assay', 'bundle', 'use', folder], capture_output=True, text=True, timeout=300
     )
 
 

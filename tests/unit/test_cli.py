@@ -161,7 +161,7 @@ def test_stopped_by_the_user(tmp_path):
     process = subprocess.Popen(command, preexec_fn=heed, stderr=subprocess.PIPE, text=True)
     with process, report.open('w'):  # when it reads
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=120)[1]
+        said = process.communicate(timeout=300)[1]
     assert (process.returncode, said) == (130, 'assay: stopped.\n')
 
 

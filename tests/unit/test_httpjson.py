@@ -77,7 +77,7 @@ def reframe(folder, port):
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     lines = without_colours((ended.stdout + ended.stderr).splitlines())

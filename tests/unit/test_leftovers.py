@@ -20,7 +20,7 @@ def test_what_a_killed_run_left_is_stopped_by_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(leftovers, 'say', said.append)
     try:
         leftovers.stop_what_was_left()
-        assert jobs[0].wait(timeout=60) == -signal.SIGTERM
+        assert jobs[0].wait(timeout=300) == -signal.SIGTERM
         assert jobs[1].poll() is None
         assert said == [f'stopped 1 process(es) that the run {killed.folder.name} had left behind']
     finally:

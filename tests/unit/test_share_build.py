@@ -71,7 +71,7 @@ def built(build, tmp_path):
 
     def run(name, **how):
         process = build(name, **how)
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=300)[0]
         assert process.returncode == 0, said
         return (tmp_path / name / 'build').resolve(), 'building in' in said
 
@@ -142,8 +142,8 @@ def test_of_two_at_once_one_builds_and_the_other_waits(build, tmp_path):
         pass
     second = build('second', wait='')
     (tmp_path / 'go').touch()
-    said = second.communicate(timeout=120)[0]
-    assert first.wait(timeout=120) == 0
+    said = second.communicate(timeout=300)[0]
+    assert first.wait(timeout=300) == 0
     assert 'built before: ' in said and 'building in' not in said
 
 

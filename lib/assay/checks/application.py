@@ -11,7 +11,7 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, var
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.checks.build import LIBRARY, BuildSources
-from assay.checks.cases import offered
+from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
@@ -158,7 +158,7 @@ class ApplicationCheck(ApplicationJob):
 
     size: str = parameter(['cache', 'memory', 'largest'], type=str, loggable=True)
     layout: str = parameter(['packed', 'hybrid'], type=str, loggable=True)
-    scale: str = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
+    scale: str = parameter(scales(), type=str, loggable=True)
     #: Another build of it for the first rank of each node, in layout ``mixed``.
     wide_binary: str = variable(str, value='')
 

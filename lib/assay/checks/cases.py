@@ -35,6 +35,11 @@ def offered(names: Iterable[str], prefix: str = '') -> list[str]:
     return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
 
 
+def scales(most: int = max(SCALES.values())) -> list[str]:
+    """The scales of at most so many nodes that a partition of this system offers."""
+    return offered((name for name, nodes in SCALES.items() if nodes <= most), 'scale_')
+
+
 class HasCases(RegressionTestPlugin):
     """A check with a case for each fabric, layout and scale."""
 

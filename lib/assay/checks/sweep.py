@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from assay import witness
 from assay.checks.application import ApplicationJob
-from assay.checks.cases import offered
+from assay.checks.cases import scales
 from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.placement import Placement
@@ -51,7 +51,7 @@ class ApplicationSweep(ApplicationJob):
     sweep: Sweep = parameter(get_args(Sweep), type=str, loggable=True)
     size: str = parameter(['cache', 'memory'], type=str, loggable=True)
     layout: str = parameter(['packed'], type=str, loggable=True)
-    scale: str = parameter(offered(SCALES, 'scale_'), type=str, loggable=True)
+    scale: str = parameter(scales(), type=str, loggable=True)
     time_limit = '6h'
     is_smoke_case = False
 
