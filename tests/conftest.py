@@ -1,5 +1,6 @@
 """Which tests run, and which beside each other: docs/testing.md tells why."""
 
+import gc
 import os
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             kept = _one_of_each_kind(kept)
     config.hook.pytest_deselected(items=[*set(items) - set(kept)])
     items[:] = sorted(kept, key=_place)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests from being looked at each time that Python collects garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def _place(item: pytest.Item) -> tuple[int, bool]:

@@ -63,6 +63,7 @@ def test_a_fault_that_is_there_or_not(faults):
         ('high: 100', 'worst: 100', "rate.severities.worst.[key]: Input should be 'low'"),
         ("cluster: ['rate n2 {}']", 'cluster: []', 'breaks nothing: cluster, variables, preload'),
         ('PointToPoint%fabric=tcp%scale=2_nodes', 'screen', 'a screening stands alone'),
+        ("  cause: 'bandwidth is'\n", '  past: 3\n', 'has a past, which only screenings'),
         ("  cause: 'bandwidth is'\n", '  missed: yes it is\n', 'is harmless, and so cannot be'),
         ("'bandwidth is'", "'('", 'rate.cause: Value error, not a valid expression'),
         (RATE, '- rate', 'network.yaml: not a mapping of names to faults'),

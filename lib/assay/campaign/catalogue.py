@@ -60,6 +60,7 @@ class Fault(Entry):
     :param moment: when it is brought in.
     :param check: the check that meets it, as ``-n`` of ``assay run`` has it; or ``screen``, whose
         sentences begin with what they accuse: ``node n3: ``, ``pair n2 n5: ``, ``group n1 n2: ``.
+    :param past: how many healthy screenings are made before, where it is told only against them.
     :param cause: what its sentence has to say; none where the check has to stay green.
     :param green: checks that have to stay green, by the beginning of their names.
     :param missed: why nobody sees it yet, if so: it stays in the matrix, and fails no campaign.
@@ -76,6 +77,7 @@ class Fault(Entry):
     on_nodes: list[OnNode] = Field(default_factory=list)
     moment: Moment = 'before'
     check: str
+    past: int = Field(1, ge=1)
     cause: Expression | None = None
     green: list[str] = Field(default_factory=list)
     missed: str | None = None
@@ -86,6 +88,8 @@ class Fault(Entry):
             raise ValueError('breaks nothing: cluster, variables, preload and on_nodes are empty')
         if self.check == SCREEN and (self.green or self.moment == 'under a running job'):
             raise ValueError('a screening stands alone: no green checks, no running job')
+        if self.past > 1 and self.check != SCREEN:
+            raise ValueError('has a past, which only screenings are held against')
         if self.missed and not self.cause:
             raise ValueError('is harmless, and so cannot be missed')
         return self
