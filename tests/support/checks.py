@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import reframe.core.runtime as rt
+from reframe.core.fields import make_convertible
 from reframe.utility import import_module_from_file
 
 # Before ReFrame has a system, which would leave only its own fabrics and scales as parameters.
@@ -14,10 +15,11 @@ from assay import paths
 
 
 @contextmanager
-def check_on(configuration, system, prefix, file, name, environment, **parameters):
+def check_on(configuration, system, prefix, file, name, environment, given=None, **parameters):
     """Yields the check ``name`` of checks/``file``.py, its partition and its environment.
 
-    What it needs to be built is left out. Stage and output folders are under ``prefix``.
+    What it needs to be built is left out. Stage and output folders are under ``prefix``. What is
+    ``given`` sets variables, as -S does.
     """
     options = {
         'general/reference_prefix': str(paths.REFERENCES),
@@ -25,7 +27,11 @@ def check_on(configuration, system, prefix, file, name, environment, **parameter
         'systems/modules_system': 'nomod',  # a cluster has one; this machine need not
     }
     with rt.temp_runtime(str(configuration), system, options):
-        cls = getattr(import_module_from_file(str(paths.CHECKS / f'{file}.py')), name)
+        # Not as an earlier test read it: its parameters are those that this system offers.
+        read = import_module_from_file(str(paths.CHECKS / f'{file}.py'), force=True)
+        cls = getattr(read, name)
+        for variable, value in (given or {}).items():
+            assert cls.setvar(variable, make_convertible(value))
         conditions = {key: lambda x, v=value: x == v for key, value in parameters.items()}
         check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
         check._resolve_fixtures = lambda: None

@@ -194,6 +194,16 @@ def test_the_same_is_the_same(machine):
     assert {one.word for one in found.difference.figures} == {'same'}
 
 
+def test_jobs_of_both_end_in_one_second(machine):
+    """As short ones do on a fast machine."""
+    machine.history(4)
+    machine.change = lambda name, number, case, values: case.update(
+        job_completion_time_unix=NOW.timestamp()
+    )
+    found, _ = compared(machine, seconds=0)
+    assert not found.is_worse
+
+
 def test_what_pairs_decide_is_not_said_of_missed_references(machine, monkeypatch):
     at_first = interleaved.compare_at_first
 

@@ -5,8 +5,6 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from reframe.core.fields import make_convertible
-from reframe.utility import import_module_from_file
 
 from assay import paths
 from assay.config.fabrics import load_catalogue
@@ -137,13 +135,9 @@ def test_headlines_are_for_the_table(ended):
 
 def test_what_a_user_sets_of_them_is_not_stored(tmp_path):
     """Also of a case that ends before it has figures."""
-    file = import_module_from_file(str(paths.CHECKS / 'mpi' / 'pt2pt.py'))
-    names = {'headlines': 'a', 'directions': 'a:exact', 'disturbances': 'a', 'taken_by_others': 'a'}
-    for name, value in names.items():
-        assert file.PointToPoint.setvar(name, make_convertible(value))  # as -S does
+    given = {'headlines': 'a', 'directions': 'a:exact', 'disturbances': 'a', 'taken_by_others': 'a'}
     where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/pt2pt', 'PointToPoint', 'openmpi')
-    with check_on(*where) as (check, _, _):
-        assert isinstance(check, file.PointToPoint)
+    with check_on(*where, given) as (check, _, _):
         assert (check.headlines, check.directions) == ([], {})
         assert (check.disturbances, check.taken_by_others) == ([], [])
 
