@@ -1,5 +1,6 @@
 """A check on a partition and an environment of a configuration, without ReFrame's command."""
 
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ import reframe.core.runtime as rt
 from reframe.core.fields import make_convertible
 from reframe.utility import import_module_from_file
 
-# Before ReFrame has a system, which would leave only its own fabrics and scales as parameters.
+# As the check itself, before ReFrame has a system: all fabrics and scales are parameters.
 import assay.checks.node_benchmark
 import assay.checks.sweep  # noqa: F401
 from assay import paths
@@ -26,18 +27,21 @@ def check_on(configuration, system, prefix, file, name, environment, given=None,
         'systems/prefix': str(prefix),
         'systems/modules_system': 'nomod',  # a cluster has one; this machine need not
     }
-    with rt.temp_runtime(str(configuration), system, options):
-        # Not as an earlier test read it: its parameters are those that this system offers.
-        read = import_module_from_file(str(paths.CHECKS / f'{file}.py'), force=True)
+    read = import_module_from_file(str(paths.CHECKS / f'{file}.py'))
+    try:
         cls = getattr(read, name)
         for variable, value in (given or {}).items():
             assert cls.setvar(variable, make_convertible(value))
-        conditions = {key: lambda x, v=value: x == v for key, value in parameters.items()}
-        check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
-        check._resolve_fixtures = lambda: None
-        (partition,) = rt.runtime().system.partitions
-        environ = next(e for e in partition.environs if e.name == environment)
-        yield check, partition, environ
+        with rt.temp_runtime(str(configuration), system, options):
+            conditions = {key: lambda x, v=value: x == v for key, value in parameters.items()}
+            check = cls(variant_num=cls.get_variant_nums(**conditions)[0])
+            check._resolve_fixtures = lambda: None
+            (partition,) = rt.runtime().system.partitions
+            environ = next(e for e in partition.environs if e.name == environment)
+            yield check, partition, environ
+    finally:
+        if given:
+            del sys.modules[read.__name__]  # ReFrame would find it there again
 
 
 def job_script(configuration, system, prefix, file, name, environment, **parameters):
