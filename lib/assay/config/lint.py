@@ -95,7 +95,7 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
     from reframe.utility import import_module_from_file
 
     try:
-        check = getattr(import_module_from_file(str(path), force=True), name)
+        check = getattr(import_module_from_file(str(path)), name)
     except Exception as error:  # a check file is a program: it can raise anything
         yield f': {path} cannot be loaded: {type(error).__name__}: {error}'
         return
