@@ -10,6 +10,7 @@ from assay.witness.disturbance import (
     disturbance_figures,
     disturbed,
     foreign_seconds,
+    sent_once,
     taken_by_others,
 )
 from witnessed import host, process, report, socket
@@ -197,6 +198,20 @@ def test_connections_of_two_hosts_are_one_way():
     assert disturbed([once, often]) == [
         'the network was disturbed: 0.2% of the segments between n1 and n2 were sent again'
     ]
+
+
+@pytest.mark.parametrize(
+    ('ways', 'share'),
+    [
+        ({}, None),
+        ({(1, 2): {}}, 1),
+        ({(1, 2): {'segments': 1000, 'resent': 4}}, 1),
+        ({(1, 2): {'resent': 50}}, 0.9995),
+        ({(1, 2): {'resent': 50}, (2, 3): LOSSY, (3, 4): {}}, 0.987),
+    ],
+)
+def test_the_worst_way_tells_what_a_network_delivers(ways, share):
+    assert sent_once([connected(ways)]) == (share and pytest.approx(share))
 
 
 def test_a_bad_network_is_nothing_that_others_did():

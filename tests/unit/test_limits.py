@@ -11,7 +11,7 @@ from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 from assay.witness.disturbance import DISTURBANCES
 from checks import check_on
-from witnessed import entries, host, process, write
+from witnessed import entries, host, process, socket, write
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FABRICS = load_catalogue().fabrics
@@ -27,19 +27,31 @@ LIMITS = {
     'socket': {
         'latency': 20e-6,
         'bandwidth': 1e9,
-        'ends': [{'interface': 'eth0', 'link_speed': 2.5e9}, {'interface': 'eth0'}],
+        'ends': [
+            {'interface': 'eth0', 'link_speed': 2.5e9, 'received': 1e9},
+            {'interface': 'eth0', 'received': 4e9},
+        ],
     },
 }
 SMALL, LARGE = {'time': {'min': 30e-6}}, {'size': 4e6, 'time': {'min': 8e-3}}
 
 
 @pytest.fixture
-def check(tmp_path):
+def check(tmp_path, monkeypatch):
     """A check whose job's report has limits, between some hosts; which one does not matter."""
     where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/pt2pt', 'PointToPoint', 'openmpi')
     with check_on(*where) as (check, _, _):
+        monkeypatch.setattr(type(check), 'stagedir', str(tmp_path))
         check.report = {'limits': LIMITS, 'hosts': ['n1', 'n2']}
         yield check
+
+
+def see_a_connection(folder, resent):
+    """Let the witness have seen one between two hosts, of a million segments each way."""
+    ends, seen = ('10.0.0.1:1', '10.0.0.2:2'), {'segments': 10**6, 'resent': resent}
+    sockets = [socket(*ends, 10**9) | seen, socket(*ends[::-1], 10**9) | seen]
+    processes = [process(rank, on=f'n{rank + 1}', sockets=[sockets[rank]]) for rank in (0, 1)]
+    write(folder / 'witness.json', entries(processes, [host('n1'), host('n2')]))
 
 
 def values(check, fabric, **socket):
@@ -57,11 +69,18 @@ def test_sockets_between_hosts_are_held_to_one_of_the_same_job(check, fabric):
         'bandwidth_of_limit': 0.5,
         'socket_latency': 20,
         'socket_bandwidth': 1000,
+        'slower_direction_of_faster': 0.25,
     }
     assert values(check, fabric) == held
-    fast, slow = {'link_speed': 25e9 / 8}, {'link_speed': 2.5e9 / 8}
+    held['slower_direction_of_faster'] = 1
+    fast, slow = ({'link_speed': speed, 'received': 1e9} for speed in (25e9 / 8, 2.5e9 / 8))
     assert values(check, fabric, ends=[fast, fast]) == held | {'socket_bandwidth_of_link': 0.8}
     assert values(check, fabric, ends=[fast, slow]) == held | {'socket_bandwidth_of_link': 3.2}
+
+
+def test_what_was_sent_again_between_hosts_is_held(check, tmp_path):
+    see_a_connection(tmp_path, resent=5000)
+    assert values(check, 'tcp')['segments_sent_once'] == 0.995
 
 
 def test_within_a_host_the_network_is_not_held(check):
@@ -86,20 +105,29 @@ def bounded(name, fabric, scale):
 
 @pytest.mark.parametrize('name', CHECKS)
 @pytest.mark.parametrize('fabric', FABRICS)
-def test_every_figure_that_must_be_held_is(check, name, fabric):
+def test_every_figure_that_must_be_held_is(check, tmp_path, name, fabric):
+    see_a_connection(tmp_path, resent=0)
     reaches, within = FABRICS[fabric].crosses_nodes, not FABRICS[fabric].needs_device
     for hosts, scale in (['n1'] * within, '1_node'), (['n1', 'n2'] * reaches, '2_nodes'):
         if not hosts:
             continue
         check.report['hosts'] = hosts
-        values(check, fabric, ends=[{'link_speed': 1e9}] * 2)
+        values(check, fabric, ends=[{'link_speed': 1e9, 'received': 1e9}] * 2)
         figures = check.limit_figures(CHECKS[name][1], SMALL, LARGE)
         assert set(figures) <= bounded(name, fabric, scale)
 
 
-@pytest.mark.parametrize(('name', 'value'), [('socket_latency', 1060), ('socket_bandwidth', 6.06)])
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('socket_latency', 1060),
+        ('socket_bandwidth', 6.06),
+        ('slower_direction_of_faster', 0.06),
+        ('segments_sent_once', 0.995),
+    ],
+)
 def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
-    """As the virtual cluster's with `delay 1000` and `rate 50`."""
+    """As with `delay 1000`, `rate 50`, one slow direction and `loss 0.5` on the virtual cluster."""
     entry = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())['PointToPoint']
     reference, lower, upper, _ = entry['ucx-tcp']['.*'][name]
     assert value > reference * (1 + upper) if upper else value < reference * (1 + lower)
@@ -108,7 +136,6 @@ def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
 @pytest.fixture
 def ended(check, tmp_path, monkeypatch):
     """The check as it is after its job, of which the witness saw that others were on the node."""
-    monkeypatch.setattr(type(check), 'stagedir', str(tmp_path))
     monkeypatch.setattr(type(check), 'current_partition', SimpleNamespace(extras={}))
     disturbance = dict.fromkeys(DISTURBANCES, 0.0) | {'seconds': 2.0, 'foreign_share': 0.48}
     content = entries([process()], [host() | {'disturbance': disturbance}])

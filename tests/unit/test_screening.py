@@ -280,6 +280,19 @@ def test_everything_is_slower_than_before():
     assert [one.figure for one in found.evidence] == ['triad alone']
 
 
+def of_one_machine(now):
+    """A screening of nodes that share CPUs."""
+    alone = {name: values for name, values in now.values.items() if name.endswith('alone')}
+    return replace(now, values=alone)
+
+
+@pytest.mark.parametrize(('times', 'kinds'), [(2, []), (30, ['machine'])])
+def test_nodes_that_share_cpus_differ_from_time_to_time(times, kinds):
+    past = [of_one_machine(screening(day=day)) for day in range(6)]
+    now = slow_links(of_one_machine(screening(day=6)), lambda a, b: True, times=times)
+    assert [one.kind for one in judge(now, past).findings] == kinds
+
+
 def joined(n, of=8):
     """Switches of so many nodes each."""
     return {
@@ -296,6 +309,14 @@ def test_what_joins_two_switches_is_slower_than_before():
     assert [one.figure for one in found.evidence] == ['latency between switches']
     blamed = report.blamed(found)
     assert blamed == 'what joins the switches s0, s1 is slower than before'
+    # As where pairs behind one switch wait for those that are slow.
+    worse = slow_links(now, lambda a, b: (a < 8) == (b < 8), times=2)
+    worse = slow_links(worse, lambda a, b: (a < 8) != (b < 8), times=30)
+    (found,) = judge(worse, past).findings
+    assert (found.kind, *(one.figure for one in found.evidence)) == (
+        'uplinks',
+        'latency between switches',
+    )
     # If their nodes reach each other as slowly, it is not.
     (found,) = judge(slow_links(now, lambda a, b: True), past).findings
     assert found.kind == 'machine'

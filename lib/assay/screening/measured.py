@@ -85,6 +85,11 @@ class Screening:
         return {name: number for number, name in enumerate(self.nodes)}
 
     @property
+    def shares_cpus(self) -> bool:
+        """Whether its nodes are parts of one machine."""
+        return not any(mode_of(figure) == 'together' for figure in self.values)
+
+    @property
     def sweeps(self) -> int:
         return len(next(iter(self.values.values()))[0])
 

@@ -91,6 +91,16 @@ def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
     return [*_nodes(reports, _OTHERS if foreign else ['steal_share'])]
 
 
+def sent_once(reports: Iterable[Report]) -> float | None:
+    """Of the segments between two hosts the share that was not sent again, on the worst way.
+
+    1 where fewer than :data:`FEW` were; None where no TCP went between hosts.
+    """
+    found = ways(reports)
+    lost = [way.resent_share for way in found if way.resent >= FEW]
+    return 1 - max(lost, default=0.0) if found else None
+
+
 def foreign_seconds(reports: Iterable[Report]) -> float:
     """CPU seconds that went to other processes than ranks, on the CPUs of a job's ranks."""
     seconds = 0.0

@@ -30,6 +30,7 @@ struct limits {
     double socket_latency;       /* seconds */
     double socket_bandwidth;     /* bytes/s, LARGE */
     double socket_bandwidth_64k; /* bytes/s, MEDIUM */
+    double socket_received[2];   /* bytes/s, LARGE, by each end */
 };
 
 /* Seconds for which each figure's best repeat is sought. */
@@ -172,14 +173,20 @@ static double measure_cacheline(MPI_Comm pair, int rank)
 
 /* socket --------------------------------------------------------------------------------------- */
 
-/* Sends or receives all of it, busy-polling. */
-static void transfer(int fd, char *buffer, size_t size, bool sending)
+/* Sends or receives all of it, busy-polling. Returns bytes/s from the first that were moved to the
+ * last, which at a receiver is the rate of the way to it; 0 if half of all were moved at once, and
+ * so had been there before it looked. */
+static double transfer(int fd, char *buffer, size_t size, bool sending)
 {
     struct patience patience = { 0 };
+    size_t first = 0;
+    double since = 0;
     for (size_t done = 0; done < size;) {
         ssize_t moved = sending ? send(fd, buffer + done, size - done, MSG_NOSIGNAL)
                                 : recv(fd, buffer + done, size - done, 0);
         if (moved > 0) {
+            if (done == 0 && (first = (size_t)moved) < size)
+                since = clock_seconds();
             done += (size_t)moved;
             patience = (struct patience){ 0 };
         } else if (moved == 0) {
@@ -193,10 +200,12 @@ static void transfer(int fd, char *buffer, size_t size, bool sending)
                         sending ? "send" : "receive", strerror(errno));
         }
     }
+    return first < size / 2 ? (double)(size - first) / (clock_seconds() - since) : 0;
 }
 
-/* Half the round trip of `size` bytes. The caller's first byte tells the echo when to stop. */
-static double socket_ping_pong(int fd, int rank, char *buffer, size_t size)
+/* Half the round trip of `size` bytes; *received rises to the best rate of the way to this rank.
+ * The caller's first byte tells the echo when to stop. */
+static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, double *received)
 {
     enum { MORE = 1, STOP = 2, FEWEST = 4 }; /* TCP starts slowly, and a network may be slow */
     double best = INFINITY;
@@ -206,7 +215,7 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size)
             double before = now;
             buffer[0] = MORE;
             transfer(fd, buffer, size, true);
-            transfer(fd, buffer, size, false);
+            *received = fmax(*received, transfer(fd, buffer, size, false));
             now = clock_seconds();
             best = fmin(best, (now - before) / 2);
         }
@@ -214,7 +223,7 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size)
         transfer(fd, buffer, size, true);
     } else {
         for (;;) {
-            transfer(fd, buffer, size, false);
+            *received = fmax(*received, transfer(fd, buffer, size, false));
             if (buffer[0] == STOP)
                 break;
             transfer(fd, buffer, size, true);
@@ -226,19 +235,21 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size)
 static void measure_socket(MPI_Comm pair, int rank, struct limits *limits)
 {
     char *buffer = memory_allocate(LARGE);
+    double unused = 0, received[2] = { 0, 0 };
     socket_pair_find(pair, rank, limits->ends);
     int fd = socket_pair_connect(pair, rank, limits->ends, 0);
-    limits->socket_latency = socket_ping_pong(fd, rank, buffer, 8);
-    limits->socket_bandwidth_64k = MEDIUM / socket_ping_pong(fd, rank, buffer, MEDIUM);
-    limits->socket_bandwidth = LARGE / socket_ping_pong(fd, rank, buffer, LARGE);
+    limits->socket_latency = socket_ping_pong(fd, rank, buffer, 8, &unused);
+    limits->socket_bandwidth_64k = MEDIUM / socket_ping_pong(fd, rank, buffer, MEDIUM, &unused);
+    limits->socket_bandwidth = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, &received[rank]);
     close(fd);
 
     /* The kernel may have been told to keep the buffers that it sizes itself too small. */
     fd = socket_pair_connect(pair, rank, limits->ends, LARGE);
-    double bandwidth = LARGE / socket_ping_pong(fd, rank, buffer, LARGE);
+    double bandwidth = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, &received[rank]);
     limits->socket_bandwidth = fmax(limits->socket_bandwidth, bandwidth);
     close(fd);
     free(buffer);
+    MPI_Allreduce(received, limits->socket_received, 2, MPI_DOUBLE, MPI_MAX, pair);
 }
 
 /* all ------------------------------------------------------------------------------------------ */
@@ -271,20 +282,22 @@ static void print(const struct limits *limits)
            limits->socket_latency * 1e6, limits->socket_bandwidth_64k * 1e-6,
            limits->socket_bandwidth * 1e-6);
     for (int i = 0; i < 2; i++)
-        printf("    %s %s (%s)\n", i == 0 ? "from" : "to  ", limits->ends[i].address,
-               limits->ends[i].interface);
+        printf("    %s %s (%s), which received %.2f MB/s\n", i == 0 ? "from" : "to  ",
+               limits->ends[i].address, limits->ends[i].interface,
+               limits->socket_received[i] * 1e-6);
     fflush(stdout);
 }
 
-static void write_ends(struct json *json, const struct socket_end ends[2])
+static void write_ends(struct json *json, const struct limits *limits)
 {
     json_array(json, "ends");
     for (int i = 0; i < 2; i++) {
         json_object(json, NULL);
-        json_string(json, "address", ends[i].address);
-        json_string(json, "interface", ends[i].interface);
-        if (ends[i].link_speed > 0)
-            json_number(json, "link_speed", ends[i].link_speed);
+        json_string(json, "address", limits->ends[i].address);
+        json_string(json, "interface", limits->ends[i].interface);
+        if (limits->ends[i].link_speed > 0)
+            json_number(json, "link_speed", limits->ends[i].link_speed);
+        json_number(json, "received", limits->socket_received[i]);
         json_end(json);
     }
     json_end(json);
@@ -307,7 +320,7 @@ static void write_json(struct json *json, const struct limits *limits)
     json_integer(json, "size", LARGE);
     json_number(json, "bandwidth", limits->socket_bandwidth);
     json_number(json, "bandwidth_64k", limits->socket_bandwidth_64k);
-    write_ends(json, limits->ends);
+    write_ends(json, limits);
     json_end(json);
     json_end(json);
 }
@@ -330,6 +343,8 @@ void limits_measure(void)
     slower.socket_bandwidth = slower_rate(last.socket_bandwidth, slower.socket_bandwidth);
     slower.socket_bandwidth_64k =
         slower_rate(last.socket_bandwidth_64k, slower.socket_bandwidth_64k);
+    for (int end = 0; end < 2; end++)
+        slower.socket_received[end] = fmax(last.socket_received[end], slower.socket_received[end]);
 }
 
 void limits_report(void)
