@@ -214,6 +214,13 @@ def test_the_worst_way_tells_what_a_network_delivers(ways, share):
     assert sent_once([connected(ways)]) == (share and pytest.approx(share))
 
 
+def test_what_is_lost_in_one_direction_is_not_halved():
+    ends = ('10.0.0.1:1', '10.0.0.2:1')
+    lossy, sound = socket(*ends, 10**6) | HEALTHY | LOSSY, socket(*ends[::-1], 10**6) | HEALTHY
+    processes = [process(n, on=f'n{n + 1}', sockets=[one]) for n, one in enumerate((lossy, sound))]
+    assert sent_once([report(processes, [host('n1'), host('n2')])]) == pytest.approx(0.987)
+
+
 def test_a_bad_network_is_nothing_that_others_did():
     hosts = {name: {'foreign': 0.3} for name in ('n1', 'n2')}
     lossy = connected({(1, 2): LOSSY}, on=('n1', 'n2'))

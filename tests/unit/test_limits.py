@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from reframe.core.exceptions import SanityError
 
 from assay import paths
 from assay.config.fabrics import load_catalogue
@@ -27,6 +28,7 @@ LIMITS = {
     'socket': {
         'latency': 20e-6,
         'bandwidth': 1e9,
+        'kernel_sized': 0.8,
         'ends': [
             {'interface': 'eth0', 'link_speed': 2.5e9, 'received': 1e9},
             {'interface': 'eth0', 'received': 4e9},
@@ -69,6 +71,7 @@ def test_sockets_between_hosts_are_held_to_one_of_the_same_job(check, fabric):
         'bandwidth_of_limit': 0.5,
         'socket_latency': 20,
         'socket_bandwidth': 1000,
+        'kernel_buffers_of_largest': 0.8,
         'slower_direction_of_faster': 0.25,
     }
     assert values(check, fabric) == held
@@ -76,6 +79,12 @@ def test_sockets_between_hosts_are_held_to_one_of_the_same_job(check, fabric):
     fast, slow = ({'link_speed': speed, 'received': 1e9} for speed in (25e9 / 8, 2.5e9 / 8))
     assert values(check, fabric, ends=[fast, fast]) == held | {'socket_bandwidth_of_link': 0.8}
     assert values(check, fabric, ends=[fast, slow]) == held | {'socket_bandwidth_of_link': 3.2}
+
+
+def test_directions_that_could_not_be_told_apart_are_no_figure(check):
+    ends = [{'received': 0}, {'received': 1e9}]
+    with pytest.raises(SanityError, match='the ranks waited for CPUs'):
+        values(check, 'tcp', ends=ends)
 
 
 def test_what_was_sent_again_between_hosts_is_held(check, tmp_path):
@@ -122,12 +131,13 @@ def test_every_figure_that_must_be_held_is(check, tmp_path, name, fabric):
     [
         ('socket_latency', 1060),
         ('socket_bandwidth', 6.06),
+        ('kernel_buffers_of_largest', 0.14),
         ('slower_direction_of_faster', 0.06),
         ('segments_sent_once', 0.995),
     ],
 )
 def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
-    """As with `delay 1000`, `rate 50`, one slow direction and `loss 0.5` on the virtual cluster."""
+    """As on the virtual cluster: `delay 1000`, `rate 50`, small buffers, one way, `loss 0.5`."""
     entry = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())['PointToPoint']
     reference, lower, upper, _ = entry['ucx-tcp']['.*'][name]
     assert value > reference * (1 + upper) if upper else value < reference * (1 + lower)

@@ -7,12 +7,7 @@ from assay.witness.disturbance import DISTURBANCES
 
 #: Of whatever check: a raw TCP socket between nodes, measured in the job beside MPI. The kernel,
 #: the driver and the network make it; no MPI and no flag of a compiler does.
-OF_THE_NETWORK = frozenset(
-    {
-        *('socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'),
-        'slower_direction_of_faster',
-    }
-)
+OF_THE_NETWORK = frozenset({'socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'})
 #: By check: what cores and memory of a node give. Programs without messages measure it.
 OF_THE_NODE = {
     'Clock': frozenset(

@@ -94,14 +94,14 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
 
 
 def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Finding]:
-    """What joins the switches, where only what crosses them is worse; else the whole machine."""
+    """What joins the switches, where what crosses them is far worse; else the whole machine."""
     left = {one.figure: one for one in worse}
     crossing = []
     for figure in LINKS:
         within, between = left.pop(figure + WITHIN, None), left.pop(figure + BETWEEN, None)
-        if between:  # much worse than within, if that is worse at all
+        if between:
             left.pop(figure, None)
-            crossing.append(between)
+            crossing += [between, *([within] if within else [])]
         elif within:
             left.setdefault(figure, within)
     if crossing:

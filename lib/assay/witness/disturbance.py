@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from assay.programs.figure import Figure
-from assay.witness.network import Way, rates, ways
+from assay.witness.network import Way, between_hosts, rates, ways
 from assay.witness.report import Report
 
 #: A smaller share, or fewer seconds, explain no missed reference. The launcher and ReFrame take up
@@ -92,13 +93,18 @@ def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
 
 
 def sent_once(reports: Iterable[Report]) -> float | None:
-    """Of the segments between two hosts the share that was not sent again, on the worst way.
+    """Of the segments from a host to another the share that was not sent again, the least of all.
 
     1 where fewer than :data:`FEW` were; None where no TCP went between hosts.
     """
-    found = ways(reports)
-    lost = [way.resent_share for way in found if way.resent >= FEW]
-    return 1 - max(lost, default=0.0) if found else None
+    segments: Counter[tuple[str, str]] = Counter()
+    resent: Counter[tuple[str, str]] = Counter()
+    for report in reports:
+        for sender, receiver, socket in between_hosts(report):
+            segments[sender, receiver] += socket.segments
+            resent[sender, receiver] += socket.resent
+    lost = [again / segments[way] for way, again in resent.items() if again >= FEW]
+    return 1 - max(lost, default=0.0) if segments else None
 
 
 def foreign_seconds(reports: Iterable[Report]) -> float:

@@ -36,7 +36,7 @@ def ways(reports: Iterable[Report]) -> list[Way]:
     found: dict[tuple[str, str], Way] = {}
     for report in reports:
         order = {host.name: number for number, host in enumerate(report.hosts)}
-        for sender, receiver, socket in _between_hosts(report):
+        for sender, receiver, socket in between_hosts(report):
             first, second = sorted((sender, receiver), key=order.__getitem__)
             way = found.get((first, second), Way((first, second), 0, 0, None))
             trips = [way.round_trip, socket.round_trip]
@@ -58,7 +58,7 @@ def rates(reports: Iterable[Report]) -> dict[str, float]:
     found: dict[str, float] = {}
     for report in reports:
         sums: defaultdict[tuple[str, str], float] = defaultdict(float)
-        for sender, receiver, socket in _between_hosts(report):
+        for sender, receiver, socket in between_hosts(report):
             if socket.rate is not None:
                 sums[sender, 'sent'] += socket.rate
                 sums[receiver, 'received'] += socket.rate
@@ -67,7 +67,7 @@ def rates(reports: Iterable[Report]) -> dict[str, float]:
     return found
 
 
-def _between_hosts(report: Report) -> Iterator[tuple[str, str, Socket]]:
+def between_hosts(report: Report) -> Iterator[tuple[str, str, Socket]]:
     """Sender, receiver, and the sender's socket."""
     for process, socket, other in sockets_between_ranks(report):
         if process.host != other.host:

@@ -30,6 +30,7 @@ struct limits {
     double socket_latency;       /* seconds */
     double socket_bandwidth;     /* bytes/s, LARGE */
     double socket_bandwidth_64k; /* bytes/s, MEDIUM */
+    double socket_kernel_sized;  /* of that for LARGE: with buffers that the kernel sizes */
     double socket_received[2];   /* bytes/s, LARGE, by each end */
 };
 
@@ -173,25 +174,27 @@ static double measure_cacheline(MPI_Comm pair, int rank)
 
 /* socket --------------------------------------------------------------------------------------- */
 
-/* Sends or receives all of it, busy-polling. Returns bytes/s from the first that were moved to the
- * last, which at a receiver is the rate of the way to it; 0 if half of all were moved at once, and
- * so had been there before it looked. */
+/* Sends or receives all of it, busy-polling. Of a LARGE message returns the bytes/s at which it came
+ * in since the receiver last found nothing, so never more than the way to it carries, whatever the
+ * clock of the other host shows; 0 if some of it was there at the first look. */
 static double transfer(int fd, char *buffer, size_t size, bool sending)
 {
+    const bool timed = !sending && size == LARGE;
     struct patience patience = { 0 };
-    size_t first = 0;
-    double since = 0;
+    double looked = 0, empty = 0;
     for (size_t done = 0; done < size;) {
+        if (timed && done == 0)
+            looked = clock_seconds();
         ssize_t moved = sending ? send(fd, buffer + done, size - done, MSG_NOSIGNAL)
                                 : recv(fd, buffer + done, size - done, 0);
         if (moved > 0) {
-            if (done == 0 && (first = (size_t)moved) < size)
-                since = clock_seconds();
             done += (size_t)moved;
             patience = (struct patience){ 0 };
         } else if (moved == 0) {
             bench_abort(EXIT_BROKEN, "the other process closed the socket half-way");
         } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+            if (done == 0)
+                empty = looked;
             patience_wait(&patience, "socket");
         } else {
             bench_abort(EXIT_BROKEN,
@@ -200,10 +203,10 @@ static double transfer(int fd, char *buffer, size_t size, bool sending)
                         sending ? "send" : "receive", strerror(errno));
         }
     }
-    return first < size / 2 ? (double)(size - first) / (clock_seconds() - since) : 0;
+    return empty > 0 ? (double)size / (clock_seconds() - empty) : 0;
 }
 
-/* Half the round trip of `size` bytes; *received rises to the best rate of the way to this rank.
+/* Half the round trip of `size` bytes; *received rises to the best rate at which they came in here.
  * The caller's first byte tells the echo when to stop. */
 static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, double *received)
 {
@@ -235,18 +238,19 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, doub
 static void measure_socket(MPI_Comm pair, int rank, struct limits *limits)
 {
     char *buffer = memory_allocate(LARGE);
-    double unused = 0, received[2] = { 0, 0 };
+    double received[2] = { 0, 0 }, *mine = &received[rank];
     socket_pair_find(pair, rank, limits->ends);
     int fd = socket_pair_connect(pair, rank, limits->ends, 0);
-    limits->socket_latency = socket_ping_pong(fd, rank, buffer, 8, &unused);
-    limits->socket_bandwidth_64k = MEDIUM / socket_ping_pong(fd, rank, buffer, MEDIUM, &unused);
-    limits->socket_bandwidth = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, &received[rank]);
+    limits->socket_latency = socket_ping_pong(fd, rank, buffer, 8, mine);
+    limits->socket_bandwidth_64k = MEDIUM / socket_ping_pong(fd, rank, buffer, MEDIUM, mine);
+    double kernel_sized = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, mine);
     close(fd);
 
     /* The kernel may have been told to keep the buffers that it sizes itself too small. */
     fd = socket_pair_connect(pair, rank, limits->ends, LARGE);
-    double bandwidth = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, &received[rank]);
-    limits->socket_bandwidth = fmax(limits->socket_bandwidth, bandwidth);
+    double largest = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, mine);
+    limits->socket_bandwidth = fmax(kernel_sized, largest);
+    limits->socket_kernel_sized = kernel_sized / limits->socket_bandwidth;
     close(fd);
     free(buffer);
     MPI_Allreduce(received, limits->socket_received, 2, MPI_DOUBLE, MPI_MAX, pair);
@@ -320,6 +324,7 @@ static void write_json(struct json *json, const struct limits *limits)
     json_integer(json, "size", LARGE);
     json_number(json, "bandwidth", limits->socket_bandwidth);
     json_number(json, "bandwidth_64k", limits->socket_bandwidth_64k);
+    json_number(json, "kernel_sized", limits->socket_kernel_sized);
     write_ends(json, limits);
     json_end(json);
     json_end(json);
@@ -343,6 +348,8 @@ void limits_measure(void)
     slower.socket_bandwidth = slower_rate(last.socket_bandwidth, slower.socket_bandwidth);
     slower.socket_bandwidth_64k =
         slower_rate(last.socket_bandwidth_64k, slower.socket_bandwidth_64k);
+    /* What disturbs one of the two times is no matter of buffers, or of a direction. */
+    slower.socket_kernel_sized = fmax(last.socket_kernel_sized, slower.socket_kernel_sized);
     for (int end = 0; end < 2; end++)
         slower.socket_received[end] = fmax(last.socket_received[end], slower.socket_received[end]);
 }
