@@ -49,8 +49,8 @@ TOOLS = {
 #: Slurm's PMIx and MUNGE plugins, which nothing but their package tells of.
 PLUGINS = 'slurm-wlm-basic-plugins'
 
-#: Seconds that the nodes may take to be idle. Where a link was down, connections are tried again only
-#: after 16 s and 32 s.
+#: Seconds that the nodes may take to be idle. Where a link was down, connections are tried again
+#: only after 16 s and 32 s.
 PATIENCE = 120
 
 _STOPS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
