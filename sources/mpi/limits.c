@@ -26,9 +26,10 @@ static const struct bench_about about = {
         "             knows the other. latency: half the round trip of 8 bytes. bandwidth: bytes\n"
         "             over half the round trip, for 64 KiB (bandwidth_64k) and 4 MiB (bandwidth:\n"
         "             with buffers that the kernel sizes, or with the largest it allows, whichever\n"
-        "             is faster; kernel_sized: the first over that). received: the best rate at which 4 MiB came in at an end, which\n"
-        "             is that of the one direction; 0 if some of them were always there at its\n"
-        "             first look. link_speed: what the driver of the interface states.\n",
+        "             is faster; kernel_sized: the first over that). received: the best rate at\n"
+        "             which 4 MiB came in at an end, which is that of the one direction; 0 if some\n"
+        "             of them were always there at its first look. link_speed: what the driver of\n"
+        "             the interface states.\n",
     .examples = "  mpirun -n 2 limits\n"
                 "  mpirun -n 2 limits --json limits.json\n",
     .min_ranks = 2,
