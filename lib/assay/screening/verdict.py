@@ -101,7 +101,7 @@ def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Findin
         within, between = left.pop(figure + WITHIN, None), left.pop(figure + BETWEEN, None)
         if between:
             left.pop(figure, None)
-            crossing += [between, *([within] if within else [])]
+            crossing += [one for one in (between, within) if one]
         elif within:
             left.setdefault(figure, within)
     if crossing:
