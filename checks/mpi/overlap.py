@@ -33,7 +33,7 @@ class Overlap(MpiBenchmark):
 
     @run_after('init')
     def set_progress(self):
-        self.arguments = [f'--max {LARGEST}', '--ratios 0.5,1,2', '--budget 0.1']
+        self.arguments = [f'--max {LARGEST}', '--ratios 0.5,1,2', '--budget 0.06']
         if self.progress == 'test':
             self.arguments += ['--progress test']
         elif self.progress == 'async':

@@ -82,6 +82,9 @@ site_configuration = {
             'partitions': [partition('srun'), partition('mpirun')],
         }
     ],
+    # ReFrame runs on the CPUs that are measured: it asks Slurm for the state of jobs twice a
+    # second, not ten times.
+    'general': [{'poll_rate_max': 2, 'target_systems': ['vcluster']}],
     'environments': [
         own | {'target_systems': [where], 'env_vars': own['env_vars'] + more}
         for mpi in mpis

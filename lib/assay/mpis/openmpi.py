@@ -21,10 +21,15 @@ def _bind(layout: str, ranks: int, threads: int) -> Words:
 _UCX = r'MCA pml: ucx\b'
 _OFI = r'MCA mtl: ofi\b'
 
+# Transports (BTLs) of Open MPI's own, which it opens beside UCX and libfabric for one-sided
+# messages. Version 5 sleeps for a second when it closes `ofi` again.
+_NO_RDMA_BTL = {'OMPI_MCA_btl': '^ofi,openib,uct'}
+
 
 def _ucx(tls: str) -> dict[str, str]:
     return {
         'OMPI_MCA_pml': 'ucx',
+        **_NO_RDMA_BTL,
         'OMPI_MCA_opal_common_ucx_tls': 'any',
         'OMPI_MCA_opal_common_ucx_devices': 'any',
         'UCX_TLS': tls,
@@ -90,7 +95,7 @@ _RECIPES = {
     ),
     'ofi-tcp': Recipe(
         requires=_OFI,
-        env=_ofi('tcp;ofi_rxm'),
+        env=_ofi('tcp;ofi_rxm') | _NO_RDMA_BTL,
         expect=[
             'o(?:n|ff)-host: +all connections are ofi|select: component cm selected',
             '::ofi_rxm:ep_ctrl:',

@@ -12,9 +12,9 @@ from assay.programs.figure import Figure
 
 _BYTES = 8  # of an element
 
-# Floating-point operations of all runs of a job together: some seconds on two cores. One run after
-# the other, of which the fastest counts: a small one alone would show every disturbance.
-_WORK = 2e11
+# Floating-point operations of all runs of a job together: a second on two cores. One run after the
+# other, of which the fastest counts: a small one alone would show every disturbance.
+_WORK = 7.5e10
 _MOST_RUNS = 20  # upstream's HPL reads so many sizes
 
 # Share of the memory for the matrix; the rest is for MPI, the system and what solving it needs.
@@ -123,7 +123,7 @@ class Hpl(Application):
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         choice = _largest(size, ranks)
-        runs = min(max(round(_WORK / operations(choice.n)), 1), _MOST_RUNS)
+        runs = min(max(int(_WORK / operations(choice.n)), 1), _MOST_RUNS)
         sizes = ' '.join([str(choice.n)] * runs)
         content = _TEMPLATE.format(
             runs=runs, sizes=sizes, nb=choice.nb, p=choice.p, q=choice.q, threshold=_THRESHOLD

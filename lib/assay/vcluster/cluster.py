@@ -179,7 +179,7 @@ class Cluster:
         users = Counter(cpu for node in self.nodes for cpu in node.cpus)
         for cpu, count in users.items():
             if count > 1:
-                command = [sys.executable, '-I', str(TURNS), str(cpu)]
+                command = [sys.executable, '-I', str(TURNS), str(cpu), str(len(users))]
                 self.head.start(command, stdout=subprocess.DEVNULL)
 
     def _refuse(self) -> None:

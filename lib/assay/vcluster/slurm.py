@@ -46,6 +46,9 @@ JobCompLoc={state}/logs/jobs
 # Soon, as jobs here last seconds and nodes are broken on purpose.
 SchedulerParameters=bf_interval=2
 KillWait=2
+# The end of an epilog makes Slurm start the next job at once. Without one it waits for its next
+# look at the queue, a second or two.
+Epilog=/bin/true
 SlurmdTimeout=10
 ReturnToService=2
 

@@ -18,6 +18,7 @@ export UCX_LOG_LEVEL=info
 export FI_LOG_LEVEL=info
 export FI_LOG_SUBSYS=ep_ctrl
 export OMPI_MCA_pml=ucx
+export OMPI_MCA_btl='^ofi,openib,uct'
 export OMPI_MCA_opal_common_ucx_tls=any
 export OMPI_MCA_opal_common_ucx_devices=any
 export UCX_TLS=self,sm,ib
