@@ -10,6 +10,9 @@ from assay import AssayError
 MOUNT = Path('/sys/fs/cgroup')
 PERIOD = 20_000  # us; the kernel's 100 ms would show as pauses within one message
 
+#: Version 1 has a tree of groups for each.
+_V1 = ('cpuset', 'cpu', 'cpuacct')
+
 
 def _is_v1() -> bool:
     return (MOUNT / 'cpuset' / 'cpuset.cpus').exists()
@@ -17,7 +20,7 @@ def _is_v1() -> bool:
 
 def missing() -> str | None:
     """Why this machine cannot have such groups, as a sentence; None if it can."""
-    needed = [MOUNT / 'cpuset', MOUNT / 'cpu'] if _is_v1() else [MOUNT]
+    needed = [MOUNT / one for one in _V1] if _is_v1() else [MOUNT]
     if not _is_v1() and 'cpuset' not in _words(MOUNT / 'cgroup.controllers'):
         return f'there are no cgroups with the controllers cpu and cpuset in {MOUNT}'
     for folder in needed:
@@ -47,14 +50,19 @@ class Group:
     def __init__(self, name: str, cpus: tuple[int, ...]) -> None:
         self.cpus = cpus
         if _is_v1():
-            self.cpuset, self.cpu = MOUNT / 'cpuset' / name, MOUNT / 'cpu' / name
+            self.cpuset, self.cpu, self.account = (MOUNT / one / name for one in _V1)
         else:
-            self.cpuset = self.cpu = MOUNT / name
+            self.cpuset = self.cpu = self.account = MOUNT / name
 
     @property
     def folders(self) -> list[Path]:
         """Where a process has to be written to be in the group."""
-        return list(dict.fromkeys([self.cpuset, self.cpu]))
+        return list(dict.fromkeys([self.cpuset, self.cpu, self.account]))
+
+    @property
+    def used(self) -> Path:
+        """The file that tells how much time of its CPUs it had: ``turns.py`` knows both forms."""
+        return self.account / ('cpuacct.usage' if _is_v1() else 'cpu.stat')
 
     def create(self) -> None:
         """Make the group.

@@ -12,7 +12,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -176,10 +175,11 @@ class Cluster:
 
     def _take_turns(self) -> None:
         """Let nodes that share a CPU have it in turn; it ends with the head."""
-        users = Counter(cpu for node in self.nodes for cpu in node.cpus)
-        for cpu, count in users.items():
-            if count > 1:
-                command = [sys.executable, '-I', str(TURNS), str(cpu), str(len(users))]
+        for cpu in sorted({cpu for node in self.nodes for cpu in node.cpus}):
+            groups = [node.group for node in self.nodes if node.group and cpu in node.cpus]
+            if len(groups) > 1:
+                used = [str(group.used) for group in groups]
+                command = [sys.executable, '-I', str(TURNS), str(cpu), str(self.cpus), *used]
                 self.head.start(command, stdout=subprocess.DEVNULL)
 
     def _refuse(self) -> None:

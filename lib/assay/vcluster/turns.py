@@ -1,11 +1,14 @@
 """Lets processes that share a CPU take turns.
 
-    python turns.py CPU CPUS
+    python turns.py CPU CPUS FILE...
 
 A rank that waits polls, and keeps its CPU from the rank that it waits for until the kernel's tick,
-4 ms later. Where more processes of the machine want to run than the cluster has CPUs, this one
-wakes up often, for nothing: when it sleeps again, the kernel gives the CPU to the process that has
-had less of it. Where ranks have a CPU each it would only be in their way, and sleeps.
+4 ms later. While a node gets a part of its CPUs' time, and not all of it, this process wakes up
+often, for nothing: when it sleeps again, the kernel gives the CPU to the process that has had less
+of it. Where a rank has a CPU to itself it would only be in its way, and sleeps.
+
+CPUS is how many each node has, and each FILE tells how much of their time one has had
+(`Group.used`).
 """
 
 import os
@@ -14,28 +17,34 @@ import time
 
 #: Seconds from one turn to the next, to which the kernel adds 50 us.
 TURN = 50e-6
-#: Seconds of turns, before it looks again who wants to run.
-TURNS = 10e-3
-#: Seconds from one look to the next while there are no turns, and how many in a row have to find
-#: too many: what carries packets runs for a moment beside any rank.
-LOOK, LOOKS = 4e-3, 3
+#: Seconds from one look at what the nodes get to the next.
+LOOK = 10e-3
+#: A node whose share of its CPUs' time is between these wants more of it: less is what its daemons
+#: take, and more what a rank has whose CPU nobody else uses.
+LEAST, MOST = 0.1, 0.7
 
 
-def are_too_many(cpus: int) -> bool:
-    """Whether more processes than that want to run on the machine, without this one."""
-    with open('/proc/loadavg') as file:
-        running = int(file.read().split()[3].partition('/')[0])
-    return running - 1 > cpus
+def used(file: str) -> float:
+    """Seconds of CPU time that a node has had; none if it is down."""
+    try:
+        with open(file) as opened:
+            words = opened.read().split()
+    except OSError:
+        return 0.0
+    return int(words[0]) * 1e-9 if len(words) == 1 else int(words[1]) * 1e-6
 
 
+cpus, files = int(sys.argv[2]), sys.argv[3:]
 os.sched_setaffinity(0, {int(sys.argv[1])})
-cpus = int(sys.argv[2])
-found = 0
+had, begin = [used(file) for file in files], time.monotonic()
+is_shared = False
 while True:
-    found = found + 1 if are_too_many(cpus) else 0
-    if found < LOOKS:
+    if is_shared:
+        while time.monotonic() < begin + LOOK:
+            time.sleep(TURN)
+    else:
         time.sleep(LOOK)
-        continue
-    until = time.monotonic() + TURNS
-    while time.monotonic() < until:
-        time.sleep(TURN)
+    have, now = [used(file) for file in files], time.monotonic()
+    shares = [(b - a) / (now - begin) / cpus for a, b in zip(had, have, strict=True)]
+    is_shared = any(LEAST < share < MOST for share in shares)
+    had, begin = have, now
