@@ -14,6 +14,7 @@ CPUS is how many each node has, and each FILE tells how much of their time one h
 import os
 import sys
 import time
+from typing import NoReturn
 
 #: Seconds from one turn to the next, to which the kernel adds 50 us.
 TURN = 50e-6
@@ -34,17 +35,22 @@ def used(file: str) -> float:
     return int(words[0]) * 1e-9 if len(words) == 1 else int(words[1]) * 1e-6
 
 
-cpus, files = int(sys.argv[2]), sys.argv[3:]
-os.sched_setaffinity(0, {int(sys.argv[1])})
-had, begin = [used(file) for file in files], time.monotonic()
-is_shared = False
-while True:
-    if is_shared:
-        while time.monotonic() < begin + LOOK:
-            time.sleep(TURN)
-    else:
-        time.sleep(LOOK)
-    have, now = [used(file) for file in files], time.monotonic()
-    shares = [(b - a) / (now - begin) / cpus for a, b in zip(had, have, strict=True)]
-    is_shared = any(LEAST < share < MOST for share in shares)
-    had, begin = have, now
+def take_turns(cpu: int, cpus: int, files: list[str]) -> NoReturn:
+    """As the command line says."""
+    os.sched_setaffinity(0, {cpu})
+    had, begin = [used(file) for file in files], time.monotonic()
+    is_shared = False
+    while True:
+        if is_shared:
+            while time.monotonic() < begin + LOOK:
+                time.sleep(TURN)
+        else:
+            time.sleep(LOOK)
+        have, now = [used(file) for file in files], time.monotonic()
+        shares = [(b - a) / (now - begin) / cpus for a, b in zip(had, have, strict=True)]
+        is_shared = any(LEAST < share < MOST for share in shares)
+        had, begin = have, now
+
+
+if __name__ == '__main__':
+    take_turns(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
