@@ -39,16 +39,13 @@ def take_turns(cpu: int, cpus: int, files: list[str]) -> NoReturn:
     """As the command line says."""
     os.sched_setaffinity(0, {cpu})
     had, begin = [used(file) for file in files], time.monotonic()
-    is_shared = False
+    pause = LOOK
     while True:
-        if is_shared:
-            while time.monotonic() < begin + LOOK:
-                time.sleep(TURN)
-        else:
-            time.sleep(LOOK)
+        while time.monotonic() < begin + LOOK:
+            time.sleep(pause)
         have, now = [used(file) for file in files], time.monotonic()
         shares = [(b - a) / (now - begin) / cpus for a, b in zip(had, have, strict=True)]
-        is_shared = any(LEAST < share < MOST for share in shares)
+        pause = TURN if any(LEAST < share < MOST for share in shares) else LOOK
         had, begin = have, now
 
 
