@@ -1,0 +1,56 @@
+"""The corpus of sites as a whole; a file test_sites_KIND.py holds what Assay makes of each."""
+
+import pytest
+
+from assay import paths
+from sites import SITES, sites
+
+PAGE = paths.ROOT / 'docs' / 'sites.md'
+
+ALL = sites()
+
+#: What kinds of situations there are, in the page's words.
+KINDS = {
+    'slurm': 'Slurm: partitions and policies',
+    'jobs': 'Jobs: how they wait and end',
+    'topology': 'Nodes: processors and memory',
+    'modules': 'Names of modules',
+    'mpi': 'MPIs',
+}
+
+
+def page():
+    """The page of all situations."""
+    pieces = [
+        '# Sites',
+        'What sites have, and what Assay makes of it. Each row is a folder of `tests/sites`, whose recorded or '
+        'made-up outputs a test reads; `tests/unit/test_sites.py` writes this page. Of a situation with a source '
+        'somebody has reported or documented it there.',
+    ]
+    for kind, words in KINDS.items():
+        lines = ['| situation | what Assay does | source |', '|---|---|---|']
+        for site in sites(kind):
+            lines.append(f'| {site.situation} | {site.outcome} | {site.source or ""} |')
+        pieces += [f'## {words}', '\n'.join(lines)]
+    return '\n\n'.join(pieces) + '\n'
+
+
+def test_the_page_lists_all_situations():
+    if not PAGE.exists():
+        PAGE.write_text(page())
+        pytest.fail(f'{PAGE} was not there and has been written: look at it')
+    assert PAGE.read_text() == page(), f'delete {PAGE} and run this test: it writes it anew'
+
+
+def test_the_corpus_is_of_the_world():
+    folders = {file.parent for file in SITES.glob('*/*/*')}
+    assert {site.folder for site in ALL} == {one for one in folders if one.parent.parent == SITES}
+    assert {site.kind for site in ALL} <= {*KINDS}
+    assert len(ALL) >= 50
+    assert 3 * sum(bool(site.source) for site in ALL) >= 2 * len(ALL)
+
+
+@pytest.mark.parametrize('site', ALL, ids=str)
+def test_a_situation_is_told_in_a_line(site):
+    for words in (site.situation, site.outcome):
+        assert words and '\n' not in words and '|' not in words and not words.endswith('.')
