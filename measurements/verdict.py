@@ -318,9 +318,10 @@ def storage(rng: random.Random) -> Trial:
     """A folder is full or cannot be written to."""
     how = rng.choice(['full', 'full', 'read-only'])
     name = rng.choice(['.assay/runs', 'perflogs', 'perflogs', 'checks', 'config', 'sources'])
-    folder = paths.ROOT / name
+    left = {'.assay/runs': paths.RUNS, 'perflogs': paths.PERFLOGS}
+    folder = left.get(name, paths.ROOT / name)
     folder.mkdir(parents=True, exist_ok=True)
-    needed = name in ('.assay/runs', 'perflogs')
+    needed = name in left
     size = rng.choice([4, 8, 16, 64]) if how == 'full' else 0
     if how == 'full' and not needed:
         how = 'read-only'

@@ -1,5 +1,7 @@
 """Which tests run, and which beside each other: docs/testing.md tells why."""
 
+from surroundings import forget_surroundings  # isort: split
+
 import gc
 import os
 from functools import cache
@@ -12,7 +14,10 @@ from assay import AssayError, paths
 from assay.machine import wheels
 from assay.results.cases import Report, read_report
 from assay.running import runs
-from surroundings import forget_surroundings
+from untouched import Watch
+
+#: Kept by the process that workers report to.
+_WATCH = pytest.StashKey[Watch]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,6 +30,41 @@ def pytest_configure(config: pytest.Config) -> None:
             wheels.install_wheel(name, paths.LOGS / f'install-{name}.log')
         except AssayError as error:
             print(f'tests of {name} are left out: {error}')
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remember what the user has in this checkout."""
+    if not hasattr(session.config, 'workerinput'):
+        session.config.stash[_WATCH] = watch = Watch(paths.ROOT)
+        session.config.pluginmanager.register(_Times(watch))
+
+
+class _Times:
+    """Notes when each test ran, on whichever worker."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.watch.ran(report.nodeid, report.start, report.stop)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session):
+    """Fail if anything of that is other than it was, and say which test is likely to have done it.
+
+    Runs that the user makes meanwhile look the same.
+    """
+    yield
+    watch = session.config.stash.get(_WATCH, None)
+    if changes := [*watch.changes()] if watch else []:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print(
+            '\ntests changed what users keep in this checkout (or a run of yours did meanwhile):',
+            *changes[:20],
+            *([f'... and {len(changes) - 20} more'] if changes[20:] else []),
+            sep='\n',
+        )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,14 +1,37 @@
-"""The folders of the checkout that the rest of Assay reads and writes."""
+"""The folders of the checkout that the rest of Assay reads and writes.
 
+Two variables name folders that take the place of some: ``ASSAY_RESULTS`` of all that is left by
+runs, and ``ASSAY_SYSTEMS`` of the systems' files. What is built and installed stays where it is.
+"""
+
+import os
 import sys
 from pathlib import Path
+
+#: The names of these variables; of an empty one the usual folders are taken.
+RESULTS_VARIABLE = 'ASSAY_RESULTS'
+SYSTEMS_VARIABLE = 'ASSAY_SYSTEMS'
+
+
+def _named_by(variable: str) -> Path | None:
+    folder = os.environ.get(variable)
+    return Path(folder).resolve() if folder else None
+
+
+def named() -> dict[str, str]:
+    """The folders that these variables name: what is started elsewhere takes the same."""
+    found = {name: _named_by(name) for name in (RESULTS_VARIABLE, SYSTEMS_VARIABLE)}
+    return {name: str(folder) for name, folder in found.items() if folder}
+
+
+_results = _named_by(RESULTS_VARIABLE)
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # Of the running Python: .venv may be a link to a newer one by now.
 VENV_BIN = Path(sys.prefix).resolve() / 'bin'
 CONFIG = ROOT / 'config'
-SYSTEMS = CONFIG / 'systems'
+SYSTEMS = _named_by(SYSTEMS_VARIABLE) or CONFIG / 'systems'
 REFERENCES = CONFIG / 'references'
 MPI_LOCKS = CONFIG / 'mpi'
 SPACK_CONFIG = CONFIG / 'spack'
@@ -17,17 +40,20 @@ CHECKS = ROOT / 'checks'
 SOURCES = ROOT / 'sources'
 RECIPES = SOURCES / 'spack_repo' / 'assay'
 
-# Everything that a run makes, and that can be deleted.
+# Everything that is made here, and that can be deleted.
 STATE = ROOT / '.assay'
 BUNDLE = STATE / 'bundle'
-LOGS = STATE / 'logs'
-RUNS = STATE / 'runs'
 BUILDS = STATE / 'builds'
 MPI_PREFIXES = STATE / 'mpi'
 SPACK = STATE / 'spack'
 
+# What commands leave: of it nothing is used again.
+RUNS = (_results or STATE) / 'runs'
+INIT = (_results or STATE) / 'init'
+LOGS = (_results or STATE) / 'logs'
+
 # What a run leaves for good.
-PERFLOGS = ROOT / 'perflogs'
+PERFLOGS = (_results or ROOT) / 'perflogs'
 RESULTS_DATABASE = PERFLOGS / 'results.db'
 SCREENINGS = PERFLOGS / 'screenings'
 NIGHTS = PERFLOGS / 'nights'

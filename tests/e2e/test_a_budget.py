@@ -38,7 +38,6 @@ def test_what_does_not_fit_is_left_out_and_told(tmp_path):
     check.write_text(CHECK.format(name=name))
     words = ['-c', check, '-n', f'^{name}', '-p', '^openmpi$', '--label', name]
     ended = assay('run', *words, '--budget', '190s')
-    assay('history', '--remove', name)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     chosen, left = (
         int(re.search(pattern, ended.stderr)[1])

@@ -25,8 +25,11 @@ pytestmark = [
 ]
 
 NAME = 'init-test'
-FILE = paths.SYSTEMS / f'{NAME}.py'
-PLUGINS = paths.STATE / 'test-plugins'
+# Which the nodes have as well, unlike /tmp.
+FOLDER = paths.INIT.parent / 'test-init'
+SYSTEMS = FOLDER / 'systems'
+FILE = SYSTEMS / f'{NAME}.py'
+PLUGINS = FOLDER / 'plugins'
 
 NODES = 'NodeName={names} NodeAddr={addresses} CPUs={cpus} RealMemory={memory} State=UNKNOWN\n'
 TWO_TYPES = """\
@@ -48,8 +51,8 @@ def awkward():
     if there is None:
         pytest.skip('Slurm has no plugin for PMIx')
     assay('cluster', 'down')
-    shutil.rmtree(PLUGINS, ignore_errors=True)
     PLUGINS.mkdir(parents=True)
+    SYSTEMS.mkdir()
     for plugin in there.parent.glob('*.so'):
         if plugin.name != 'mpi_pmi2.so':
             (PLUGINS / plugin.name).symlink_to(plugin)
@@ -57,29 +60,23 @@ def awkward():
     other = other.replace('=CR_Core', '=CR_Core_Memory')
     other += f'PluginDir={PLUGINS}\n'
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(paths.SYSTEMS_VARIABLE, str(SYSTEMS))
         patch.setattr(slurm, 'CONFIGURATION', other)
         vcluster.Cluster().up()
-    for number in range(1, 5):
-        # It leads nowhere, and is listed before the one that does.
-        link = 'ip link add adm0 type veth peer name adm1 && ip link set adm0 up'
-        on(f'n{number}', 'sh', '-c', f'{link} && ip addr add 198.19.7.{number}/24 dev adm0')
-    yield
-    assert assay('cluster', 'down').returncode == 0
-    shutil.rmtree(PLUGINS)
+        for number in range(1, 5):
+            # It leads nowhere, and is listed before the one that does.
+            link = 'ip link add adm0 type veth peer name adm1 && ip link set adm0 up'
+            on(f'n{number}', 'sh', '-c', f'{link} && ip addr add 198.19.7.{number}/24 dev adm0')
+        yield
+        assert assay('cluster', 'down').returncode == 0
+    shutil.rmtree(FOLDER)
 
 
 @pytest.fixture(scope='module')
 def written(awkward):
     """What the first `init` printed, and the text that it wrote."""
-    clean()
     ended = init('--mpi', 'openmpi', '--mpi', 'mpich')
-    yield ended, FILE.read_text()
-    clean()
-
-
-def clean():
-    for file in paths.SYSTEMS.glob(f'{NAME}.*'):
-        file.unlink()
+    return ended, FILE.read_text()
 
 
 def on(node, *command):
@@ -194,7 +191,7 @@ def test_an_init_that_is_stopped_leaves_no_job_and_no_file(drained):
         said += ended.stderr.read()
     assert ended.returncode == 143, said
     assert_no_job_is_left()
-    assert not (paths.SYSTEMS / f'{NAME}-2.py').exists()
+    assert not (SYSTEMS / f'{NAME}-2.py').exists()
 
 
 def test_a_job_that_waits_too_long_is_cancelled(drained):

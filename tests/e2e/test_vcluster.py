@@ -591,25 +591,17 @@ def test_a_node_dies(up):
 
 
 @pytest.fixture
-def reader(nothing_left):
+def reader(nothing_left, monkeypatch):
     """The folder in which somebody types what a page tells, with no history of earlier runs.
 
     It is none of /tmp, which the head has of its own.
     """
-    folder = paths.STATE / 'test-reader'
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder = paths.PERFLOGS.parent / f'reader-{uuid.uuid4()}'
+    folder.mkdir(parents=True)
     for name in ('assay', 'docs'):
         (folder / name).symlink_to(paths.ROOT / name)
-    # Runs on a cluster that a test has broken would teach a contract how much figures differ.
-    aside = paths.PERFLOGS.with_name(f'perflogs-{uuid.uuid4()}')
-    if paths.PERFLOGS.exists():
-        paths.PERFLOGS.rename(aside)
-    yield folder
-    shutil.rmtree(folder)
-    shutil.rmtree(paths.PERFLOGS, ignore_errors=True)
-    if aside.exists():
-        aside.rename(paths.PERFLOGS)
+    monkeypatch.setenv(paths.RESULTS_VARIABLE, str(folder / 'results'))
+    return folder
 
 
 @pytest.mark.alone

@@ -9,18 +9,26 @@ from assay import paths
 
 
 def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
-    """Run ``./assay`` of a checkout; returns the ended process with its output.
-
-    It is nobody's window that it writes to: pytest-xdist gives each of its workers one.
-    """
-    surroundings = {name: value for name, value in os.environ.items() if name != 'COLUMNS'}
+    """Run ``./assay`` of a checkout; returns the ended process with its output."""
     return subprocess.run(
         [root / 'assay', *arguments],
-        env={**surroundings, **(env or {})},
+        env={**as_of_a_user(root), **(env or {})},
         capture_output=True,
         text=True,
         timeout=seconds,
     )
+
+
+def as_of_a_user(root):
+    """The environment variables of who calls the command in a checkout.
+
+    It is nobody's window that it writes to: pytest-xdist gives each of its workers one. A copy of
+    this checkout has folders of its own.
+    """
+    not_there = {'COLUMNS'}
+    if (root / 'assay').resolve() != paths.ROOT / 'assay':
+        not_there |= {paths.RESULTS_VARIABLE, paths.SYSTEMS_VARIABLE}
+    return {name: value for name, value in os.environ.items() if name not in not_there}
 
 
 def heed_signals():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from assay import paths
+from command import as_of_a_user
 
 #: What a page tells to type begins so, and whatever it shows of what was printed does not.
 _TYPED = re.compile(r' {4}(?:\$ )?((?:\./assay|export|sed) .+)')
@@ -68,12 +68,10 @@ class Road:
         script = '\n'.join([*self.exports, line])
         if line.startswith('export '):
             self.exports.append(line)
-        # It is nobody's window that it writes to: pytest-xdist gives each of its workers one.
-        surroundings = {name: value for name, value in os.environ.items() if name != 'COLUMNS'}
         return subprocess.run(
             ['bash', '-ec', script],
             cwd=self.root,
-            env=surroundings | self.variables,
+            env=as_of_a_user(self.root) | self.variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -74,7 +74,7 @@ def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
         'RFM_SQLITE_DB_FILE': str(paths.RESULTS_DATABASE),
         # With it ReFrame 4.10.4 fails every build (config/common.py).
         'RFM_TRAP_JOB_ERRORS': 'no',
-    }
+    } | paths.named()
 
 
 def modes() -> dict[str, list[str]]:

@@ -17,8 +17,6 @@ from assay.discovery.probing import probe
 from assay.machine.mpi import Mpi, find_mpis
 from assay.spelling import unknown
 
-FOLDER = paths.STATE / 'init'
-
 
 def file_of(name: str | None) -> Path:
     """The file of a system; of Slurm's cluster if no name is given.
@@ -44,8 +42,8 @@ def alone(name: str) -> Iterator[None]:
     :raises AssayError: if one is under way.
     """
     settings.assert_writable()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    with (FOLDER / f'{name}.lock').open('w') as lock:
+    paths.INIT.mkdir(parents=True, exist_ok=True)
+    with (paths.INIT / f'{name}.lock').open('w') as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -69,7 +67,7 @@ def find(name: str, asked: Asked, patience: float) -> Draft:
             f'named by --access, such as --access=--account=NAME.'
         )
     say(f'MPIs: {", ".join(one.name for one in mpis)}')
-    found = draft(name, asked, seen, probe(seen, mpis, FOLDER / name, patience), mpis)
+    found = draft(name, asked, seen, probe(seen, mpis, paths.INIT / name, patience), mpis)
     if not found.partitions:
         raise AssayError('\n'.join(['nothing was found that works:', *found.missing]))
     return found

@@ -33,8 +33,9 @@ def run_on_head() -> int | None:
     """Run this command again on the head of the cluster, as on a login node.
 
     :returns: its exit code; None if this is the head.
-    :raises AssayError: if no cluster is up.
+    :raises AssayError: if no cluster is up, or what is left there would go with it.
     """
+    assert_shared(paths.PERFLOGS)
     head = Cluster.current().head
     return None if head.pid == 1 else execute(head, [sys.executable, *sys.argv])
 
