@@ -14,6 +14,9 @@ if events.VARIABLE in os.environ:
     awake.begin()
     telling.begin()
 
+# What shells, compilers and MPIs say is understood in English, and numbers with points.
+os.environ['LC_ALL'] = 'C'
+
 # ReFrame reads these variables after this file.
 run = runs.this()
 

@@ -22,12 +22,11 @@ def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
 def as_of_a_user(root):
     """The environment variables of who calls the command in a checkout.
 
-    It is nobody's window that it writes to: pytest-xdist gives each of its workers one. A copy of
-    this checkout has folders of its own.
+    A copy of this checkout has folders of its own.
     """
-    not_there = {'COLUMNS'}
-    if (root / 'assay').resolve() != paths.ROOT / 'assay':
-        not_there |= {paths.RESULTS_VARIABLE, paths.SYSTEMS_VARIABLE}
+    if (root / 'assay').resolve() == paths.ROOT / 'assay':
+        return {**os.environ}
+    not_there = (paths.RESULTS_VARIABLE, paths.SYSTEMS_VARIABLE)
     return {name: value for name, value in os.environ.items() if name not in not_there}
 
 

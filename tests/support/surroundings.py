@@ -4,9 +4,11 @@ It is imported before anything of Assay, which looks at the environment once.
 """
 
 import os
+import re
 import shutil
 import socket
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +17,13 @@ GIT = {'commit.gpgsign': 'false', 'core.hooksPath': os.devnull}
 
 #: Those that git sets for its hooks make it heed no other folder.
 OF_GIT = ('GIT_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_PREFIX')
+
+#: What is printed is wide and plain, as for a program that reads it; pytest-xdist sets the first.
+OF_WINDOWS = ('COLUMNS', 'LINES', 'NO_COLOR', 'FORCE_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE')
+OF_WINDOWS += ('PY_COLORS', 'TTY_COMPATIBLE', 'TTY_INTERACTIVE', 'GITHUB_ACTIONS')
+
+#: Paths that scripts and lists of paths can hold, and sockets: 108 bytes with what tests append.
+HOLDABLE = re.compile(r'[\w/.+@=-]{1,40}', re.ASCII)
 
 #: A folder for each `./assay test` of this checkout, which all nodes of a virtual cluster have.
 FOLDERS = Path(__file__).resolve().parents[2] / '.assay' / 'tests'
@@ -33,8 +42,31 @@ def leave_in_folders_of_our_own():
     for earlier in FOLDERS.glob(f'{host}-*'):
         if not _is_alive(int(earlier.name.rpartition('-')[2])):
             shutil.rmtree(earlier, ignore_errors=True)
-    os.environ['ASSAY_RESULTS'] = str(FOLDERS / f'{host}-{os.getpid()}')
+    own = FOLDERS / f'{host}-{os.getpid()}'
+    os.environ['ASSAY_RESULTS'] = str(own)
     os.environ.pop('ASSAY_SYSTEMS', None)
+    _have_a_home(own / 'home')
+    if not HOLDABLE.fullmatch(tempfile.gettempdir()):
+        # Checkouts and MPIs that tests make there are where nobody can have one. What such a
+        # folder is to a run is a test of its own.
+        os.environ['TMPDIR'] = tempfile.tempdir = '/tmp'
+
+
+def _have_a_home(folder):
+    """A HOME with nothing in it that steers MPI, Slurm or ReFrame; pip and git keep what they had.
+
+    ReFrame writes there what it finds out of a machine.
+    """
+    users = Path(os.environ.get('HOME') or '/nowhere')
+    for name, kept in (
+        ('PIP_CACHE_DIR', '.cache/pip'),
+        ('PIP_CONFIG_FILE', '.config/pip/pip.conf'),
+        ('GIT_CONFIG_GLOBAL', '.gitconfig'),
+    ):
+        if (users / kept).exists():
+            os.environ.setdefault(name, str(users / kept))
+    folder.mkdir(parents=True)
+    os.environ['HOME'] = str(folder)
 
 
 def _is_alive(process):
@@ -47,10 +79,12 @@ def _is_alive(process):
 
 
 def forget_surroundings():
-    """Forget the job that tests run in, what a user prefers of Slurm and git, and proxies.
+    """Forget the job and the window that tests run in, what users prefer of Slurm and git, proxies.
 
     ``SLURM_CONF`` stays: without it no command of Slurm may find its cluster.
     """
+    for name in OF_WINDOWS:
+        os.environ.pop(name, None)
     for name in [*os.environ]:
         if (name.startswith(('SBATCH_', 'SLURM_')) and name != 'SLURM_CONF') or name in OF_GIT:
             del os.environ[name]

@@ -136,7 +136,8 @@ def test_only_who_holds_the_lock_is_killed(held):
 def test_others_cannot_take_a_lock(held):
     os.close(held.open())
     script = f'exec 3<>{held.folder}/processes'
-    with as_nobody(['bash', '-c', script], stderr=subprocess.PIPE) as process:
+    command = ['env', 'LC_ALL=C', 'bash', '-c', script]
+    with as_nobody(command, stderr=subprocess.PIPE) as process:
         assert 'Permission denied' in process.communicate()[1]
 
 

@@ -693,6 +693,28 @@ def test_a_run_of_the_future_teaches_nothing(site, told):
     assert 'which is in the future: a clock was wrong' in text
 
 
+def broken(case, values):
+    """As while faults are brought in."""
+    slower(3)(case, values)
+    case['result'] = 'pass' if case['fabric'] == 'shm' else 'fail'
+
+
+def test_what_was_made_for_a_purpose_or_failed_teaches_nothing(site):
+    """The verdicts are those without these runs, to the last digit."""
+
+    def between(day, change, **session):
+        site.runs(1, change, time_start_unix=(NOW - timedelta(days=day)).timestamp(), **session)
+
+    site.runs(14)
+    alone = site.difference('0000000d', '0000000e')
+    between(98.5, slower(2), purpose='compare', label='compare a with b: a')
+    between(97.5, slower(4), purpose='campaign')
+    between(95.5, broken)
+    found = site.difference('0000000d', '0000000e')
+    assert (alone.earlier.runs, found.earlier.runs) == (12, 12)
+    assert [one.verdict for one in found.figures] == [one.verdict for one in alone.figures]
+
+
 def test_a_run_may_be_a_report_of_another_place(site, told, tmp_path):
     site.runs(11)
     path = tmp_path / 'report.json'

@@ -605,7 +605,7 @@ def test_what_was_stopped_says_so_and_is_not_compared(made):
 
 
 def test_two_at_once(elsewhere, monkeypatch):
-    monkeypatch.setattr(finding, 'FOLDER', elsewhere / 'init')
+    monkeypatch.setattr(paths, 'INIT', elsewhere / 'init')
     with (
         finding.alone('toy'),
         finding.alone('other'),

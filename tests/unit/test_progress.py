@@ -20,7 +20,6 @@ RUN = SimpleNamespace(log=Path('/runs/1/reframe.log'))
 def known(monkeypatch):
     """What earlier runs tell: nothing, unless a test says so."""
     seconds = {}
-    monkeypatch.delenv('COLUMNS', raising=False)  # as pytest-xdist sets it
     monkeypatch.setattr(progress, 'earlier_seconds', lambda: seconds)
     return seconds
 

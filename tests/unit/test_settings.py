@@ -203,3 +203,13 @@ def test_a_plain_reframe_keeps_its_files_in_a_folder_of_its_own():
     # Each question was a ReFrame, and so a run, of its own.
     assert [Path(path).name for path in shown] == ['report.json', 'stage', 'output']
     assert len({Path(path).parent for path in shown}) == 3
+
+
+def test_programs_speak_english_whatever_the_user_does():
+    """Jobs and builds, of a plain ReFrame too: their sentences are looked for, and their numbers."""
+    script = f'import os, runpy; runpy.run_path({str(settings.COMMON)!r}); '
+    script += 'print(os.environ["LC_ALL"])'
+    said = subprocess.check_output(
+        [paths.VENV_BIN / 'python', '-c', script], env={**os.environ, 'LC_ALL': 'de_DE'}, text=True
+    )
+    assert said == 'C\n'

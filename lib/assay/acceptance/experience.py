@@ -12,6 +12,7 @@ from assay.results.figure_series import Figure, learn_past, measured
 from assay.results.history import History
 from assay.results.past import Past
 from assay.results.statistics.spread import history_variance, moderated
+from assay.results.unchanged import mostly_good, unchanged, usual
 from assay.spelling import many
 
 #: Sessions of a figure without which its history shows no spread.
@@ -23,10 +24,11 @@ def spreads(history: History, wanted: Sequence[Wanted]) -> list[Spread | None]:
 
     What was measured comes before what the contract expects.
     """
-    runs = [run for run in history.runs if not run.summary.problem]
-    figures = measured(history.figures(runs))
+    table = history.figures(usual(history.runs))
+    figures = measured(table)
     kinds = {(one.commitment.check, one.commitment.figure) for one in wanted}
-    past = learn_past(one for one in figures.values() if one.kind in kinds)
+    of_kinds = (one for one in figures.values() if one.kind in kinds)
+    past = learn_past(unchanged(of_kinds, mostly_good(table)))
     found: list[Spread | None] = []
     for one in wanted:
         commitment = one.commitment

@@ -174,7 +174,8 @@ class Measuring:
         )
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
         label = f'acceptance {plain(self.archive.folder.resolve().name, 100)}: run {number}'
-        end = self.prepared.suite.run(own, label, [*selected, *self.options, *more], handles)
+        its_options = [*selected, *self.options, *more]
+        end = self.prepared.suite.run(own, label, its_options, handles, purpose='accept')
         found = judged(own, end, self.prepared.given)
         report, verdict = found.report, found.verdict
         problems = verdict.of_session

@@ -52,7 +52,7 @@ def started(checks: list[str], variables: dict[str, str]) -> Iterator[subprocess
     :param variables: of their jobs.
     """
     command = [ASSAY, 'run', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
-    command += ['--label', LABEL]
+    command += ['--label', LABEL, '--session-extras', 'purpose=campaign']
     for check in checks:
         command += ['-n', f'^{check}']
         if variables:

@@ -29,7 +29,8 @@ def trend(
 ) -> None:
     """Find steps and slow drifts in the stored figures, with the first bad run.
 
-    RUNS is chosen as in `assay history`. Exit code 1 says that a figure is worse than it was, and
+    RUNS is chosen as in `assay history`; without it, runs that compare, accept, init, screen or the
+    campaign made are left out. Exit code 1 says that a figure is worse than it was, and
     that no later run repaired it.
 
     Examples:
@@ -48,6 +49,8 @@ def trend(
     stored = load()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
+    if not words:  # nobody chose those with a purpose of their own
+        runs = [run for run in runs if not run.summary.purpose]
     found = trend(stored, runs, name)
     if as_json:
         print(as_text(found))

@@ -111,7 +111,8 @@ class Foursomes:
         without = selection.leaving_out(left_out)
         own = runs.begin() if self.number > 1 else self.suite.own
         options = ['-p', f'^{re.escape(name)}$', *self.options, *without]
-        end = self.suite.run(own, label(self.environments, side), options, self.handles)
+        its_label = label(self.environments, side)
+        end = self.suite.run(own, its_label, options, self.handles, purpose='compare')
         found = judged(own, end, self.given)
         report, verdict = found.report, found.verdict
         problems = verdict.of_session

@@ -37,7 +37,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     if any(one.is_this_machine for one in draft.partitions):
         options += ['--exec-policy=serial']  # its partitions share their CPUs as well
     say(f'confirming by {many(len(draft.pairs), "case")} of {CHECK} ...')
-    end = suite.run(suite.own, LABEL, options, handles)
+    end = suite.run(suite.own, LABEL, options, handles, purpose='init')
     found = judged(suite.own, end, given)
     if end.stopped:
         raise SystemExit(128 + end.stopped)

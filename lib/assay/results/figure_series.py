@@ -20,7 +20,7 @@ IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
 
 _WORDS = ('check', 'fabric', 'layout', 'scale')
 #: What each value has of its own.
-_OF_VALUES = ('value', 'run', 'nodes', 'provenance', 'verdict', 'lower', 'upper')
+_OF_VALUES = ('value', 'run', 'nodes', 'provenance', 'result', 'verdict', 'lower', 'upper')
 
 
 @dataclass(frozen=True, order=True)
@@ -54,6 +54,7 @@ class Measured:
     :param runs: shape (n,), identifier of the run that each is of.
     :param nodes: shape (n,), where; None where that is not known.
     :param provenance: shape (n,), what was measured: JSON, as in the table.
+    :param results: shape (n,), how the case of each ended, in ReFrame's words.
     :param verdicts: shape (n,), what its run said of each; the words of the table.
     :param lowers: shape (n,), the bounds that each was held to; None where there was none.
     :param uppers: shape (n,), likewise.
@@ -73,6 +74,7 @@ class Measured:
     runs: pl.Series
     nodes: pl.Series
     provenance: pl.Series
+    results: pl.Series
     verdicts: pl.Series
     lowers: pl.Series
     uppers: pl.Series
@@ -124,8 +126,15 @@ class Measured:
 
         :param runs: shape (n,), identifiers.
         """
-        kept = self.runs.is_in(runs.implode())
-        columns = ('values', 'times', 'runs', 'nodes', 'provenance', 'verdicts', 'lowers', 'uppers')
+        return self.filtered(self.runs.is_in(runs.implode()))
+
+    def filtered(self, kept: pl.Series) -> Measured:
+        """Some of its values.
+
+        :param kept: shape (n,), whether each is one of them.
+        """
+        columns = ('values', 'times', 'runs', 'nodes', 'provenance')
+        columns += ('results', 'verdicts', 'lowers', 'uppers')
         return replace(self, **{name: getattr(self, name).filter(kept) for name in columns})
 
 
@@ -172,7 +181,11 @@ class Past:
 
 
 def learn_past(histories: Iterable[Measured]) -> Past:
-    """What the histories of figures teach: runs in which nothing is to be judged."""
+    """What the histories of figures teach.
+
+    :param histories: in which nothing changed (:mod:`assay.results.unchanged`), or that somebody
+        chose to learn from.
+    """
     from assay.results.statistics.changes import find_changes, since_last_change
 
     found = [(one, past) for one in histories if (past := one.newest(NEWEST).series)]
@@ -201,6 +214,7 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
         runs=groups['run'][row],
         nodes=groups['nodes'][row],
         provenance=groups['provenance'][row],
+        results=groups['result'][row],
         verdicts=groups['verdict'][row],
         lowers=groups['lower'][row],
         uppers=groups['upper'][row],

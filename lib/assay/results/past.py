@@ -131,6 +131,9 @@ def _add(known: Past, run: StoredRun, told: _Told) -> None:
         known.last = max(known.last or run.begun, run.begun)
     if told.seconds is not None:
         known.seconds = [*known.seconds, told.seconds][-LATELY:]
+    # What fails while faults are brought in, or in a draft, is no reason to look at it again.
+    if run.summary.purpose:
+        return
     if told.ending:
         known.endings = [*known.endings, told.ending][-FORGIVEN:]
     for name, value in told.figures.items():

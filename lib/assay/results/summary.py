@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from assay import AssayError
 from assay.results.cases import Report, assert_text, cases
 from assay.results.verdict import counts
-from assay.running.session_extras import label_of, left_out_of, mode_of
+from assay.running.session_extras import label_of, left_out_of, mode_of, purpose_of
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class Summary:
 
     :param label: that it was given; None for none.
     :param mode: of ``assay run``; None of a plain ReFrame.
+    :param purpose: of one that was not made to show how the machine is; None of all others.
     :param system: ReFrame's name of it.
     :param commit: of the suite, with ``-dirty`` where files were changed; empty if no case tells.
     :param passed: how many cases passed; fixtures are none.
@@ -28,6 +29,7 @@ class Summary:
 
     label: str | None = None
     mode: str | None = None
+    purpose: str | None = None
     system: str = ''
     commit: str = ''
     passed: int = 0
@@ -51,6 +53,7 @@ def summary(report: Report) -> Summary:
         return Summary(
             label=label_of(info),
             mode=mode_of(info),
+            purpose=purpose_of(info),
             left_out=left_out_of(info),
             system=system,
             commit=commit,

@@ -100,15 +100,18 @@ class Suite:
         options: Sequence[str],
         handles: Sequence[int],
         audience: Audience | None = None,
+        purpose: str | None = None,
     ) -> Ended:
         """Run ReFrame once, to its end.
 
         :param options: of ReFrame.
         :param handles: locks that are held as long as it runs, beside that of its folder.
         :param audience: who is told what goes on.
+        :param purpose: the command that makes the run, if not to show how the machine is
+            (:mod:`assay.results.unchanged`).
         """
         runs.starts_jobs(own)
-        asked = session_extras.options(label, self.mode)
+        asked = session_extras.options(label, self.mode, purpose)
         last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
         command = [*self.command, *asked, '-r', *options, *last]
         environment = self.environment | own.exports

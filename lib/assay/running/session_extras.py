@@ -1,4 +1,4 @@
-"""Label and mode of a run, as ReFrame stores them: extra fields (``--session-extras``).
+"""Label, mode and purpose of a run, as ReFrame stores them: extra fields (``--session-extras``).
 
 They are in the report from the first moment, and go with it to another machine. A plain ReFrame
 sets them as well: ``reframe -r --session-extras label=before``.
@@ -18,9 +18,12 @@ _SPECIAL = re.compile(r'[%,}]')
 _LEFT_OUT = 'left_out'
 
 
-def options(label: str | None, mode: str) -> list[str]:
-    """ReFrame's options that store them."""
-    fields = {'mode': mode, 'label': label}
+def options(label: str | None, mode: str, purpose: str | None = None) -> list[str]:
+    """ReFrame's options that store them.
+
+    :param purpose: None of a run that is to show how the machine is.
+    """
+    fields = {'mode': mode, 'label': label, 'purpose': purpose}
     return [
         f'--session-extras={name}={_SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", text)}'
         for name, text in fields.items()
@@ -55,6 +58,11 @@ def label_of(session_info: Mapping[str, object]) -> str | None:
 def mode_of(session_info: Mapping[str, object]) -> str | None:
     """The mode that ``assay run`` ran; None of a plain ReFrame."""
     return _field(session_info, 'mode')
+
+
+def purpose_of(session_info: Mapping[str, object]) -> str | None:
+    """The command that made it for a purpose of its own, or what a user called an experiment."""
+    return _field(session_info, 'purpose')
 
 
 def left_out_of(session_info: Mapping[str, object]) -> int:

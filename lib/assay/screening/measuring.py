@@ -49,7 +49,9 @@ def measure(
     """
     handles = make_ready(suite, site, [f'{re.escape(where.environment)}$'])
     begun = datetime.now().astimezone()
-    end = suite.run(suite.own, None, [*where.options, *job, *options], handles, audience)
+    end = suite.run(
+        suite.own, None, [*where.options, *job, *options], handles, audience, purpose='screen'
+    )
     found = judged(suite.own, end, given)
     problems = kept(found.report, found.verdict) if found.report else []
     if end.stopped:

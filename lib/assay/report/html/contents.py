@@ -185,13 +185,16 @@ def _ran(report: Report) -> list[Case]:
 
 
 def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]:
-    """The newest stored runs of the same system up to this one, oldest first."""
+    """The newest stored runs of the same system up to this one, oldest first.
+
+    Those with a purpose of their own stand in no line of figures over time.
+    """
     if history is None or this is None:
         return []
     alike = [
         run
         for run in history.runs
-        if run.begun <= this.begun
+        if (run is this or (run.begun <= this.begun and not run.summary.purpose))
         and run.summary.system == this.summary.system
         and not run.summary.problem
     ]

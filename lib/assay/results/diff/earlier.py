@@ -11,15 +11,17 @@ from assay.results.diff.sides import Pair
 from assay.results.figure_series import Figure, Measured, Past, learn_past, measured
 from assay.results.history import History, StoredRun
 from assay.results.read_twice import read_twice
+from assay.results.unchanged import mostly_good, unchanged, usual
 
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
     """What they show.
 
-    :param runs: how many they are.
-    :param figures: those of both sides, and others of their kinds.
-    :param past: what these teach.
+    :param runs: how many of them teach.
+    :param figures: those of both sides, and others of their kinds, also where their cases failed:
+        they show how often a reference was missed.
+    :param past: what they teach where nothing changed.
     """
 
     runs: int
@@ -44,17 +46,16 @@ def learn_earlier(
     chosen = {run.uuid for run in (*before, *after)}
     runs = [
         run
-        for run in history.runs
+        for run in usual(history.runs)
         if run.summary.system == before[0].summary.system
         and run.begun < before[-1].begun
         and run.uuid not in chosen
-        and not run.summary.problem
     ]
     table = history.figures(runs)
     if any(run.file for run in (*before, *after)):
         twice = read_twice(table, pl.concat(tables))
-        runs = [run for run in runs if run.uuid not in twice]
         table = table.filter(~pl.col('run').cast(pl.String).is_in(twice))
     kinds = {after.kind for _, after in pairs}
     figures = {figure: one for figure, one in measured(table).items() if one.kind in kinds}
-    return Earlier(len(runs), figures, learn_past(figures.values()))
+    teaching = mostly_good(table)
+    return Earlier(len(teaching), figures, learn_past(unchanged(figures.values(), teaching)))
