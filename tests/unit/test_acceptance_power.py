@@ -13,9 +13,8 @@ from assay.acceptance.decision import Outcome, decide
 from assay.acceptance.power import Spread, chance, held, log_spread, passing
 
 ACCEPTANCES = 10_000
-#: What rounding makes of a probability. That of a mean is a cumulative sum of at most 2**14 terms of
-#: a transform whose errors are some 14 units in the last place of its greatest term, which is 1:
-#: how they are rounded depends on the processor.
+#: What rounding makes of a probability, which depends on the processor. That of a mean is a sum of
+#: at most 2**14 terms of a transform, each off by some 14 units in the last place of the greatest.
 ROUNDED = 2**14 * 14 * np.finfo(float).eps
 
 

@@ -206,7 +206,7 @@ def test_a_plain_reframe_keeps_its_files_in_a_folder_of_its_own():
 
 
 def test_programs_speak_english_whatever_the_user_does():
-    """Jobs and builds, of a plain ReFrame too: their sentences are looked for, and their numbers."""
+    """Jobs and builds, of a plain ReFrame too: sentences and numbers of theirs are looked for."""
     script = f'import os, runpy; runpy.run_path({str(settings.COMMON)!r}); '
     script += 'print(os.environ["LC_ALL"])'
     said = subprocess.check_output(

@@ -21,6 +21,11 @@ IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
 _WORDS = ('check', 'fabric', 'layout', 'scale')
 #: What each value has of its own.
 _OF_VALUES = ('value', 'run', 'nodes', 'provenance', 'result', 'verdict', 'lower', 'upper')
+#: The same, as :class:`Measured` calls them.
+_COLUMNS = (
+    *('values', 'times', 'runs', 'nodes', 'provenance'),
+    *('results', 'verdicts', 'lowers', 'uppers'),
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -133,9 +138,7 @@ class Measured:
 
         :param kept: shape (n,), whether each is one of them.
         """
-        columns = ('values', 'times', 'runs', 'nodes', 'provenance')
-        columns += ('results', 'verdicts', 'lowers', 'uppers')
-        return replace(self, **{name: getattr(self, name).filter(kept) for name in columns})
+        return replace(self, **{name: getattr(self, name).filter(kept) for name in _COLUMNS})
 
 
 def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
