@@ -9,7 +9,7 @@ import os
 from reframe.utility.cpuinfo import cpuinfo
 
 from assay.config.builtin import stand_in_for
-from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_over
+from assay.config.environments import AS_ROOT, environment, environs, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import find_mpis
@@ -37,7 +37,7 @@ site_configuration = {
                     'processor': cpuinfo(),
                     # Two jobs at once would measure each other.
                     'max_jobs': 1,
-                    'environs': [mpi.name for mpi in mpis] or ['builtin'],
+                    'environs': environs(mpis),
                     # Fabrics that need a device are for clusters: here nothing crosses a network.
                     'features': ['scale_1_node']
                     + [name for name, f in load_catalogue().fabrics.items() if not f.needs_device],

@@ -4,7 +4,7 @@ Its two partitions have the same nodes and start MPI programs in two ways: Slurm
 MPI's own launcher inside the allocation.
 """
 
-from assay.config.environments import AS_ROOT, environment, spack_specs, tcp_over
+from assay.config.environments import AS_ROOT, environment, environs, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.machine.mpi import find_mpis
@@ -49,7 +49,7 @@ def partition(launcher):
             'slurm_pending_job_reason_poll_freq': 1,
         },
         'launcher': launcher,
-        'environs': [mpi.name for mpi in mpis] or ['builtin'],
+        'environs': environs(mpis),
         'features': [
             *(f'scale_{name}' for name, count in SCALES.items() if count <= nodes),
             *NETWORKS[launcher],

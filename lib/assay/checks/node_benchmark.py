@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import reframe.core.runtime as rt
 from reframe.core.builtins import parameter, run_after
+from reframe.core.environments import ProgEnvironment
 
 from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import offered
+from assay.config.environments import OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 
@@ -15,7 +18,8 @@ WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if not o
 class NodeBenchmark(MpiBenchmark):
     """A benchmark of ``sources/node``: what a node's cores and memory give, whatever its network.
 
-    One rank is enough. The report tells what disturbed the node while it was measured.
+    One rank is enough. The report tells what disturbed the node while it was measured. No figure
+    is of the MPI that starts the ranks, so a partition is measured with one of its environments.
     """
 
     fabric: str = parameter(offered(WITHIN_A_NODE), type=str, loggable=True)
@@ -24,7 +28,8 @@ class NodeBenchmark(MpiBenchmark):
 
     @run_after('init')
     def run_once(self) -> None:
-        self.narrow_to_first_fabric()
+        mark_who_measures_nodes()
+        self.valid_prog_environs = [f'+{_mark(self.fabric)}']
 
     def disturbance_figures(self) -> dict[str, Figure]:
         """The share of the CPU time that other processes, hypervisor and quotas left."""
@@ -33,3 +38,33 @@ class NodeBenchmark(MpiBenchmark):
             lost[name] for name in ('foreign_busy_share', 'steal_share', 'throttled_share')
         )
         return {'undisturbed_share': Figure(max(share, 0.0), '1', 'higher')}
+
+
+def mark_who_measures_nodes() -> None:
+    """Give one environment of each partition a feature: by which fabric it measures the nodes.
+
+    It is the first of the partition's ``environs``, of those that ReFrame's ``-p`` leaves; an MPI
+    that does not answer comes last, and where Spack builds our programs those that it builds for
+    come first.
+    """
+    for partition in rt.runtime().system.partitions:
+        able = [
+            (environment, name)
+            for environment in partition.environs
+            for name in WITHIN_A_NODE
+            if name in partition.features and name in environment.features
+        ]
+        if able:
+            first, fabric = min(able, key=lambda one: _last_choice(one[0]))
+            # ReFrame matches environments without their partition, which has objects of its own
+            # for them, but shares their lists.
+            first._features = [*{*first.features, _mark(fabric)}]
+
+
+def _last_choice(environment: ProgEnvironment) -> tuple[bool, bool]:
+    return 'fault' in environment.extras, feature(OURS) not in environment.features
+
+
+def _mark(fabric: str) -> str:
+    """The feature of an environment that measures nodes by this fabric."""
+    return f'measures-nodes-by-{fabric}'

@@ -9,6 +9,7 @@ from typing import Any
 from assay.config.fabrics import load_catalogue
 from assay.machine.imb import find_imb
 from assay.machine.mpi import Mpi
+from assay.machine.wheels import NEEDED
 from assay.mpis import FAMILIES
 
 #: Without these not every MPI starts as root; in a container root is the usual user.
@@ -34,6 +35,19 @@ def tcp_over(interface: str) -> list[list[str]]:
     """The variables that keep every MPI's TCP and launcher on a network interface."""
     names = dict.fromkeys(name for family in FAMILIES.values() for name in family.interface)
     return [[name, interface] for name in names]
+
+
+def environs(mpis: Iterable[Mpi]) -> list[str]:
+    """The ``environs`` of a partition of this machine: those first that stay when others come.
+
+    Its nodes are measured by the first, whose history is to go on when somebody installs or loads
+    another MPI.
+    """
+    lasting = {'debian': 0, 'wheel': 1}
+    in_order = sorted(
+        mpis, key=lambda mpi: (lasting.get(mpi.source, len(lasting)), mpi.name not in NEEDED)
+    )
+    return [mpi.name for mpi in in_order] or ['builtin']
 
 
 def spack_specs(mpis: Iterable[Mpi]) -> dict[str, str]:
