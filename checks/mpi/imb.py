@@ -19,6 +19,9 @@ from assay.programs.imb import PROGRAM
 PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it
 TWO_RANKS = ('PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Alltoall')
 SMALL, LARGE = 8, 4 << 20
+#: Sizes that are measured: those of figures, and others by which a message is known.
+SIZES = (0, SMALL, 1 << 10, 64 << 10, LARGE)
+SIZES_FILE = 'sizes'
 BEFORE = 'before'
 
 
@@ -52,7 +55,10 @@ class IntelMpiBenchmarks(MpiBenchmark):
     @run_before('run')
     def run_imb_between_limits(self):
         limits = self.start_line(self.executable, '--json', RESULT)
-        imb = self.start_line(str(self.imb), '-iter 1000,40 -npmin 2', *TWO_RANKS)
+        # IMB-MPI1 runs in a folder of its own.
+        options = f'-iter 1000,40 -npmin 2 -msglen ../{SIZES_FILE}'
+        imb = self.start_line(str(self.imb), options, *TWO_RANKS)
+        Path(self.stagedir, SIZES_FILE).write_text(''.join(f'{size}\n' for size in SIZES))
         self.prerun_cmds = []
         for name, command in ((BEFORE, limits), (PROGRAM, imb)):
             Path(self.stagedir, name).mkdir()

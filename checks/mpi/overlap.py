@@ -15,7 +15,7 @@ LARGEST = 16 << 20
 
 @rfm.simple_test
 class Overlap(MpiBenchmark):
-    """Messages of 1 to 16 MiB both ways, with computation of half to twice their length.
+    """Messages of 1 to 16 MiB both ways, with computation that takes as long.
 
     `progress` is what moves the messages meanwhile: nothing, calls of MPI_Testall, or the MPI's
     own asynchronous progress, for which each rank has a second core.
@@ -29,11 +29,11 @@ class Overlap(MpiBenchmark):
 
     @property
     def is_smoke_case(self):
-        return super().is_smoke_case and self.progress != 'async'
+        return super().is_smoke_case and self.progress == 'none'
 
     @run_after('init')
     def set_progress(self):
-        self.arguments = [f'--max {LARGEST}', '--ratios 0.5,1,2', '--budget 0.06']
+        self.arguments = [f'--max {LARGEST}', '--ratios 1', '--budget 0.06']
         if self.progress == 'test':
             self.arguments += ['--progress test']
         elif self.progress == 'async':
@@ -61,7 +61,7 @@ class Overlap(MpiBenchmark):
         points = [point for result in self.report['results'] for point in result['points']]
         even = next(p for p in self.select(size=LARGEST)['points'] if p['ratio'] == 1)
         return {
-            'overlap': Figure(hidden(even), '1', 'higher'),
+            'overlap': Figure(hidden(even), '1', 'higher', headline=True),
             'excess': Figure(max(excess(point) for point in points), '1', 'lower'),
         }
 

@@ -30,6 +30,7 @@ class Stream(NodeBenchmark):
                 self.select(operation=operation, ranks='together')['bandwidth']['best'] / 1e9,
                 'GB/s',
                 'higher',
+                headline=operation == 'triad',
             )
             for operation in OPERATIONS
         }

@@ -32,6 +32,7 @@ static const struct bench_about about = {
 
 static long max_words = 131072;
 static bool with_limits = false;
+static struct option_numbers focus;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 
 /* clang-format off */
@@ -39,6 +40,7 @@ static const struct option_spec options[] = {
     { .name = "max-words", .kind = OPTION_COUNT, .value = &max_words, .argument = "WORDS",
       .low = 1, .high = 1 << 27, .help = "the longest message, in words of 8 bytes" },
     SAMPLE_OPTIONS(plan),
+    SAMPLE_FOCUS_OPTION(focus),
     LIMITS_OPTION(with_limits),
     { .name = NULL },
 };
@@ -101,7 +103,8 @@ static void measure(struct lap *lap, long words)
     lap->message = words;
     payload_fill(lap->send, (size_t)lap->size, 0, lap->message);
     payload_spoil(lap->receive, (size_t)lap->size, 0, lap->message);
-    struct sample_result result = sample_run(plan, MPI_COMM_WORLD, batch, lap);
+    struct sample_plan planned = sample_plan_for(plan, &focus, (size_t)lap->size);
+    struct sample_result result = sample_run(planned, MPI_COMM_WORLD, batch, lap);
     if (bench.rank == 0)
         report(words, &result);
 }

@@ -23,6 +23,13 @@ def test_table(run, ranks):
         assert f'{entry["words"]:10d} {entry["size"]:12d}' in done.out
 
 
+def test_sizes_in_focus_have_the_whole_budget(run):
+    done = run('ring', '--max-words', '2', '--focus', '8', '--budget', '0.02')
+    assert done.code == 0, done.err
+    budgets = {entry['words']: entry['budget'] for entry in done.report['results']}
+    assert budgets == {0: 0.005, 1: 0.02, 2: 0.005}
+
+
 def test_a_flipped_byte_is_found(run, fault):
     done = run(
         'ring', '--max-words', '4', ranks=3, preload=fault('flip_byte'), env={'FLIP_OFFSET': '7'}

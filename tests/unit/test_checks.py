@@ -27,7 +27,7 @@ from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
 from assay.witness.report import Machine
-from checks import check_on
+from checks import check_on, job_script
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 SYSTEM = Path(__file__).parents[1] / 'support' / 'system.py'
@@ -140,6 +140,7 @@ def job(tmp_path):
 @pytest.mark.parametrize('golden', GOLDEN, ids=str)
 def test_real_jobs(job, golden):
     figures = job(golden)
+    assert 1 <= len(job.checks[0].headlines) <= 2 or golden.parts[0] == 'Screen', 'for one screen'
     # HPL prints times to hundredths of a second.
     may_be_none = re.compile('overlap|.*_share.*|(panel|wait|substitution)_time')
     assert all(value > 0 or may_be_none.fullmatch(name) for name, (value, *_) in figures.items())
@@ -1079,3 +1080,19 @@ def test_no_deprecated_name_is_logged():
     logged = {name for name, _ in MpiCheck.loggable_attrs()}
     assert {'env_vars', 'fabric', 'leftovers', 'built_hash'} <= logged
     assert 'variables' not in logged
+
+
+def test_imb_measures_the_sizes_of_its_figures(tmp_path):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/imb', 'IntelMpiBenchmarks', 'mpich')
+    text = job_script(*where, fabric='shm', layout='packed', scale='1_node')
+    assert re.search(r'\(cd IMB-MPI1 && .*IMB-MPI1 .* -msglen \.\./sizes ', text)
+    (sizes,) = tmp_path.rglob('sizes')
+    assert {'8', '4194304'} < {*sizes.read_text().split()}
+
+
+@pytest.mark.parametrize(('progress', 'is_smoke'), [('none', True), ('test', False)])
+def test_overlap_in_the_smoke_mode_is_that_of_the_mpi_alone(tmp_path, progress, is_smoke):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/overlap', 'Overlap', 'mpich')
+    chosen = {'fabric': 'tcp', 'layout': 'packed', 'scale': '1_node', 'progress': progress}
+    with check_on(*where, **chosen) as (check, *_):
+        assert ('smoke' in check.tags) == is_smoke and 'maintenance' in check.tags

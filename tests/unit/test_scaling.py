@@ -52,7 +52,7 @@ def test_figures_of_a_series():
     figures = scaling_figures([1, 2, 4, 8], [10.0, 19.0, 30.0, 33.0])
     assert figures['speedup_4'].value == pytest.approx(3.0)
     assert figures['efficiency_4'].value == pytest.approx(0.75)
-    assert figures['efficiency'] == figures['efficiency_8']
+    assert figures['efficiency'].value == figures['efficiency_8'].value
     # From 4 to 8 ranks a tenth is won of what could be doubled.
     assert figures['knee'].value == 4
 

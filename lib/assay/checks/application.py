@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -204,7 +205,8 @@ class ApplicationCheck(ApplicationJob):
             raise SanityError(f'{launch.program}: {error}') from None
 
     def figures(self) -> dict[str, Figure]:
-        return self.answer
+        rate = self.application.rate
+        return self.answer | {rate: replace(self.answer[rate], headline=True)}
 
 
 def _is_script(path: str) -> bool:

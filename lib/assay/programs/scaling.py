@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from assay.programs.figure import Figure
@@ -89,7 +89,7 @@ def scaling_figures(ranks: Sequence[int], rates: Sequence[float]) -> dict[str, F
             break
         knee = more
     # The last point once more under a name that no number of cores is in, for default references.
-    last = figures[f'efficiency_{ranks[-1]}']
+    last = replace(figures[f'efficiency_{ranks[-1]}'], headline=True)
     return figures | {'efficiency': last, 'knee': Figure(float(knee), 'ranks', 'higher')}
 
 
@@ -98,5 +98,5 @@ def balance_figures(rates: Sequence[float], unit: str) -> dict[str, Figure]:
     return {
         'best': Figure(max(rates), unit, 'higher'),
         'worst': Figure(min(rates), unit, 'higher'),
-        'worst_over_best': Figure(min(rates) / max(rates), '1', 'higher'),
+        'worst_over_best': Figure(min(rates) / max(rates), '1', 'higher', headline=True),
     }
