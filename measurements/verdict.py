@@ -415,7 +415,7 @@ def perform(trial: Trial, work: Path) -> Iterator[str]:
         command = [
             *trial.within,
             str(checkout / 'assay'),
-            *('run', '-c', str(CHECKS), '-p', '^openmpi$', f'--report-junit={junit}'),
+            *('run', '--all', '-c', str(CHECKS), '-p', '^openmpi$', f'--report-junit={junit}'),
             *told,
         ]
         with output.open('w') as file:

@@ -17,7 +17,7 @@ def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
     for case in cases(report):
         for values in case['perfvalues'].values():
             values[0] = 123456.789
-    terminal.show(report, LOG)
+    terminal.show(report, LOG, everything=True)
     shown = capsys.readouterr().out
     assert shown.count('123457 us') == 4  # two rows, two sentences
     assert len(re.findall(r' 20\.00 +at most 22\.00 +fail *$', shown, re.MULTILINE)) == 2
@@ -81,22 +81,60 @@ def test_what_a_job_printed_obeys_no_terminal(monkeypatch, capsys, golden_report
     assert r'\x1b[1A\x1b[2J PASSED: 70 passed PASSED' in shown
 
 
-def test_a_headline_is_shown_and_not_counted_as_hidden(capsys, golden_report):
+def test_a_line_counts_the_figures_that_nothing_holds(capsys, golden_report):
     report = golden_report('NoReference')
     terminal.show(report, LOG)
-    shown = capsys.readouterr().out
-    assert '42.50 us' not in shown
-    assert '2 more figures have no reference; they are in' in shown
-    cases(report)[-1]['headlines'] = ['latency']
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-1] == '2 of 2 figures have no reference; see `assay report`, --all, perflogs'
+    terminal.show(report, LOG, ['--- Logging error ---'])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-1] == '2 of 2 figures have no reference; not all could be recorded'
+    terminal.show(report, LOG, everything=True)
+    assert capsys.readouterr().out.count(' 42.50 us ') == 2
+
+
+def test_what_came_nearest_to_failing_is_told_where_nothing_failed(capsys, golden_report):
+    terminal.show(passing(golden_report('Passed')), LOG)
+    shown = capsys.readouterr().out.splitlines()
+    # Of one check one figure, as all would say the same.
+    assert [one for one in shown if one.startswith('least margin')] == [
+        'least margin: Passed gnu shm: latency 42.50 us (37.80 to 46.20)'
+    ]
+    terminal.show(golden_report('FailedReference'), LOG)
+    assert 'least margin' not in capsys.readouterr().out
+
+
+def test_cases_that_were_skipped_for_the_same_reason_are_counted(capsys, golden_report):
+    report = golden_report('Skipped')
+    log = [
+        *LOG,
+        *(
+            f'[     SKIP ] ( {n}/2) Skipped %fabric={fabric} %layout=packed /1234abcd '
+            f'@toy:node+gnu [no room]'
+            for n, fabric in enumerate(('shm', 'tcp'), 1)
+        ),
+    ]
+    terminal.show(report, log)
+    shown = [one for one in capsys.readouterr().out.splitlines() if 'skipped' in one]
+    assert shown == ['skipped: 2 cases: no room']
+    terminal.show(report, log, everything=True)
+    shown = [one for one in capsys.readouterr().out.splitlines() if 'skipped' in one]
+    assert len(shown) == 2 and all(one.endswith('@toy:node+gnu: no room') for one in shown)
+
+
+def test_of_many_failures_the_rest_is_counted(capsys, golden_report):
+    report = golden_report('FailedSanity')
+    (run,) = report['runs']
+    last = run['testcases'][-1]
+    run['testcases'] = [
+        last | {'display_name': f'FailedSanity %fabric=tcp %size={n}'} for n in range(40)
+    ]
     terminal.show(report, LOG)
-    shown = capsys.readouterr().out
-    assert shown.count('42.50 us') == shown.count('no bound') == 1
-    assert '1 more figures have no reference' in shown
-
-
-def test_figures_that_could_not_be_recorded_are_in_no_perflog(capsys, golden_report):
-    terminal.show(golden_report('NoReference'), LOG, ['--- Logging error ---'])
-    assert '2 more figures have no reference; not all could be recorded' in capsys.readouterr().out
+    shown = capsys.readouterr().out.splitlines()
+    assert sum(one.startswith('failed: FailedSanity ') for one in shown) == 8
+    assert 'failed: 32 more, of which --all tells' in shown
+    terminal.show(report, LOG, everything=True)
+    assert capsys.readouterr().out.count('\nfailed: FailedSanity ') == 40
 
 
 def test_a_case_that_needed_a_second_attempt_is_told(capsys, golden_report):

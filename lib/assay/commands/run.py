@@ -42,12 +42,16 @@ def run(
         ),
     ] = None,
     budget: BudgetOption = None,
+    everything: Annotated[
+        bool, typer.Option('--all', help='Show every figure of every case, and each skipped case.')
+    ] = False,
 ) -> None:
     """Run checks, and compare what they measure with the references.
 
-    Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with a
-    table. The exit code is 0 only if something was measured and all of it passed. It is 3 if
-    nothing failed, but others disturbed what some cases measured, each time they tried; else 1.
+    Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with
+    what failed and a line for each check. The exit code is 0 only if something was measured and
+    all of it passed. It is 3 if nothing failed, but others disturbed what some cases measured, each
+    time they tried; else 1.
 
     Every other option is passed to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
     void the verdict are refused (docs/reframe-options.md).
@@ -71,7 +75,7 @@ def run(
     from assay.results.ready import make_ready
     from assay.running import reframe_options, session
 
-    given = replace(reframe_options.read(context.args), page=report)
+    given = replace(reframe_options.read(context.args), page=report, everything=everything)
     if label is not None:
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)

@@ -49,7 +49,7 @@ def conclude(
         # Those that could be written have to say so as well.
         _write(given, report, verdict, log or [], seconds, left_out)
     if report:
-        terminal.show(report, log or [], end.printed)
+        terminal.show(report, log or [], end.printed, given.everything)
         terminal.warn(stale(report, paths.REFERENCES))
     terminal.conclude(report, verdict, seconds, choice)
     return verdict

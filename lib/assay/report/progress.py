@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assay.report.console import console
 from assay.results.cases import Case, check_name, is_no_evidence, title
 from assay.results.failures import is_good, reason
-from assay.results.rows import Row, allowed, number, of_unit, rows_of
+from assay.results.rows import nearest, rows_of, told_of
 from assay.results.time_left import TimeLeft, earlier_seconds
 from assay.running import events
 from assay.spelling import many
@@ -139,15 +139,5 @@ def _detail(case: Case, word: str) -> str:
     if word in SENTENCES:
         return reason(case)
     rows = rows_of(case)
-    # Where only one value is allowed, there is nothing to be near to.
-    held = [row for row in rows if row.room is not None and row.lower != row.upper]
-    if held:
-        return _figure(min(held, key=lambda row: row.room or 0.0))
-    shown = [row for row in rows if row.headline] or rows
-    return _figure(shown[0]) if shown else ''
-
-
-def _figure(row: Row) -> str:
-    told = plain(f'{row.figure} {of_unit(number(row.value), row.unit)}')
-    bounds = allowed(row.lower, row.upper)
-    return f'{told} ({bounds})' if bounds else told
+    shown = nearest(rows) or [row for row in rows if row.headline] or rows
+    return told_of(shown[0]) if shown else ''

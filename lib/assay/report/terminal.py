@@ -1,4 +1,4 @@
-"""What a run ends with on the terminal: the table of figures, a sentence for each case, a verdict.
+"""What a run ends with on the terminal: sentences, a line for each check, and the verdict.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from assay import paths
 from assay.report.console import console
+from assay.spelling import many
 from assay.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.table import Table
 
@@ -23,13 +23,58 @@ if TYPE_CHECKING:
     from assay.results.verdict import Counts, Verdict
 
 
-def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> None:
-    """Print the table of figures, then what was left in the environment of what passed, what was
-    skipped, what needed several attempts, what failed.
+#: Columns of a window from which on each figure has one line in the table of all.
+WIDE = 120
+
+#: Sentences of a kind before the rest is only counted.
+MOST_SENTENCES = 8
+
+#: Figures that are named although they passed: those that came nearest to failing.
+NEAREST = 3
+
+
+def show(
+    report: Report, log: Sequence[str], printed: Iterable[str] = (), everything: bool = False
+) -> None:
+    """Print what is to be known of a run, on one screen: sentences, and a line for each check.
+
+    The sentences tell what was left in the environment of what passed, what was skipped, needed
+    several attempts, was disturbed or failed; if nothing was, what came nearest to failing.
 
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
+    :param everything: whether each figure has a line, and no sentence is left out.
     """
+    from assay.report.matrix import matrix
+    from assay.report.table import say
+    from assay.results.cases import counted
+    from assay.results.rows import rows
+    from assay.running import reframe_log
+
+    out = console()
+    figures = rows(report)
+    if everything:
+        out.print()
+        out.print(figure_table(figures, narrow=out.width < WIDE))
+    out.print()
+    for sentences in _sentences(report, log, everything):
+        kept = sentences if everything else sentences[:MOST_SENTENCES]
+        for one in kept:
+            say(out, one)
+        if left_out := len(sentences) - len(kept):
+            say(out, f'{kept[0].partition(":")[0]}: {left_out} more, of which --all tells')
+    out.print()
+    for line in matrix([case for case in counted(report) if not case['fixture']], out.width):
+        out.print(line, soft_wrap=True)
+    if measured := [row for row in figures if row.value is not None]:
+        unheld = sum(row.verdict == 'no bound' for row in measured)
+        recorded = reframe_log.is_recorded([*log, *printed])
+        where = 'see `assay report`, --all, perflogs' if recorded else 'not all could be recorded'
+        say(out, f'{unheld} of {many(len(measured), "figure")} have no reference; {where}')
+
+
+def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
+    """What is said of cases, the sentences of a kind together."""
     from assay.results.cases import title
     from assay.results.failures import (
         disturbed_cases,
@@ -39,37 +84,52 @@ def show(report: Report, log: Sequence[str], printed: Iterable[str] = ()) -> Non
         skipped,
         unheld,
     )
-    from assay.results.rows import rows
-    from assay.running import reframe_log
-
-    out = console()
-
-    def say(text: str) -> None:
-        out.print(text, markup=False, soft_wrap=True)
-
-    figures = rows(report)
-    shown = [row for row in figures if row.verdict != 'no bound' or row.headline]
-    out.print()
-    out.print(figure_table(shown, narrow=out.width < 120))
-    if unshown := len(figures) - len(shown):
-        recorded = reframe_log.is_recorded([*log, *printed])
-        where = f'they are in {paths.PERFLOGS}' if recorded else 'not all could be recorded'
-        say(f'{unshown} more figures have no reference; {where}')
 
     if words := left_in_good_cases(report):
-        say(words)
-    for case in unheld(report):
-        what = f'{case["implementation"]} has right answers, its figures were held to nothing'
-        say(f'no reference: {title(case)}: {plain(what)}')
+        yield [words]
+    yield [
+        f'no reference: {title(case)}: {plain(case["implementation"])} has right answers, its '
+        f'figures were held to nothing'
+        for case in unheld(report)
+    ]
+    by_reason: dict[str, list[str]] = {}
     for name, reason in skipped(report, log):
-        say(f'skipped: {name}: {reason}')
-    for late in retried(report):
-        say(f'passed at the {ordinal(late.attempts)} attempt: {late.case}: first: {late.reason}')
-    for word, found in (('disturbed', disturbed_cases(report)), ('failed', failures(report))):
-        for one in found:
-            say(f'{word}: {one.case}: {one.reason}')
-            if one.files:
-                say(f'    files: {plain(" ".join(one.files))}')
+        by_reason.setdefault(reason, []).append(name)
+    yield [
+        f'skipped: {name}: {reason}'
+        for reason, names in by_reason.items()
+        for name in (names if everything or len(names) == 1 else [many(len(names), 'case')])
+    ]
+    yield [
+        f'passed at the {ordinal(late.attempts)} attempt: {late.case}: first: {late.reason}'
+        for late in retried(report)
+    ]
+    bad = {'disturbed': disturbed_cases(report), 'failed': failures(report)}
+    for word, found in bad.items():
+        yield [
+            f'{word}: {one.case}: {one.reason}'
+            + (f'\n    files: {plain(" ".join(one.files))}' if one.files else '')
+            for one in found
+        ]
+    if not any(bad.values()):
+        yield _nearest(report)
+
+
+def _nearest(report: Report) -> list[str]:
+    """The figures that came nearest to failing, of as many checks."""
+    from assay.report.matrix import labels
+    from assay.results.cases import counted
+    from assay.results.rows import nearest, rows_of, told_of
+
+    own = [case for case in counted(report) if not case['fixture'] and case['result'] != 'skip']
+    of_checks: dict[str, list[Row]] = {}
+    for case, label in zip(own, labels(own), strict=True):
+        of_checks.setdefault(label, []).extend(rows_of(case))
+    labelled = {row: label for label, some in of_checks.items() for row in nearest(some)}
+    return [
+        f'least margin: {labelled[row]} {plain(f"{row.environment} {row.fabric}")}: {told_of(row)}'
+        for row in nearest(labelled, NEAREST)
+    ]
 
 
 def warn(sentences: Iterable[str]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from assay.results.cases import GOOD, Case, Report, check_name, counted, is_no_evidence
+from assay.text import plain
 
 # The verdicts of rows that fail a run.
 BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
@@ -44,6 +46,31 @@ class Row:
         if self.upper is not None:
             rooms.append(self.upper - self.value)
         return min(rooms) / abs(self.reference) if rooms else None
+
+    @property
+    def leeway(self) -> float | None:
+        """How far the value is from failing: 0 at its nearest bound, at most 1.
+
+        As a part of what its reference allows or, if that is more, of the value itself: many
+        references are limits that nothing reaches, and leave little below what everybody has.
+        None if no value can be nearer than another.
+        """
+        if self.room is None or not is_number(self.value) or self.lower == self.upper:
+            return None
+        found = []
+        for bound, side in ((self.lower, 1), (self.upper, -1)):
+            if bound is None or self.value == bound == self.reference:
+                continue
+            inside = side * (self.value - bound)
+            of = (side * ((self.reference or 0.0) - bound), max(abs(self.value), abs(bound)))
+            found.append(max((inside / one for one in of if one > 0), default=0.0))
+        return min(1.0, *found) if found else None
+
+
+def nearest(rows: Iterable[Row], most: int = 1) -> list[Row]:
+    """The rows that are nearest to failing, the nearest first."""
+    held = [(leeway, row) for row in rows if (leeway := row.leeway) is not None]
+    return [row for _, row in sorted(held, key=lambda one: one[0])[:most]]
 
 
 def rows(report: Report) -> list[Row]:
@@ -137,6 +164,13 @@ def allowed(lower: float | None, upper: float | None) -> str:
     return f'only {number(upper)}' if lower == upper else f'{number(lower)} to {number(upper)}'
 
 
+def told_of(row: Row) -> str:
+    """The figure of a row with what is allowed."""
+    told = plain(f'{row.figure} {of_unit(number(row.value), row.unit)}')
+    bounds = allowed(row.lower, row.upper)
+    return f'{told} ({bounds})' if bounds else told
+
+
 def of_unit(text: str, unit: str) -> str:
     """A number, or words that end with one, with its unit; that of a ratio is not told."""
     return text if unit in ('', '1') else f'{text} {unit}'
@@ -147,11 +181,11 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def number(value: float | None) -> str:
-    """A number with four significant digits, and no exponent where people read without one."""
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many significant digits, and no exponent where people read without one."""
     if value is None:
         return '-'
     if not math.isfinite(value) or value == 0:
         return f'{value:g}'
     power = math.floor(math.log10(abs(value)))
-    return f'{value:.{max(0, 3 - power)}f}' if -7 < power < 15 else f'{value:.3e}'
+    return f'{value:.{max(0, digits - 1 - power)}f}' if -7 < power < 15 else f'{value:.3e}'

@@ -163,6 +163,7 @@ class Given:
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
     :param page: where the report for people is to go, which is no option of ReFrame.
+    :param everything: whether all figures are to be shown, which is no option of ReFrame either.
     :param jobs: what ``-J`` gives every job, as ``NAME=VALUE`` or as an option of the scheduler.
     """
 
@@ -176,6 +177,7 @@ class Given:
     junit: Path | None
     jobs: list[str] = field(default_factory=list)
     page: Path | None = None
+    everything: bool = False
 
     def remove_files_of_an_earlier_run(self) -> None:
         """Whatever ends this run, they are not taken for its own."""

@@ -59,7 +59,7 @@ class Line:
 
     @property
     def is_shown_first(self) -> bool:
-        """Whether it is in the table of a run on the terminal."""
+        """Whether people ask for it before others: it is held, or a headline."""
         return self.row.verdict != 'no bound' or self.row.headline
 
 

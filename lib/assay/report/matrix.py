@@ -1,0 +1,304 @@
+"""A run on one screen: a line for each headline of a check, a column for each MPI and fabric.
+
+Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from statistics import median
+from typing import TYPE_CHECKING
+
+from assay.results.cases import Case, class_name, is_no_evidence
+from assay.results.failures import is_good
+from assay.results.rows import Row, is_number, number, rows_of
+from assay.spelling import many
+from assay.text import plain
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: Lines that all of it has at most, with its headings.
+MOST_LINES = 33
+
+#: Marks of cells whose case did not pass, with their colours; the first counts most.
+MARKS = {'!': 'failed', '?': 'disturbed'}
+_COLOURS = {'!': 'red', '?': 'yellow', '': ''}
+
+#: From here on a number is told in thousands; below it has an exponent; and characters for others.
+_LARGE, _SMALL, _CELL = 1e5, 0.0005, 5
+_FACTORS = ('', 'k', 'M', 'G', 'T')
+
+#: Blanks between two environments.
+_GAP = 3
+
+#: An environment and a fabric.
+_Place = tuple[str, str]
+
+
+@dataclass
+class _Cell:
+    """What the cases of one place show: usually one case, and several where it was repeated."""
+
+    values: list[float] = field(default_factory=list)
+    marks: set[str] = field(default_factory=set)
+
+    @property
+    def mark(self) -> str:
+        return next((one for one in MARKS if one in self.marks), '')
+
+    @property
+    def number(self) -> str:
+        return _short(median(self.values)) if self.values else ''
+
+
+@dataclass
+class _Line:
+    """A figure of a check, with its unit, in each place where it was measured.
+
+    :param check: with the parameters in which its cases differ.
+    """
+
+    check: str
+    figure: str
+    cells: dict[_Place, _Cell] = field(default_factory=dict)
+
+    @property
+    def is_marked(self) -> bool:
+        return any(cell.mark for cell in self.cells.values())
+
+
+@dataclass(frozen=True)
+class _Widths:
+    """Characters of the columns, with the blanks between them; the same in all blocks.
+
+    :param mark: of a cell, what a mark takes: none where nothing is marked.
+    """
+
+    check: int
+    figure: int
+    cell: int
+    mark: int
+
+    @property
+    def labels(self) -> int:
+        return self.check + self.figure
+
+    def columns(self, places: Sequence[_Place]) -> list[int]:
+        """Of some columns; the first of an environment leaves room for its name above them."""
+        counts = Counter(name for name, _ in places)
+        found: list[int] = []
+        for n, (name, _) in enumerate(places):
+            width = self.cell
+            if len(counts) > 1 and (n == 0 or name != places[n - 1][0]):
+                others = (counts[name] - 1) * self.cell
+                width = max(width + _GAP * (n > 0), len(name) + _GAP - others)
+            found.append(width)
+        return found
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Lines under the same headings."""
+
+    places: Sequence[_Place]
+    lines: Sequence[_Line]
+
+    @property
+    def corner(self) -> str:
+        """The environment, if there is only one."""
+        names = {name for name, _ in self.places}
+        return names.pop() if len(names) == 1 else ''
+
+    @property
+    def fabrics(self) -> list[tuple[str, ...]]:
+        """Headings of the columns, in as many lines as ``ucx-tcp`` takes: two."""
+        parts = [_folded(fabric) for _, fabric in self.places]
+        deepest = max(map(len, parts))
+        return [*zip(*([''] * (deepest - len(one)) + one for one in parts), strict=True)]
+
+    @property
+    def height(self) -> int:
+        return (not self.corner) + len(self.fabrics) + len(self.lines)
+
+
+def matrix(cases: Iterable[Case], width: int) -> list[Text]:
+    """The lines of the matrix; what failed or was disturbed is among them, whatever is left out.
+
+    :param cases: those that count, without builds.
+    """
+    from rich.text import Text
+
+    lines = _lines([case for case in cases if case['result'] != 'skip'])
+    if not lines:
+        return []
+    first = sorted(range(len(lines)), key=lambda one: not lines[one].is_marked)
+    for count in range(min(len(lines), MOST_LINES), 0, -1):
+        shown = [lines[one] for one in sorted(first[:count])]
+        widths = _widths(shown)
+        blocks = _blocks(shown, widths, width)
+        if sum(block.height for block in blocks) + (count < len(lines)) <= MOST_LINES:
+            break
+    found = [line for block in blocks for line in _drawn(block, widths)]
+    if count < len(lines):
+        found.append(Text(f'... and {many(len(lines) - count, "line")} more'))
+    if widths.mark:
+        used = {cell.mark for line in shown for cell in line.cells.values()}
+        words = (f'{mark} {word}' for mark, word in MARKS.items() if mark in used)
+        found.append(Text(', '.join(words)))
+    return found
+
+
+def labels(cases: Sequence[Case]) -> list[str]:
+    """What each of some cases is called among them, without its environment and fabric.
+
+    That is its check, and those of its parameters in which the check's cases differ.
+    """
+    named = [_parameters(case) for case in cases]
+    values: dict[tuple[str, str], set[str]] = {}
+    for case, parameters in zip(cases, named, strict=True):
+        for name, value in parameters.items():
+            values.setdefault((class_name(case), name), set()).add(value)
+
+    def label(case: Case, parameters: dict[str, str]) -> str:
+        differ = (one for one in parameters.items() if len(values[class_name(case), one[0]]) > 1)
+        return plain(' '.join([class_name(case), *map(_told, differ)]))
+
+    return [label(*one) for one in zip(cases, named, strict=True)]
+
+
+def _parameters(case: Case) -> dict[str, str]:
+    found = dict(re.findall(r'%([\w.]+)=(\S+)', case['display_name']))
+    return {'partition': case['partition']} | {
+        name: value for name, value in found.items() if name != 'fabric'
+    }
+
+
+def _told(parameter: tuple[str, str]) -> str:
+    name, value = parameter
+    return value if name in ('partition', 'scale', 'layout') else f'{name}={value}'
+
+
+def _lines(cases: Sequence[Case]) -> list[_Line]:
+    """In the order in which they ran; a case without figures is in all lines of its check."""
+    of_cases = [_headlines(case) for case in cases]
+    of_class: dict[str, dict[str, str]] = {}
+    for case, rows in zip(cases, of_cases, strict=True):
+        of_class.setdefault(class_name(case), {}).update({row.figure: row.unit for row in rows})
+    found: dict[tuple[str, str], _Line] = {}
+    for case, label, rows in zip(cases, labels(cases), of_cases, strict=True):
+        mark = '' if is_good(case) else '?' if is_no_evidence(case) else '!'
+        place = plain(case['environ']), plain(case.get('fabric') or '-')
+        values = {row.figure: row.value for row in rows}
+        units = of_class[class_name(case)]
+        for figure in values or units or ['']:
+            unit = units.get(figure, '')
+            name = plain(figure if unit in ('', '1') else f'{figure} {unit}')
+            line = found.setdefault((label, figure), _Line(label, name))
+            cell = line.cells.setdefault(place, _Cell())
+            cell.marks.add(mark)
+            if is_number(value := values.get(figure)):
+                cell.values.append(value)
+    return list(found.values())
+
+
+def _headlines(case: Case) -> list[Row]:
+    rows = [row for row in rows_of(case) if row.value is not None]
+    return [row for row in rows if row.headline] or rows[:1]
+
+
+def _widths(lines: Sequence[_Line]) -> _Widths:
+    cells = [cell for line in lines for cell in line.cells.values()]
+    heads = [len(one) for line in lines for _, fabric in line.cells for one in _folded(fabric)]
+    mark = int(any(cell.mark for cell in cells))
+    return _Widths(
+        check=max(len(line.check) for line in lines) + 2,
+        figure=max(len(line.figure) for line in lines) + 1,
+        cell=max(*heads, *(len(cell.number) + mark for cell in cells)) + 1,
+        mark=mark,
+    )
+
+
+def _folded(fabric: str) -> list[str]:
+    """``ucx-`` and ``tcp``."""
+    return re.findall(r'[^-]+-?', fabric) or ['-']
+
+
+def _blocks(lines: Sequence[_Line], widths: _Widths, width: int) -> list[_Block]:
+    """First the checks of one fabric, which have few columns, then the others."""
+    fabrics: dict[str, set[str]] = {}
+    for line in lines:
+        fabrics.setdefault(line.check, set()).update(fabric for _, fabric in line.cells)
+    of_one = [line for line in lines if len(fabrics[line.check]) == 1]
+    of_several = [line for line in lines if len(fabrics[line.check]) > 1]
+    return [*_divided(of_one, widths, width), *_divided(of_several, widths, width)]
+
+
+def _divided(lines: Sequence[_Line], widths: _Widths, width: int) -> Iterator[_Block]:
+    """Blocks that fit into the window, each environment in one block if it can be."""
+    places: dict[str, dict[_Place, None]] = {}
+    for place in (place for line in lines for place in line.cells):
+        places.setdefault(place[0], {})[place] = None
+    taken: list[_Place] = []
+
+    def is_room_for(more: Iterable[_Place]) -> bool:
+        return widths.labels + sum(widths.columns([*taken, *more])) <= width
+
+    def block() -> _Block:
+        own = {*taken}
+        return _Block(tuple(taken), [line for line in lines if own & line.cells.keys()])
+
+    for together in places.values():
+        for pieces in [together] if not taken or is_room_for(together) else [{}, together]:
+            if not pieces:
+                yield block()
+                taken = []
+            for place in pieces:
+                if taken and not is_room_for([place]):
+                    yield block()
+                    taken = []
+                taken.append(place)
+    if taken:
+        yield block()
+
+
+def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
+    from rich.text import Text
+
+    columns = widths.columns(block.places)
+    if not block.corner:
+        names = groupby(zip(block.places, columns, strict=True), key=lambda one: one[0][0])
+        heading = ''.join(_right(name, sum(width for _, width in some)) for name, some in names)
+        yield Text(f'{"":{widths.labels}}{heading}', 'bold')
+    for left, words in enumerate(block.fabrics, 1 - len(block.fabrics)):
+        corner = '' if left else block.corner
+        yield Text(f'{corner:{widths.labels}}{"".join(map(_right, words, columns))}', 'bold')
+    for line in block.lines:
+        text = Text(f'{line.check:{widths.check}}{line.figure:{widths.figure}}')
+        for place, width in zip(block.places, columns, strict=True):
+            cell = line.cells.get(place)
+            mark, shown = (cell.mark, cell.number) if cell else ('', '-')
+            text.append(_right(f'{shown}{mark or " " * widths.mark}', width), _COLOURS[mark])
+        yield text
+
+
+def _right(text: str, width: int) -> str:
+    return f'{text:>{width}}'
+
+
+def _short(value: float) -> str:
+    """A number of three digits in at most five characters, where that can be."""
+    if 0 < abs(value) < _SMALL:
+        return f'{value:.0e}'
+    thousands = 0
+    while abs(value) >= (1000 if thousands else _LARGE) and thousands < len(_FACTORS) - 1:
+        thousands += 1
+        value /= 1000
+    exact = number(value, 3)
+    shorter = (f'{value:.{decimals}f}' for decimals in (3, 2))
+    text = next((one for one in (exact, *shorter) if len(one) <= _CELL), exact)
+    return f'{text}{_FACTORS[thousands]}'
