@@ -216,10 +216,107 @@ def links(random: Random, n: int, what: str, times: int) -> tuple[int, int]:
     return right, wrong
 
 
+#: Logarithms of what pairs of sound nodes vary by, in two tournaments: shape (pairs, 2).
+FEW_SHAPES: dict[str, Callable[[Random, int], np.ndarray]] = {
+    'normal, 5%': lambda random, pairs: random.normal(0, 0.05, (pairs, 2)),
+    "Student's t of 3, 10% between pairs": lambda random, pairs: (
+        0.1 * random.standard_t(3, (pairs, 1)) / math.sqrt(3) + random.normal(0, 0.03, (pairs, 2))
+    ),
+    'one time in five twice as long': lambda random, pairs: (
+        math.log(2) * (random.random((pairs, 2)) < 0.2) + random.normal(0, 0.03, (pairs, 2))
+    ),
+    'three pairs in ten by half longer for good': lambda random, pairs: (
+        math.log(1.5) * (random.random((pairs, 1)) < 0.3) + random.normal(0, 0.03, (pairs, 2))
+    ),
+}
+#: What is slow of few nodes, and by how much.
+FEW_FAULTS = ('one node', 'two nodes', 'one pair', 'one node in dgemm')
+FEW_TIMES = (2.5, 5, 100)
+
+
+def few(
+    random: Random, n: int, shape: str, earlier: int, what: str = '', by: float = 1.0
+) -> tuple[bool, bool]:
+    """Whether the culprit of a few nodes was named, alone, and whether anybody else was.
+
+    Who may be it with others is not named.
+    """
+    of = Machine(
+        {f'{measure} {mode}': random.normal(0, 0.01, n) for measure in MEASURES for mode in MODES},
+        np.zeros(n, bool),
+    )
+    before = [
+        _with_links(random, screening(random, of, number), shape) for number in range(earlier)
+    ]
+    now = _with_links(random, screening(random, of, earlier), shape)
+    bad = random.permutation(n)[:2]
+    ends = now.links.ends
+    latency, alone = now.links.latency.copy(), now.links.alone.copy()
+    told: set[tuple[str, tuple[str, ...]]] = set()
+    if what.endswith('dgemm'):
+        now.values['dgemm alone'][bad[0]] /= by
+        told = {('node', (f'n{bad[0]}',))}
+    elif what.endswith('pair'):
+        pair = random.integers(len(ends))
+        latency[pair] *= by
+        alone[pair] = latency[pair, 0], 2e10
+        told = {('pair', tuple(sorted(f'n{one}' for one in ends[pair])))}
+    elif what:
+        bad = bad[: 1 + (what == 'two nodes')]
+        latency *= 1 + np.isin(ends, bad).sum(axis=1)[:, None] * (by - 1)
+        told = {('node', (f'n{one}',)) for one in bad}
+    now = replace(now, links=replace(now.links, latency=latency, alone=alone))
+    found = {
+        (one.kind, one.members)
+        for one in judge(now, before).findings
+        if one.kind not in ('either', 'suspect')
+    }
+    return bool(told) and found == told, bool(found - told)
+
+
+def _with_links(random: Random, one: Screening, shape: str) -> Screening:
+    own = np.random.default_rng(len(one.nodes))  # what pairs differ by for good
+    logs = FEW_SHAPES[shape](own if 'for good' in shape else random, len(one.links.ends))
+    return replace(one, links=replace(one.links, latency=2e-6 * np.exp(logs)))
+
+
+def tell_of_few(times: int) -> None:
+    """Tables of all sizes from 2 to 16 nodes."""
+    sizes = range(2, 17)
+    print('\n| pairs of sound nodes | history | ' + ' | '.join(map(str, sizes)) + ' |')
+    print('|---|---|' + '---|' * len(sizes))
+    for shape in FEW_SHAPES:
+        for earlier in (0, 5):
+            cells = []
+            for n in sizes:
+                random = np.random.default_rng(n)
+                cells.append(sum(few(random, n, shape, earlier)[1] for _ in range(4 * times)))
+            row = ' | '.join(map(str, cells))
+            print(f'| {shape} | {earlier or "none"} | {row} |', flush=True)
+    print('\n| what is slow | times | history | ' + ' | '.join(map(str, sizes)) + ' |')
+    print('|---|---|---|' + '---|' * len(sizes))
+    for what in FEW_FAULTS:
+        for by in FEW_TIMES if what != 'one node in dgemm' else (1.25, 2):
+            for earlier in (0, 5):
+                cells = []
+                for n in sizes:
+                    random = np.random.default_rng(n)
+                    looks = [few(random, n, 'normal, 5%', earlier, what, by) for _ in range(times)]
+                    right, wrong = (sum(column) for column in zip(*looks, strict=True))
+                    cells.append(f'{right}, {wrong} wrong' if wrong else f'{right}')
+                row = ' | '.join(cells)
+                print(f'| {what} | {by:g} | {earlier or "none"} | {row} |', flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--most', type=int, default=10_000, help='nodes of the largest machine')
-    most = parser.parse_args().most
+    parser.add_argument('--few', type=int, metavar='N', help='only 2 to 16 nodes, N times each')
+    given = parser.parse_args()
+    if given.few:
+        tell_of_few(given.few)
+        return
+    most = given.most
     sizes = {n: times for n, times in SIZES.items() if n <= most}
     print(
         '| spread of sound nodes | nodes | history | false drains | screenings | seconds of one |'
@@ -259,6 +356,7 @@ def main() -> None:
         for what in LINKS:
             right, wrong = links(np.random.default_rng(n), n, what, times)
             print(f'| {n} | {rounds} | {what} | {right} | {wrong} | {times} |', flush=True)
+    tell_of_few(25)
 
 
 if __name__ == '__main__':

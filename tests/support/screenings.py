@@ -64,6 +64,24 @@ def slow_links(one, is_slow, times=3.0, alone=False):
     return replace(one, links=replace(one.links, latency=latency, alone=by_itself))
 
 
+def of_few(one, bad, times=100.0, is_bandwidth=False, apart=False):
+    """Packets to and from some nodes take so many times as long; of two of them as much as of both.
+
+    :param bad: their numbers.
+    :param apart: whether every other node shares its CPUs, and was measured with the rest alone.
+    """
+    links = one.links
+    if apart:
+        kept_pairs = (links.ends.sum(axis=1) % 2).astype(bool)
+        links = Links(*(getattr(links, name)[kept_pairs] for name in Links.__dataclass_fields__))
+    more = 1 + np.isin(links.ends, bad).sum(axis=1)[:, None] * (times - 1)
+    if is_bandwidth:
+        links = replace(links, bandwidth=links.bandwidth / more)
+    else:
+        links = replace(links, latency=links.latency * more)
+    return replace(one, links=links)
+
+
 def large(n, seed=0):
     """One of so many sound nodes, of which each meets some twenty others."""
     random = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
 from assay.screening.verdict import judge
 from assay.screening.where import Where, choose, node_names
-from screenings import ALL, BEGUN, screening, slow_links
+from screenings import ALL, BEGUN, of_few, screening, slow_links
 
 SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
 
@@ -270,6 +270,108 @@ def test_a_node_that_is_slow_in_fewer_than_half_of_the_sweeps_is_not_slow_for_go
     now.values['triad alone'][:] *= np.exp([0, -0.5, -1])  # all of them alike
     now.values['triad alone'][4] *= np.exp([1, -0.4, 0.1])
     assert named(now) == []
+
+
+@pytest.mark.parametrize(
+    ('n', 'is_bandwidth'), [*((n, False) for n in range(3, 17)), (3, True), (4, True), (5, True)]
+)
+def test_one_slow_node_of_few_is_named(n, is_bandwidth):
+    now = of_few(screening(n, day=9), [1], 20, is_bandwidth)
+    assert named(now) == [('node', ('n1',))]
+    past = [screening(n, day=day) for day in range(3)]
+    assert named(now, past) == [('node', ('n1',))]
+
+
+@pytest.mark.parametrize(
+    ('n', 'apart'), [*((n, False) for n in range(4, 17)), (4, True), (5, True), (6, True)]
+)
+def test_two_slow_nodes_of_few_are_named(n, apart):
+    """Of four, five of six pairs are slow, and the one that is not tells."""
+    now = of_few(screening(n, day=9), [0, 1], 20, apart=apart)
+    assert named(now) == [('node', ('n0',)), ('node', ('n1',))]
+    past = [of_few(screening(n, day=day), [], apart=apart) for day in range(3)]
+    assert named(now, past) == [('node', ('n0',)), ('node', ('n1',))]
+
+
+def test_what_a_few_nodes_show_is_told_in_words():
+    (found,) = judge(of_few(screening(4), [1])).findings
+    assert found.evidence[0].text == '101 times as long as between the 3 other pairs'
+    (found,) = judge(of_few(screening(3), [1], is_bandwidth=True)).findings
+    assert found.evidence[0].text == '99% less than between n0 and n2'
+
+
+@pytest.mark.parametrize('past', [0, 3])
+def test_a_slow_pair_of_few_nodes(past):
+    before = [screening(4, day=day) for day in range(past)]
+    slow = slow_links(screening(4, day=9), lambda a, b: (a, b) == (1, 2), 30, alone=True)
+    assert named(slow, before) == [('pair', ('n1', 'n2'))]
+    # As fast as others when nobody else sends, or nobody knows.
+    assert named(slow_links(slow, lambda a, b: True, 1, alone=True), before) == []
+
+
+def test_of_three_nodes_a_slow_pair_may_be_both_of_its_nodes():
+    now = slow_links(screening(3), lambda a, b: (a, b) == (1, 2), 30)
+    (found,) = judge(now).findings
+    assert not judge(now).drain and judge(now).exit_code == 1
+    words = 'the link between n1 and n2, or both of them, is bad: more nodes would tell'
+    assert report.blamed(found) == words
+
+
+def test_where_a_node_was_in_one_pair_alone_nobody_can_say_which_of_the_two_it_is():
+    (found,) = judge(of_few(screening(3), [0], apart=True)).findings
+    words = 'n0, or the link between n0 and n1, is bad: more nodes would tell'
+    assert report.blamed(found) == words
+
+
+def test_two_nodes_are_held_against_their_past():
+    past = [screening(2, day=day) for day in range(3)]
+    now = of_few(screening(2, day=9), [0])
+    assert named(now) == []
+    (found,) = judge(now, past).findings
+    words = 'n0, n1, or the link between them, is bad: more nodes would tell'
+    assert report.blamed(found) == words
+    assert [one.text for one in found.evidence] == ['99.9 times as long as in 3 earlier screenings']
+
+
+def test_everything_is_slower_only_if_no_node_explains_it():
+    past = [screening(4, day=day) for day in range(3)]
+    for bad, found in ([1], [('node', ('n1',))]), ([0, 1, 2, 3], [('machine', ())]):
+        assert named(of_few(screening(4, day=9), bad), past) == found
+    # All of three are slow in one way or another: that is everything.
+    now = of_few(screening(3, day=9), [0, 1])
+    past = [screening(3, day=day) for day in range(3)]
+    assert ('machine', ()) in named(now, past) and not judge(now, past).drain
+
+
+@pytest.mark.parametrize(('n', 'past'), [(2, 3), (3, 0), (3, 3), (4, 3)])
+@pytest.mark.parametrize('figure', ALL)
+def test_what_a_node_of_few_gives(n, past, figure):
+    before = [screening(n, day=day) for day in range(past)]
+    bad = range(2 if n == 4 else 1)
+    now = screening(n, day=9, slow={(figure, one): 0.5 for one in bad})
+    assert named(now, before) == [('node', (f'n{one}',)) for one in bad]
+
+
+@pytest.mark.parametrize('n', [2, 4])
+def test_of_two_halves_nobody_can_say_which_is_as_it_should_be(n):
+    half = range(n // 2)
+    verdict = judge(screening(n, slow={('dgemm alone', one): 0.5 for one in half}))
+    assert [(one.kind, one.members) for one in verdict.findings] == [
+        ('suspect', (f'n{one}',)) for one in half
+    ]
+    assert verdict.exit_code == 3
+
+
+def test_a_node_of_few_that_others_disturb_is_no_evidence():
+    now = screening(3, slow={('dgemm alone', 1): 0.5})
+    now.taken['alone'][1] = 0.5
+    assert named(now) == [('disturbed', ('n1',))]
+
+
+@pytest.mark.parametrize('by', [1.4, 1.9])
+def test_a_switch_further_away_is_no_fault_of_few_nodes(by):
+    assert named(of_few(screening(3), [1], by)) == []
+    assert named(slow_links(screening(4), lambda a, b: (a < 2) != (b < 2), 20)) == []
 
 
 def test_everything_is_slower_than_before():
@@ -567,8 +669,8 @@ def test_nothing_found_is_said(capsys, tmp_path):
 
 
 def test_nodes_without_peers_are_told(capsys, tmp_path):
-    report.show(screening(3), judge(screening(3)), 'slurm', tmp_path)
-    assert 'too few of a kind to be judged: n[0-2]' in capsys.readouterr().out
+    report.show(screening(2), judge(screening(2)), 'slurm', tmp_path)
+    assert 'too few of a kind to be judged: n[0-1]' in capsys.readouterr().out
 
 
 def test_nodes_and_reservations_reach_slurm():

@@ -21,11 +21,10 @@ from assay.acceptance.contract import Contract
 from assay.acceptance.files import as_record
 from assay.acceptance.journal import Entry
 from assay.report.screening import blamed, node_set
-from assay.results.statistics.outliers import FEWEST
 from assay.screening import kept, outputs
-from assay.screening.findings import UNDECIDED
+from assay.screening.findings import MOST_EARLIER, UNDECIDED
 from assay.screening.measured import Screening, read
-from assay.screening.nodes import MOST_EARLIER
+from assay.screening.nodes import FEWEST_PEERS
 from assay.screening.verdict import Verdict, judge
 from assay.screening.where import choose
 from assay.spelling import many
@@ -98,7 +97,7 @@ def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: 
     if not found or not found.is_judged:
         told = found.unjudged if found else 'no node could be judged'
         raise AssayError(
-            f'the screening found nothing; {told}: it takes {FEWEST} nodes of a kind: screen '
+            f'the screening found nothing; {told}: it takes {FEWEST_PEERS} nodes of a kind: screen '
             f'more nodes, or leave out screening_first of the contract and begin anew'
         )
 

@@ -63,9 +63,9 @@ def screen(
     from assay.report.progress import Progress
     from assay.running import reframe_options, session
     from assay.screening import kept
+    from assay.screening.findings import MOST_EARLIER
     from assay.screening.measured import read
     from assay.screening.measuring import job_options, measure
-    from assay.screening.nodes import MOST_EARLIER
     from assay.screening.verdict import judge
     from assay.screening.where import choose
 

@@ -6,11 +6,22 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 #: ``node``: a bad node, to be drained. ``pair``: the cable or path between two nodes. ``group``:
-#: what several nodes share, a switch or its uplink. ``uplinks``: what joins the switches, against
-#: the past. ``machine``: everything, likewise.
+#: what several nodes share, a switch or its uplink. ``either``: a node or a link, and which of them
+#: so few nodes do not tell. ``uplinks``: what joins the switches, against the past.
+#: ``machine``: everything, likewise.
 #: ``different``: a node that is not what the others are. ``suspect``: a node that may be bad, or
 #: slow by chance. ``disturbed``: no evidence, others were there.
-Kind = Literal['node', 'group', 'pair', 'uplinks', 'machine', 'different', 'suspect', 'disturbed']
+Kind = Literal[
+    'node',
+    'group',
+    'pair',
+    'either',
+    'uplinks',
+    'machine',
+    'different',
+    'suspect',
+    'disturbed',
+]
 #: Those that accuse nobody: more measurements would tell.
 UNDECIDED: tuple[Kind, ...] = ('suspect', 'disturbed')
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -20,6 +31,8 @@ FALSE_RATE = 0.05
 #: Ways in which it may do so, each as often: a node against its peers, against its past and against
 #: its other sweeps; a node's links; a pair; the whole machine against its past.
 WAYS = 6
+#: Earlier screenings that show what a node was like, and the most that are looked at.
+FEWEST_EARLIER, MOST_EARLIER = 3, 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,8 @@ class Finding:
     """A culprit, and what shows that it is one.
 
     :param members: names of nodes: one, the two of a pair, or a group's; else none.
-    :param name: of a group's switch, where the scheduler knows it, or of all that are joined.
+    :param name: of a group's switch, where the scheduler knows it, or of all that are joined; of
+        ``either``, all that may be it, in words.
     """
 
     kind: Kind

@@ -3,14 +3,16 @@
 A node's part is the median over its pairs, so one bad path makes no node bad, and a bad node none
 of its partners; of few pairs the one that stands apart is left out. Where pairs are looked at,
 those of bad nodes are left out. Nodes that are slow to all others and not to each other have
-something in common.
+something in common. Of few nodes the fewest causes are looked for first, and where they explain a
+figure, medians are not asked.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +20,16 @@ from numpy.typing import NDArray
 from assay.results.statistics.outliers import FEWEST, good_side, outliers, tails
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import Variance
-from assay.screening.findings import FALSE_RATE, WAYS, Evidence
-from assay.screening.measured import Screening
+from assay.screening.few import compared, slow_links, worse
+from assay.screening.findings import FALSE_RATE, WAYS, Evidence, Finding
+from assay.screening.measured import Screening, behind_one_switch, pair_times
 
 #: The spread that is supposed before any is seen, and what that is worth: of nodes, and of pairs.
 SUPPOSED = Variance(0.1**2, 6.0)
 #: What is nearer to the others than this is as good as they are.
 LEAST = 0.10
+#: Latency and bandwidth.
+FIGURES = 2
 #: A pair this many times as far off as any other of both its nodes is no sign of either.
 APART = 2.0
 
@@ -33,28 +38,15 @@ Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Group:
-    """Nodes that are slow to all but each other.
-
-    :param name: of the switch, where the scheduler knows it.
-    """
-
-    name: str
-    members: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True)
 class Reached:
     """What was found of links.
 
     :param nodes: by name, what shows that a node is slow to all others.
-    :param pairs: by the names of both.
+    :param others: pairs, groups, and what may be one or the other.
     """
 
     nodes: Found
-    pairs: Mapping[tuple[str, str], list[Evidence]]
-    groups: tuple[Group, ...]
+    others: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,27 +66,52 @@ class _Figure:
     alone: Floats
 
 
-def find_links(now: Screening) -> Reached:
-    """The nodes, pairs and groups that are slow to reach."""
-    empty = Reached(defaultdict(list), {}, ())
-    if len(now.nodes) < FEWEST or not len(now.links.ends):
-        return empty
-    figures = [*_figures(now)]
-    tests = WAYS * len(figures) * len(now.nodes)
+def find_links(now: Screening, earlier: Sequence[Screening] = ()) -> Reached:
+    """The nodes, pairs and groups that are slow to reach.
+
+    :param earlier: older screenings of the same system, newest last.
+    """
+    nodes: Found = defaultdict(list)
+    others: list[Finding] = []
+    explained = [*slow_links(now, earlier)]
+    for one in explained:
+        if one.kind == 'node':
+            nodes[one.members[0]] += one.evidence
+        else:
+            others.append(one)
+    if len(now.nodes) >= FEWEST and len(now.links.ends):
+        known = {evidence.figure for one in explained for evidence in one.evidence}
+        figures = [one for one in _figures(now) if one.name not in known]
+        slow = _slow(now, figures)
+        groups = [*_groups(now, figures, slow)]
+        others += groups
+        others += _pairs(now, figures, {*slow, *nodes})
+        for name in {*slow}.difference(*(one.members for one in groups)):
+            nodes[name] += slow[name]
+    return Reached(nodes, tuple(_merged(others)))
+
+
+def _merged(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings of several figures as one."""
+    by_culprit: defaultdict[tuple[Any, ...], tuple[Evidence, ...]] = defaultdict(tuple)
+    for one in findings:
+        by_culprit[one.kind, one.members, one.name] += one.evidence
+    for (kind, members, name), evidence in by_culprit.items():
+        yield Finding(kind, members, evidence, name)
+
+
+def _slow(now: Screening, figures: list[_Figure]) -> Found:
+    """The nodes that are slow to most others, by name."""
+    tests = WAYS * FIGURES * len(now.nodes)
     slow: Found = defaultdict(list)
     for figure in figures:
         tail = tails(good_side(figure.of_nodes))
         found = outliers(figure.of_nodes, SUPPOSED, tests, LEAST, tail)
         for i in np.flatnonzero((found.chance < FALSE_RATE) & figure.is_confirmed[1]):
-            worse = _worse(figure.name, found.far[i])
-            text = f'{worse} to the others, whose spread is {found.spread:.0%}'
+            by = worse(figure.name, found.far[i])
+            text = f'{by} to the others, whose spread is {found.spread:.0%}'
             slow[now.nodes[i]].append(_evidence(figure.name, text, found.far[i], found.chance[i]))
-    groups = tuple(_groups(now, figures, slow))
-    nodes: Found = defaultdict(list, slow)
-    for group in groups:
-        for name in group.members:
-            del nodes[name]
-    return Reached(nodes, _pairs(now, figures, slow), groups)
+    return slow
 
 
 def of_usual(now: Screening) -> dict[str, Floats]:
@@ -113,9 +130,7 @@ def _figures(now: Screening) -> Iterator[_Figure]:
     """Latency and bandwidth."""
     links = now.links
     classes = behind_one_switch(now)
-    for column, (name, times) in enumerate(
-        (('latency', np.log(links.latency)), ('bandwidth', -np.log(links.bandwidth)))
-    ):
+    for column, (name, times) in enumerate(pair_times(now).items()):
         usual = np.empty_like(times)
         for one in np.unique(classes):
             which = classes == one
@@ -152,13 +167,6 @@ def _stand_apart(ends: NDArray[np.int64], far: Floats, nodes: int) -> Truths:
     return np.asarray(is_worst & (far > LEAST) & (far > APART * second[ends].max(axis=1)))
 
 
-def behind_one_switch(now: Screening) -> Truths:
-    """Of each pair whether it is, where the scheduler knows: shape (P,)."""
-    switch = {name: number for number, names in enumerate(now.switches.values()) for name in names}
-    one, other = np.array([switch.get(name, -1) for name in now.nodes])[now.links.ends].T
-    return np.asarray((one == other) & (one >= 0))
-
-
 def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
     """Of values of pairs, shape (P, T), the median over each node's: shape (nodes, T)."""
     found = np.full((nodes, values.shape[1]), np.nan)
@@ -171,15 +179,15 @@ def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
     return found
 
 
-def _groups(now: Screening, figures: list[_Figure], slow: Found) -> Iterator[Group]:
+def _groups(now: Screening, figures: list[_Figure], slow: Found) -> Iterator[Finding]:
     """The switches of which all nodes are slow, then others that are fast to each other."""
     left = {*slow}
     for name, members in sorted(now.switches.items()):
         if len(members) > 1 and left.issuperset(members) and len(members) < len(now.nodes):
             left -= {*members}
-            yield Group(name, tuple(sorted(members)), _of_group(slow, members))
+            yield Finding('group', tuple(sorted(members)), _of_group(slow, members), name)
     for members in _fast_to_each_other(now, figures, left):
-        yield Group('', members, _of_group(slow, members))
+        yield Finding('group', members, _of_group(slow, members))
 
 
 def _of_group(slow: Found, members: Iterable[str]) -> tuple[Evidence, ...]:
@@ -219,15 +227,12 @@ def _is_fast(figures: list[_Figure], a: int, b: int, far: Floats) -> bool:
     return bool(told) and all(told)
 
 
-def _pairs(
-    now: Screening, figures: list[_Figure], slow: Found
-) -> dict[tuple[str, str], list[Evidence]]:
+def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[Finding]:
     """What is slow of itself, and not because of one of its nodes."""
     ends = now.links.ends
     bad = np.array([name in slow for name in now.nodes])
     sound = np.flatnonzero(~bad[ends].any(axis=1))
-    tests = WAYS * len(figures) * len(sound)
-    found: defaultdict[tuple[str, str], list[Evidence]] = defaultdict(list)
+    tests = WAYS * FIGURES * len(sound)
     for figure in figures:
         own = figure.far[sound]
         if len(own) < FEWEST:
@@ -240,17 +245,10 @@ def _pairs(
             if not (figure.is_confirmed[0][pair] and figure.alone[pair] > far / 2):
                 continue
             a, b = sorted(now.nodes[end] for end in ends[pair])
-            worse = _worse(figure.name, far)
-            text = f'{worse} than between others, whose spread is {outside.spread:.0%}, also alone'
-            found[a, b].append(_evidence(figure.name, text, far, outside.chance[i]))
-    return dict(found)
-
-
-def _worse(name: str, far: float) -> str:
-    """A latency as a multiple, a bandwidth as what is missing."""
-    if name == 'bandwidth':
-        return f'{1 - np.exp(-far):.0%} less'
-    return f'{np.exp(far):.3g} times as long'
+            what = f'between others, whose spread is {outside.spread:.0%}, also alone'
+            text = compared(figure.name, far, what)
+            evidence = _evidence(figure.name, text, far, outside.chance[i])
+            yield Finding('pair', (a, b), (evidence,))
 
 
 def _evidence(name: str, text: str, far: float, chance: float) -> Evidence:

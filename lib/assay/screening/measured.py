@@ -94,6 +94,23 @@ class Screening:
         return len(next(iter(self.values.values()))[0])
 
 
+def slowness(values: Floats) -> Floats:
+    """Logarithms of rates, larger where worse."""
+    return -np.log(values)
+
+
+def pair_times(one: Screening) -> dict[str, Floats]:
+    """Logarithms of what each pair takes, larger where worse: shape (P, T)."""
+    return {'latency': np.log(one.links.latency), 'bandwidth': slowness(one.links.bandwidth)}
+
+
+def behind_one_switch(now: Screening) -> NDArray[np.bool_]:
+    """Of each pair whether it is, where the scheduler knows: shape (P,)."""
+    switch = {name: number for number, names in enumerate(now.switches.values()) for name in names}
+    one, other = np.array([switch.get(name, -1) for name in now.nodes])[now.links.ends].T
+    return np.asarray((one == other) & (one >= 0))
+
+
 def mode_of(figure: str) -> str:
     """``alone`` or ``together``."""
     return figure.rpartition(' ')[2]

@@ -22,8 +22,16 @@ from assay.results.statistics.outliers import (
 )
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
-from assay.screening.findings import FALSE_RATE, WAYS, Evidence, Finding
-from assay.screening.measured import Screening, mode_of
+from assay.screening.few import FOR_GOOD, slow_nodes
+from assay.screening.findings import (
+    FALSE_RATE,
+    FEWEST_EARLIER,
+    MOST_EARLIER,
+    WAYS,
+    Evidence,
+    Finding,
+)
+from assay.screening.measured import Screening, mode_of, slowness
 
 #: The spread of sound nodes of one kind that is supposed before any are seen, and its worth.
 #: Processors of one model differ by some percent in frequency under load: Rountree et al., "Beyond
@@ -36,15 +44,13 @@ LEAST = 0.02
 #: Without a past nobody knows what is sound: identical parts differ by as much as this. Who is
 #: slower by less is told by its own past.
 LEAST_OF_ALL = 0.08
-#: In this part of its sweeps a node is slow that is so for good, however much they differ.
-FOR_GOOD = 0.75
+#: Nodes of a kind that are judged: one of three can be told from two.
+FEWEST_PEERS = 3
 #: By how much a sweep has to be slower than the node's own others to be told.
 LEAST_ONCE = 0.10
 #: What others took of a node's CPUs, beyond what they took of its peers': from here on its figures
 #: are no evidence.
 TAKEN = 0.10
-#: Earlier screenings that show what a node was like, and the most that are looked at.
-FEWEST_EARLIER, MOST_EARLIER = 3, 10
 #: Steps that follow each other have a value in common: each tells less than one of its own would.
 OVERLAP = 1.5
 
@@ -123,11 +129,16 @@ def find_nodes(now: Screening, earlier: Sequence[Screening], together: Iterable[
     """
     found = Nodes(defaultdict(list), defaultdict(list), defaultdict(list), _without_peers(now))
     peers = _peers(now)
+    told: defaultdict[int, set[str]] = defaultdict(set)
     for number, evidence, is_sure in (
         *_against_peers(now, peers),
         *_against_their_past(now, earlier, peers),
+        *slow_nodes(now, earlier, kinds(now)),
     ):
         name, others = now.nodes[number], _taken(now, evidence.figure)[number]
+        if evidence.figure in told[number]:
+            continue
+        told[number].add(evidence.figure)
         if others > TAKEN:
             text = f"others took {others:.0%} more of its CPUs than of its peers'"
             found.disturbed[name].append(Evidence(evidence.figure, text))
@@ -214,19 +225,17 @@ def _as_often(times: int, of: int, others: int, of_others: int) -> float:
 
 
 def _without_peers(now: Screening) -> tuple[str, ...]:
-    few = (kind for kind in kinds(now) if len(kind) < FEWEST)
+    few = (kind for kind in kinds(now) if len(kind) < FEWEST_PEERS)
     return tuple(now.nodes[number] for kind in few for number in kind)
 
 
-def slowness(values: Floats) -> Floats:
-    """Logarithms of rates, larger where worse."""
-    return -np.log(values)
-
-
 def _taken(now: Screening, figure: str) -> Floats:
-    """By how much others took more of each node's CPUs than of most nodes': shape (n,)."""
+    """By how much others took more of each node's CPUs than of its peers': shape (n,).
+
+    Of a few nodes half may be disturbed, so a quarter of them that is not is enough.
+    """
     taken = np.median(now.taken[mode_of(figure)], axis=1)
-    return np.asarray(taken - np.median(taken))
+    return np.asarray(taken - np.quantile(taken, 0.25, method='lower'))
 
 
 def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, Evidence, bool]]:

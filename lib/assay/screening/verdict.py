@@ -10,22 +10,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.results.statistics.outliers import OF_A_MEDIAN, UNSEEN_TAIL, robust
+from assay.results.statistics.outliers import OF_A_MEDIAN, UNSEEN_TAIL
 from assay.results.statistics.series import Floats
-from assay.results.statistics.spread import Variance, beyond, moderated
+from assay.results.statistics.spread import beyond
 from assay.screening.different import find_different
-from assay.screening.findings import FALSE_RATE, KINDS, UNDECIDED, WAYS, Evidence, Finding
-from assay.screening.links import behind_one_switch, find_links
-from assay.screening.measured import Screening
-from assay.screening.nodes import FEWEST_EARLIER, find_nodes
+from assay.screening.few import spread_of_all
+from assay.screening.findings import (
+    FALSE_RATE,
+    FEWEST_EARLIER,
+    KINDS,
+    UNDECIDED,
+    WAYS,
+    Evidence,
+    Finding,
+)
+from assay.screening.links import find_links
+from assay.screening.measured import Screening, behind_one_switch
+from assay.screening.nodes import find_nodes
 from assay.screening.together import went_down_together
 
-#: The spread of the middle of a machine between screenings that is supposed before any is seen.
-SUPPOSED = Variance(0.05**2, 6.0)
-#: Of nodes that share a machine's CPUs. Who has one when is another matter each time, and of a
-#: virtual machine they are moved apart and together: seen were 17% between 14 screenings, of which
-#: the first six had differed by 6%.
-SUPPOSED_OF_SHARED = Variance(0.25**2, 6.0)
 #: What is nearer to the past than this is as it was.
 LEAST = 0.02
 #: Figures of pairs of nodes; and of which pairs, where the scheduler knows the switches.
@@ -67,16 +70,21 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     :param earlier: screenings of the same system and environment, oldest first.
     """
     together = [*went_down_together(now)]
-    nodes, links = find_nodes(now, earlier, together), find_links(now)
+    nodes, links = find_nodes(now, earlier, together), find_links(now, earlier)
     bad = {
         name: (*nodes.bad.get(name, ()), *links.nodes.get(name, ()))
         for name in {*nodes.bad, *links.nodes}
     }
     findings = [Finding('node', (name,), evidence) for name, evidence in bad.items()]
-    findings += [Finding('group', one.members, one.evidence, one.name) for one in links.groups]
-    findings += together
-    findings += [Finding('pair', pair, tuple(found)) for pair, found in links.pairs.items()]
-    accused = {*bad}.union(*(one.members for one in links.groups))
+    findings += [*links.others, *together]
+    slow = {*bad}.union(
+        *(one.members for one in links.others if one.kind == 'group' or len(one.members) == 1)
+    )
+    accused = _Accused(
+        {*nodes.bad, *nodes.suspect},
+        slow,
+        {one.members for one in links.others if one.kind in ('pair', 'either')},
+    )
     findings += _of_everything(now, _against_the_past(now, earlier, accused))
     findings += [
         Finding('different', (name,), tuple(found)) for name, found in find_different(now).items()
@@ -111,21 +119,37 @@ def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Findin
         yield Finding('machine', (), tuple(left.values()))
 
 
-def _middles(one: Screening, names: set[str], accused: set[str]) -> dict[str, float]:
+@dataclass(frozen=True)
+class _Accused:
+    """What is left out of the middle: what is wrong with it is told already.
+
+    :param nodes: for what they give.
+    :param slow: nodes for their links.
+    :param pairs: by the names of both, sorted.
+    """
+
+    nodes: set[str]
+    slow: set[str]
+    pairs: set[tuple[str, ...]]
+
+
+def _middles(one: Screening, names: set[str], accused: _Accused) -> dict[str, float]:
     """The median of each figure over nodes, larger where worse.
 
     Of links over all pairs, over those behind one switch, and over those between switches.
 
     :param names: of the nodes that are looked at.
-    :param accused: nodes whose pairs are left out: what is wrong with them is told already.
     """
-    rows = [number for number, name in enumerate(one.nodes) if name in names]
+    left = names - accused.nodes or names
+    rows = [number for number, name in enumerate(one.nodes) if name in left]
     found = {
         figure: float(-np.median(np.log(np.median(values[rows], axis=1))))
         for figure, values in one.values.items()
     }
     links, within = one.links, behind_one_switch(one)
-    is_left = np.array([name not in accused for name in one.nodes])[links.ends].all(axis=1)
+    is_left = np.array([name not in accused.slow for name in one.nodes])[links.ends].all(axis=1)
+    for pair in accused.pairs:
+        is_left &= ~np.isin(links.ends, [one.number.get(name, -1) for name in pair]).all(axis=1)
     for kind, of_kind in {'': is_left, WITHIN: within, BETWEEN: ~within}.items():
         pairs = is_left & of_kind
         if pairs.any() and (within.any() or not kind):
@@ -135,12 +159,9 @@ def _middles(one: Screening, names: set[str], accused: set[str]) -> dict[str, fl
 
 
 def _against_the_past(
-    now: Screening, earlier: Sequence[Screening], accused: set[str]
+    now: Screening, earlier: Sequence[Screening], accused: _Accused
 ) -> Iterator[Evidence]:
-    """Figures of which the middle is worse than before, over nodes that were there each time.
-
-    :param accused: nodes whose links are looked at no more.
-    """
+    """Figures of which the middle is worse than before, over nodes that were there each time."""
     names = {*now.nodes}.intersection(*(one.nodes for one in earlier))
     if len(earlier) < FEWEST_EARLIER or not names:
         return
@@ -160,7 +181,7 @@ def _against_the_past(
             if within > far / 2:
                 continue
         past: Floats = pasts[figure]
-        spread = moderated(robust(past), SUPPOSED_OF_SHARED if now.shares_cpus else SUPPOSED)
+        spread = spread_of_all(now, past)
         error = (spread.value * (1 + OF_A_MEDIAN / len(past))) ** 0.5
         chance = (
             WAYS * len(middles) * beyond(far / error, spread.freedom, UNSEEN_TAIL)

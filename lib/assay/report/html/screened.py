@@ -36,6 +36,7 @@ FOUND: Mapping[Kind, str] = {
     'node': 'bad',
     'pair': 'bad pair',
     'group': 'of a bad group',
+    'either': 'perhaps bad',
     'different': 'different',
     'suspect': 'suspect',
     'disturbed': 'disturbed',
@@ -65,8 +66,8 @@ class Screened:
 
 def of_run(report: Report) -> list[Screened]:
     """The newest screening at or before a run, of each of its partitions that has one."""
+    from assay.screening.findings import MOST_EARLIER
     from assay.screening.kept import earlier, newest
-    from assay.screening.nodes import MOST_EARLIER
     from assay.screening.verdict import judge
 
     info = report['session_info']

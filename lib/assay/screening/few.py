@@ -1,0 +1,318 @@
+"""Few nodes: the fewest of them, or of their links, that explain all that is slow.
+
+Against each other, and if that tells nothing, against their past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.results.statistics.outliers import EFFICIENCY, OF_A_MEDIAN, robust
+from assay.results.statistics.series import Floats
+from assay.results.statistics.spread import FLOOR, Variance, moderated
+from assay.screening.fewest import (
+    MOST_NODES,
+    Cause,
+    Culprit,
+    causes_of_nodes,
+    causes_of_pairs,
+    explain,
+)
+from assay.screening.findings import (
+    FEWEST_EARLIER,
+    MOST_EARLIER,
+    WAYS,
+    Evidence,
+    Finding,
+)
+from assay.screening.measured import Screening, behind_one_switch, pair_times, slowness
+
+#: The spread of sound pairs that is supposed, of sound nodes, and of what one node changes by.
+OF_PAIRS, OF_NODES, OF_ONE = Variance(0.1**2, 6.0), Variance(0.02**2, 4.0), Variance(0.01**2, 2.0)
+#: The spread of what all have in common between screenings that is supposed before any is seen.
+OF_ALL = Variance(0.05**2, 6.0)
+#: Of nodes that share a machine's CPUs. Who has one when is another matter each time, and of a
+#: virtual machine they are moved apart and together: seen were 17% between 14 screenings, of which
+#: the first six had differed by 6%.
+OF_ALL_SHARED = Variance(0.25**2, 6.0)
+#: What is slow by less may be meant to be so: nobody knows the network of few nodes, and one may be
+#: a switch further away; against the past half more is told.
+LEAST_OF_LINKS, LEAST_CHANGE_OF_LINKS = float(np.log(2)), float(np.log(1.5))
+#: The same of what a node gives: a third less, and a tenth against its own past. Two sound nodes
+#: of a virtual cluster differed by 27%.
+LEAST_OF_NODES, LEAST_CHANGE_OF_NODES = float(-np.log(2 / 3)), float(-np.log(0.9))
+#: In this part of its sweeps a node is slow that is so for good, however much they differ.
+FOR_GOOD = 0.75
+
+Numbers = NDArray[np.int64]
+
+
+def spread_of_all(now: Screening, past: Floats) -> Variance:
+    """What the middle of all varies by between screenings: shape (m,)."""
+    return moderated(robust(past), OF_ALL_SHARED if now.shares_cpus else OF_ALL)
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """What has changed since earlier screenings.
+
+    :param known: numbers of those that were there often enough.
+    :param each: of them, shape (n, T).
+    :param single: what the change of one varies by, as those screenings tell.
+    :param common: the same of all.
+    """
+
+    known: Numbers
+    each: Floats
+    single: Variance
+    common: Variance
+    screenings: int
+
+
+def _change(now: Screening, each: Floats, before: Floats, prior: Variance) -> _Change | None:
+    """None where nothing was there often enough.
+
+    :param each: shape (n, T).
+    :param before: of earlier screenings, shape (n, m), NaN if not there.
+    """
+    known = np.flatnonzero((~np.isnan(before)).sum(axis=1) >= FEWEST_EARLIER)
+    if not len(known):
+        return None
+    rows = before[known]
+    rows = rows[:, ~np.isnan(rows).all(axis=0)]
+    middles = np.nanmedian(rows, axis=0)
+    steps = np.diff(rows - middles, axis=1).ravel()
+    steps = steps[~np.isnan(steps)]
+    value = robust(steps).value / 2 * (1 + OF_A_MEDIAN / rows.shape[1])
+    single = moderated(Variance(max(value, FLOOR**2), EFFICIENCY * len(steps) / 2), prior)
+    change = each[known] - np.nanmedian(rows, axis=1)[:, None]
+    return _Change(known, change, single, spread_of_all(now, middles), rows.shape[1])
+
+
+# Nodes --------------------------------------------------------------------------------------------
+
+
+def slow_nodes(
+    now: Screening, earlier: Sequence[Screening], kinds: Sequence[Numbers]
+) -> Iterator[tuple[int, Evidence, bool]]:
+    """Numbers of the nodes that explain what is slow, and whether they are sure to be bad.
+
+    :param kinds: numbers of the nodes that are peers.
+    """
+    tests = WAYS * len(now.values)
+    for numbers in kinds:
+        if not 2 <= len(numbers) <= MOST_NODES:
+            continue
+        for figure, values in now.values.items():
+            slow = slowness(values[numbers])
+            for i, text, one in _changed_nodes(now, earlier, figure, numbers, tests):
+                yield i, _evidence(figure, text, one), True
+            spread = Variance(OF_NODES.value + _error(slow), OF_NODES.freedom)
+            places = np.median(slow, axis=1)[:, None]
+            found = explain(places, [*causes_of_nodes(len(numbers))], spread, LEAST_OF_NODES, tests)
+            bad = [i for i, _ in _single(found)]
+            sound = np.median(np.delete(slow, bad, axis=0), axis=0)
+            for i, one in _single(found):
+                often = int((slow[i] > sound + one.far / 2).sum())
+                text = (
+                    f'{_less(one.far)} than {_others(now, numbers, bad)}, '
+                    f'in {often} of {now.sweeps} sweeps'
+                )
+                # Of two halves nobody can say which is as it should be.
+                is_sure = 2 * len(bad) < len(numbers) and often >= FOR_GOOD * now.sweeps
+                if often > now.sweeps / 2:
+                    yield int(numbers[i]), _evidence(figure, text, one), is_sure
+
+
+def _changed_nodes(
+    now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers, tests: float
+) -> Iterator[tuple[int, str, Culprit]]:
+    """Those that are not as they were, while others are."""
+    places = np.median(slowness(now.values[figure][numbers]), axis=1)[:, None]
+    past = _change(now, places, _nodes_before(now, earlier, figure, numbers), OF_ONE)
+    if past is None or len(past.known) < 2:
+        return
+    least = LEAST_OF_NODES if now.shares_cpus else LEAST_CHANGE_OF_NODES
+    causes = [*causes_of_nodes(len(past.known))]
+    found = explain(past.each, causes, past.single, least, tests, past.common)
+    for i, one in _single(found):
+        text = f'{_less(one.far)} than in {past.screenings} earlier screenings, unlike its peers'
+        yield int(numbers[past.known[i]]), text, one
+
+
+def _single(found: Sequence[Culprit]) -> Iterator[tuple[int, Culprit]]:
+    """Nodes that are culprits, and nothing else may be instead of them."""
+    for one in found:
+        if [cause.kind for cause in one.causes] == ['node']:
+            yield one.own[0], one
+
+
+def _error(slow: Floats) -> float:
+    """The variance of medians over sweeps, as those vary: of shape (n, k)."""
+    off = slow - np.median(slow, axis=1, keepdims=True)
+    each = robust((off - np.median(off, axis=0)).ravel())
+    return float(each.value * OF_A_MEDIAN / slow.shape[1])
+
+
+def _others(now: Screening, numbers: Numbers, bad: Sequence[int]) -> str:
+    names = [now.nodes[number] for i, number in enumerate(numbers) if i not in bad]
+    return names[0] if len(names) == 1 else f'its {len(names)} other peers'
+
+
+def _nodes_before(
+    now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers
+) -> Floats:
+    """What the nodes gave in earlier screenings: shape (nodes, screenings), NaN if not there."""
+    columns = [np.empty((len(numbers), 0))]
+    for one in earlier[-MOST_EARLIER:]:
+        column = np.full((len(numbers), 1), np.nan)
+        if figure in one.values:
+            for row, number in enumerate(numbers):
+                at = one.number.get(now.nodes[number])
+                if at is not None:
+                    column[row] = np.median(slowness(one.values[figure][at]))
+        columns.append(column)
+    return np.hstack(columns)
+
+
+def _less(far: float) -> str:
+    return f'{1 - np.exp(-far):.1%} less'
+
+
+# Links --------------------------------------------------------------------------------------------
+
+
+def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[Finding]:
+    """The fewest nodes, pairs and groups that explain the links that are slow.
+
+    One finding for each figure that one is found by.
+    """
+    ends, n = now.links.ends, len(now.nodes)
+    if not len(ends) or n > MOST_NODES:
+        return
+    switches = {
+        tuple(sorted(now.number[one] for one in names if one in now.number)): switch
+        for switch, names in now.switches.items()
+    }
+    groups = [*switches]
+    for figure, times in pair_times(now).items():
+        tests = WAYS * len(pair_times(now))
+        past = _change(now, times, _pairs_before(now, earlier, figure), OF_PAIRS)
+        changed = []
+        if past:
+            causes = [*causes_of_pairs(ends[past.known], n, groups)]
+            least = LEAST_CHANGE_OF_LINKS
+            changed = explain(past.each, causes, past.single, least, tests, past.common)
+            if len(changed) > 1 and not changed[0].others:
+                changed = []  # all are slow, in one way or another: that is everything
+            for one in changed:
+                what = f'in {past.screenings} earlier screenings'
+                yield from _of_culprit(now, figure, one, what, switches, past)
+        kinds = behind_one_switch(now).astype(np.int64)
+        causes = [*causes_of_pairs(ends, n, groups)]
+        found = explain(times, causes, OF_PAIRS, LEAST_OF_LINKS, tests, kinds=kinds)
+        for one in found:
+            several = f'between the {one.others} other pairs'
+            what = several if one.others > 1 else f'between {_names_of_sound(now, found)}'
+            for finding in _of_culprit(now, figure, one, what, switches, None):
+                # What the past has told more of.
+                if not (changed and finding.kind == 'either'):
+                    yield finding
+
+
+def _names_of_sound(now: Screening, found: Sequence[Culprit]) -> str:
+    bad = np.zeros(len(now.links.ends), bool)
+    for one in found:
+        bad |= one.causes[0].hits
+    (pair,) = now.links.ends[~bad]
+    return ' and '.join(now.nodes[end] for end in pair)
+
+
+def _pairs_before(now: Screening, earlier: Sequence[Screening], figure: str) -> Floats:
+    """What the pairs took in earlier screenings: shape (P, screenings), NaN if not there."""
+    pairs = [frozenset(now.nodes[end] for end in ends) for ends in now.links.ends]
+    columns = [np.empty((len(pairs), 0))]
+    for one in earlier[-MOST_EARLIER:]:
+        times = pair_times(one)[figure].mean(axis=1)
+        known = {
+            frozenset(one.nodes[end] for end in ends): value
+            for ends, value in zip(one.links.ends, times.tolist(), strict=True)
+        }
+        columns.append(np.array([[known.get(pair, np.nan)] for pair in pairs]))
+    return np.hstack(columns)
+
+
+def _of_culprit(
+    now: Screening,
+    figure: str,
+    one: Culprit,
+    what: str,
+    switches: dict[tuple[int, ...], str],
+    past: _Change | None,
+) -> Iterator[Finding]:
+    causes = [cause for cause in one.causes if cause.kind != 'all']
+    evidence = (_evidence(figure, compared(figure, one.far, what), one),)
+    pairs = [cause for cause in causes if cause.kind == 'pair']
+    nodes = [cause for cause in causes if cause.kind == 'node']
+    groups = [cause for cause in causes if cause.kind == 'group']
+    if nodes and not pairs:
+        name = now.nodes[nodes[0].members[0]]
+        if len(causes) == len(one.causes):
+            yield Finding('node', (name,), evidence)
+        else:  # it is one of the two of every pair
+            yield Finding('either', (name,), evidence, f'{name}, or what joins all nodes,')
+    elif groups and not pairs:
+        members = min((one.members for one in groups), key=len)
+        # Of two halves nobody can say which.
+        if 2 * len(members) < len(now.nodes):
+            names = tuple(sorted(now.nodes[one] for one in members))
+            yield Finding('group', names, evidence, switches.get(members, ''))
+    elif pairs:
+        ends = pairs[0].members
+        names = tuple(sorted(now.nodes[end] for end in ends))
+        # Where it is the one link that is slow of three, both its nodes may be.
+        both = len(now.nodes) == 3 and not nodes and past is None
+        if nodes or both:
+            yield Finding('either', names, evidence, _either(now, nodes, names, both))
+        elif _is_slow_alone(now, figure, one, past):
+            yield Finding('pair', names, evidence)
+
+
+def _either(now: Screening, nodes: Sequence[Cause], ends: tuple[str, ...], both: bool) -> str:
+    if both:
+        return f'the link between {" and ".join(ends)}, or both of them,'
+    names = [now.nodes[one.members[0]] for one in nodes]
+    link = 'them' if len(names) == 2 else ' and '.join(ends)
+    return f'{", ".join(names)}, or the link between {link},'
+
+
+def _is_slow_alone(now: Screening, figure: str, one: Culprit, past: _Change | None) -> bool:
+    """Whether a pair is slow while nobody else sends; of three nodes nobody else ever does."""
+    (row,) = one.own
+    pair = row if past is None else int(past.known[row])
+    alone = now.links.alone[pair][[*pair_times(now)].index(figure)]
+    if len(now.nodes) <= 3:
+        return True
+    time = np.log(alone) if figure == 'latency' else -np.log(alone)
+    return bool(time > pair_times(now)[figure][pair].mean() - one.far / 2)
+
+
+def worse(figure: str, far: float) -> str:
+    """A latency as a multiple, a bandwidth as what is missing."""
+    if figure == 'bandwidth':
+        return f'{1 - np.exp(-far):.0%} less'
+    return f'{np.exp(far):.3g} times as long'
+
+
+def compared(figure: str, far: float, what: str) -> str:
+    """The same, of what it is held against."""
+    return f'{worse(figure, far)} {"than" if figure == "bandwidth" else "as"} {what}'
+
+
+def _evidence(figure: str, text: str, one: Culprit) -> Evidence:
+    change = np.exp(one.far) - 1 if figure == 'latency' else 1 - np.exp(-one.far)
+    return Evidence(figure, text, float(change), float(one.chance))
