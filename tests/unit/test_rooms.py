@@ -24,7 +24,7 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs', 'mpis'),
+    ('programs', 'mpis', 'locks'),
     ('paths', ''),
     ('text', 'files', 'spelling'),
 ]

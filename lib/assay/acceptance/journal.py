@@ -6,7 +6,6 @@ moved without all that follow. Only the last ones can go: signatures tell how ma
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from assay import AssayError
+from assay import AssayError, locks
 from assay.acceptance.canonical import canonical, digest, parse
 
 #: What an entry of each kind holds at least.
@@ -206,7 +205,7 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
     """The journal, while no other process writes to it."""
     try:
         with path.open('r+b') as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            locks.lock(file.fileno(), path)
             yield file
     except OSError as error:
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None

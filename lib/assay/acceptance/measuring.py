@@ -5,7 +5,6 @@ Each run is a session of ReFrame with the cases of one environment that still ne
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import AssayError, paths, say
+from assay import AssayError, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import REPORT, Archive
@@ -79,8 +78,8 @@ def _alone(archive: Archive) -> int:
     """:raises AssayError: if another command runs cases for an acceptance."""
     try:
         handle = os.open(archive.contract, os.O_RDWR | os.O_CLOEXEC)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        locks.lock(handle, archive.contract, wait=False)
+    except locks.LockedError:
         raise AssayError(
             f'{archive.folder}: another `assay accept run` is at it: wait for its end'
         ) from None

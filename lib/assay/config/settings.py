@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import AssayError, paths
+from assay import AssayError, locks, paths
 from assay.spelling import did_you_mean, similar
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def system_file(system: str) -> Path:
 
 
 def assert_writable() -> None:
-    """:raises AssayError: if a folder that runs write to cannot be written to."""
+    """:raises AssayError: if a folder that runs write to cannot be written to, or has no locks."""
     for path in (paths.STATE, paths.LOGS, paths.RUNS, paths.BUILDS, paths.PERFLOGS):
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
@@ -52,6 +52,7 @@ def assert_writable() -> None:
                 f'you may not write to {there}, and a run has to: use a checkout of your own '
                 f'(git clone {paths.ROOT}).'
             )
+        locks.assert_possible(there)
 
 
 def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:

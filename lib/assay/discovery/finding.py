@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from assay import AssayError, paths, say
+from assay import AssayError, locks, paths, say
 from assay.config import settings
 from assay.discovery.draft import Asked, Draft, draft
 from assay.discovery.partitions import cluster_name, see
@@ -43,10 +42,10 @@ def alone(name: str) -> Iterator[None]:
     """
     settings.assert_writable()
     paths.INIT.mkdir(parents=True, exist_ok=True)
-    with (paths.INIT / f'{name}.lock').open('w') as lock:
+    with ExitStack() as opened:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            opened.enter_context(locks.held(paths.INIT / f'{name}.lock', wait=False))
+        except locks.LockedError:
             raise AssayError(f'another `assay init {name}` is under way') from None
         yield
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 from pathlib import Path
 
-from assay import paths
+from assay import locks, paths
 from assay.machine.pip import pip
 from assay.mpis import FAMILIES
 
@@ -38,8 +37,7 @@ def install_wheel(name: str, log: Path) -> bool:
         return False
     paths.MPI_PREFIXES.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
-    with (paths.MPI_PREFIXES / f'{name}.install-lock').open('w') as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+    with locks.held(paths.MPI_PREFIXES / f'{name}.install-lock'):
         if stamp.is_file() and stamp.read_text() == wanted:
             return False  # another run has just installed it
         new = prefix.with_name(f'{name}.new')

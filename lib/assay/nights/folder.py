@@ -5,7 +5,6 @@ Each system and mode has a folder of its own in ``perflogs/nights``.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from assay import AssayError, paths, say
+from assay import AssayError, locks, paths, say
 from assay.files import write_whole
 from assay.nights.outcome import Outcome, Word
 
@@ -135,9 +134,7 @@ class Folder:
 
 def _locked(handle: int, path: Path) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        locks.lock(handle, path, wait=False)
+    except locks.LockedError:
         return False
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be locked: {error.strerror}') from None
     return True

@@ -7,20 +7,19 @@ own reading; after a change of the code that reads, everything is read anew.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import polars as pl
 
-from assay import AssayError
+from assay import AssayError, locks
 from assay.results import store
 from assay.results.figures import PlainRow, plain_rows, table
 from assay.results.summary import Summary, summary
@@ -140,17 +139,10 @@ def _write(path: Path, read: Read, is_alone: bool) -> None:
 @contextmanager
 def _alone(path: Path) -> Iterator[bool]:
     """One process at a time builds; whether that could be had."""
-    try:
-        handle = os.open(path.with_name(f'.{path.name}-lock'), os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError:
-        yield False
-        return
-    try:
+    with ExitStack() as opened:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:  # a file system without locks
+            opened.enter_context(locks.held(path.with_name(f'.{path.name}-lock')))
+        except AssayError:  # in a folder of somebody else's, or without locks
             yield False
         else:
             yield True
-    finally:
-        os.close(handle)

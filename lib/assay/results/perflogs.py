@@ -6,7 +6,6 @@ config/common.py). Under the same lock a file can be replaced, and no line is lo
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from assay import AssayError
+from assay import AssayError, locks
 from assay.files import keep_access
 
 #: The column of config/common.py by which a line has its age: no line names its run.
@@ -55,7 +54,7 @@ def remove_before(path: Path, limit: datetime) -> int:
     lock = path.with_name(f'.{path.name.partition(".log")[0]}.lock')
     draft = path.with_name(f'.{path.name}.draft')
     with _told(path), lock.open('a') as held:
-        fcntl.lockf(held, fcntl.LOCK_EX)
+        locks.lock_as_reframe(held.fileno(), lock)
         with path.open('rb') as old, draft.open('wb') as new:
             removed = _copy_rest(_lines(old, limit), new)
             keep_access(os.fstat(old.fileno()), new.fileno())

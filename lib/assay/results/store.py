@@ -6,7 +6,6 @@ session, with the whole report as JSON; we add tables of our own, whose rows go 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -17,7 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import quote
 
-from assay import AssayError, paths
+from assay import AssayError, locks, paths
 from assay.results.cases import Report, as_report
 
 #: Of a session whose times are damaged.
@@ -321,11 +320,10 @@ def _told(database: Path, error: sqlite3.Error) -> AssayError:
 
 @contextmanager
 def _locked(database: Path) -> Iterator[None]:
-    """Keep ReFrame from creating or writing the database, where the file system has locks."""
+    """Keep ReFrame from creating or writing the database."""
     try:
         with open(database.with_name(LOCK), 'a') as file:
-            with suppress(OSError):
-                fcntl.lockf(file, fcntl.LOCK_EX)
+            locks.lock_as_reframe(file.fileno(), database.with_name(LOCK))
             yield
     except OSError as error:
         raise AssayError(f'{error.filename}: {error.strerror}') from None

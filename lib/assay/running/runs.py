@@ -7,7 +7,6 @@ plain `reframe` makes its own (config/common.py).
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import socket
@@ -17,7 +16,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from assay import AssayError, paths
+from assay import AssayError, locks, paths
 
 #: Runs whose files stay; older ones go when a new one begins.
 KEPT = 20
@@ -81,8 +80,8 @@ class Run:
         except FileNotFoundError:
             return False
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # also where a file system has no locks
+            locks.lock(handle, self.folder / LOCK, wait=False)
+        except AssayError:  # also where a file system has no locks
             return True
         finally:
             os.close(handle)
@@ -100,8 +99,7 @@ def begin() -> Run:
         draft.mkdir(parents=True)
         # Locked before anybody else can see it, and so can take it for one that has ended.
         handle = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.lock(handle, draft / LOCK, wait=False)
         run = Run(draft.rename(paths.RUNS / name), handle)
     except OSError as error:
         raise AssayError(f'no folder for this run: {error.filename}: {error.strerror}') from None

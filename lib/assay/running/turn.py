@@ -7,7 +7,6 @@ the turn for the runs it starts, to their end: they neither take the lock nor ha
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import time
@@ -16,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import AssayError
+from assay import AssayError, locks
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def take(run: str, tell: Callable[[str], None]) -> int:
     path = _folder() / 'assay.turn'
     handle = _open(path)
     began, told = time.monotonic(), None
-    while not _locked(handle):
+    while not _locked(handle, path):
         now = time.monotonic()
         if now - began > PATIENCE:
             raise AssayError(f'gave up after {PATIENCE // 3600} h: {_holder(handle)} has {path}')
@@ -98,10 +97,10 @@ def _open(path: Path) -> int:
     raise AssayError(f'{path}: comes and goes: runs on this machine could not take turns')
 
 
-def _locked(handle: int) -> bool:
+def _locked(handle: int, path: Path) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        locks.lock(handle, path, wait=False)
+    except locks.LockedError:
         return False
     return True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import os
 import re
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from assay import AssayError, paths, say
+from assay import AssayError, locks, paths, say
 from assay.machine.git import git
 
 OLDEST = (1, 0)
@@ -138,11 +137,11 @@ def turn(spack: Spack) -> Iterator[None]:
         spack.state.mkdir(parents=True, exist_ok=True)
         with (spack.state / 'lock').open('a+') as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                locks.lock(lock.fileno(), spack.state / 'lock', wait=False)
+            except locks.LockedError:
                 lock.seek(0)
                 say(f'waiting for process {lock.read() or "?"}, which has Spack at work ...')
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                locks.lock(lock.fileno(), spack.state / 'lock')
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()

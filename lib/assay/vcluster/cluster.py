@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from assay import AssayError, paths
+from assay.locks import LockedError, lock
 from assay.vcluster import cgroup, namespaces, slurm
 from assay.vcluster.locks import check_private
 from assay.vcluster.node import (
@@ -288,10 +288,10 @@ def _alone() -> Iterator[None]:
         try:
             file = os.open(held.folder, os.O_RDONLY)
             opened.callback(os.close, file)
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file, held.folder, wait=False)
             # One that has just ended the cluster has removed the folder, too.
             alone = os.path.samestat(os.fstat(file), held.folder.stat())
-        except (BlockingIOError, FileNotFoundError):
+        except (LockedError, FileNotFoundError):
             alone = False
         if not alone:
             raise AssayError('another command is starting or stopping the virtual cluster')
