@@ -6,8 +6,9 @@ environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 
 import os
 
-from assay.running import events, httpjson, runs
+from assay.running import events, httpjson, runs, schedulers
 
+schedulers.begin()
 if events.VARIABLE in os.environ:
     from assay.running import awake, telling
 

@@ -65,6 +65,7 @@ def measure(tmp_path, monkeypatch):
 
     :param jobs: what each leaves, as a function that changes the files of the golden job; the last
         is that of all that follow.
+    :param states: in which they end, where it is not by themselves.
     """
 
     def run(
@@ -75,6 +76,7 @@ def measure(tmp_path, monkeypatch):
         local=True,
         wait=60.0,
         change=None,
+        states=(),
     ):
         machine = machine or Machine()
         monkeypatch.setattr(again, 'Others', machine.others)
@@ -103,10 +105,12 @@ def measure(tmp_path, monkeypatch):
                 nodelist=['n1'],
                 jobid=str(JOB),
             )
-            left = list(jobs)
+            left, ends = list(jobs), list(states)
 
             def submit(check):
                 check.started = getattr(check, 'started', 0) + 1
+                if ends:
+                    check._job.state = ends.pop(0)
                 assert [one.name for one in stage.iterdir()] == ['input']
                 shutil.copytree(GOLDEN, stage, dirs_exist_ok=True)
                 (left.pop(0) if len(left) > 1 else left[0])(stage)
@@ -168,6 +172,30 @@ def test_a_disturbed_job_is_measured_again_when_others_have_gone(measure):
     assert measure.said == [f'{check.display_name}: {why}; measured again when they have gone']
     assert all(values[-1] != 'fail' for values in check.perfvalues.values())
     assert measure.spent == again._Spent(jobs=1, waiting=15.0, sessions={JOB})
+
+
+def test_a_preempted_job_is_measured_again(measure):
+    check = measure(GOOD, local=False, states=['PREEMPTED', 'PREEMPTED', 'COMPLETED'])
+    assert (check.started, check.no_evidence, len(check.replaced)) == (3, '', 2)
+    assert 'preempted' in check.replaced[0]
+
+
+def test_one_that_is_preempted_each_time_is_no_evidence(measure):
+    """It is neither pass nor fail: others took its nodes."""
+    with pytest.raises(SanityError) as error:
+        measure(GOOD, local=False, states=3 * ['PREEMPTED'])
+    check = measure.checks[-1]
+    assert check.started == again.JOBS
+    case = {
+        'result': 'fail',
+        'fail_phase': 'sanity',
+        'fail_reason': f'sanity error: {error.value}',
+        'no_evidence': check.no_evidence,
+        'perfvalues': {},
+    }
+    assert is_no_evidence(case)
+    for name, value in (('result', 'pass'), ('fail_phase', 'run'), ('no_evidence', '')):
+        assert not is_no_evidence(case | {name: value})
 
 
 def test_one_that_others_never_leave_alone_is_no_evidence(measure):

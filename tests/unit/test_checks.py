@@ -26,6 +26,7 @@ from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
+from assay.results.cases import NO_EVIDENCE
 from assay.witness.report import Machine
 from checks import check_on, job_script
 
@@ -330,7 +331,9 @@ def half_a_report(folder):
         # That on which the script ran: there is nobody to write a line.
         ('NODE_FAIL', None, 'a node of its job died (n1); '),
         ('CANCELLED', never_started, 'its job was cancelled before it started'),
-        ('CANCELLED by 0', None, 'its job was cancelled; '),
+        ('CANCELLED by 0', None, 'its job was cancelled by root; '),
+        ('PREEMPTED', None, f'{NO_EVIDENCE}its job was preempted'),
+        ('LAUNCH_FAILED', never_started, 'the scheduler could not start its job on its nodes'),
     ],
 )
 def test_jobs_that_were_cut_short(job, state, edit, words):

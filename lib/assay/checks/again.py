@@ -21,6 +21,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay import say
 from assay.config import references
 from assay.job.launch import witnessed_in
+from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE
 from assay.results.failures import missed
@@ -175,6 +176,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
         """Why the job is no evidence; nothing if it is."""
         if self._is_local:  # ReFrame starts it in a session of its own
             _spent.sessions.add(int(self.job.jobid))
+        if self.job.state == PREEMPTED:
+            return ENDED_BY_SCHEDULER[PREEMPTED]
         reports = [*witnessed_in(Path(self.stagedir))]
         ranks = [rank for report in reports for rank in report.processes]
         use = self._others.use({cpu for rank in ranks for cpu in rank.cpus})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shlex
 from functools import cached_property
@@ -10,19 +11,25 @@ from typing import Any
 
 import reframe as rfm
 import reframe.core.runtime as rt
+import reframe.utility.osext as osext
 from reframe.core.builtins import run_after, run_before, sanity_function
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import BuildError, ReframeError
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.checks.waiting import IN_QUEUE, TakesTurns
 from assay.config.environments import OURS
+from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.checksum import checksum
+from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, of_cmake
 from assay.spack.builds import build_of
 from assay.spack.record import Build
 
 #: The witness, which the benchmarks bring.
 LIBRARY = 'libassay_witness.so'
+
+#: Jobs of a build, where the nodes of each but the last were given to others.
+JOBS = 3
 
 SHARE = Path(__file__).with_name('share_build.sh')
 
@@ -38,7 +45,11 @@ def installed(check: rfm.RegressionTest, package: str) -> Build:
         raise ReframeError(str(error)) from None
 
 
-class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
+class BuildSources(
+    rfm.CompileOnlyRegressionTest,
+    TakesTurns,
+    special=True,  # type: ignore[call-arg]  # which mypy, without ReFrame's own types, misses
+):
     """The benchmarks and the witness, by CMake; or as Spack has installed them.
 
     Spack builds for the environments that have the feature ``spack``, all before ReFrame starts.
@@ -105,6 +116,34 @@ class BuildSources(rfm.CompileOnlyRegressionTest, TakesTurns):
         self.postbuild_cmds = ['(cd build && assay_seal)']
         # After that: how many compilers run at once makes no build another.
         self.build_system.max_concurrency = os.cpu_count()
+
+    @run_before('compile', always_last=True)
+    def start_only_once(self) -> None:
+        scheduler = self.current_partition.scheduler.registered_name
+        if not self.build_locally:
+            self.build_job.options += filter(None, [ONLY_ONCE.get(scheduler)])
+        self._not_submitted = copy.copy(self.build_job)
+        self._jobs = 1
+
+    def compile_complete(self) -> bool:
+        if not super().compile_complete():
+            return False
+        job = self.build_job
+        state = (job and job.state) or ''
+        if state == PREEMPTED and self._jobs < JOBS:
+            say(f'{self.display_name}: its job was preempted; built again')
+            self._jobs += 1
+            self._build_job = copy.copy(self._not_submitted)
+            self._build_job.time_limit = job.time_limit
+            with osext.change_dir(self.stagedir):
+                self._build_job.submit()
+            return False
+        # ReFrame goes on with what such a job left, if that has no exit code.
+        if job and (
+            reason := cut_short(state, Path(self.stagedir), Path(self.stagedir, job.stderr))
+        ):
+            raise BuildError(reason.partition(';')[0])
+        return True
 
     def product(self, name: str) -> str:
         """The absolute path of what was built."""

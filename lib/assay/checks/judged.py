@@ -16,7 +16,9 @@ from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import cut_short
 from assay.job.launch import Launch, LaunchError, witnessed_in
+from assay.machine.job_states import PREEMPTED
 from assay.programs.figure import Figure
+from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
 
 
@@ -94,7 +96,8 @@ class IsJudged(RegressionTestPlugin):
         folder = Path(self.stagedir)
         nodes = self.job.nodelist or []
         if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):
-            raise SanityError(reason)
+            others = NO_EVIDENCE if self.job.state == PREEMPTED else ''
+            raise SanityError(f'{others}{reason}')
         try:
             self.verify()
         except LaunchError as error:

@@ -22,6 +22,7 @@ from assay.config.environments import AS_ROOT
 from assay.config.scales import SCALES
 from assay.discovery.node import Facts, read
 from assay.discovery.partitions import Partition, Seen
+from assay.machine.job_states import for_good
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
 from assay.machine.slurm import RefusedError, told
@@ -39,9 +40,6 @@ MINUTES = 15
 
 #: What the way by an MPI's own launcher is called; the others are srun's, by their PMI.
 MPIRUN = 'mpirun'
-
-#: Slurm's reasons why a job waits that no waiting helps against.
-_FOR_GOOD = re.compile(r'Partition\w*Limit|\w+PerJob\w*|Invalid\w+|\w+NotAllowed|BadConstraints')
 
 
 @dataclass(frozen=True)
@@ -279,8 +277,9 @@ def _wait(jobs: Sequence[_Job], patience: float) -> None:
             if last.get(str(job.number)) != state:
                 last[str(job.number)] = state
                 say(f'job {job.number}: {state.lower().replace(" none", "")}')
-            if state.startswith('PENDING') and _FOR_GOOD.search(state):
-                job.problem = f'its job {job.number} cannot start: {state}'
+            waits, _, reason = state.partition(' ')
+            if waits == 'PENDING' and (why := for_good(reason)):
+                job.problem = f'its job {job.number} cannot start: {reason}: {why}'
             elif time.monotonic() > deadline:
                 minutes = f'{patience / 60:g} min'
                 job.problem = f'its job {job.number} has not ended in {minutes}: {state}'

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,16 +12,7 @@ from assay import witness
 from assay.job.launch import WITNESS
 from assay.job.output import Output, found
 from assay.job.stacks import innermost_calls
-
-#: The states in which Slurm ends a job, and what they mean.
-STATES = {
-    'TIMEOUT': 'it hung: its job was killed at the time limit',
-    'DEADLINE': 'its job was killed at a deadline',
-    'NODE_FAIL': 'a node of its job died',
-    'BOOT_FAIL': 'a node of its job did not boot',
-    'OUT_OF_MEMORY': 'its job took more memory than it may',
-    'CANCELLED': 'its job was cancelled',
-}
+from assay.machine.job_states import ENDED_BY_SCHEDULER, NEVER_STARTED
 
 #: What keeps a scheduler from starting a job again, on other nodes, when one of its own died: then
 #: nobody would hear of that node.
@@ -45,8 +38,11 @@ def cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ())
     :param errors: the job's standard error, in which Slurm names the node that died.
     :param nodes: the nodes of the job; Slurm runs its script on the first.
     """
-    for name, words in STATES.items():
+    for name, words in ENDED_BY_SCHEDULER.items():
         if state.startswith(name):
+            words += _by_whom(state)
+            if name in NEVER_STARTED:
+                return words
             if not errors.exists():
                 return f'{words} before it started'
             output = Output((errors,))
@@ -59,6 +55,19 @@ def cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ())
             seen = filter(None, [last_seen(folder), innermost_calls(folder)])
             return f'{words}{which}; {"; ".join(seen)}'
     return None
+
+
+def _by_whom(state: str) -> str:
+    """Who cancelled a job, of ``CANCELLED by 0``."""
+    user = state.partition(' by ')[2]
+    if not user.isdigit():
+        return ''
+    if int(user) == os.getuid() != 0:
+        return ' by you'
+    try:
+        return f' by {pwd.getpwuid(int(user)).pw_name}'
+    except KeyError:
+        return f' by user {user}'
 
 
 def last_seen(folder: Path) -> str:

@@ -290,7 +290,11 @@ def _reason(case: Case) -> str:
         said = re.sub(rf'^{refused[1]}: (error: )?', '', refused[2], flags=re.MULTILINE)
         return f'the scheduler refused its job: {"; ".join(said.splitlines())}'
     # ReFrame starts each reason with the kind of its exception.
-    said = re.sub(r'^(sanity|performance|build|reframe) error: ', '', case['fail_reason'] or '')
+    said = re.sub(
+        r'^(sanity|performance|build|reframe|job) error: (\[jobid=\S+\] )?',
+        '',
+        case['fail_reason'] or '',
+    )
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
         said += f': {line}'
     return said.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'

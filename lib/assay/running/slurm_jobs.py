@@ -1,0 +1,286 @@
+"""In ReFrame's process: jobs of Slurm, also of one that does not answer for a while."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+import time
+from itertools import count
+from typing import Any
+
+import reframe.core.runtime as rt
+import reframe.utility.osext as osext
+from reframe.core.exceptions import JobSchedulerError, SpawnedProcessError
+from reframe.core.schedulers import Job, slurm
+
+from assay import say
+from assay.machine import job_states
+from assay.running.asking import OUTAGE, UNKNOWN, AsksInMeasure, NoAnswerError, Record
+from assay.text import plain
+
+#: Seconds that a command may take.
+_PATIENCE = 60
+
+#: The same for scancel, on which a run that is stopped waits for each of its jobs; and seconds
+#: after which one is tried again that failed.
+CANCELLING, AGAIN = 10, 60
+
+#: Seconds for which squeue may not know a new job: so long ReFrame waits, too.
+NEW = 2.0
+
+#: Seconds for which nodes may be unavailable to a job. While Slurm looks through a long queue, it
+#: calls all of them so for a quarter of an hour.
+UNAVAILABLE = 1800.0
+
+#: The longest that is waited between two submissions.
+LONGEST = 60
+
+#: The reasons for which ReFrame cancels a job if nobody names others.
+_REASONS = ['ReqNodeNotAvail']
+
+# What Slurm's commands say where its daemons are away, busy or want to be asked less often.
+_PASSES = re.compile(
+    r'timed out|time(out| out)|unable to (contact|connect)|connect(ion)? (failure|refused|reset)|'
+    r'temporarily (un|dis)a|try again|retry|zero bytes were transmitted|RPC|rate limit|'
+    r'standby mode|communication|unexpected message|shutting down|problem talking',
+    re.IGNORECASE,
+)
+
+_DISABLED = 'accounting storage is disabled'
+
+# States of a database that the queue knows better: it may have started the job again.
+_MAY_COME_BACK = {'PREEMPTED', 'NODE_FAIL', 'BOOT_FAIL', 'REQUEUED', 'PENDING', ''}
+
+
+class _Job(slurm._SlurmJob):
+    _nodelist: list[str]
+
+    @property
+    def nodelist(self) -> Any:
+        """Its nodes, once it has ended; Slurm, which may not answer, is not asked for them."""
+        if job_states.has_ended(self.state) and not self._nodelist:
+            self._nodelist = _expanded(self._nodespec)
+        return self._nodelist
+
+
+def _expanded(nodes: str | None) -> list[str]:
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    try:
+        return list(NodeSet(nodes, resolver=RESOLVER_NOGROUP))
+    except NodeSetException:  # as of a job that had none: `None assigned`
+        return []
+
+
+class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
+    """Slurm without an accounting database: some minutes after its end a job is forgotten."""
+
+    product = 'Slurm'
+
+    _not_cancelled = -math.inf
+
+    def make_job(self, *args: Any, **kwargs: Any) -> Any:
+        made: Any = super().make_job(*args, **kwargs)
+        made.__class__ = _Job  # with what ReFrame asks of it for several clusters
+        return made
+
+    def ask(self, jobs: list[Job]) -> dict[str, Record]:
+        return self._queue(jobs)
+
+    def _queue(self, jobs: list[Any]) -> dict[str, Record]:
+        numbers = ','.join(job.jobid for job in jobs)
+        shown = '"%i|%T|%N|%r"'
+        said = self._run(f'{self._squeue} -h -t all -j {numbers} -o {shown}', 'Invalid job id')
+        found = {}
+        for line in said.splitlines():
+            number, state, nodes, reason = [*line.split('|', 3), '', '', ''][:4]
+            if number in (job.jobid for job in jobs):
+                why = reason.strip('()')
+                found[number] = Record(_state(state), '' if why == 'None' else why, nodes)
+        for number, record in found.items():
+            if record.state in job_states.ENDED:
+                record.exit_code = self._exit_code(number)
+        return found
+
+    def _exit_code(self, number: str) -> int | None:
+        """Of a job that has ended; None if Slurm does not know it."""
+        told = osext.run_command(f'scontrol --oneliner show job {number}', timeout=_PATIENCE)
+        code = re.search(r'\bExitCode=(\S+)', told.stdout)
+        return _exit_code(code[1]) if code else None
+
+    def no_longer_known(self, job: Any, seconds: float) -> Record | None:
+        if seconds < NEW:
+            return None
+        return Record('CANCELLED' if job.is_cancelling else 'COMPLETED', nodes=job._nodespec or '')
+
+    def _run(self, command: str, *nothing: str, patience: int = _PATIENCE) -> str:
+        """What one of Slurm's commands prints.
+
+        :param nothing: errors that only say that there is nothing.
+        :raises NoAnswerError: if it fails, or prints nothing but an error.
+        """
+        try:
+            told = osext.run_command(command, timeout=patience)
+        except SpawnedProcessError:
+            raise NoAnswerError(f'{command.split()[0]}: no answer in {patience} s') from None
+        except OSError as error:
+            raise NoAnswerError(f'{command.split()[0]}: {error.strerror}') from None
+        failed = told.returncode or ('error' in told.stderr and not told.stdout.strip())
+        if failed and not any(words in told.stderr for words in nothing):
+            said = told.stderr or told.stdout or f'exit code {told.returncode}'
+            raise NoAnswerError(f'{command.split()[0]}: {said.strip()}')
+        return str(told.stdout)
+
+    def blocked(self, reason: str, seconds: float) -> str | None:
+        name, _, more = reason.partition(',')
+        if name == 'ReqNodeNotAvail' and not re.search(r'UnavailableNodes:.', more):
+            return None  # they are in use, or reserved for a while
+        if self._cancel_reasons == _REASONS:
+            if name == 'ReqNodeNotAvail' and seconds > UNAVAILABLE:
+                return f'nodes have been unavailable for {UNAVAILABLE / 60:.0f} min'
+        elif name in self._cancel_reasons:
+            return 'a reason for which this system cancels jobs (slurm_job_cancel_reasons)'
+        return super().blocked(reason, seconds)
+
+    def submit(self, job: Any) -> None:
+        arguments = [
+            *(job.sched_access if self._sched_access_in_submit else ()),
+            job.script_filename,
+        ]
+        deadline = time.monotonic() + OUTAGE
+        for tries in count():
+            try:
+                told = self.sbatch(arguments).stdout
+                break
+            except SpawnedProcessError as error:
+                said = plain(error.stderr or error)
+                if not self._passes(said) or time.monotonic() > deadline:
+                    raise
+            if not tries:
+                say(f'{job.name} is not submitted yet: {said}; tried again')
+            time.sleep(min(2 << tries, LONGEST))
+            if told := self._submitted(job):
+                break
+        # A wrapper of the site may print more.
+        number = re.search(r'Submitted batch job (\d+)', told)
+        if not number:
+            raise JobSchedulerError(f'sbatch does not say the number of a job: {plain(told, 300)}')
+        job._jobid, job._submit_time = number[1], time.time()
+
+    def _passes(self, said: str) -> bool:
+        """Whether what sbatch says passes without anybody who does something."""
+        site = self._resubmit_on_errors
+        return bool(_PASSES.search(said) or (site and re.search('|'.join(site), said)))
+
+    def _submitted(self, job: Any) -> str:
+        """That a job was submitted by a command that did not hear of it, in sbatch's words."""
+        name = shlex.quote(job.name)
+        try:
+            told = self._run(f'{self._squeue} -h -u {os.getuid()} -n {name} -o "%i|%Z"')
+        except NoAnswerError:
+            return ''
+        folder = os.path.realpath(job.workdir)
+        for line in told.splitlines():
+            number, _, where = line.partition('|')
+            if os.path.realpath(where) == folder:
+                return f'Submitted batch job {number}'
+        return ''
+
+    def cancel_many(self, jobs: Any) -> None:
+        if not jobs:
+            return
+        command = f'scancel {" ".join(job.jobid for job in jobs)}'
+        gone = ('Invalid job id', 'already completing', 'already finished')
+        try:
+            if time.monotonic() - self._not_cancelled < AGAIN:
+                raise NoAnswerError('scancel has just failed')
+            self._run(command, *gone, patience=CANCELLING)
+        except NoAnswerError as error:
+            self._not_cancelled = time.monotonic()
+            say(f'jobs may be left ({error}). To cancel them: {command}')
+        for job in jobs:
+            job._is_cancelling = True
+
+
+class WithDatabase(WithoutDatabase):
+    """Slurm as sacct tells of it, and squeue of what sacct does not know."""
+
+    _without_database = False
+
+    def ask(self, jobs: list[Any]) -> dict[str, Record]:
+        known: dict[str, Record] = {}
+        silent = False
+        if not self._without_database:
+            try:
+                known = self._accounts(jobs)
+            except NoAnswerError as error:
+                silent = True
+                if _DISABLED in str(error):
+                    self._without_database = True
+                    say(
+                        "sacct has no database, so squeue is asked: write 'scheduler': 'squeue' "
+                        "in the partition's configuration"
+                    )
+        unsure = [job for job in jobs if _state_of(known, job) in _MAY_COME_BACK]
+        if not unsure:
+            return known
+        try:
+            return known | self._queue(unsure)
+        except NoAnswerError:
+            if silent or any(job.jobid not in known for job in unsure):
+                raise
+            # As far as is known they come back.
+            return known | {job.jobid: Record('PENDING') for job in unsure}
+
+    def _accounts(self, jobs: list[Any]) -> dict[str, Record]:
+        since = time.strftime('%F', time.localtime(min(job.submit_time for job in jobs)))
+        numbers = ','.join(job.jobid for job in jobs)
+        with rt.temp_environment(env_vars={'SLURM_TIME_FORMAT': '%s'}):
+            said = self._run(
+                f'{self._sacct} -S {since} -P -j {numbers} -o jobid,state,exitcode,end,nodelist'
+            )
+        found = {}
+        for line in said.splitlines():
+            number, state, code, end, nodes = [*line.split('|', 4), '', '', '', ''][:5]
+            if number in (job.jobid for job in jobs):
+                by = re.search(r' by (\d+)', state)
+                found[number] = Record(
+                    _state(state),
+                    nodes=nodes,
+                    exit_code=_exit_code(code),
+                    ended=float(end) if end.isdigit() else None,
+                    by=by[1] if by else '',
+                )
+        return found
+
+    def no_longer_known(self, job: Any, seconds: float) -> Record | None:
+        if self._without_database:
+            return super().no_longer_known(job, seconds)
+        if seconds > UNKNOWN:
+            self._give_up(
+                job,
+                f'neither sacct nor squeue knows its job for {UNKNOWN / 60:.0f} min: whether it '
+                'ran is unknown',
+            )
+        return None
+
+
+def _state(word: str) -> str:
+    """A state as it is, of ``CANCELLED by 0`` and ``CANCELLED+``."""
+    return (re.match(r'\w*', word) or [''])[0]
+
+
+def _exit_code(code: str) -> int | None:
+    """Of ``0:9`` that of a shell whose command ended by that signal; None of no code."""
+    parts = re.fullmatch(r'(\d+):(\d+)', code)
+    if not parts:
+        return None
+    own, signal = map(int, parts.groups())
+    return own or (128 + signal if signal else 0)
+
+
+def _state_of(known: dict[str, Record], job: Any) -> str:
+    record = known.get(job.jobid)
+    return record.state if record else ''
