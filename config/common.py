@@ -6,9 +6,11 @@ environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 
 import os
 
+from assay.machine import job_around
 from assay.running import events, httpjson, runs, schedulers
 
 schedulers.begin()
+job_around.forget(os.environ)
 if events.VARIABLE in os.environ:
     from assay.running import awake, telling
 

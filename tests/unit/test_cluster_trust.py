@@ -199,3 +199,20 @@ def test_a_system_is_known_to_those_who_cannot_use_it(state, monkeypatch):
         assert cluster.size() == (4, 1)
     finally:
         os.seteuid(0)
+
+
+# What slurmctld 22.05 said of a slurm.conf with a partition of unknown nodes, and a log of one that starts.
+FATAL = (
+    'slurmctld: error: Node n9 in partition all is not known\n'
+    'slurmctld: fatal: Invalid node names in partition all\n'
+)
+STARTS = '[2026-11-25T22:41:00.101] slurmctld version 22.05.8 started on cluster vcluster\n'
+
+
+def test_the_last_words_of_a_daemon_are_told(tmp_path):
+    logs = tmp_path / 'logs'
+    logs.mkdir()
+    (logs / 'slurmctld.log').write_text(STARTS)
+    assert cluster.fatal_line(tmp_path) is None
+    (logs / 'head.log').write_text(FATAL)
+    assert cluster.fatal_line(tmp_path) == 'head: Invalid node names in partition all'

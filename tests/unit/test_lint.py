@@ -1,9 +1,13 @@
 """The lint: the project's own checks and references are clean, and each defect is found."""
 
+import os
+
 import pytest
 
 from assay import paths
+from assay.config import reference_files
 from assay.config.lint import lint
+from assay.files import write_whole
 
 CHECK = """
 import reframe as rfm
@@ -35,6 +39,17 @@ def run(tree):
 
 def test_clean_tree(tree):
     assert run(tree) == []
+
+
+def test_a_file_that_was_written_twice_in_a_second_is_read_twice(tree):
+    """As a file system that knows no fractions of seconds has it."""
+    path = tree / 'references' / 'generic.yaml'
+    found = []
+    for value in (1.0, 2.0):
+        write_whole(path, GOOD.replace('1.0', str(value)))
+        os.utime(path, (1000, 1000))
+        found.append(reference_files.read(path)['Latency']['shm']['latency'][0])
+    assert found == [1.0, 2.0]
 
 
 def test_duplicate_class(tree):

@@ -91,6 +91,18 @@ def test_the_newest_report_is_that_of_the_run_that_ended_last(folder, elsewhere)
     assert runs.newest_report() == reports[0]
 
 
+def test_of_reports_of_the_same_second_the_newest_is_of_the_later_run(folder):
+    """As a file system that knows no fractions of seconds has it."""
+    made = []
+    for number in (3, 1, 4, 2, 9, 5):
+        report = folder / f'2026112{number}T120000.000000-host-1' / 'report.json'
+        report.parent.mkdir(parents=True)
+        report.touch()
+        os.utime(report, (1000, 1000))
+        made.append(report)
+    assert runs.newest_report() == max(made)
+
+
 def test_runs_of_other_hosts_are_left_alone(folder, monkeypatch):
     monkeypatch.setattr(runs.socket, 'gethostname', lambda: 'login-n1')
     other = runs.begin()

@@ -46,7 +46,9 @@ def read(path: Path) -> dict[str, Any]:
     :raises ReferencesError: if it cannot be read, or is not a mapping.
     """
     try:
-        return _read(path, path.stat().st_mtime_ns)
+        now = path.stat()
+        # On a file system with whole seconds the time alone does not tell two writings apart.
+        return _read(path, (now.st_mtime_ns, now.st_size, now.st_ino))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -54,7 +56,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @lru_cache
-def _read(path: Path, changed: int) -> dict[str, Any]:
+def _read(path: Path, changed: tuple[int, int, int]) -> dict[str, Any]:
     try:
         text = path.read_text(encoding='utf-8')
     except ValueError as error:

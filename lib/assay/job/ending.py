@@ -72,7 +72,7 @@ def _by_whom(state: str) -> str:
 
 def last_seen(folder: Path) -> str:
     """Where the ranks of the newest program in a job's folder were, by what the witness left."""
-    reports = sorted(folder.rglob(WITNESS), key=lambda path: path.stat().st_mtime)
+    reports = sorted(folder.rglob(WITNESS), key=lambda path: (path.stat().st_mtime, path))
     if not reports:
         return 'its ranks had not come through MPI_Init'
     try:

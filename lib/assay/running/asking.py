@@ -230,7 +230,7 @@ class AsksInMeasure:
         past.running_since = None  # it starts anew
         reason = plain(record.reason, 200)
         if words := self.blocked(record.reason, now - past.reason_since):
-            return f'its job cannot start: {reason}: {words}'
+            return f'the scheduler did not start its job: {reason}: {words}'
         if job.max_pending_time and time.time() - job.submit_time > job.max_pending_time:
             hours = f'{job.max_pending_time / 3600:g} h'
             return (

@@ -153,11 +153,14 @@ def newest_report() -> Path:
     return reports[-1]
 
 
-def _changed(path: Path) -> float:
-    """When it was, in seconds since 1970; 0 if another run has removed it meanwhile."""
+def _changed(path: Path) -> tuple[float, Path]:
+    """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
+
+    Some file systems know whole seconds only. Of two in the same one the later name is the newer.
+    """
     with suppress(FileNotFoundError):
-        return path.stat().st_mtime
-    return 0.0
+        return path.stat().st_mtime, path
+    return 0.0, path
 
 
 def _remove_old(new: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import stat
@@ -18,6 +19,7 @@ from types import FrameType
 
 from assay import AssayError, paths
 from assay.locks import LockedError, lock
+from assay.text import plain
 from assay.vcluster import cgroup, namespaces, slurm
 from assay.vcluster.locks import check_private
 from assay.vcluster.node import (
@@ -167,10 +169,13 @@ class Cluster:
                 for node in self.nodes:
                     node.boot(self.head)
                 self._take_turns()
-                self.wait_until_idle()
-            except BaseException:
+                self.wait_until_idle(starts=True)
+            except BaseException as error:
+                fatal = fatal_line(STATE)
                 with _unstoppable():
                     _end()
+                if fatal and isinstance(error, AssayError):
+                    raise AssayError(f'Slurm does not start: {fatal}') from None
                 raise
 
     def _take_turns(self) -> None:
@@ -196,13 +201,16 @@ class Cluster:
         if len(self.switches) > len(self.nodes):
             raise AssayError(f'--switches {len(self.switches)}: each needs a node, of --nodes')
 
-    def wait_until_idle(self) -> None:
+    def wait_until_idle(self, starts: bool = False) -> None:
         """Wait until Slurm would start a job on every node.
 
+        :param starts: whether the cluster does: a daemon that ends keeps it from that.
         :raises AssayError: if one is not ready within :data:`PATIENCE`, with Slurm's reason.
         """
         deadline = time.monotonic() + PATIENCE
         while set(states := self.states().values()) != {'idle'}:
+            if starts and fatal_line(STATE):
+                raise AssayError('a daemon of Slurm has ended')
             if time.monotonic() > deadline:
                 reasons = self.head.run('sinfo --list-reasons').strip() if states else ''
                 raise AssayError(
@@ -217,6 +225,16 @@ class Cluster:
         except AssayError:
             return {}
         return dict(line.split() for line in told.splitlines())
+
+
+def fatal_line(state: Path) -> str | None:
+    """What a daemon of Slurm said before it ended; None if none has."""
+    for log in sorted((state / 'logs').glob('*.log')):
+        for line in log.read_text(errors='replace').splitlines():
+            # `slurmctld: fatal: ...` on standard error, a time before it in a log
+            if found := re.search(r'\bfatal: (.*)', line):
+                return plain(f'{log.stem}: {found[1]}')
+    return None
 
 
 def _recorded() -> Cluster:
