@@ -1,7 +1,8 @@
 """Any single machine: no scheduler, one job at a time, all TCP on the loopback interface.
 
 Its environments are the MPIs that are there: the wheels that `assay run` installs, `mpicc` on
-PATH, Debian's, and environment modules. What is there and does not answer fails.
+PATH, Debian's, and environment modules. What is there and does not answer fails; what cannot be
+driven here is left out (`assay run` and `assay doctor` say so).
 """
 
 import os
@@ -17,7 +18,7 @@ from assay.machine.mpi import find_mpis
 # ReFrame has a system of this name, for machines without a configuration.
 stand_in_for('generic')
 
-mpis = find_mpis()
+mpis = [mpi for mpi in find_mpis() if not mpi.left_out]
 specs = spack_specs(mpis)
 
 site_configuration = {

@@ -93,14 +93,20 @@ def test_modules_that_do_not_work_stay(modules, elsewhere):
     assert environments.environment(found['mpich/3'])['extras']['fault'] == found['mpich/3'].fault
 
 
-def test_modules_for_other_compilers_are_left_out(modules, elsewhere, monkeypatch):
+def test_modules_that_others_exclude_are_left_out_and_those_that_need_one_load_it(
+    modules, elsewhere, monkeypatch
+):
     monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')
     brings = installed(elsewhere, 'mpich')
     module(modules, 'mpich/4', 'prereq gcc', brings)
     module(modules, 'mpich/5', 'conflict llvm', brings)
     module(modules, 'gcc/13')
     module(modules, 'llvm/19')
-    assert set(of_modules()) == {'mpich/5'}
+    found = of_modules()
+    assert {name: (one.modules, one.fault) for name, one in found.items()} == {
+        'mpich/4': (('gcc', 'mpich/4'), None),
+        'mpich/5': (('mpich/5',), None),
+    }
     load(monkeypatch, 'gcc', 'llvm')
     assert set(of_modules()) == {'mpich/4'}
 
@@ -154,3 +160,57 @@ def test_a_tool_that_does_not_work_is_no_empty_list(modules, monkeypatch):
         monkeypatch.setenv('PATH', '/nowhere')
     with pytest.raises(AssayError, match='environment modules of this machine do not work'):
         mpi.find_mpis()
+
+
+def test_lmod_says_what_it_shows_only_later(modules, elsewhere):
+    for compiler in ('gcc/12', 'gcc/13'):
+        module(modules, compiler, f'prepend-path MODULEPATH {elsewhere}/of-gcc')
+    module(elsewhere / 'of-gcc', 'mpich/4', installed(elsewhere, 'mpich'))
+    found = {name: (one.modules, one.fault) for name, one in of_modules().items()}
+    is_lmod = environment_modules.modules_tool() == 'lmod'
+    assert found == ({'mpich/4': (('gcc/12', 'mpich/4'), None)} if is_lmod else {})
+
+
+def test_what_only_may_bring_an_mpi_counts_once_and_is_no_fault(modules, elsewhere):
+    brings = installed(elsewhere, 'mpich')
+    module(modules, 'mpich/4', 'puts stderr "Welcome, ERROR is a word"', brings)
+    module(modules, 'mpi/latest', brings)
+    module(modules, 'apps/mpich/4', installed(elsewhere, 'of-apps'))
+    module(modules, 'gompi/2023a', 'prereq gone')
+    module(modules, 'mpi/2021.11', f'prepend-path PATH {elsewhere}/no-mpi/bin')
+    assert {name: one.fault for name, one in of_modules().items()} == {
+        'mpich/4': None,
+        'apps/mpich/4': None,
+    }
+
+
+def test_of_too_many_modules_the_newest_are_asked(modules, elsewhere, monkeypatch, capsys):
+    monkeypatch.setattr(environment_modules, 'MOST', 3)
+    brings = installed(elsewhere, 'mpich')
+    for name in ('mpich/3', 'mpich/4.9', 'mpich/4.10', 'mpi/mpich/3', 'mpi/mpich/4'):
+        module(modules, name, brings)
+    assert set(of_modules()) == {'mpich/4.10', 'mpi/mpich/4', 'mpi/mpich/3'}
+    assert '5 modules are called like an MPI, and the newest 3' in capsys.readouterr().err
+
+
+def test_an_mpi_that_is_named_by_its_module(modules, elsewhere, monkeypatch):
+    monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')
+    module(modules, 'acme/2', 'prereq gcc', installed(elsewhere, 'acme'))
+    module(modules, 'gcc/13')
+    monkeypatch.setenv(environment_modules.PLACES, 'gcc/13 acme/2')
+    assert {name: one.modules for name, one in of_modules().items()} == {
+        'acme/2': ('gcc/13', 'acme/2')
+    }
+    monkeypatch.setenv(environment_modules.PLACES, 'acme/2')
+    with pytest.raises(AssayError, match=r'--mpi acme/2: as a module: it cannot be loaded: .*gcc'):
+        mpi.find_mpis()
+    monkeypatch.setenv(environment_modules.PLACES, 'gcc/13')
+    with pytest.raises(AssayError, match=r'--mpi gcc/13: .*no mpicc|it brings no other mpicc'):
+        mpi.find_mpis()
+
+
+def test_cray_modules_put_no_wrapper_on_path(modules, elsewhere):
+    installed(elsewhere, 'cray')
+    module(modules, 'cray-mpich/8', f'setenv CRAY_MPICH_DIR {elsewhere}/cray')
+    (found,) = of_modules().values()
+    assert found.cc == f'{elsewhere}/cray/bin/mpicc'

@@ -29,6 +29,7 @@ def machine(elsewhere, monkeypatch):
     monkeypatch.setenv('PATH', str(bindir))
     monkeypatch.delenv('LMOD_CMD', raising=False)
     monkeypatch.delenv('MODULESHOME', raising=False)
+    monkeypatch.setenv(modules.PLACES, '')
     return bindir
 
 
@@ -325,16 +326,46 @@ def test_failing_pip_leaves_no_prefix_and_says_why(elsewhere, pip, says, sentenc
 
 
 @pytest.mark.parametrize(
-    'name',
-    ['openmpi/4.1', 'OpenMPI', 'mpich/gcc/4', 'intelmpi/21', 'impi/2021', 'mpi/openmpi-x86_64'],
+    ('name', 'is_sure'),
+    [
+        *((name, True) for name in ('openmpi/4.1', 'OpenMPI', 'mpich/gcc/4', 'impi/2021', 'mpt/2')),
+        *((name, True) for name in ('openmpi4/4', 'openmpi-x86_64', 'mpi/openmpi-x86_64')),
+        *((name, True) for name in ('libraries/mpi/openmpi/4', 'openmpi_gnu/4', 'cray-mpich/8')),
+        *((name, True) for name in ('openmpi/4.1.6(default)', 'lib/openmpi/4.1', 'hpcx-ompi')),
+        *((name, False) for name in ('mpi/2021.11', 'mpi', 'intel/mpi/64/2021', 'foss/2023a')),
+        *((name, False) for name in ('nvhpc/24.3', 'openmpi-special/4', 'site/openmpi/4')),
+    ],
 )
-def test_modules_that_look_like_an_mpi(name):
+def test_modules_that_look_like_an_mpi(name, is_sure):
     assert modules.is_called_like_an_mpi(name)
+    assert modules.is_surely_an_mpi(name) == is_sure
 
 
-@pytest.mark.parametrize('name', ['hdf5/1.14-openmpi', 'mpi4py/3', 'openmpi-tools/1', 'openmpi/'])
+@pytest.mark.parametrize(
+    'name',
+    [
+        *('hdf5/1.14-openmpi', 'mpi4py/3', 'openmpi-tools/1', 'openmpi/', 'mpi/hdf5/1', 'mpiP/3'),
+        *('intel-mpi-benchmarks/2019', 'intel/2021.4', 'compiler/2024', 'osu-micro-benchmarks/7'),
+    ],
+)
 def test_modules_that_do_not(name):
     assert not modules.is_called_like_an_mpi(name)
+
+
+def test_an_mpi_that_is_named_by_its_folder(machine, monkeypatch):
+    install(machine.parent / 'acme' / 'bin', 'mpich')
+    monkeypatch.setenv('PATH', str(machine))
+    assert mpi.find_mpis() == []
+    modules.name_places([str(machine.parent / 'acme')])
+    (found,) = mpi.find_mpis()
+    assert (found.family, found.source, found.fault) == ('mpich', 'prefix', None)
+    assert re.fullmatch('mpich-prefix-[a-zA-Z0-9_-]+', found.name)
+    monkeypatch.setenv(modules.PLACES, f'{machine}/gone')
+    with pytest.raises(AssayError, match=r'there is no mpicc in .*/gone'):
+        mpi.find_mpis()
+    monkeypatch.setenv(modules.PLACES, 'acme/2')
+    with pytest.raises(AssayError, match='this shell has no environment modules'):
+        mpi.find_mpis()
 
 
 def test_modules_have_names_that_reframe_allows_and_tell_them_apart():

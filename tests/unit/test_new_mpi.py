@@ -1,4 +1,4 @@
-"""An MPI that the suite does not know is added by one file: MVAPICH, from its documentation."""
+"""An MPI is one file: without that of MVAPICH, the suite does not know it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from assay import paths
 
-MVAPICH = Path(__file__).parents[1] / 'support' / 'mvapich.py'
+MVAPICH = Path('lib') / 'assay' / 'mpis' / 'mvapich.py'
 
 HYDRA = 'HYDRA build details:\n    Version:                                 4.1.2\n'
 COMMANDS = {
@@ -63,11 +63,10 @@ MEMORY = 'ucp_worker.c:1903 UCX  INFO    ucp_context_0 intra-node cfg#1 tag(sysv
 
 @pytest.fixture(scope='module')
 def house(tmp_path_factory):
-    """A copy of the suite, with the one file more."""
+    """A copy of the suite."""
     root = tmp_path_factory.mktemp('house')
     for name in ('lib', 'config'):
         shutil.copytree(paths.ROOT / name, root / name)
-    shutil.copy(MVAPICH, root / 'lib' / 'assay' / 'mpis')
     return root
 
 
@@ -81,7 +80,8 @@ def python(house, folder, code, typed=''):
 
 @pytest.fixture(params=COMMANDS)
 def told(request, house, tmp_path):
-    """What the copy says of a machine with one of the two MPIs on PATH; the name of that MPI."""
+    """What the copy says of a machine with one of the two MPIs on PATH; the name of that MPI, and
+    the folder of its commands."""
     bindir = tmp_path / 'bin'
     bindir.mkdir()
     for name, says in COMMANDS[request.param].items():
@@ -96,11 +96,11 @@ def told(request, house, tmp_path):
     (bindir / 'IMB-MPI1').chmod(0o755)
     ended = python(house, bindir, ASKED, json.dumps([TCP, TCP + MEMORY, '']))
     assert ended.returncode == 0, ended.stderr
-    return request.param, json.loads(ended.stdout)
+    return request.param, json.loads(ended.stdout), bindir
 
 
-def test_an_mpi_is_one_file(told):
-    name, said = told
+def test_an_mpi_is_one_file(told, house, tmp_path):
+    name, said, bindir = told
     if name == 'mpich':  # which has the same launcher
         assert said['found'] == [['mpich-path', 'mpich', '4.1.2', None]]
         return
@@ -121,7 +121,13 @@ def test_an_mpi_is_one_file(told):
         'fabric ucx-tcp was asked for, but its use is not shown; MVAPICH says: '
     )
     assert 'tag(sysv/memory)' in wrong
+    assert 'Assay has never run with MVAPICH' in wrong
     assert 'MVAPICH does not say in the output which one it used' in silent
+    without = tmp_path / 'without'
+    shutil.copytree(house, without, symlinks=True)
+    (without / MVAPICH).unlink()
+    code = 'from assay.machine.mpi import find_mpis; print(*[one.fault for one in find_mpis()])'
+    assert 'MVAPICH 3.0 in ' in python(without, bindir, code).stdout
 
 
 @pytest.mark.parametrize(
@@ -142,11 +148,11 @@ def test_an_mpi_is_one_file(told):
     ],
 )
 def test_a_mistake_in_it_is_named(house, tmp_path, right, wrong, words):
-    text = MVAPICH.read_text()
+    text = (house / MVAPICH).read_text()
     assert right in text
     broken = tmp_path / 'house'
     shutil.copytree(house, broken)
-    file = broken / 'lib' / 'assay' / 'mpis' / 'mvapich.py'
+    file = broken / MVAPICH
     file.write_text(text.replace(right, wrong, 1))
     ended = python(broken, '/bin', 'from assay.config.fabrics import *; load_catalogue()')
     said = ended.stderr.splitlines()[-1]

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from assay.commands.options import PlaceOption
+
 
 def doctor(
     system: Annotated[
@@ -19,6 +21,7 @@ def doctor(
             help='Hold what the file of this system says against what is there.',
         ),
     ] = None,
+    mpi: PlaceOption = None,
 ) -> None:
     """Say what this machine has and lacks, and what to do about it.
 
@@ -33,10 +36,13 @@ def doctor(
     \b
       assay doctor
       assay doctor --system mycluster
+      assay doctor --mpi /opt/acme-mpi
     """
     from assay.discovery.held import hold
+    from assay.machine.modules import name_places
     from assay.running.doctor import Findings, examine
 
+    name_places(mpi or [])
     if system is None:
         raise typer.Exit(0 if examine() else 1)
     found = Findings()

@@ -35,7 +35,11 @@ def init(
     ] = None,
     mpi: Annotated[
         list[str] | None,
-        typer.Option(metavar='NAME', help='An MPI that `assay doctor` names; by default all.'),
+        typer.Option(
+            metavar='NAME',
+            help='An MPI that `assay doctor` names, or a module or a folder in which there is '
+            "one, such as 'gcc/12 acme/2.1' or /opt/acme; by default all that are found.",
+        ),
     ] = None,
     wait: Annotated[
         float, typer.Option(metavar='MINUTES', help='How long the first jobs may wait and run.')
@@ -60,7 +64,7 @@ def init(
     \b
       assay init
       assay init mycluster --access=--account=staff --partition=compute
-      assay init mycluster --mpi openmpi-module-openmpi-5_0_8
+      assay init mycluster --mpi openmpi-module-openmpi-5_0_8 --mpi /opt/acme-mpi
       assay init mycluster --replace
     """
     from assay.discovery.draft import Asked

@@ -25,6 +25,16 @@ ExtraOption = Annotated[
     ),
 ]
 
+PlaceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        '--mpi',
+        metavar='WHERE',
+        help='An MPI that is not found by its name: its folder, or its module with those that it '
+        "needs, such as 'gcc/12 acme/2.1'.",
+    ),
+]
+
 BudgetOption = Annotated[
     str | None,
     typer.Option(

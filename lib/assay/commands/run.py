@@ -13,7 +13,13 @@ from typing import Annotated
 
 import typer
 
-from assay.commands.options import BudgetOption, ExtraOption, ModeOption, SystemOption
+from assay.commands.options import (
+    BudgetOption,
+    ExtraOption,
+    ModeOption,
+    PlaceOption,
+    SystemOption,
+)
 from assay.config import settings
 
 
@@ -22,6 +28,7 @@ def run(
     mode: ModeOption = 'smoke',
     system: SystemOption = settings.DEFAULT_SYSTEM,
     extra: ExtraOption = None,
+    mpi: PlaceOption = None,
     label: Annotated[
         str | None,
         typer.Option(metavar='TEXT', help='A name by which to find the run in `assay history`.'),
@@ -61,6 +68,7 @@ def run(
     \b
       assay run
       assay run --mode maintenance --with intelmpi
+      assay run --mpi /opt/acme-mpi --mpi 'gcc/12 openmpi/4.1.6'
       assay run --with spack
       assay run --with spack:applications --mode maintenance
       assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
@@ -69,12 +77,14 @@ def run(
       assay run --mode maintenance --budget 20m
       assay run -l
     """
+    from assay.machine.modules import name_places
     from assay.one_run import choose_for, measure, options_of
     from assay.results.budget import seconds_of
     from assay.results.choice import assert_label
     from assay.results.ready import make_ready
     from assay.running import reframe_options, session
 
+    name_places(mpi or [])
     given = replace(reframe_options.read(context.args), page=report, everything=everything)
     if label is not None:
         assert_label(label)

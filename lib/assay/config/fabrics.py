@@ -137,7 +137,15 @@ class Catalogue(Entry):
             if (other := self.recipe(name, family)) and other.shown_by(output)
         ]
         instead = f'{" or ".join(others)} was used instead' if others else 'its use is not shown'
-        return f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words)}'
+        said = f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words)}'
+        return said if mpi.was_run else f'{said} ({never_run(mpi)})'
+
+
+def never_run(mpi: Family) -> str:
+    """What is to be known of an MPI that Assay has a file for, and has never seen."""
+    return (
+        f'Assay has never run with {mpi.name}: how it is made to use a fabric is from its documents'
+    )
 
 
 def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:

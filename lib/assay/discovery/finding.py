@@ -13,7 +13,7 @@ from assay.config import settings
 from assay.discovery.draft import Asked, Draft, draft
 from assay.discovery.partitions import cluster_name, see
 from assay.discovery.probing import probe
-from assay.machine.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi, find_in, find_mpis
 from assay.spelling import unknown
 
 
@@ -58,7 +58,7 @@ def find(name: str, asked: Asked, patience: float) -> Draft:
     :raises AssayError: if nothing is left of which a system could be made, with the reasons.
     """
     seen = see(asked.partitions, asked.access)
-    mpis = _chosen(find_mpis(), asked.mpis)
+    mpis = _chosen(asked.mpis)
     if not seen.partitions:
         words = '; '.join(f'{key}: {why}' for key, why in seen.left_out.items())
         raise AssayError(
@@ -72,14 +72,24 @@ def find(name: str, asked: Asked, patience: float) -> Draft:
     return found
 
 
-def _chosen(mpis: list[Mpi], names: tuple[str, ...]) -> list[Mpi]:
-    known = [one.name for one in mpis]
-    for name in names:
-        if name not in known:
-            raise AssayError(f'--mpi {name}: {unknown(name, "MPI", known)}')
-    if not mpis:
+def _chosen(asked: tuple[str, ...]) -> list[Mpi]:
+    """The MPIs that are to be used: all, or those that somebody named.
+
+    :param asked: names of MPIs, and places where others are.
+    :raises AssayError: if there is none, or one that was named is not there.
+    """
+    found = find_mpis()
+    by_name = {one.name: one for one in found}
+    chosen = []
+    for name in asked:
+        try:
+            chosen.append(by_name.get(name) or find_in(name))
+        except AssayError as error:
+            known = unknown(name, 'MPI', by_name or ['none'])
+            raise AssayError(f'--mpi {name}: {known}; {error}') from None
+    if not (found or chosen):
         raise AssayError(
-            'there is no MPI on this machine: put its mpicc and mpirun on PATH, or load the '
-            'tool of environment modules, whose MPIs are found by their names'
+            'there is no MPI on this machine: put its mpicc and mpirun on PATH, or name its module '
+            'or its folder by --mpi, such as --mpi mpi/acme/2.1 or --mpi /opt/acme'
         )
-    return [one for one in mpis if not names or one.name in names]
+    return chosen if asked else found

@@ -21,7 +21,7 @@ from assay.discovery.partitions import (
     ways_of_srun,
 )
 from assay.machine import modules
-from assay.machine.candidates import Candidate
+from assay.machine.candidates import WRAPPERS, Candidate
 from assay.machine.mpi import Mpi, examine
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.running.doctor import Findings
@@ -229,7 +229,7 @@ def _asked(environment: Mapping[str, Any], system: str) -> Mpi:
     compiler = shutil.which(command, path=loaded.get('PATH'))
     if compiler is None:
         raise AssayError(f'there is no {command} where its modules and PATH lead')
-    if Path(compiler).name != 'mpicc':
+    if Path(compiler).name not in WRAPPERS:
         raise AssayError(f'{compiler} is not an mpicc: what is behind it is not asked')
     folder = Path(compiler).parent
     mpi = examine(Candidate(environment['name'], 'PATH', folder, names, loaded=loaded))

@@ -44,7 +44,8 @@ for file in *.env; do
         for pmi in "${pmis[@]}"; do
             SLURM_MPI_TYPE=$pmi try "$pmi" srun --nodes="$nodes" --ntasks-per-node="$ranks" "./$name" && exit
         done
-        try mpirun "${mpirun[@]}" "./$name"
+        # Some MPIs are started by srun alone.
+        [[ ${#mpirun[@]} -eq 0 ]] || try mpirun "${mpirun[@]}" "./$name"
     )
 done
 touch 'done'

@@ -174,7 +174,8 @@ class _Job:
     def _settings(self, mpi: Mpi, pmis: Sequence[str]) -> str:
         kind = mpi.kind
         words, variables = kind.bind('mixed', self.ranks, 1)
-        command = [mpi.launcher, '-n', str(self.nodes * self.ranks), *' '.join(words).split()]
+        ranks = ['-n', str(self.nodes * self.ranks), *' '.join(words).split()]
+        command = [mpi.launcher, *ranks] if mpi.launcher else []
         lines = [
             _environment(mpi),
             *(f'export {name}={shlex.quote(value)}' for name, value in variables.items()),

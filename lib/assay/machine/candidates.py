@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from assay import paths
 from assay.machine.wheels import STAMP, wheel_names
-from assay.mpis import FAMILIES
+from assay.mpis import FAMILIES, strangers
 
-Source = Literal['wheel', 'debian', 'PATH', 'module']
+Source = Literal['wheel', 'debian', 'PATH', 'module', 'prefix']
+
+#: C wrappers and those for C++, the usual ones first.
+WRAPPERS = {
+    cc: cxx for family in FAMILIES.values() for cc, cxx in family.wrappers.items()
+} | strangers.WRAPPERS
+
+#: Where modules say their MPI is that do not put it on PATH, such as Cray's.
+HOMES = ('CRAY_MPICH_DIR', 'I_MPI_ROOT', 'MPI_HOME', 'MPI_ROOT')
 
 #: Seconds that a question to an MPI's own command may take; each takes well under one.
 PATIENCE = 60
 
 
 class NoAnswerError(Exception):
-    """A command that belongs to an MPI is missing or fails; the message says which and why."""
+    """A command that belongs to an MPI is missing or fails; the message says which and why.
+
+    :param said: all that the command printed.
+    """
+
+    def __init__(self, message: str, said: str = '') -> None:
+        super().__init__(message)
+        self.said = said
 
 
 @dataclass(frozen=True)
@@ -44,7 +61,21 @@ class Candidate:
 
     @property
     def cc(self) -> Path:
-        return self.bindir / 'mpicc'
+        """Its C wrapper; ``mpicc`` if it has none."""
+        return _first(WRAPPERS, [self.bindir]) or self.bindir / 'mpicc'
+
+    @property
+    def libraries(self) -> Iterator[Path]:
+        """Files that may be its library."""
+        prefixes = [self.bindir.parent, self.cc.resolve().parent.parent]
+        files = (
+            file.resolve()
+            for prefix in dict.fromkeys(prefixes)
+            for folder in ('lib64', 'lib', 'lib/release')
+            for name in ('libmpi.so', 'libmpich.so', 'libmpi_*.so', 'libpcmpi.so')
+            for file in sorted((prefix / folder).glob(name))
+        )
+        yield from islice(dict.fromkeys(files), 4)
 
     @property
     def key(self) -> Path:
@@ -92,7 +123,8 @@ class Candidate:
         said = telling_line(answer.stderr) or telling_line(answer.stdout)
         # The dynamic linker begins with the path of the command.
         said = said.removeprefix(f'{command}: ') or 'it printed nothing'
-        raise NoAnswerError(f'{asked}: {said} ({_ending(answer.returncode)})')
+        words = answer.stdout + answer.stderr
+        raise NoAnswerError(f'{asked}: {said} ({_ending(answer.returncode)})', words)
 
 
 def telling_line(text: str) -> str:
@@ -155,20 +187,46 @@ def debian() -> Iterator[Candidate]:
 
 def on_path() -> Iterator[Candidate]:
     """That of the first wrapper on PATH, and that of a launcher before it that has no wrapper."""
-    compiler = on_path_if_broken('mpicc')
+    compiler = on_path_if_broken(*WRAPPERS)
     folders = {'path': compiler and compiler.parent}
     # Of an MPI that lost its wrapper the launcher is left, and hides those that come after it.
     launcher = on_path_if_broken('mpirun')
-    if launcher and not os.path.lexists(launcher.with_name('mpicc')):
+    if launcher and not any(os.path.lexists(launcher.with_name(name)) for name in WRAPPERS):
         folders['path-launcher'] = launcher.parent
     for suffix, folder in folders.items():
         if folder and paths.MPI_PREFIXES not in folder.parents:
             yield Candidate(None, 'PATH', folder, suffix=suffix)
 
 
-def on_path_if_broken(*names: str) -> Path | None:
-    """The first of commands that PATH has; if none can be run, the first file or link there."""
-    folders = [Path(folder) for folder in os.environ.get('PATH', os.defpath).split(':') if folder]
+def in_prefix(prefix: Path) -> Candidate:
+    """The MPI that somebody says is in a folder, or in its ``bin``."""
+    bindir = prefix / 'bin' if (prefix / 'bin').is_dir() else prefix
+    return Candidate(None, 'prefix', bindir, suffix=f'prefix-{as_name(str(prefix).strip("/"))}')
+
+
+def as_name(place: str) -> str:
+    """A module or a folder in the characters that ReFrame allows an environment, another for each.
+
+    Version numbers keep their looks; what would not be told apart has a checksum behind it.
+    """
+    plain = place.replace('/', '-', 1)
+    name = re.sub('[^a-zA-Z0-9-]', '_', plain)
+    if re.search('[^a-zA-Z0-9.-]', plain):
+        name += f'-{hashlib.sha256(place.encode()).hexdigest()[:6]}'
+    return name
+
+
+def on_path_if_broken(*names: str, path: str | None = None) -> Path | None:
+    """The first of commands that PATH has; if none can be run, the first file or link there.
+
+    :param path: in place of this process' PATH.
+    """
+    path = path or os.environ.get('PATH', os.defpath)
+    folders = [Path(folder) for folder in path.split(':') if folder]
+    return _first(names, folders)
+
+
+def _first(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
     files = [folder / name for name in names for folder in folders]
     usable = (file for file in files if file.is_file() and os.access(file, os.X_OK))
     return next(usable, None) or next(filter(os.path.lexists, files), None)

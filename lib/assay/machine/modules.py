@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from assay import AssayError
-from assay.machine.candidates import Candidate, on_path_if_broken
-from assay.mpis import FAMILIES
+from assay import AssayError, say
+from assay.machine.candidates import HOMES, WRAPPERS, Candidate, in_prefix, on_path_if_broken
+from assay.machine.candidates import as_name as _as_name
+from assay.mpis import FAMILIES, strangers
 
 if TYPE_CHECKING:
     from reframe.core.modules import ModulesSystem
+
+
+#: Where else MPIs are, with commas between: folders, or modules with blanks between.
+PLACES = 'ASSAY_MPI'
+
+#: Modules that are loaded to see whether they bring an MPI.
+MOST = 24
+
+
+def name_places(places: Iterable[str]) -> None:
+    """Name places for this process, and for those that it starts.
+
+    :raises AssayError: if one has a comma.
+    """
+    places = [*places]
+    if bad := [place for place in places if ',' in place]:
+        raise AssayError(f'--mpi {bad[0]}: give the option once for each, and no commas')
+    os.environ[PLACES] = ','.join([*filter(None, [os.environ.get(PLACES)]), *places])
 
 
 def modules_tool() -> Literal['lmod', 'envmod', 'nomod']:
@@ -31,7 +49,9 @@ def modules_tool() -> Literal['lmod', 'envmod', 'nomod']:
 
 
 def in_modules() -> Iterator[Candidate]:
-    """Those of all modules that are called like an MPI.
+    """Those of modules that are called like an MPI.
+
+    One that is only likely to bring an MPI counts if it brings one that no other does.
 
     :raises AssayError: if the tool for environment modules does not work.
     """
@@ -42,38 +62,165 @@ def in_modules() -> Iterator[Candidate]:
 
     try:
         tool = ModulesSystem.create(kind)
-        names = tool.available_modules()
+        names = _names_in(map(str, tool.available_modules()))
+        needed = _seen_later(tool) if not any(map(is_called_like_an_mpi, names)) else {}
     except ReframeError as error:
         raise AssayError(f'the environment modules of this machine do not work: {error}') from None
-    # Behind a name there may be marks in brackets. Lmod lists folders too, which end in a slash.
-    names = list(dict.fromkeys(re.split('[(<]', name)[0].strip() for name in names))
-    for name in filter(is_called_like_an_mpi, names):
-        before = on_path_if_broken('mpicc')
-        fault = None
-        with _environment_restored():
-            try:
-                tool.load_module(name)
-            except ReframeError as error:
-                fault = _said_by_tool(str(error))
-            compiler = on_path_if_broken('mpicc')
-            loaded = dict(os.environ)
-        if fault is not None:
-            if _is_for_others(fault, names):
-                continue
-            fault = f'it cannot be loaded: {fault}'
-        elif compiler is None or (compiler == before and _folders(loaded) - _folders(os.environ)):
-            fault = 'once it is loaded there is no mpicc in what it adds to PATH'
-        elif compiler == before:
-            continue  # it is loaded already, and found on PATH
-        yield Candidate(
-            None,
-            'module',
-            compiler.parent if compiler and not fault else Path(),
-            modules=(*(() if fault else _needed_by(name, compiler, tool)), name),
-            suffix=f'module-{_as_name(name)}',
-            loaded=loaded,
-            unloadable=fault,
+    brought: set[Path] = set()
+    for name in _asked([*filter(is_called_like_an_mpi, names), *needed]):
+        candidate = _brought_by([*needed.get(name, []), name], names, tool)
+        if candidate is None:
+            continue
+        if not is_surely_an_mpi(name) and (
+            candidate.unloadable or candidate.cc.resolve() in brought
+        ):
+            continue
+        brought.add(candidate.cc.resolve())
+        yield candidate
+
+
+def in_places() -> Iterator[Candidate]:
+    """Those of the places that somebody named (:data:`PLACES`).
+
+    :raises AssayError: as :func:`in_place`.
+    """
+    for place in filter(None, os.environ.get(PLACES, '').split(',')):
+        try:
+            yield in_place(place)
+        except AssayError as error:
+            raise AssayError(f'--mpi {place}: {error}') from None
+
+
+def in_place(place: str) -> Candidate:
+    """That of a folder, whose name begins with a slash, or of modules, with blanks between.
+
+    :raises AssayError: if there is no MPI.
+    """
+    if place.startswith('/'):
+        candidate = in_prefix(Path(place))
+        if not os.path.lexists(candidate.cc):
+            raise AssayError(f'there is no mpicc in {candidate.bindir}')
+        return candidate
+    if (kind := modules_tool()) == 'nomod':
+        raise AssayError(
+            'it is no module, since this shell has no environment modules, and no folder, which '
+            'begins with a slash'
         )
+    from reframe.core.exceptions import ReframeError
+    from reframe.core.modules import ModulesSystem
+
+    try:
+        found = _brought_by(place.split(), (), ModulesSystem.create(kind))
+    except ReframeError as error:
+        raise AssayError(f'the environment modules of this machine do not work: {error}') from None
+    if found is None or found.unloadable:
+        why = found.unloadable if found else 'it brings no other mpicc than is here already'
+        raise AssayError(f'as a module: {why}')
+    return found
+
+
+def _names_in(lines: Iterable[str]) -> list[str]:
+    """Names of a list, each once, without the marks in brackets that may stand behind them."""
+    return list(dict.fromkeys(map(_without_marks, lines)))
+
+
+def _without_marks(name: str) -> str:
+    return re.split('[(<]', name)[0].strip()
+
+
+def _asked(names: Sequence[str]) -> list[str]:
+    """Those of many that are asked: surest and newest first, and something of each name.
+
+    Each takes a fraction of a second, in every command.
+    """
+    by_stem: dict[str, list[str]] = {}
+    for name in sorted({*names}, key=_version, reverse=True):
+        by_stem.setdefault(re.split(r'[/-]\d', name)[0], []).append(name)
+    ranks = {name: rank for same in by_stem.values() for rank, name in enumerate(same)}
+    chosen = sorted(names, key=lambda name: (not is_surely_an_mpi(name), ranks[name]))
+    if left := chosen[MOST:]:
+        say(
+            f'{len(chosen)} modules are called like an MPI, and the newest {MOST} of them are '
+            f'asked. To use another one: --mpi {left[0]}'
+        )
+    return sorted(chosen[:MOST], key=lambda name: (not is_surely_an_mpi(name), names.index(name)))
+
+
+def _version(name: str) -> list[tuple[int, str]]:
+    """By which names of modules are sorted, as people do it."""
+    return [(int(part or 0), text) for text, part in re.findall(r'(\D*)(\d*)', name)]
+
+
+def _seen_later(tool: ModulesSystem) -> dict[str, list[str]]:
+    """Modules called like an MPI that Lmod shows once others are loaded: what those are."""
+    if tool.name != 'lmod':
+        return {}
+    names = _names_in(tool.execute('-t', 'spider').splitlines())
+    found: dict[str, list[str]] = {}
+    for name in _asked([name for name in names if '/' in name and is_called_like_an_mpi(name)]):
+        said = tool.execute('spider', name)
+        # Of lines with what has to be loaded before it any one is enough.
+        if told := re.search(r'before the .* available to load\.\s*\n\s*(\S.*)', said):
+            found[name] = re.split(r'[\s,]+', told[1].strip())
+    return found
+
+
+def _brought_by(
+    modules: Sequence[str], names: Collection[str], tool: ModulesSystem
+) -> Candidate | None:
+    """The MPI of a module, if it brings one, or should.
+
+    :param modules: its own is the last, and loaded after the others.
+    :param names: of all modules.
+    """
+    from reframe.core.exceptions import ReframeError
+
+    *others, name = modules
+    before = on_path_if_broken(*WRAPPERS)
+    fault = None
+    with _environment_restored():
+        try:
+            for one in modules:
+                tool.load_module(one)
+        except ReframeError as error:
+            fault = _said_by_tool(str(error))
+        loaded = dict(os.environ)
+    compiler = _wrapper_of(loaded)
+    if fault is not None:
+        if (first := _needed_first(fault, names)) and not others:
+            return _brought_by([first, name], names, tool)
+        if _is_for_others(fault):
+            return None
+        fault = f'it cannot be loaded: {fault}'
+    elif compiler is None or (compiler == before and _folders(loaded) - _folders(os.environ)):
+        fault = 'once it is loaded there is no mpicc in what it adds to PATH'
+    elif compiler == before:
+        return None  # it is loaded already, and found on PATH
+    if not fault and not others:
+        others = _needed_by(name, compiler, tool)
+    return Candidate(
+        None,
+        'module',
+        compiler.parent if compiler and not fault else Path(),
+        modules=(*others, name),
+        suffix=f'module-{_as_name(name)}',
+        loaded=loaded,
+        unloadable=fault,
+    )
+
+
+def _wrapper_of(loaded: Mapping[str, str]) -> Path | None:
+    """The C wrapper of an MPI where modules are loaded: on PATH, else where they say its folder.
+
+    :param loaded: the environment there; that of this process is without them.
+    """
+    on_path = on_path_if_broken(*WRAPPERS, path=loaded.get('PATH'))
+    if on_path == on_path_if_broken(*WRAPPERS):
+        for name in HOMES:
+            file = Path(loaded.get(name, ''), 'bin', 'mpicc')
+            if loaded.get(name) != os.environ.get(name) and os.path.lexists(file):
+                return file
+    return on_path
 
 
 def _needed_by(name: str, compiler: Path | None, tool: ModulesSystem) -> list[str]:
@@ -82,7 +229,7 @@ def _needed_by(name: str, compiler: Path | None, tool: ModulesSystem) -> list[st
     In a hierarchy an MPI's module is seen only where the module of its compiler is loaded, which
     another shell has not; without it there may be another of the same name.
 
-    :param compiler: the ``mpicc`` that it brings here.
+    :param compiler: the C wrapper that it brings here.
     """
     from reframe.core.exceptions import ReframeError
 
@@ -95,7 +242,8 @@ def _needed_by(name: str, compiler: Path | None, tool: ModulesSystem) -> list[st
             tool.load_module(name)
         except ReframeError:
             return loaded
-        return [] if on_path_if_broken('mpicc') == compiler else loaded
+        alone = dict(os.environ)
+    return [] if _wrapper_of(alone) == compiler else loaded
 
 
 def environment_of(names: Iterable[str], kind: str) -> dict[str, str]:
@@ -121,24 +269,53 @@ def _folders(environment: Mapping[str, str]) -> set[str]:
     return set(environment.get('PATH', '').split(':'))
 
 
+#: Names of MPIs, digits behind them, as in ``openmpi4``, and what an MPI was built for or with.
+_NAMES = '|'.join([*(family.modules for family in FAMILIES.values()), strangers.MODULES])
+_SURE = re.compile(
+    rf'(?:{_NAMES})\d*(?:[-_.+@](?:v?\d|x86_64|aarch64|ppc64le|gcc|gnu|intel|icc|oneapi|nvhpc|nvidia'
+    r'|pgi|llvm|clang|cce|aocc|cuda|rocm|ucx|ofi|ompi|mt).*)?',
+    re.IGNORECASE,
+)
+_LIKELY = re.compile(
+    rf'(?:stack-)?(?:{_NAMES})\d*(?:[-_.+@](?!(?:tool|doc|man|test|example|benchmark)s?\b).*)?',
+    re.IGNORECASE,
+)
+
+#: What else brings an MPI: toolchains of EasyBuild, and NVIDIA's HPC SDK.
+_BUNDLE = re.compile(
+    r'(?:.*/)?(?:'
+    r'(?:foss|gompi|iimpi|iompi|intel|gmpich|gmvapich2|gpsmpi|ipsmpi|npsmpi|nvompi|foss)(?:c|cuda)?'
+    r'/20\d\d[ab]\b.*|nvhpc(?:-(?:sdk|openmpi|hpcx).*)?(?:/.*)?)',
+    re.IGNORECASE,
+)
+
+#: What may stand before an MPI's name in that of its module: a group, a compiler, a version.
+_GROUP = (
+    r'(?:mpis?|libs?|librar(?:y|ies)|compilers?|parallel|devel|dev|communication|core|base|system'
+    r'|gcc|gnu|intel|oneapi|nvhpc|pgi|aocc|llvm|clang|cce|cray)?[-_.]?v?[\d.]*'
+)
+_GROUPS = re.compile(rf'(?:{_GROUP}/)*', re.IGNORECASE)
+
+#: A module called ``mpi``, as Intel's, with a version or a vendor behind it.
+_MPI = re.compile(rf'(?:{_GROUP}/)*mpi(?:/(?:v?\d|latest|default|intel|gcc|gnu).*)?', re.IGNORECASE)
+
+
 def is_called_like_an_mpi(module: str) -> bool:
-    """Whether it is an MPI's name, also with a version; Red Hat has ``mpi/openmpi-x86_64``."""
+    """Whether its name is that of an MPI, or of something that brings one: then it is asked."""
+    name = _without_marks(module)
+    if name.endswith('/'):
+        return False
+    is_mpi = any(map(_LIKELY.fullmatch, name.split('/')))
+    return is_mpi or bool(_MPI.fullmatch(name) or _BUNDLE.fullmatch(name))
+
+
+def is_surely_an_mpi(module: str) -> bool:
+    """Whether a module of that name is broken if it brings no MPI."""
+    parts = _without_marks(module).split('/')
     return any(
-        re.fullmatch(f'(?:{name})(?:/.*[^/])?|mpi/(?:{name})-[^/]+', module, re.IGNORECASE)
-        for name in (family.modules for family in FAMILIES.values())
+        _SURE.fullmatch(part) and _GROUPS.fullmatch(''.join(f'{one}/' for one in parts[:number]))
+        for number, part in enumerate(parts)
     )
-
-
-def _as_name(module: str) -> str:
-    """A module's name in the characters that ReFrame allows an environment, another for each.
-
-    Version numbers keep their looks; what would not be told apart has a checksum behind it.
-    """
-    plain = module.replace('/', '-', 1)
-    name = re.sub('[^a-zA-Z0-9-]', '_', plain)
-    if re.search('[^a-zA-Z0-9.-]', plain):
-        name += f'-{hashlib.sha256(module.encode()).hexdigest()[:6]}'
-    return name
 
 
 def _said_by_tool(error: str) -> str:
@@ -150,13 +327,18 @@ def _said_by_tool(error: str) -> str:
     return ' '.join(said.split())
 
 
-def _is_for_others(fault: str, names: list[str]) -> bool:
-    """Whether a module is not for this shell: it needs another that there is, or excludes one."""
-    if re.search('because these module|due to a conflict', fault):
-        return True
+def _is_for_others(fault: str) -> bool:
+    """Whether a module is not for this shell: it excludes one that is loaded."""
+    return bool(re.search('because these module|due to a conflict', fault))
+
+
+def _needed_first(fault: str, names: Collection[str]) -> str | None:
+    """The module that has to be loaded before, if there is one of that name."""
     needed = re.search(r'must be loaded(?: first)?: (.*)|without these.* loaded: (.*)', fault)
+    if needed is None:
+        return None
     there = {name.partition('/')[0] for name in names} | {*names}
-    return needed is not None and bool({*re.split('[ ,]+', needed[1] or needed[2])} & there)
+    return next((one for one in re.split('[ ,]+', needed[1] or needed[2]) if one in there), None)
 
 
 @contextlib.contextmanager

@@ -7,15 +7,17 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from assay import AssayError
 from assay.machine import candidates, modules
-from assay.machine.candidates import Candidate, NoAnswerError, Source, telling_line
-from assay.mpis import FAMILIES, Family
+from assay.machine.candidates import WRAPPERS, Candidate, NoAnswerError, Source, telling_line
+from assay.mpis import FAMILIES, Family, strangers
 from assay.mpis.family import Expression, search
+from assay.mpis.strangers import Stranger
 
 LAUNCHERS = ('mpirun', 'mpiexec')
 
@@ -36,7 +38,7 @@ class Mpi:
     bindir: Path
     """To be first on PATH, so that ``mpirun`` and ``mpiexec`` are this MPI's."""
     launcher: str
-    """Absolute path of ``mpirun`` or ``mpiexec``."""
+    """Absolute path of ``mpirun`` or ``mpiexec``; empty if srun alone starts its programs."""
     description: str
     """What the MPI says of its own build: ompi_info, mpichversion, Intel MPI's version line."""
     source: Source
@@ -49,6 +51,20 @@ class Mpi:
     fault: str | None = None
     """Why it is there and does not answer, as a sentence. Family and name are then a guess, and
     version, description and compiler are empty."""
+    is_stranger: bool = False
+    """Whether it is of no family: its fault says whose it is."""
+
+    @property
+    def left_out(self) -> str | None:
+        """Why no check runs on it on this machine alone, where it is not broken."""
+        if self.is_stranger:
+            return self.fault
+        if self.launcher or self.fault:
+            return None
+        return (
+            f'{self.kind.name} {self.version} in {self.bindir} has no mpirun: srun starts its '
+            'programs, in a system of Slurm (./assay init)'
+        )
 
     @property
     def kind(self) -> Family:
@@ -62,9 +78,13 @@ def find_mpis() -> list[Mpi]:
 
     They are asked each time: an MPI can break while its own files stay as they are.
 
-    :raises AssayError: if the tool for environment modules does not work.
+    :raises AssayError: if the tool for environment modules does not work, or a place that somebody
+        named is none.
     """
-    sources = (candidates.wheels, candidates.debian, candidates.on_path, modules.in_modules)
+    sources = (
+        *(candidates.wheels, candidates.debian, candidates.on_path),
+        *(modules.in_places, modules.in_modules),
+    )
     each: dict[Path, Candidate] = {}
     for candidate in [one for source in sources for one in source()]:
         each.setdefault(candidate.key, candidate)
@@ -73,46 +93,66 @@ def find_mpis() -> list[Mpi]:
     return list({mpi.name: mpi for mpi in reversed(mpis)}.values())[::-1]
 
 
+def find_in(place: str) -> Mpi:
+    """The MPI of a folder or of modules, as somebody names them.
+
+    :raises AssayError: if there is none.
+    """
+    if mpi := examine(modules.in_place(place)):
+        return mpi
+    raise AssayError(f'mpicc and mpirun of {place} are of no MPI')
+
+
 def examine(candidate: Candidate) -> Mpi | None:
-    """The MPI of a candidate, with its fault if it has one; None if it is no MPI that we know."""
-    family = version = launcher = None
+    """The MPI of a candidate, with its fault if it has one; None if it is no MPI at all."""
+    family = version = launcher = stranger = None
     description = compiler = ''
-    is_stranger = False
+    is_nothing = False
     fault = candidate.unloadable
     if not fault:
         try:
             if re.search(r"""[\s:;,'"`$\\&|<>()*?!#]""", str(candidate.bindir)):
                 raise NoAnswerError('its path has a character that job scripts cannot hold')
-            launcher = candidate.command(*LAUNCHERS)
-            if launcher is None:
-                raise NoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')
-            words = candidate.ask(launcher, '--version')
+            launcher, words, broken = _launcher(candidate)
+            answers = _answers_of_wrapper(candidate)
+            said = _said({key: one.wrapper_says for key, one in FAMILIES.items()}, answers)
             told = _said({key: one.launcher_says for key, one in FAMILIES.items()}, words)
-            if not told:
-                is_stranger = bool(words.strip())
-                raise NoAnswerError(f'mpirun --version says {telling_line(words)!r}')
-            family, version = told[0]
-            family, version = _agreed(candidate, Path(launcher), told)
-            description = _describe(candidate, FAMILIES[family]) or words
-            compiler = _compiler(candidate, FAMILIES[family])
+            if said or told:
+                family, version = (told or said)[0]
+                with contextlib.suppress(NoAnswerError):
+                    description = _describe(candidate, FAMILIES[(said or told)[0][0]])
+            stranger = _stranger(candidate, [words, answers, description], bool(said), bool(told))
+            if stranger is None:
+                if broken:
+                    raise broken
+                is_nothing = not said and not told and bool(words.strip())
+                family, version, launcher = _agreed(candidate, launcher, words, said, told)
+                description = description or _describe(candidate, FAMILIES[family]) or words
+                compiler = _compiler(candidate, FAMILIES[family])
         except NoAnswerError as error:
             fault = str(error)
-    if fault:
+    where = f'of module {candidate.modules[-1]}' if candidate.modules else f'in {candidate.bindir}'
+    if stranger:
+        family, version = None, stranger.version
+        fault = (
+            f'{" ".join(filter(None, [stranger.name, version]))} {where} is an MPI that Assay does '
+            'not know how to drive, so nothing runs on it: docs/extending.md says how to add an MPI'
+        )
+    elif fault:
         family = family or _guess(candidate)
-        if family is None and (is_stranger or not os.path.lexists(candidate.cc)):
+        if family is None and (is_nothing or not os.path.lexists(candidate.cc)):
             return None  # commands that have the names of an MPI's
         called = FAMILIES[family].name if family else 'the MPI'
-        where = (
-            f'of module {candidate.modules[-1]}' if candidate.modules else f'in {candidate.bindir}'
-        )
         fault = f'{called} {where} does not answer: {fault}'
+    kind = re.sub('[^a-z0-9]', '', stranger.name.lower()) if stranger else family or 'mpi'
+    cc = candidate.cc
     return Mpi(
-        name=candidate.name or f'{family or "mpi"}-{candidate.suffix}',
+        name=candidate.name or f'{kind}-{candidate.suffix}',
         family=family,
         version=version or '',
         prefix=candidate.bindir.parent,
-        cc=str(candidate.cc),
-        cxx=candidate.command('mpicxx', 'mpic++'),
+        cc=str(cc),
+        cxx=candidate.command(WRAPPERS.get(cc.name, 'mpicxx'), 'mpicxx', 'mpic++'),
         bindir=candidate.bindir,
         launcher=launcher or '',
         description=description,
@@ -121,7 +161,47 @@ def examine(candidate: Candidate) -> Mpi | None:
         env=candidate.env,
         compiler=compiler,
         fault=fault,
+        is_stranger=stranger is not None,
     )
+
+
+def _launcher(candidate: Candidate) -> tuple[str | None, str, NoAnswerError | None]:
+    """Its launcher, what that says, and how it failed; None where srun takes its place."""
+    path = candidate.command(*LAUNCHERS)
+    if path is None:
+        return None, '', None
+    try:
+        return path, candidate.ask(path, '--version'), None
+    except NoAnswerError as error:
+        # As Spack's in place of those that it left out.
+        if re.search(r'\bsrun\b', error.said):
+            return None, error.said, None
+        return path, error.said, error
+
+
+def _stranger(
+    candidate: Candidate, answers: Sequence[str], is_said: bool, is_told: bool
+) -> Stranger | None:
+    """Whose it is, if not a family's: it may have the launcher and the words of one.
+
+    :param answers: of its launcher, its C wrapper, and the command that describes it.
+    :param is_said: whether its C wrapper has the words of a family.
+    :param is_told: whether its launcher has.
+    """
+    for words in answers:
+        if stranger := strangers.known(words):
+            return stranger
+    of_launcher, of_wrapper, description = answers
+    if not is_said and (stranger := strangers.of_wrapper(of_wrapper)):
+        return stranger
+    if not is_said and not is_told and (stranger := strangers.of_launcher(of_launcher)):
+        return stranger
+    # It takes up to a second, and whoever describes itself has said whose it is.
+    for library in candidate.libraries if not description else ():
+        with contextlib.suppress(OSError):
+            if stranger := strangers.in_library(library.read_bytes()):
+                return stranger
+    return None
 
 
 #: Families and versions; no version where the launcher has one of its own.
@@ -141,31 +221,45 @@ def _said(expressions: Mapping[str, Expression], words: str) -> Sayings:
     return sorted(found, key=lambda one: one[1] is None)
 
 
-def _said_by_wrapper(candidate: Candidate) -> Sayings:
+def _answers_of_wrapper(candidate: Candidate) -> str:
+    """What it says to the questions of all families."""
     words = ''
     for option in dict.fromkeys(family.wrapper_option for family in FAMILIES.values()):
         with contextlib.suppress(NoAnswerError):
             words += candidate.ask(str(candidate.cc), option)
-    return _said({key: family.wrapper_says for key, family in FAMILIES.items()}, words)
+    return words
 
 
-def _agreed(candidate: Candidate, launcher: Path, told: Sayings) -> tuple[str, str]:
-    """Family and version, by the launcher's words and the C wrapper's.
+def _agreed(
+    candidate: Candidate, launcher: str | None, words: str, said: Sayings, told: Sayings
+) -> tuple[str, str, str]:
+    """Family and version, by the launcher's words and the C wrapper's; and the launcher.
 
+    That is empty where srun has to start its programs.
+
+    :param words: of the launcher.
+    :param said: by the C wrapper.
     :param told: by the launcher.
-    :raises NoAnswerError: if the C wrapper is missing, or that of another MPI.
+    :raises NoAnswerError: if one of them is missing, or they are of different MPIs.
     """
-    if not os.access(candidate.cc, os.X_OK):
+    if launcher and told and not os.access(candidate.cc, os.X_OK):
         raise NoAnswerError(f'there is no mpicc that can be run beside {launcher}')
-    said = _said_by_wrapper(candidate)
+    if not told:
+        if said and said[0][1] and shutil.which('srun', path=candidate.environment['PATH']):
+            return said[0][0], said[0][1], ''
+        if launcher is None:
+            raise NoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')
+        whose = f', and is not the launcher of {FAMILIES[said[0][0]].name}' if said else ''
+        name = Path(launcher).name
+        raise NoAnswerError(f'{name} --version says {telling_line(words)!r}{whose}')
+    assert launcher
     for family, version in said or told:
         if version and ({(family, version), (family, None)} & {*told}):
-            return family, version
+            return family, version, launcher
+    name = Path(launcher).name
     if not said:
-        raise NoAnswerError(f'neither {launcher.name} nor mpicc says its version')
-    raise NoAnswerError(
-        f'{launcher.name} is that of {_spoken(told[0])}, mpicc that of {_spoken(said[0])}'
-    )
+        raise NoAnswerError(f'neither {name} nor mpicc says its version')
+    raise NoAnswerError(f'{name} is that of {_spoken(told[0])}, mpicc that of {_spoken(said[0])}')
 
 
 def _spoken(saying: tuple[str, str | None]) -> str:
@@ -213,9 +307,10 @@ def _guess(candidate: Candidate) -> str | None:
     for name in filter(None, (candidate.name, *candidate.modules)):
         if family := _hinted(name):
             return family
-    if said := _said_by_wrapper(candidate):
+    says = {key: family.wrapper_says for key, family in FAMILIES.items()}
+    if said := _said(says, _answers_of_wrapper(candidate)):
         return said[0][0]
-    files = [candidate.bindir / name for name in ('mpicc', *LAUNCHERS)]
+    files = [candidate.cc, *(candidate.bindir / name for name in LAUNCHERS)]
     hinted = (_hinted(str(file.resolve())) for file in files if os.path.lexists(file))
     return next(filter(None, hinted), None)
 

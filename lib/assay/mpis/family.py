@@ -97,6 +97,7 @@ class Family(Entry):
         left out where that of the launcher is not that of the MPI.
     :param wrapper_says: what its C wrapper answers to ``wrapper_option``; the group is the version.
     :param wrapper_option: the question.
+    :param wrappers: its C wrappers, each with the one for C++, in the order of preference.
     :param hints: names of files, folders and modules that tell it where nothing answers.
     :param modules: names of its environment modules, without their version, in any case.
     :param in_debian: whether Debian has it, as ``mpicc.<key>`` and so on.
@@ -108,6 +109,8 @@ class Family(Entry):
     :param compiler_variable: names another compiler for its wrappers.
     :param wheel_env: gives the variables without which a wheel of it does not work in a prefix;
         none for a wheel of another MPI.
+    :param was_run: whether the suite has ever run with it. If not, its recipes are from documents;
+        a case passes only if the job shows that they did what they should.
     :param is_needed: whether ``assay run`` installs its wheel where the machine has none of it.
     :param spack: its package in Spack; None where Spack cannot build for it.
 
@@ -143,6 +146,7 @@ class Family(Entry):
     launcher_says: Expression
     wrapper_says: Expression
     wrapper_option: str = '-v'
+    wrappers: dict[str, str] = {'mpicc': 'mpicxx'}
     hints: Expression
     modules: Expression
     in_debian: bool = False
@@ -151,6 +155,7 @@ class Family(Entry):
     needs_description: bool = False
     compiler_variable: str
     wheel_env: Callable[[Path], dict[str, str]] | None = None
+    was_run: bool = True
     is_needed: bool = False
     spack: str | None = None
 

@@ -34,15 +34,18 @@ def _wheel_env(prefix: Path) -> dict[str, str]:
     }
 
 
+# As of 2019 all its networks are libfabric's, and its words are these.
+_OVER_LIBFABRIC = r'Version 20(?:19|[2-9]\d)'
+
 _RECIPES = {
     'shm': Recipe(
-        requires='Intel',
+        requires=_OVER_LIBFABRIC,
         env={'I_MPI_FABRICS': 'shm'},
         expect=['shm segment size '],
         forbid=['libfabric provider: '],
     ),
     'ofi-tcp': Recipe(
-        requires='Intel',
+        requires=_OVER_LIBFABRIC,
         # Without the last one small collectives go through shared memory all the same.
         env={
             'I_MPI_FABRICS': 'ofi',
@@ -54,13 +57,13 @@ _RECIPES = {
         forbid=['shm segment size ', 'libfabric provider: (?!tcp)'],
     ),
     'ofi-cxi': Recipe(
-        requires='Intel',
+        requires=_OVER_LIBFABRIC,
         env={'I_MPI_FABRICS': 'shm:ofi', 'I_MPI_OFI_PROVIDER': 'cxi', 'FI_PROVIDER': 'cxi'},
         expect=['libfabric provider: cxi'],
         forbid=['libfabric provider: (?!cxi)'],
     ),
     'ofi-psm': Recipe(
-        requires='Intel',
+        requires=_OVER_LIBFABRIC,
         env={'I_MPI_FABRICS': 'shm:ofi', 'I_MPI_OFI_PROVIDER': 'psm2', 'FI_PROVIDER': 'psm2'},
         expect=['libfabric provider: psm2'],
         forbid=['libfabric provider: (?!psm2)'],
@@ -79,7 +82,8 @@ FAMILY = Family(
     launcher_says=r'Intel\(R\) MPI Library.*Version (\d\S*)',
     wrapper_says=r'for the Intel\(R\) MPI Library (\d\S*)',
     hints=r'(?i)intel-?mpi|\bimpi|oneapi/(?:mpi|\d[\d.]*)\b',
-    modules='intel-?mpi|impi',
+    wrappers={'mpicc': 'mpicxx', 'mpigcc': 'mpigxx', 'mpiicx': 'mpiicpx', 'mpiicc': 'mpiicpc'},
+    modules='intel-?(?:oneapi-)?mpi|impi',
     compiler_variable='I_MPI_CC',
     wheel_env=_wheel_env,
     # No Spack: the wheel is not laid out as Spack's package of it expects.

@@ -128,11 +128,12 @@ _SETS = (
 FAMILY = Family(
     key='openmpi',
     name='Open MPI',
-    launcher_says=r'Open MPI\)? v?(\d\S*)',
+    launcher_says=r'(?:Open MPI|OpenRTE)\)? v?(\d\S*)',
     wrapper_says=r'mpicc: Open MPI (\d\S*)',
     wrapper_option='--showme:version',
     hints=r'(?i)open-?mpi|\bompi|opal|orte|open-rte|prte',
-    modules='openmpi',
+    # HPC-X and NVIDIA's HPC SDK bring it under their own names.
+    modules=r'(?:nci-)?open-?mpi|ompi|(?:nvhpc-)?hpcx',
     in_debian=True,
     description=('ompi_info',),
     needs_description=True,

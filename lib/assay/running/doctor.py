@@ -9,6 +9,7 @@ import sys
 
 from assay import AssayError, paths
 from assay.config import fabrics, settings
+from assay.config.fabrics import never_run
 from assay.machine import mpi, wheels
 from assay.spack.tool import find_spack
 from assay.text import plain
@@ -116,10 +117,15 @@ def _mpis(found: Findings) -> None:
     for one in known:
         if one.fault:
             found.section(f'MPI {one.name} ({one.source})')
-            found.problem(one.fault)
+            (found.note if one.is_stranger else found.problem)(one.fault)
             continue
         found.section(f'MPI {one.name}: {one.family} {one.version} in {one.prefix} ({one.source})')
-        found.good(f'launcher {one.launcher}')
+        if one.left_out:
+            found.note(one.left_out)
+        else:
+            found.good(f'launcher {one.launcher}')
+        if not one.kind.was_run:
+            found.note(never_run(one.kind))
         found.good(f'C compiler {one.compiler}, called by {one.cc}')
         for fabric in catalogue.fabrics:
             reason = catalogue.missing(fabric, one)

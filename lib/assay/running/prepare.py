@@ -47,7 +47,7 @@ def install_mpis(system: str, extra: list[str]) -> None:
         raise AssayError(
             f'unknown MPI {", ".join(sorted(unknown))}. Known ones: {", ".join(known)}.'
         )
-    found = mpi.find_mpis()
+    found = _to_be_used()
     installed = {one.name for one in found if one.source == 'wheel'}
     brought = {one.family for one in found if one.source != 'wheel'}
     if name == settings.CLUSTER_SYSTEM:
@@ -57,7 +57,16 @@ def install_mpis(system: str, extra: list[str]) -> None:
         say(f'first use, installing {", ".join(missing)} ...')
     with ThreadPoolExecutor() as pool:
         if any([*pool.map(install, wanted)]):
-            found = mpi.find_mpis()
+            found = [one for one in mpi.find_mpis() if not one.left_out]
     # One that does not answer fails the checks that are built for it; here nothing else is left.
     if all(one.fault for one in found):
         raise AssayError('; '.join(one.fault for one in found if one.fault) or 'there is no MPI.')
+
+
+def _to_be_used() -> list[mpi.Mpi]:
+    """The MPIs of this machine but those that are left out, which is said."""
+    found = mpi.find_mpis()
+    for one in found:
+        if one.left_out:
+            say(f'not measured: {one.left_out}')
+    return [one for one in found if not one.left_out]

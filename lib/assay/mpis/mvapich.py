@@ -1,11 +1,9 @@
-"""MVAPICH 3, from its documentation: all that a family is, in one file of ``lib/assay/mpis``.
-
-It was never run, so it is no part of the suite: a test adds it.
+"""MVAPICH as of version 3, which is made from MPICH's device ch4. It was never run.
 
 What its user guides (launchers, Hydra, CVARs) and Spack's package of it say: the launcher is Hydra,
 with its options and variables, and srun's PMI is pmi2; CVARs have MPICH's names; ``mpichversion``
 begins with `MVAPICH Version:`, as MPI_Get_library_version does. What its C wrapper says is taken
-from MPICH's, with its own name.
+from MPICH's, with its own name. Version 2 is another MPI (:mod:`assay.mpis.strangers`).
 """
 
 from __future__ import annotations
@@ -40,11 +38,12 @@ FAMILY = Family(
     # Hydra's own version is that of the MPICH that it was made from.
     launcher_says=hydra.SAYS,
     wrapper_says=r'mpicc for MVAPICH version (\d\S*)',
-    hints='(?i)mvapich',
-    modules='mvapich',
+    hints='(?i)mvapich(?!2)',
+    modules='mvapich[34]?(?:-plus)?',
     beside_launcher=(hydra.PROXY,),
     description=('mpichversion',),
     compiler_variable='MPICH_CC',
+    was_run=False,
     spack='mvapich',
     bind=hydra.bind,
     srun_pmi='pmi2',

@@ -1,0 +1,96 @@
+"""MPIs without a file of their own: what they say of themselves, so that none is taken for another.
+
+Many MPIs are made from MPICH or Open MPI and keep their launcher, or the words of their wrappers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from assay.mpis.family import Expression, search
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """An MPI that the suite cannot drive.
+
+    :param name: as it calls itself.
+    :param version: empty if it does not say one.
+    """
+
+    name: str
+    version: str
+
+
+#: What each says of itself by MPI_Get_library_version, which its library holds as text, or by a
+#: command; the group is its version.
+KNOWN: dict[str, Expression] = {
+    'Cray MPICH': r'CRAY MPICH version (\d[\w.]*)',
+    'MVAPICH2': r'MVAPICH2\S* [Vv]ersion *:?\s*(\d[\w.]*)|^MVAPICH2\S* (\d[\w.]*)',
+    'ParaStation MPI': r'ParaStation MPI (?:[Vv]ersion:?\s*)?(\d[\w.-]*)'
+    r'|^MPICH Device:\s+psp|libpscom',
+    'IBM Spectrum MPI': r'Spectrum MPI(?:\)|:)\s*(\d[\w.]*)|IBM_SPECTRUM_MPI_(\d[\d.]*\d)',
+    'HPE MPT': r'(?:HPE|SGI) H?MPT (\d[\w.]*)',
+    'Fujitsu MPI': r'FUJITSU MPI Library (\d[\w.]*)',
+    'IBM Platform MPI': r'Platform MPI (\d[\w.]*)',
+}
+
+#: Names of their environment modules, as those of a family.
+MODULES = (
+    r'cray-mpich|mvapich2|psmpi|parastation-?(?:mpi)?|(?:ibm-)?spectrum-?mpi|smpi|(?:hpe-|sgi-)?h?mpt'
+    r'|fjmpi|(?:ibm-)?platform-?mpi|bullx-?mpi|openmpi-bull'
+)
+
+#: Their C and C++ wrappers that are not called mpicc.
+WRAPPERS = {'mpifcc': 'mpiFCC', 'mpixlc': 'mpixlC', 'fcc': 'FCC'}
+
+# How wrappers say whose they are: those made from MPICH's, Intel's, and those made from Open MPI's.
+_OF_WRAPPERS = (
+    r'^mpi\w+ for (?:the )?(\S.*?)(?: version)? (\d\S*)',
+    r'^mpi\S+: (\S.*?) v?(\d\S*) \(Language: ',
+)
+# Of a launcher made from Open MPI's.
+_OF_LAUNCHERS = (r'^mpi\w+ \((\S.*?)\) v?(\d\S*)',)
+
+
+def known(words: str) -> Stranger | None:
+    """Whose words these are, if they are of one that has no file here and is known by its name."""
+    for name, says in KNOWN.items():
+        if found := search(says, words):
+            return Stranger(name, next(filter(None, found.groups()), ''))
+    return None
+
+
+def of_wrapper(words: str) -> Stranger | None:
+    """What a wrapper says of its MPI, which no family knows."""
+    return _named(_OF_WRAPPERS, words)
+
+
+def of_launcher(words: str) -> Stranger | None:
+    """What a launcher says of its MPI, which no family knows."""
+    return _named(_OF_LAUNCHERS, words)
+
+
+def in_library(content: bytes) -> Stranger | None:
+    """Whose library this is, as far as :func:`known` can tell."""
+    for mark in _MARKS:
+        if (place := content.find(mark)) >= 0:
+            line = re.split(rb'[\0\n]', content[place : place + 200])[0]
+            if stranger := known(line.decode('latin-1')):
+                return stranger
+    return None
+
+
+# Words of KNOWN that a library holds: to search for them takes a hundredth of the time.
+_MARKS = (
+    *(b'CRAY MPICH', b'MVAPICH2', b'ParaStation MPI', b'libpscom', b'IBM_SPECTRUM', b'HPE MPT'),
+    *(b'HPE HMPT', b'SGI MPT', b'FUJITSU MPI', b'Platform MPI'),
+)
+
+
+def _named(expressions: tuple[Expression, ...], words: str) -> Stranger | None:
+    for says in expressions:
+        if found := search(says, words):
+            return Stranger(found[1], found[2])
+    return None
