@@ -120,7 +120,7 @@ def test_what_is_no_run_ends_with_reframes_own_exit_code(monkeypatch, reframe, o
 
 def found_mpi(family, source, fault=None):
     name = family if source == 'wheel' else f'{family}-{source}'
-    return SimpleNamespace(name=name, family=family, source=source, fault=fault)
+    return SimpleNamespace(name=name, family=family, source=source, fault=fault, left_out=None)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ the catalogue of fabrics makes the MPI say.
 """
 
 import pytest
+import yaml
 
 from assay import paths
 from assay.job.reason import LONGEST, reason
@@ -177,3 +178,11 @@ def test_what_tells_most(said, words):
 
 def test_an_answer_is_short():
     assert len(reason('hello', [f'hello: {"x" * 10_000}\n'])) < LONGEST + 10
+
+
+REPORTED = yaml.safe_load((paths.ROOT / 'tests' / 'golden' / 'reported_reasons.yaml').read_text())
+
+
+@pytest.mark.parametrize('case', REPORTED, ids=lambda case: case['source'])
+def test_failures_that_somebody_reported(case):
+    assert reason('hello', [case['output']]) == case['reason']

@@ -13,8 +13,18 @@ LONGEST = 300
 
 # Open MPI frames its messages by such lines, and breaks their sentences.
 _RULE = re.compile(r'-{20,}')
-_LINES_OF_FRAME = 16
-_FACT = re.compile(r'^[A-Z][a-z]\w*(?: \w+)?: +\S.*', re.MULTILINE)
+_LINES_OF_FRAME = 40
+_FACT = re.compile(r'^(?:[A-Z][a-z]\w*(?: \w+)?|HNP daemon|#\w+) *: +\S.*|^--> .*', re.MULTILINE)
+# A table of a program may stand between such lines, too.
+_PROSE = re.compile(r'(?:[A-Z]|\w*(?:run|exec)\b)\S*(?: \S+){4,}')
+# A message by which no program ended.
+_WARNING = re.compile(r'WARNING|By default,')
+# Characters of a sentence that says too little, so the next one is told as well.
+_SHORT = 45
+
+# Outside of frames a broken sentence is known by its length, and by how it goes on.
+_BROKEN = re.compile(r'(?=.{40})[A-Z].*[^.:;!?]')
+_GOES_ON = re.compile(r'[a-z]+,? [a-z]')
 
 # Where Open MPI was moved, it does not find the files with its messages.
 _TOPIC = re.compile(r'supposed to get help about:\s+(\S+)')
@@ -38,23 +48,25 @@ _TELLING = tuple(
         # The system's words for what ended a program, or kept it from starting.
         r'oom[_-]kill|[Oo]ut [Oo]f [Mm]emory|No space left|Disk quota|Bus error|Cannot allocate'
         r'|Read-only file system|Too many open files|File too large|File size limit|launch failed'
+        r'|File name too long|path that is too long'
         r'|error while loading shared libraries|undefined symbol|symbol lookup error'
         r'|execv\w* error|unable to launch|unable to find the specified|could not execute'
         r'|Permission denied|not enough slots',
         # An MPI's for what it lacks.
         r'UCX +ERROR|component was not found|No components were able|unable to reach each other'
         r'|the text of which is not installed|unreachable|No network interfaces|not compatible'
+        r'|Connection (?:closed|refused|reset|timed out)|No route to host|Host key verification'
         r'|MPI_ERR_|Fatal error in|Error in MPI_|no transport reaches',
         r'Caught signal|[Ss]egmentation fault|Assertion|terminate called',
         r'init of component \w+ returned failure|init returned failure for component',
         # The first of several: what srun and the others do follows from it.
-        r'[Kk]illed|signal \d+|Exited with exit code',
+        r'(?<!were )[Kk]illed|signal \d+|Exited with exit code',
         r'MPI_ABORT was invoked|Abort\(',
         r'UCX +FATAL|[Ff]atal|cannot|[Cc]ould not|not found|No such file|[Ee]rror:',
-        # What a launcher says of any failure.
-        r'An error occurred|non-zero|has exited due to|EXIT STRING|[Ee]xit code',
     )
 )
+# What a launcher says of any failure; its other messages come before.
+_GENERAL = re.compile(r'An error occurred|non-zero|has exited due to|EXIT STRING|[Ee]xit code')
 
 
 def reason(program: str, output: Iterable[Piece]) -> str:
@@ -64,23 +76,32 @@ def reason(program: str, output: Iterable[Piece]) -> str:
     :param output: what was written, in pieces of whole lines.
     """
     telling = (re.compile(re.escape(f'{program}: ')).match, *(one.search for one in _TELLING))
-    best, rank = 'it printed nothing', len(telling) + 1
-    for words in _said(output):
-        if rank >= len(telling) and unlogged(words):
-            best, rank = words, len(telling)  # the last words, if none are telling
-        for number, tells in enumerate(telling[:rank]):
-            if tells(words):
-                best, rank = words, number
-                break
+    message, general, last, warning, nothing = range(len(telling), len(telling) + 5)
+    best, rank = 'it printed nothing', nothing
+    for words, is_message in _said(output):
+        told = next((number for number, tells in enumerate(telling) if tells(words)), nothing)
+        if is_message and _WARNING.match(words):
+            told = warning
+        elif told == nothing and _GENERAL.search(words):
+            told = general
+        elif told == nothing and is_message:
+            told = message
+        if told == nothing and rank >= last and unlogged(words):
+            best, rank = words, last  # the last words, if none are telling
+        elif told < rank:
+            best, rank = words, told
         if rank == 0:
             break
     return best if len(best) <= LONGEST else f'{best[:LONGEST]} ...'
 
 
-def _said(output: Iterable[Piece]) -> Iterator[str]:
-    """Each line with a word in it. A framed message, and an error with its stack, come as one."""
+def _said(output: Iterable[Piece]) -> Iterator[tuple[str, bool]]:
+    """Each line with a word in it, and whether it is a message of a launcher.
+
+    A framed message, an error with its stack, and a sentence of several lines come as one.
+    """
     frame: list[str] | None = None
-    error = cause = ''
+    error = cause = sentence = ''
     for line in _lines(output):
         if frame is not None:
             if not _RULE.fullmatch(line) and len(frame) < _LINES_OF_FRAME:
@@ -95,30 +116,48 @@ def _said(output: Iterable[Piece]) -> Iterator[str]:
             if of_stack := _STACK.match(line):
                 cause = of_stack[1] or cause
                 continue
-            yield f'{error}: {cause}'
+            if not cause and line.endswith(', error stack:'):
+                continue  # of another rank at the same time
+            yield f'{error}: {cause}', False
             error = cause = ''
+        if sentence and _GOES_ON.match(line) and _BROKEN.fullmatch(sentence):
+            sentence += f' {line}'
+            continue
+        if sentence:
+            yield sentence, False
+            sentence = ''
         if _RULE.fullmatch(line):
             frame = []
         elif line.endswith(', error stack:'):
             error = line.removesuffix(', error stack:')
         elif re.search(r'\w', line):
-            yield line
+            sentence = line
+    if sentence:
+        yield sentence, False
     yield from _unframed(frame or [])
     if error:
-        yield f'{error}: {cause}'
+        yield f'{error}: {cause}', False
 
 
-def _unframed(frame: list[str]) -> Iterator[str]:
-    """The first sentence of a message with the facts that it lists, and then each line."""
+def _unframed(frame: list[str]) -> Iterator[tuple[str, bool]]:
+    """The first sentence of a message with the facts that it lists; of all else each line."""
     text = '\n'.join(frame).strip()
     if topic := _TOPIC.search(text):
-        yield f'Open MPI stopped with its message {topic[1]}, the text of which is not installed'
+        words = f'Open MPI stopped with its message {topic[1]}, the text of which is not installed'
+        yield words, True
     first, _, rest = text.partition('\n\n')
     said = ' '.join(first.split())
-    sentence = ended[0] if (ended := re.match(r'.*?\.(?= |$)', said)) else said
-    facts = [' '.join(fact.split()) for fact in _FACT.findall(rest)]
-    yield f'{sentence.rstrip(":")} ({"; ".join(facts)})' if facts else sentence
-    yield from (line for line in frame if re.search(r'\w', line))
+    if _PROSE.match(said):
+        sentences = re.findall(r'.+?(?:\.(?= |$)|$)', said)
+        facts = [' '.join(fact.split()) for fact in _FACT.findall(rest)]
+        sentence = sentences[0]
+        if facts:
+            sentence = f'{sentence.rstrip(":")} ({"; ".join(facts)})'
+        elif len(sentence) < _SHORT:
+            sentence = ''.join(sentences[:2])
+        yield sentence, True
+    else:
+        yield from ((line, False) for line in frame if re.search(r'\w', line))
 
 
 def _lines(output: Iterable[Piece]) -> Iterator[str]:
