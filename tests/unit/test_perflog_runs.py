@@ -1,14 +1,15 @@
 """Runs of which there are only perflogs."""
 
 import math
+import shutil
 from datetime import datetime, timedelta
 
 import pytest
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.results.choice import choose
 from assay.results.history import load, of_file
-from assay.results.perflog_runs import PAUSE
+from assay.results.perflog_runs import PAUSE, reports_of
 
 BEGAN = datetime(2026, 11, 1, 12)
 COLUMNS = (
@@ -133,7 +134,7 @@ def test_a_run_ends_where_a_case_comes_again_or_after_a_pause(perflogs, history)
         (line(1, value='many'), 'line 3 is damaged'),
         (line(1).replace('2026', 'null', 1), 'line 3 is damaged'),
         (line(1, system=''), 'line 3 is damaged'),
-        ('job_completion_time|system', r'Ring\.log has no column display_name'),
+        ('job_completion_time|system', r'Ring\.log has no column partition, without which'),
     ],
 )
 def test_what_is_damaged_is_named(perflogs, history, bad, sentence):
@@ -143,11 +144,53 @@ def test_what_is_damaged_is_named(perflogs, history, bad, sentence):
     assert '\n' not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ('name', 'figures'),
+    [
+        (
+            'reframe-4.10',
+            [
+                ('Stream', 'Copy', 100.0, 100.0, 'MB/s', 'pass'),
+                ('Stream', 'Scale', 90.0, None, 'MB/s', 'no bound'),
+            ]
+            * 2,
+        ),
+        (
+            'reframe-3',
+            [
+                ('Stream', 'Copy', 100.0, 95.0, 'MB/s', 'pass'),
+                ('Stream', 'Scale', 80.0, 95.0, 'MB/s', 'fail'),
+                ('Stream', 'Copy', 101.0, None, 'MB/s', 'no bound'),
+            ],
+        ),
+    ],
+)
+def test_what_reframe_writes_by_itself_is_read(tmp_path, history, name, figures):
+    shutil.copy(paths.ROOT / 'tests' / 'golden' / 'perflogs' / f'{name}.log', tmp_path)
+    rows = history.figures(of_file(tmp_path)).rows(named=True)
+    columns = ('check', 'figure', 'value', 'reference', 'unit', 'verdict')
+    assert [tuple(row[column] for column in columns) for row in rows] == figures
+
+
+def test_columns_of_a_figure_may_have_shorter_names(perflogs):
+    columns = 'job_completion_time|version|display_name|system|partition|environ|jobid|result'
+    folder = perflogs(
+        '2026-11-01T10:00:00+00:00|4.6.1|Stream %x=1|sys|part|gnu|12|pass|100.0|90|-0.1|null|MB/s',
+        columns=f'{columns}|Copy|Copy_ref|Copy_lower|Copy_upper|Copy_unit',
+    )
+    (run,) = reports_of(folder)
+    (case,) = run['runs'][0]['testcases']
+    assert case['perfvalues'] == {'sys:part:Copy': (100.0, 90.0, -0.1, None, 'MB/s', None)}
+
+
 def test_a_folder_without_perflogs(perflogs, history, tmp_path):
     for folder in (tmp_path, perflogs()):
         with pytest.raises(AssayError, match='has no perflogs of ReFrame with a line in them'):
             choose(history, f'{folder}/')
     file = perflogs() / 'toy' / 'node' / 'Ring.log'
+    file.write_text('12:00|Stream|100\n')
+    with pytest.raises(AssayError, match='line 1 has no columns with names before it'):
+        choose(history, f'{tmp_path}/')
     file.write_bytes(b'\xff')
     with pytest.raises(AssayError, match=r'Ring\.log: cannot be read'):
         choose(history, f'{tmp_path}/')

@@ -12,7 +12,7 @@ import os
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -25,11 +25,20 @@ PAUSE = 6 * 3600
 
 # What config/common.py writes of each figure; what else it writes there are facts of the case.
 _NUMBERS = ('perf_value', 'perf_ref', 'perf_lower_thres', 'perf_upper_thres')
-_NEEDED = {
-    TIME.decode(),
-    *('system', 'partition', 'environ', 'display_name', 'result'),
-    *('perf_var', *_NUMBERS, 'perf_unit', 'perf_result'),
-}
+_OF_FIGURE = ('perf_var', *_NUMBERS, 'perf_unit', 'perf_result')
+_NEEDED = (TIME.decode(), 'system', 'partition', 'environ', 'display_name', *_OF_FIGURE[:2])
+
+# By itself ReFrame 4 writes a line a case, with columns of each figure that begin with its name.
+_OF_A_FIGURE = re.compile(r'(.+)_(value|ref|lower(?:_thres)?|upper(?:_thres)?|unit|result)')
+
+# ReFrame 3 names no columns. What it calls a check names system, partition and environment.
+_OF_REFRAME_3 = re.compile(
+    rf'(?P<{TIME.decode()}>[^|]+)\|reframe (?P<version>[^|]+)\|(?P<display_name>[^|]+) on '
+    r'(?P<system>[^|:]+):(?P<partition>[^|]+) using (?P<environ>[^|]+)\|(?:[^|]+\|)*?'
+    r'(?P<perf_var>[^|=]+)=(?P<perf_value>[^|]+)\|'
+    r'ref=(?P<perf_ref>\S+) \(l=(?P<perf_lower_thres>[^,]+), u=(?P<perf_upper_thres>[^)]+)\)'
+    r'(?:\|(?P<perf_unit>[^|]*))?'
+)
 
 
 def reports_of(folder: Path) -> list[Report]:
@@ -38,7 +47,8 @@ def reports_of(folder: Path) -> list[Report]:
     Not known are labels, modes, jobs, nodes, directions of figures, what disturbed a case, and
     cases that ended without a figure.
 
-    :raises AssayError: if it has none, or one of them is not as config/common.py has them written.
+    :raises AssayError: if it has none, or one of them is written neither as config/common.py has it,
+        nor as ReFrame 3 or 4 does by itself.
     """
     by_system: dict[str, list[Case]] = {}
     for path in perflogs(folder):
@@ -57,7 +67,7 @@ def reports_of(folder: Path) -> list[Report]:
 
 
 def _cases(path: Path) -> Iterator[Case]:
-    """A case for each line, with one figure; of a line without a figure with none."""
+    """A case for each figure of a line; of a line without a figure one with none."""
     try:
         lines = path.read_text().split('\n')
     except (OSError, ValueError) as error:
@@ -67,20 +77,69 @@ def _cases(path: Path) -> Iterator[Case]:
         texts = line.split('|')
         if TIME.decode() in texts:
             names = texts
-            if missing := sorted(_NEEDED - {*names}):
-                raise AssayError(f'{path} has no column {missing[0]}: Assay did not write it.')
+            if missing := _missing(names):
+                raise AssayError(
+                    f'{path} has no column {missing}, without which its lines cannot be read: '
+                    'Assay did not write it. Name a folder without it.'
+                )
         elif line:
+            in_three = None if names else _OF_REFRAME_3.fullmatch(line)
+            if not names and not in_three:
+                raise AssayError(
+                    f'{path}: line {number} has no columns with names before it, and is not as '
+                    'ReFrame 3 writes one: it is damaged, or in a format of its site. Name a '
+                    'folder without it.'
+                )
             try:
-                yield _case(dict(zip(names, texts, strict=True)))
+                columns = in_three.groupdict('') if in_three else _named(names, texts)
+                yield from map(_case, _by_figure(columns))
             except (LookupError, OverflowError, ValueError):
                 raise AssayError(
                     f'{path}: line {number} is damaged, or has no time: remove it.'
                 ) from None
 
 
+def _named(names: list[str], texts: list[str]) -> dict[str, str]:
+    """The columns of a line, with the names of config/common.py.
+
+    :raises ValueError: if there are more of them, or fewer.
+    """
+    columns = dict(zip(names, texts, strict=True))
+    columns.setdefault('display_name', columns.get('name', ''))
+    return columns
+
+
+def _missing(names: list[str]) -> str | None:
+    """A column that is needed and not there."""
+    have = {*names, *(['display_name'] if 'name' in names else [])}
+    if _figures_in(names):
+        have |= {*_OF_FIGURE}
+    return next((name for name in _NEEDED if name not in have), None)
+
+
+def _figures_in(names: Iterable[str]) -> list[str]:
+    """The figures that have columns of their own: each has a unit, and a value or its bare name."""
+    names = [*names]
+    units = [name.removesuffix('_unit') for name in names if name.endswith('_unit')]
+    return [one for one in units if one != 'perf' and {one, f'{one}_value'} & {*names}]
+
+
+def _by_figure(columns: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The columns of a line for each of its figures, with the names of config/common.py."""
+    if not (figures := _figures_in(columns)):
+        yield columns
+    for figure in figures:
+        own = {'perf_var': figure, 'perf_value': columns.get(figure, '')}
+        for name, text in columns.items():
+            if (found := _OF_A_FIGURE.fullmatch(name)) and found[1] == figure:
+                kind = found[2] + '_thres' * (found[2] in ('lower', 'upper'))
+                own[f'perf_{kind}'] = text
+        yield columns | own
+
+
 def _case(columns: dict[str, str]) -> Case:
     """:raises LookupError, OverflowError, ValueError: if the columns are not as ReFrame writes."""
-    known = {name: text for name, text in columns.items() if text not in ('', 'null')}
+    known = {name: text for name, text in columns.items() if text not in ('', 'null', 'None')}
     name, figure = known['display_name'], known.get('perf_var')
     numbers = [float(known[one]) if one in known else None for one in _NUMBERS]
     values = (*numbers, known.get('perf_unit'), known.get('perf_result'))
@@ -93,7 +152,7 @@ def _case(columns: dict[str, str]) -> Case:
         'partition': known['partition'],
         'environ': known['environ'],
         'fixture': ' ~' in name,
-        'result': known['result'],
+        'result': known.get('result', 'pass'),
         'fail_phase': None,
         'fail_reason': None,
         'stagedir': os.devnull,  # nothing is left of the job
