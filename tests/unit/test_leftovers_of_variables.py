@@ -13,6 +13,7 @@ from assay.config.fabrics import load_catalogue
 from assay.mpis import FAMILIES
 from assay.results.cases import cases
 from assay.results.failures import failures, left_in_good_cases
+from assay.vcluster.node import ENVIRONMENT
 from assay.witness.variables import LONGEST, OF_THE_SCHEDULER, STEERING, leftovers, of_ranks
 from witnessed import halo
 
@@ -40,9 +41,7 @@ def golden():
 @pytest.mark.parametrize(('run', 'file'), [*golden()])
 def test_clean_jobs_have_none(run, file):
     family, _, fabric = run.partition('-')
-    found = leftovers(of_ranks(witness.read(file)), set_for(family, fabric), {}, family)
-    # The virtual cluster's own daemons have it from their start.
-    assert found == (['PMIX_MCA_psec=native'] if 'Screen' in file.parts else [])
+    assert leftovers(of_ranks(witness.read(file)), set_for(family, fabric), {}, family) == []
 
 
 def recorded(name):
@@ -205,12 +204,28 @@ def test_where_no_rank_could_tell_the_script_does(golden_report):
     )
 
 
+def test_how_ranks_find_each_other_explains_nothing_once_they_have(golden_report):
+    report = golden_report('FailedSanity')
+    left = {'leftovers': ['UCX_TLS=rc', 'PMIX_MCA_gds=hash']}
+    cases(report)[1].update(left, leftovers_seen=True)
+    assert 'UCX_TLS=rc, which' in failures(report)[0].reason
+    cases(report)[1].update(leftovers=left['leftovers'][1:])
+    assert failures(report)[0].reason == 'another fabric was used'
+    cases(report)[1].update(left, leftovers_seen=False)
+    assert 'UCX_TLS=rc, PMIX_MCA_gds=hash, which' in failures(report)[0].reason
+
+
+def test_what_the_virtual_cluster_has_for_its_daemons_was_not_left():
+    assert left(ENVIRONMENT) == []
+    assert left({'PMIX_MCA_psec': 'munge'}) == ['PMIX_MCA_psec=munge']
+
+
 def test_a_good_run_says_it_once(golden_report):
     report = golden_report('Passed')
     assert left_in_good_cases(report) is None
     for case in cases(report):
         if not case['fixture']:
-            case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=native'], leftovers_seen=True)
+            case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=munge'], leftovers_seen=True)
     assert left_in_good_cases(report) == (
         'set in the environment of cases that passed, but neither by Assay nor by the '
         r"system's file: UCX_\x1b[1A=1 (2 of 2 cases)"

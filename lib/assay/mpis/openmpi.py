@@ -145,7 +145,7 @@ FAMILY = Family(
     interface=('OMPI_MCA_btl_tcp_if_include', *transports.INTERFACE),
     # In a container root is the usual user.
     as_root={'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'},
-    own_variables=('OMPI_MCA_', 'PRTE_MCA_'),
+    own_variables=('OMPI_MCA_', 'PRTE_MCA_', 'PMIX_MCA_'),
     set_by_launcher=_SETS,
     library='^Open MPI',
     refusal="OMPI was not built with SLURM's PMI support",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.results.cases import Case
 from assay.text import plain
+from assay.witness.variables import OF_THE_MEETING
 
 #: Variables that a sentence names.
 MOST = 4
@@ -14,10 +15,14 @@ UNSURE = " (what the system's file sets by commands or modules is not known)"
 
 def left(case: Case) -> str:
     """What was left in the environment of a case's job, as the end of its sentence; or nothing."""
-    if not (found := case.get('leftovers')):
+    is_seen = case.get('leftovers_seen')
+    # Whose ranks were in MPI_Init had found each other.
+    harmless = OF_THE_MEETING if is_seen else ()
+    found = [one for one in case.get('leftovers') or () if not one.startswith(harmless)]
+    if not found:
         return ''
     unsure = case.get('leftovers_unsure')
-    if case.get('leftovers_seen'):
+    if is_seen:
         who = 'Assay does not' if unsure else "neither Assay nor the system's file does"
         return f'; the environment sets {named(found)}, which {who}{UNSURE if unsure else ""}'
     who = 'Assay does not set' if unsure else "neither Assay nor the system's file sets"

@@ -47,8 +47,8 @@ def reports_of(folder: Path) -> list[Report]:
     Not known are labels, modes, jobs, nodes, directions of figures, what disturbed a case, and
     cases that ended without a figure.
 
-    :raises AssayError: if it has none, or one of them is written neither as config/common.py has it,
-        nor as ReFrame 3 or 4 does by itself.
+    :raises AssayError: if it has none, or one of them is written neither as config/common.py has
+        it, nor as ReFrame 3 or 4 does by itself.
     """
     by_system: dict[str, list[Case]] = {}
     for path in perflogs(folder):

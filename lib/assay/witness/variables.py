@@ -24,8 +24,13 @@ STEERING = (
 #: Those that steer how ranks are started, and nothing afterwards.
 OF_THE_START = ('PRTE_MCA_', 'PMIX_MCA_', 'HYDRA_', 'I_MPI_HYDRA_', 'OMPI_MCA_plm_')
 
-#: What Slurm puts into each allocation, as of 23.11, for the launchers of all MPIs.
+#: Of these, those that steer how ranks find each other: they explain nothing once ranks have.
+OF_THE_MEETING = ('PMIX_MCA_',)
+
+#: What Slurm puts into each allocation, as of 23.11, for the launchers of all MPIs; and what
+#: Assay's virtual cluster has for its daemons, whichever system's file is used there.
 OF_THE_SCHEDULER = {
+    'PMIX_MCA_psec': 'native',
     'HYDRA_BOOTSTRAP': 'slurm',
     'HYDRA_LAUNCHER_EXTRA_ARGS': '--external-launcher',
     'I_MPI_HYDRA_BOOTSTRAP': 'slurm',
