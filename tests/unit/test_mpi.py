@@ -358,8 +358,10 @@ def test_an_mpi_that_is_named_by_its_folder(machine, monkeypatch):
     assert mpi.find_mpis() == []
     modules.name_places([str(machine.parent / 'acme')])
     (found,) = mpi.find_mpis()
-    assert (found.family, found.source, found.fault) == ('mpich', 'prefix', None)
+    assert (found.family, found.source, found.fault) == ('mpich', 'named', None)
     assert re.fullmatch('mpich-prefix-[a-zA-Z0-9_-]+', found.name)
+    monkeypatch.setenv('PATH', f'{machine.parent}/acme/bin:{machine}')
+    assert [one.source for one in mpi.find_mpis()] == ['PATH', 'named']
     monkeypatch.setenv(modules.PLACES, f'{machine}/gone')
     with pytest.raises(AssayError, match=r'there is no mpicc in .*/gone'):
         mpi.find_mpis()

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from assay.commands.options import PlaceOption
+from assay.config import settings
 
 
 def doctor(
@@ -39,10 +40,10 @@ def doctor(
       assay doctor --mpi /opt/acme-mpi
     """
     from assay.discovery.held import hold
-    from assay.machine.modules import name_places
     from assay.running.doctor import Findings, examine
+    from assay.running.prepare import name_mpis
 
-    name_places(mpi or [])
+    name_mpis(system or settings.DEFAULT_SYSTEM, mpi or [])
     if system is None:
         raise typer.Exit(0 if examine() else 1)
     found = Findings()

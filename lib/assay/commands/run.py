@@ -77,14 +77,14 @@ def run(
       assay run --mode maintenance --budget 20m
       assay run -l
     """
-    from assay.machine.modules import name_places
     from assay.one_run import choose_for, measure, options_of
     from assay.results.budget import seconds_of
     from assay.results.choice import assert_label
     from assay.results.ready import make_ready
     from assay.running import reframe_options, session
+    from assay.running.prepare import name_mpis
 
-    name_places(mpi or [])
+    name_mpis(system, mpi or [])
     given = replace(reframe_options.read(context.args), page=report, everything=everything)
     if label is not None:
         assert_label(label)

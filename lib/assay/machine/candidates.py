@@ -18,7 +18,7 @@ from assay import paths
 from assay.machine.wheels import STAMP, wheel_names
 from assay.mpis import FAMILIES, strangers
 
-Source = Literal['wheel', 'debian', 'PATH', 'module', 'prefix']
+Source = Literal['wheel', 'debian', 'PATH', 'module', 'named']
 
 #: C wrappers and those for C++, the usual ones first.
 WRAPPERS = {
@@ -81,8 +81,11 @@ class Candidate:
     def key(self) -> Path:
         """The same for two candidates that are one MPI."""
         # Two modules may differ by nothing but the variables that they set. Open MPI's wrappers are
-        # links to one program: what differs is the prefix they stand for.
-        return Path(self.modules[-1]) if self.modules else self.cc.resolve()
+        # links to one program: what differs is the prefix they stand for. What somebody named by
+        # its folder is what they mean.
+        if self.modules:
+            return Path(self.modules[-1])
+        return self.bindir if self.source == 'named' else self.cc.resolve()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -201,7 +204,7 @@ def on_path() -> Iterator[Candidate]:
 def in_prefix(prefix: Path) -> Candidate:
     """The MPI that somebody says is in a folder, or in its ``bin``."""
     bindir = prefix / 'bin' if (prefix / 'bin').is_dir() else prefix
-    return Candidate(None, 'prefix', bindir, suffix=f'prefix-{as_name(str(prefix).strip("/"))}')
+    return Candidate(None, 'named', bindir, suffix=f'prefix-{as_name(str(prefix).strip("/"))}')
 
 
 def as_name(place: str) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -116,7 +117,7 @@ def in_place(place: str) -> Candidate:
     if found is None or found.unloadable:
         why = found.unloadable if found else 'it brings no other mpicc than is here already'
         raise AssayError(f'as a module: {why}')
-    return found
+    return replace(found, source='named')
 
 
 def _names_in(lines: Iterable[str]) -> list[str]:

@@ -37,7 +37,7 @@ FAMILY = Family(
     name='MVAPICH',
     # Hydra's own version is that of the MPICH that it was made from.
     launcher_says=hydra.SAYS,
-    wrapper_says=r'mpicc for MVAPICH version (\d\S*)',
+    wrapper_says=r'^mpi\S+ for MVAPICH version (\d\S*)',
     hints='(?i)mvapich(?!2)',
     modules='mvapich[34]?(?:-plus)?',
     beside_launcher=(hydra.PROXY,),

@@ -129,7 +129,7 @@ FAMILY = Family(
     key='openmpi',
     name='Open MPI',
     launcher_says=r'(?:Open MPI|OpenRTE)\)? v?(\d\S*)',
-    wrapper_says=r'mpicc: Open MPI (\d\S*)',
+    wrapper_says=r'^(?:\S*/)?mpi\S+: Open MPI v?(\d\S*)',
     wrapper_option='--showme:version',
     hints=r'(?i)open-?mpi|\bompi|opal|orte|open-rte|prte',
     # HPC-X and NVIDIA's HPC SDK bring it under their own names.

@@ -47,8 +47,8 @@ WRAPPERS = {'mpifcc': 'mpiFCC', 'mpixlc': 'mpixlC', 'fcc': 'FCC'}
 
 # How wrappers say whose they are: those made from MPICH's, Intel's, and those made from Open MPI's.
 _OF_WRAPPERS = (
-    r'^mpi\w+ for (?:the )?(\S.*?)(?: version)? (\d\S*)',
-    r'^mpi\S+: (\S.*?) v?(\d\S*) \(Language: ',
+    r'^mpi\S+ for (?:the )?(\S.*?)(?: version)? (\d\S*)',
+    r'^(?:\S*/)?mpi\S+: (\S.*?) v?(\d\S*) \(Language: ',
 )
 # Of a launcher made from Open MPI's.
 _OF_LAUNCHERS = (r'^mpi\w+ \((\S.*?)\) v?(\d\S*)',)

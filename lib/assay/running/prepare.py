@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from assay import AssayError, paths, say
 from assay.config import settings
-from assay.machine import mpi, wheels
+from assay.machine import modules, mpi, wheels
 from assay.spack import packages
 
 
@@ -22,6 +22,19 @@ def prepare(system: str, extra: Iterable[str]) -> None:
     if by_spack:
         packages.choose(filter(None, (what.partition(':')[2] for what in by_spack)))
     install_mpis(system, [what for what in extra if what not in by_spack])
+
+
+def name_mpis(system: str, places: list[str]) -> None:
+    """Have the MPIs of places that a user names used as well, by this process and its children.
+
+    :raises AssayError: if the system does not look for MPIs.
+    """
+    if places and system.partition(':')[0] != settings.DEFAULT_SYSTEM:
+        raise AssayError(
+            f'--mpi {places[0]}: the file of the system {system} says which MPIs it has. '
+            'To have it written anew: ./assay init NAME --mpi ... --replace'
+        )
+    modules.name_places(places)
 
 
 def install_mpis(system: str, extra: list[str]) -> None:
@@ -64,9 +77,14 @@ def install_mpis(system: str, extra: list[str]) -> None:
 
 
 def _to_be_used() -> list[mpi.Mpi]:
-    """The MPIs of this machine but those that are left out, which is said."""
+    """The MPIs of this machine but those that are left out, which is said.
+
+    :raises AssayError: if a user named one of these.
+    """
     found = mpi.find_mpis()
     for one in found:
+        if one.left_out and one.source == 'named':
+            raise AssayError(f'--mpi: {one.left_out}.')
         if one.left_out:
             say(f'not measured: {one.left_out}')
     return [one for one in found if not one.left_out]
