@@ -116,7 +116,7 @@ def test_what_is_not_committed_would_be_missing(checkout, tmp_path):
 
 def test_a_checkout_without_git(checkout, tmp_path):
     shutil.rmtree(checkout / '.git')
-    with pytest.raises(AssayError, match='`git -C .*` failed: '):
+    with pytest.raises(AssayError, match=r'`git -C .*` failed: '):
         bundle.create(tmp_path / 'bundle', [], with_spack=False)
 
 

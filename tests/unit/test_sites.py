@@ -23,9 +23,9 @@ def page():
     """The page of all situations."""
     pieces = [
         '# Sites',
-        'What sites have, and what Assay makes of it. Each row is a folder of `tests/sites`, whose recorded or '
-        'made-up outputs a test reads; `tests/unit/test_sites.py` writes this page. Of a situation with a source '
-        'somebody has reported or documented it there.',
+        'What sites have, and what Assay does there. Each row is a folder of `tests/sites` with '
+        'outputs, recorded or made up, that a test reads. The source is where somebody reported or '
+        'documented the situation. `tests/unit/test_sites.py` writes this page.',
     ]
     for kind, words in KINDS.items():
         lines = ['| situation | what Assay does | source |', '|---|---|---|']
