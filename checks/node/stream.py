@@ -35,7 +35,7 @@ class Stream(NodeBenchmark):
             for operation in OPERATIONS
         }
         evenness = triad['slowest']['bandwidth'] / triad['fastest']['bandwidth']
-        figures['slowest_rank_of_fastest'] = Figure(evenness, '1', 'higher')
+        figures['slowest_rank_of_fastest'] = Figure(evenness, '1', 'higher', among_cores=True)
         if self.layout == 'hybrid':
             alone = self.select(operation='triad', ranks='alone')
             together = triad['bandwidth']['best'] / alone['bandwidth']['best']

@@ -7,19 +7,19 @@ driven here is left out (`assay run` and `assay doctor` say so).
 
 import os
 
-from reframe.utility.cpuinfo import cpuinfo
-
 from assay.config.builtin import stand_in_for
 from assay.config.environments import AS_ROOT, environment, environs, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import find_mpis
+from assay.machine.topology import names, usable
 
 # ReFrame has a system of this name, for machines without a configuration.
 stand_in_for('generic')
 
 mpis = [mpi for mpi in find_mpis() if not mpi.left_out]
 specs = spack_specs(mpis)
+processor = usable()
 
 site_configuration = {
     'systems': [
@@ -34,8 +34,9 @@ site_configuration = {
                     'descr': 'this machine',
                     'scheduler': 'local',
                     'launcher': 'mpirun',
-                    # ReFrame asks by itself only where the launcher is local as well.
-                    'processor': cpuinfo(),
+                    # What this process may use, as ReFrame's own description cannot tell.
+                    'processor': names() | processor.for_reframe(),
+                    'extras': {'core_kinds': processor.core_kinds},
                     # Two jobs at once would measure each other.
                     'max_jobs': 1,
                     'environs': environs(mpis),

@@ -96,6 +96,12 @@ void set_add(struct set *set, int member)
         set->words[member / SET_WORD] |= 1UL << member % SET_WORD;
 }
 
+void set_remove(struct set *set, int member)
+{
+    if (member >= 0 && member < SET_MEMBERS)
+        set->words[member / SET_WORD] &= ~(1UL << member % SET_WORD);
+}
+
 bool set_has(const struct set *set, int member)
 {
     return member >= 0 && member < SET_MEMBERS &&

@@ -40,6 +40,7 @@ int system_path_number(const char *path);
 
 /* Numbers outside 0 .. SET_MEMBERS - 1 are left out. */
 void set_add(struct set *set, int member);
+void set_remove(struct set *set, int member);
 /* The first member that is not below `from`, or -1: for (m = set_next(s, 0); m >= 0; m =
  * set_next(s, m + 1)) visits all. */
 int set_next(const struct set *set, int from);

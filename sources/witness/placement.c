@@ -39,33 +39,46 @@ static struct set online_cpus(void)
     return online;
 }
 
-/* The NUMA domains that have online CPUs. */
-static struct set numa_nodes(void)
-{
-    struct set nodes = system_set("/sys/devices/system/node/has_cpu");
-    if (set_next(&nodes, 0) < 0)
-        set_add(&nodes, 0);
-    return nodes;
-}
+/* The NUMA domains that have online CPUs; memory alone is one for Linux, too. */
+static struct {
+    bool found, dividing; /* whether they divide the CPUs among them; otherwise there is one, 0 */
+    struct set nodes;
+} domains;
 
 static struct set cpus_of_node(int node)
 {
+    struct set online = online_cpus();
+    if (!domains.dividing)
+        return online;
     struct set cpus = system_set("/sys/devices/system/node/node%d/cpulist", node);
-    return set_next(&cpus, 0) < 0 ? online_cpus() : cpus;
+    return set_both(&cpus, &online);
 }
 
 static void find_nodes(void)
 {
-    static bool found;
-    if (found)
+    if (domains.found)
         return;
-    found = true;
-    struct set nodes = numa_nodes();
-    for (int node = set_next(&nodes, 0); node >= 0; node = set_next(&nodes, node + 1)) {
+    domains.found = domains.dividing = true;
+    struct set left = online_cpus();
+    glob_t paths = system_paths("/sys/devices/system/node/node[0-9]*");
+    for (size_t i = 0; i < paths.gl_pathc; i++) {
+        int node = atoi(strrchr(system_path(&paths, i), '/') + strlen("/node"));
         struct set cpus = cpus_of_node(node);
-        for (int cpu = set_next(&cpus, 0); cpu >= 0; cpu = set_next(&cpus, cpu + 1))
+        for (int cpu = set_next(&cpus, 0); cpu >= 0; cpu = set_next(&cpus, cpu + 1)) {
+            domains.dividing = domains.dividing && set_has(&left, cpu);
+            set_remove(&left, cpu);
+            set_add(&domains.nodes, node);
             homes[cpu].node = node;
+        }
     }
+    globfree(&paths);
+    if (domains.dividing && set_next(&left, 0) < 0)
+        return;
+    domains.dividing = false;
+    domains.nodes = (struct set){ { 0 } };
+    set_add(&domains.nodes, 0);
+    for (int cpu = 0; cpu < SET_MEMBERS; cpu++)
+        homes[cpu].node = 0;
 }
 
 /* Of a member of a set. */
@@ -256,7 +269,8 @@ void placement_write(struct json *json)
 
 void placement_write_host(struct json *json)
 {
-    struct set online = online_cpus(), cpuset = cgroup_cpus(), nodes = numa_nodes();
+    find_nodes();
+    struct set online = online_cpus(), cpuset = cgroup_cpus();
     struct set allowed = set_both(&online, &cpuset);
     if (set_next(&allowed, 0) < 0)
         allowed = online;
@@ -264,7 +278,8 @@ void placement_write_host(struct json *json)
     set_write(json, "allowed", &allowed);
     write_cores(json, &allowed);
     json_array(json, "numa");
-    for (int node = set_next(&nodes, 0); node >= 0; node = set_next(&nodes, node + 1)) {
+    const struct set *nodes = &domains.nodes;
+    for (int node = set_next(nodes, 0); node >= 0; node = set_next(nodes, node + 1)) {
         struct set cpus = cpus_of_node(node);
         json_object(json, NULL);
         json_integer(json, "id", node);

@@ -1,8 +1,9 @@
 /* Where this process and its threads sit: CPUs, cores, NUMA domains, packages, memory policy and
  * the CPU time that its cgroups allow.
  *
- * What cannot be read: a CPU without topology is a core of its own in package 0; without NUMA there
- * is one domain, 0; the last CPU is then -1, the memory policy "unknown". */
+ * What cannot be read: a CPU without topology is a core of its own in package 0; without NUMA, or
+ * with domains that do not divide the CPUs among them, there is one domain, 0; the last CPU is then
+ * -1, the memory policy "unknown". lib/assay/machine/topology.py reads the same, by the same rules. */
 #ifndef ASSAY_WITNESS_PLACEMENT_H
 #define ASSAY_WITNESS_PLACEMENT_H
 

@@ -18,7 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from assay.machine.topology import read
 from building import SOURCES
+from machines import lay
+from sites import sites
 
 PROGRAM = Path(__file__).parents[1] / 'programs' / 'witness' / 'places.c'
 WITNESS = SOURCES / 'witness'
@@ -99,6 +102,31 @@ def read_members(path):
 def cores_of(cpus):
     topology = '/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list'
     return {min(read_members(topology.format(cpu))) for cpu in cpus}
+
+
+#: Machines of the corpus that have few files, each with something that not all have.
+MACHINES = (
+    'alder-lake',
+    'a64fx-fugaku',
+    'cpu0-offline',
+    'lpar-cpus-apart-from-memory',
+    'no-topology',
+    'numa-nodes-of-all-cpus',
+    'power8-smt-off-at-run-time',
+    'power8-uneven-smt',
+    's390-lpar',
+)
+
+
+@pytest.mark.parametrize('machine', MACHINES)
+def test_a_host_is_what_the_suite_takes_it_for(places, tmp_path, machine):
+    (site,) = (one for one in sites('topology') if str(one) == machine)
+    laid = lay(site.text('machine'))
+    host, there = places('tree', laid.write(tmp_path))['host'], read(laid)
+    assert members(host['cpus']) == there.cpus
+    assert members(host['cores']) == {min(core) for core in there.cores}
+    domains = [members(domain['cpus']) for domain in host['numa']]
+    assert sorted(domains, key=min) == [*there.domains]
 
 
 # Processes and threads of this machine

@@ -13,12 +13,12 @@ from assay.commands.init import _confirm, _show_change, init
 from assay.config import settings
 from assay.discovery import file as filing
 from assay.discovery import finding, partitions, processor
-from assay.discovery import node as discovery_node
 from assay.discovery.draft import Asked, draft
 from assay.discovery.file import read_again, written
 from assay.discovery.node import look
 from assay.discovery.partitions import see
 from assay.discovery.probing import Probed
+from assay.machine import cgroups
 from assay.machine.slurm import forget_defaults
 from found import MPICH, OPENMPI, facts
 from slurms import commands_of_slurm, node, partition
@@ -343,7 +343,7 @@ def test_a_device_is_a_fabric_and_ucx_is_left_to_find_it(made):
 
 @pytest.mark.parametrize('allowed', [[0, 1], [0]])
 def test_a_core_of_two_threads(slurm, elsewhere, allowed):
-    """As such nodes told it in a job: both CPUs are the core's, if a task gets one or both."""
+    """As such nodes told it in a job: a task got one CPU of a core, or both."""
     told = node('n{}', cores=1, threads=2, memory=4000).replace('Sockets=2', 'Sockets=1')
     slurm([told.replace('{}', str(i)) for i in (1, 2)], [partition('all', 'n[1-2]', 2, 'YES')])
     cache = {'type': 'L2', 'size': 1048576, 'linesize': 64, 'associativity': 8}
@@ -366,7 +366,11 @@ def test_a_core_of_two_threads(slurm, elsewhere, allowed):
     (one,) = loaded(written(found, {}))
     assert one['access'][-1] == '--threads-per-core=1'
     assert one['descr'] == '1 socket of 1 core, 4 GiB'
-    assert one['processor'] == processor
+    mask, count = ('0x1', 1) if allowed == [0] else ('0x3', 2)
+    counts = dict.fromkeys(['num_cpus', 'num_cpus_per_core', 'num_cpus_per_socket'], count)
+    caches = [cache | {'num_cpus': count, 'cpusets': [mask]}]
+    places = {key: [mask] for key in ('numa_nodes', 'sockets', 'cores')}
+    assert one['processor'] == processor | counts | {'topology': places | {'caches': caches}}
 
 
 def test_cores_that_a_job_may_not_use(made):
@@ -534,8 +538,8 @@ def test_the_memory_of_a_control_group(tmp_path, monkeypatch):
         own.write_text(f'1:cpu:/x\n{"5:memory" if version == 1 else "0:"}:/slurm/job_1\n')
         (job / name).write_text('max\n')
         (job.parent / name).write_text(f'{5 << 20}\n')
-        monkeypatch.setattr(discovery_node, 'CGROUP', own)
-        monkeypatch.setattr(discovery_node, 'CGROUPS', groups)
+        monkeypatch.setattr(cgroups, 'CGROUP', own)
+        monkeypatch.setattr(cgroups, 'CGROUPS', groups)
         assert look(None).memory == 5
 
 

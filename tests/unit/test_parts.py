@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
+from assay.cpus import as_list
 from assay.layout.parts import add_to, command
-from assay.witness.cpus import as_list
 
 SHOW = 'echo $OMP_NUM_THREADS; sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/status'
 

@@ -26,7 +26,7 @@ FLOORS = [
     ('machine', 'witness'),
     ('programs', 'mpis', 'locks'),
     ('paths', ''),
-    ('text', 'files', 'spelling'),
+    ('text', 'files', 'spelling', 'cpus'),
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay import AssayError
 from assay.acceptance.files import read_bounded
+from assay.machine import topology
+from assay.machine.cgroups import usable_memory
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -104,13 +106,11 @@ def read(path: Path) -> Facts:
 def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> Partition:
     is_local = partition['scheduler'] == 'local'
     processor = partition.get('processor') or _found_out(site, system, partition['name'], is_local)
-    cores = memory = None
-    if processor.get('num_cpus'):
-        cores = processor['num_cpus'] // (processor.get('num_cpus_per_core') or 1)
+    cores, memory = topology.core_count(processor) or None, None
     extras = _plain_data(partition.get('extras', {}))
     if is_local:  # as checks see it where their jobs start beside them
-        cores = cores and min(cores, len(os.sched_getaffinity(0)))
-        memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / GIB
+        cores = cores and min(cores, topology.usable_cores())
+        memory = usable_memory() / GIB
     elif 'memory_gib' in extras:
         memory = float(extras['memory_gib'])
     return Partition(
@@ -135,11 +135,7 @@ def _found_out(site: _SiteConfig, system: str, partition: str, is_local: bool) -
         except ValueError as error:
             raise AssayError(f'{path}: not valid: {error}: remove it') from None
         return found
-    if is_local:
-        from reframe.utility.cpuinfo import cpuinfo
-
-        return dict(cpuinfo())
-    return {}
+    return topology.names() | topology.usable().for_reframe() if is_local else {}
 
 
 def _plain_data(value: Any) -> Any:

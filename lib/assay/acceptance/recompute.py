@@ -150,7 +150,8 @@ def _partition(partition: Partition) -> dict[str, Any]:
     """As one of other nodes than this machine, so that nothing is asked of this machine."""
     processor, extras = dict(partition.processor), dict(partition.extras)
     if partition.cores:
-        processor['num_cpus'] = partition.cores * (processor.get('num_cpus_per_core') or 1)
+        processor |= {'num_cpus': partition.cores, 'num_cpus_per_core': 1}
+        processor['topology'] = {**(processor.get('topology') or {}), 'cores': []}
     if partition.memory_gib is not None:
         extras['memory_gib'] = partition.memory_gib
     return {

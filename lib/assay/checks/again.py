@@ -203,7 +203,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             figures = trial.figures() | trial.witness_figures()
         except Exception:  # which the check is about to tell by itself
             return []
-        held = references.merge(self, self.layers)
+        held = references.merge(self, self.layers, figures)
         if any(references.problems(self, held, figures)):
             return []
         found = []

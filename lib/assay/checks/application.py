@@ -18,6 +18,7 @@ from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.launch import Launch
 from assay.layout import parts
+from assay.machine.cgroups import usable_memory
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure
@@ -96,7 +97,7 @@ class ApplicationJob(MpiCheck):
         """
         partition = self.current_partition
         if partition.scheduler.is_local:
-            total = float(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
+            total = float(usable_memory())
         elif 'memory_gib' in partition.extras:
             total = float(partition.extras['memory_gib']) * GIB
         else:

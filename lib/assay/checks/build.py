@@ -115,7 +115,7 @@ class BuildSources(
         self.prebuild_cmds = [shlex.join(['.', str(SHARE), *same])]
         self.postbuild_cmds = ['(cd build && assay_seal)']
         # After that: how many compilers run at once makes no build another.
-        self.build_system.max_concurrency = os.cpu_count()
+        self.build_system.max_concurrency = len(os.sched_getaffinity(0))
 
     @run_before('compile', always_last=True)
     def start_only_once(self) -> None:

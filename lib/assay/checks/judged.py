@@ -145,7 +145,7 @@ class IsJudged(RegressionTestPlugin):
         if self.is_dry_run():
             return
         self.strict_check = True  # else ReFrame passes a figure that misses its reference
-        held = references.merge(self, self.layers)
+        held = references.merge(self, self.layers, self.measured)
         self.reference_problems = list(references.problems(self, held, self.measured))
         if self.reference_problems:
             held = {}  # the figures are recorded all the same

@@ -24,6 +24,7 @@ from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
 from assay.layout.layouts import layout_of
 from assay.layout.placement import DoesNotFitError, Node, Placement
+from assay.machine.topology import core_count, domain_count, usable_cores
 from assay.running import runs
 
 _CATALOGUE = load_catalogue()
@@ -63,16 +64,16 @@ class IsStarted(RegressionTestPlugin):
         :raises ReframeError: if nobody has said it.
         """
         partition = self.current_partition
-        processor = partition.processor
-        if not processor.num_cores:
+        processor = partition.processor.info
+        cores = core_count(processor)
+        if not cores:
             raise ReframeError(
                 f'the topology of {partition.fullname} is not known: give it a processor in its '
                 f'configuration, or set RFM_REMOTE_DETECT=1'
             )
-        cores = processor.num_cores
         if partition.scheduler.is_local:
-            cores = min(cores, len(os.sched_getaffinity(0)))
-        return Node(cores=cores, numa_domains=processor.num_numa_nodes or 1)
+            cores = min(cores, usable_cores())
+        return Node(cores=cores, numa_domains=min(domain_count(processor), cores))
 
     def place(self, ranks: int | None, threads: int) -> Placement:
         """Where the layout puts ranks with their threads on each node; skips what does not fit."""

@@ -50,8 +50,16 @@ def layers(check: RegressionTest) -> list[Layer]:
     return found
 
 
-def merge(check: RegressionTest, layers: Iterable[Layer]) -> dict[str, Reference]:
-    """The reference of each figure: that of the first layer that has one for this variant."""
+def merge(
+    check: RegressionTest, layers: Iterable[Layer], figures: Mapping[str, Figure]
+) -> dict[str, Reference]:
+    """The reference of each figure: that of the first layer that has one for this variant.
+
+    :param figures: of the job; where its nodes have several kinds of cores, those that compare
+        cores are held to none for any machine.
+    """
+    has_kinds = len(check.current_partition.extras.get('core_kinds', ())) > 1
+    uneven = {name for name, one in figures.items() if has_kinds and one.among_cores}
     held: dict[str, Reference] = {}
     for path, entry in layers:
         try:
@@ -59,7 +67,8 @@ def merge(check: RegressionTest, layers: Iterable[Layer]) -> dict[str, Reference
         except KeyError:  # nothing for this variant
             continue
         for name, given in found.items():
-            held.setdefault(name, Reference.read(given, path))
+            if name not in uneven or path.stem != GENERIC:
+                held.setdefault(name, Reference.read(given, path))
     return held
 
 

@@ -102,8 +102,11 @@ class Drafted:
         kind = self.where.type
         told = [kind.memory] if kind.knows_memory else []
         least = min([*told, *(one.memory for one in self.facts)])
-        return {'memory_gib': least >> 10} | (
-            {'on_this_machine': True} if self.is_this_machine else {}
+        kinds = max((one.core_kinds for one in self.facts), key=len)
+        return (
+            {'memory_gib': least >> 10}
+            | ({'core_kinds': kinds} if len(kinds) > 1 else {})
+            | ({'on_this_machine': True} if self.is_this_machine else {})
         )
 
     @property

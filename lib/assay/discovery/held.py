@@ -24,6 +24,7 @@ from assay.machine import modules
 from assay.machine.candidates import WRAPPERS, Candidate
 from assay.machine.mpi import Mpi, examine
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
+from assay.machine.topology import core_count
 from assay.running.doctor import Findings
 
 if TYPE_CHECKING:
@@ -131,8 +132,7 @@ def _hold_scales(
 def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found: Findings) -> None:
     types = [node_type(node) for node in nodes]
     processor = partition.get('processor', {})
-    if cpus := processor.get('num_cpus'):
-        cores = cpus // (processor.get('num_cpus_per_core') or 1)
+    if cores := core_count(processor):
         # Slurm keeps some for itself.
         own = [int(node.get('CoreSpecCount', 0)) for node in nodes]
         there = sorted({one.cores - kept for one, kept in zip(types, own, strict=True)})

@@ -16,16 +16,14 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reframe.utility.cpuinfo import cpuinfo
-
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
+from assay.machine import topology
+from assay.machine.cgroups import usable_memory
 
 #: ioctl that asks for the IPv4 addresses of all interfaces (linux/sockios.h).
 SIOCGIFCONF = 0x8912
@@ -33,21 +31,18 @@ SIOCGIFCONF = 0x8912
 ANSWER, ANSWERS = struct.calcsize('16sHHI16x'), 1024
 
 
-#: The control groups of a process, and where the kernel shows them.
-CGROUP, CGROUPS = Path('/proc/self/cgroup'), Path('/sys/fs/cgroup')
-
-
 @dataclass(frozen=True)
 class Facts:
     """What a node says of itself.
 
     :param boot: the kernel's id of its start: nodes with the same one share a machine.
-    :param processor: as ReFrame describes one.
+    :param processor: as ReFrame describes one, with all CPUs that are online.
     :param allowed: the CPUs that the job may use.
     :param memory: of the node, in MiB, or what the job's control group may have of it.
     :param interface: the network interface that has the node's address; None if none has.
     :param interfaces: all with an address, but the loopback.
     :param devices: fabrics of the catalogue that need a device, and have it.
+    :param core_kinds: the number of cores of each kind that the job may use, the fastest first.
     """
 
     name: str
@@ -58,6 +53,7 @@ class Facts:
     interface: str | None
     interfaces: list[str]
     devices: list[str]
+    core_kinds: list[int] = field(default_factory=list)
 
 
 def look(address: str | None) -> Facts:
@@ -65,17 +61,18 @@ def look(address: str | None) -> Facts:
 
     :param address: its IPv4 address, by which the scheduler reaches it.
     """
-    found = _interfaces()
+    interfaces, found = _interfaces(), topology.this_machine()
     fabrics = load_catalogue().fabrics.items()
     return Facts(
         name=os.environ.get('SLURMD_NODENAME', socket.gethostname()),
         boot=Path('/proc/sys/kernel/random/boot_id').read_text().strip(),
-        processor=cpuinfo(),
+        processor=topology.names() | found.described(),
         allowed=sorted(os.sched_getaffinity(0)),
-        memory=min(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), *_limits()) >> 20,
-        interface=found.get(address or ''),
-        interfaces=sorted({name for own, name in found.items() if not own.startswith('127.')}),
+        memory=usable_memory() >> 20,
+        interface=interfaces.get(address or ''),
+        interfaces=sorted({name for own, name in interfaces.items() if not own.startswith('127.')}),
         devices=[name for name, one in fabrics if one.device and glob.glob(one.device)],
+        core_kinds=topology.usable().core_kinds,
     )
 
 
@@ -98,23 +95,6 @@ def _interfaces() -> dict[str, str]:
         name = answer[:16].split(b'\0')[0].decode().partition(':')[0]
         found.setdefault(socket.inet_ntoa(answer[20:24]), name)
     return found
-
-
-def _limits() -> Iterator[int]:
-    """Bytes of memory that the control groups of this process may have, each that has a limit."""
-    for line in CGROUP.read_text().splitlines():
-        _, controllers, inner = line.split(':', 2)
-        if not controllers:
-            top, name = CGROUPS, 'memory.max'
-        elif 'memory' in controllers.split(','):
-            top, name = CGROUPS / 'memory', 'memory.limit_in_bytes'
-        else:
-            continue
-        own = top / inner.lstrip('/')
-        for folder in (own, *own.parents):
-            # In a container the upper groups may not be there to see.
-            with suppress(OSError, ValueError):  # no number: no limit
-                yield int((folder / name).read_text())
 
 
 def main() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from assay.config.environments import TUNED
 from assay.discovery.node import Facts
+from assay.machine.topology import of_processor
 
 #: Seconds that a compiler may take to say its version.
 PATIENCE = 60
@@ -62,49 +63,8 @@ def _version(compiler: str) -> tuple[str, str]:
 
 
 def usable(facts: Facts) -> dict[str, Any]:
-    """A processor without the cores that a job may not use, the same whichever those are.
+    """A processor without what of it a job may not use, the same whichever that is.
 
-    Its CPUs are numbered anew where some are left out, and all is in order: a node of the same type
-    is described by the same words.
+    A node of the same type is described by the same words.
     """
-    processor, topology = facts.processor, facts.processor['topology']
-    allowed = sum(1 << cpu for cpu in facts.allowed)
-    cores = [mask for mask in _numbers(topology['cores']) if mask & allowed]
-    whole = sum(cores)
-    numbers = {cpu: number for number, cpu in enumerate(_bits(whole))}
-
-    def left(masks: Iterable[str]) -> list[str]:
-        kept = [[numbers[cpu] for cpu in _bits(mask & whole)] for mask in _numbers(masks)]
-        return [hex(sum(1 << cpu for cpu in cpus)) for cpus in kept if cpus]
-
-    # Some virtual machines have none.
-    sockets = left(topology['sockets']) or [hex((1 << len(numbers)) - 1)]
-    count = len(numbers)
-    caches = sorted(topology['caches'], key=lambda one: (one['type'], one['size']))
-    return processor | {
-        'num_cpus': count,
-        'num_cpus_per_socket': count // len(sockets),
-        'num_sockets': len(sockets),
-        'topology': {
-            'numa_nodes': left(topology['numa_nodes']),
-            'sockets': sockets,
-            'cores': left(topology['cores']),
-            'caches': [
-                one | {'num_cpus': max(map(_count, sets)), 'cpusets': sets}
-                for one in caches
-                if (sets := left(one['cpusets']))
-            ],
-        },
-    }
-
-
-def _numbers(masks: Iterable[str]) -> list[int]:
-    return sorted(int(mask, 16) for mask in masks)
-
-
-def _bits(mask: int) -> list[int]:
-    return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
-
-
-def _count(mask: str) -> int:
-    return int(mask, 16).bit_count()
+    return facts.processor | of_processor(facts.processor).only(facts.allowed).for_reframe()

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from assay.cpus import as_list
 from assay.layout.binding import Binding
 from assay.layout.launchers import WORDS
 from assay.layout.order import Order
 from assay.layout.placement import Node, Placement
 from assay.spelling import many
-from assay.witness.cpus import as_list
 from assay.witness.placement import (
     Host,
     cores_in_words,

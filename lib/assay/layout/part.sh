@@ -21,7 +21,9 @@ topology=/sys/devices/system/cpu
 IFS=, read -ra ranges <<<"$(sed -n 's/^Cpus_allowed_list:\s*//p' /proc/self/status)"
 for range in "${ranges[@]}"; do
     for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
-        siblings=$(cat "$topology/cpu$cpu/topology/thread_siblings_list" || echo "$cpu")
+        # CPUs that are offline stand in that list too.
+        [[ $(cat "$topology/cpu$cpu/online" 2>/dev/null) != 0 ]] || continue
+        siblings=$(cat "$topology/cpu$cpu/topology/thread_siblings_list" 2>/dev/null || echo "$cpu")
         [[ " ${cores[*]-} " == *" $siblings "* ]] || cores+=("$siblings")
     done
 done

@@ -16,6 +16,8 @@ class Figure:
         change at all.
     :param must_be_held: whether a figure that no reference bounds is a failure: its limit was
         measured in the same job, so that it can be held on any machine.
+    :param among_cores: whether it compares cores of a node, which differ where they are of several
+        kinds: it is then held to no reference for any machine.
     :param headline: whether people ask for it first: it is shown whether it is held or not.
     """
 
@@ -23,4 +25,5 @@ class Figure:
     unit: str
     better: Literal['higher', 'lower', 'exact']
     must_be_held: bool = False
+    among_cores: bool = False
     headline: bool = False

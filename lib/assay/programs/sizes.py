@@ -60,5 +60,6 @@ def last_level_caches(topology: Mapping[str, Any]) -> float:
     caches = [cache for cache in topology.get('caches', []) if cache['type'].startswith('L')]
     if not caches:
         return 64.0 * (1 << 20)
-    last = max(caches, key=lambda cache: cache['type'])
-    return float(last['size'] * len(last['cpusets']))
+    last = max(cache['type'] for cache in caches)
+    # Those of different kinds of cores differ.
+    return float(sum(c['size'] * len(c['cpusets']) for c in caches if c['type'] == last))

@@ -93,7 +93,7 @@ def change(before: float, after: float) -> str:
 
 
 def compare_placement(one: Report, other: Report, out: Console) -> None:
-    from assay.witness.cpus import as_list
+    from assay.cpus import as_list
 
     def seat(process: Process) -> tuple[object, ...]:
         return process.host, as_list(process.cores), as_list(process.numa)

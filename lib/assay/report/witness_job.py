@@ -57,7 +57,7 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
 
 def show_placement(report: Report, out: Console) -> None:
     """Where each rank sat, and what its host has."""
-    from assay.witness.cpus import as_list
+    from assay.cpus import as_list
 
     rows = [placement_row(process) for process in report.processes]
     table(
@@ -87,7 +87,7 @@ def show_placement(report: Report, out: Console) -> None:
 
 
 def placement_row(process: Process) -> list[object]:
-    from assay.witness.cpus import as_list
+    from assay.cpus import as_list
     from assay.witness.placement import is_busy
 
     memory = process.memory.policy

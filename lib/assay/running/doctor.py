@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
@@ -10,8 +9,11 @@ import sys
 from assay import AssayError, paths
 from assay.config import fabrics, settings
 from assay.config.fabrics import never_run
-from assay.machine import mpi, wheels
+from assay.cpus import as_list
+from assay.machine import mpi, topology, wheels
+from assay.machine.cgroups import usable_memory
 from assay.spack.tool import find_spack
+from assay.spelling import many
 from assay.text import plain
 from assay.vcluster import cluster
 
@@ -170,22 +172,29 @@ def _spack(found: Findings) -> None:
 
 
 def _hardware(found: Findings) -> None:
-    from reframe.utility.cpuinfo import cpuinfo
-
     found.section('Hardware')
-    cpu = cpuinfo()
-    numa_domains = len(cpu['topology']['numa_nodes'])
-    cores = len(cpu['topology']['cores'])
+    name, there, usable = topology.names(), topology.this_machine(), topology.usable()
     found.good(
-        f'{cpu["model"]} ({cpu["arch"]}): {cpu["num_sockets"]} socket(s), {numa_domains} NUMA '
-        f'domain(s), {cores} core(s), {cpu["num_cpus"]} CPU(s)'
+        f'{name["model"]} ({name["arch"]}): {len(there.sockets)} socket(s), '
+        f'{len(there.domains)} NUMA domain(s), {len(there.cores)} core(s), {len(there.cpus)} CPU(s)'
     )
-    allowed = len(os.sched_getaffinity(0))
-    if allowed < 2:
-        found.problem(
-            f'{allowed} CPU may be used, but messages need two ranks. Use more CPUs (see taskset)'
+    if there.offline:
+        found.note(f'{many(len(there.offline), "CPU")} offline: {as_list(there.offline)}')
+    if there.memory_domains:
+        found.note(
+            f'NUMA domains without CPUs: {as_list(there.memory_domains)}: no rank sits there'
         )
-    elif allowed < cpu['num_cpus']:
-        found.note(f'only {allowed} of them may be used by this process')
-    pages = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-    found.good(f'{pages / 2**30:.1f} GiB of memory')
+    if len(kinds := usable.core_kinds) > 1:
+        numbers = ' + '.join(map(str, kinds))
+        found.note(
+            f'cores of {len(kinds)} kinds ({numbers}, the fastest first): '
+            f'figures that compare cores are not held'
+        )
+    cores = topology.usable_cores()
+    if cores < 2:
+        found.problem(
+            f'{cores} core may be used, but messages need two ranks. Use more CPUs (see taskset)'
+        )
+    elif usable.cpus < there.cpus or cores < len(usable.cores):
+        found.note(f'this process may use {many(cores, "core")}, of CPUs {as_list(usable.cpus)}')
+    found.good(f'{usable_memory() / 2**30:.1f} GiB of memory')

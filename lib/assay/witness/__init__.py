@@ -1,6 +1,6 @@
 """The witness's report: reading it, and what it shows of placement, traffic and time."""
 
-from assay.witness.cpus import as_list, parse_cpus
+from assay.cpus import as_list, parse_cpus
 from assay.witness.library import verify_mpi, verify_version
 from assay.witness.reading import WitnessError, read
 from assay.witness.report import Report
