@@ -12,14 +12,13 @@ from assay.config.environments import AS_ROOT, environment, environs, spack_spec
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import find_mpis
-from assay.machine.topology import names, usable
+from assay.machine.topology import names, this_machine, usable
 
 # ReFrame has a system of this name, for machines without a configuration.
 stand_in_for('generic')
 
 mpis = [mpi for mpi in find_mpis() if not mpi.left_out]
 specs = spack_specs(mpis)
-processor = usable()
 
 site_configuration = {
     'systems': [
@@ -34,9 +33,9 @@ site_configuration = {
                     'descr': 'this machine',
                     'scheduler': 'local',
                     'launcher': 'mpirun',
-                    # What this process may use, as ReFrame's own description cannot tell.
-                    'processor': names() | processor.for_reframe(),
-                    'extras': {'core_kinds': processor.core_kinds},
+                    # ReFrame's own description has CPUs that are offline, and memory as domains.
+                    'processor': names() | this_machine().for_reframe(),
+                    'extras': {'core_kinds': usable().core_kinds},
                     # Two jobs at once would measure each other.
                     'max_jobs': 1,
                     'environs': environs(mpis),

@@ -135,7 +135,7 @@ def _found_out(site: _SiteConfig, system: str, partition: str, is_local: bool) -
         except ValueError as error:
             raise AssayError(f'{path}: not valid: {error}: remove it') from None
         return found
-    return topology.names() | topology.usable().for_reframe() if is_local else {}
+    return topology.names() | topology.this_machine().for_reframe() if is_local else {}
 
 
 def _plain_data(value: Any) -> Any:

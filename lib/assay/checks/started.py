@@ -24,7 +24,8 @@ from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
 from assay.layout.layouts import layout_of
 from assay.layout.placement import DoesNotFitError, Node, Placement
-from assay.machine.topology import core_count, domain_count, usable_cores
+from assay.machine import topology
+from assay.machine.topology import core_count, domain_count
 from assay.running import runs
 
 _CATALOGUE = load_catalogue()
@@ -71,9 +72,11 @@ class IsStarted(RegressionTestPlugin):
                 f'the topology of {partition.fullname} is not known: give it a processor in its '
                 f'configuration, or set RFM_REMOTE_DETECT=1'
             )
+        domains = domain_count(processor)
         if partition.scheduler.is_local:
-            cores = min(cores, usable_cores())
-        return Node(cores=cores, numa_domains=min(domain_count(processor), cores))
+            cores = min(cores, topology.usable_cores())
+            domains = min(domains, len(topology.usable().domains))
+        return Node(cores=cores, numa_domains=min(domains, cores))
 
     def place(self, ranks: int | None, threads: int) -> Placement:
         """Where the layout puts ranks with their threads on each node; skips what does not fit."""

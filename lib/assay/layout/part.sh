@@ -28,6 +28,15 @@ for range in "${ranges[@]}"; do
     done
 done
 
+needed=0
+for width in "${widths[@]}"; do
+    needed=$((needed + width))
+done
+if [[ $needed -gt ${#cores[@]} ]]; then
+    echo "part: ${#cores[@]} core(s) may be used, and the ranks of this node need $needed" >&2
+    exit 2
+fi
+
 first=0
 for ((before = 0; before < rank; before++)); do
     first=$((first + widths[before]))
