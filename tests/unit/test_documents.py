@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from test_rooms import FLOORS
 from typer.testing import CliRunner
+from yaml import safe_load
 
 from assay import paths
 from assay.checks.check import MpiCheck
@@ -158,6 +159,21 @@ def rows(path: Path) -> Iterator[list[str]]:
     for line in path.read_text().splitlines():
         if line.startswith('| '):
             yield [cell.strip() for cell in line.strip('|').split('|')]
+
+
+def test_packages_of_spack_that_checks_run():
+    """Those that are only built stand in a column of their own."""
+    groups = safe_load((ROOT / 'spack.yaml').read_text())['spack']['definitions']
+    sources = [*(ROOT / 'checks').rglob('*.py'), *(ROOT / 'lib/assay/programs').glob('*.py')]
+    assigned = r"(?:package, program|PACKAGE) = '([^']+)'"
+    run = {'assay'}.union(*(re.findall(assigned, file.read_text()) for file in sources))
+    rows = re.findall(r'^\| `(\w+)` \|(.*)\|(.*)\|$', (DOCS / 'spack.md').read_text(), re.MULTILINE)
+    for group, packages in [(name, one[name]) for one in groups[1:] for name in one]:
+        ((run_by_checks, only_built),) = [cells for name, *cells in rows if name == group]
+        for package in packages:
+            words = {'assay': 'our own'}.get(package, f'`{package}`')
+            assert (words in run_by_checks) == (package in run), package
+            assert (words in only_built) == (package not in run), package
 
 
 def test_the_picture_of_the_rooms_is_theirs():
