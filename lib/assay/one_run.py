@@ -50,7 +50,7 @@ def measure(
     end = suite.run(own, label, options, handles, Progress(own, given))
     if not end.code and not own.report.exists():
         selection.explain(site, suite.environment, given)
-    return conclude(own, end, given, seconds + time.monotonic() - began, choice), end
+    return conclude(own, end, given, seconds + time.monotonic() - began, choice, site), end
 
 
 def choose_for(

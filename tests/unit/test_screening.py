@@ -21,7 +21,7 @@ from assay.screening.findings import Evidence, Finding
 from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
 from assay.screening.verdict import judge
-from assay.screening.where import Where, choose, node_names
+from assay.screening.where import Where, choose, left_out, node_names
 from screenings import ALL, BEGUN, of_few, screening, slow_links
 
 SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
@@ -666,6 +666,56 @@ def test_how_often_it_would_be_chance(chance, words):
 def test_nothing_found_is_said(capsys, tmp_path):
     report.show(screening(), judge(screening()), 'slurm', tmp_path)
     assert capsys.readouterr().out.endswith('NOTHING FOUND of 16 nodes\n')
+
+
+def test_nodes_that_were_not_measured_are_named(capsys, tmp_path):
+    left = {'n7': 'drained: bad DIMM', 'n8': 'allocated', 'n9': 'allocated'}
+    now = replace(screening(4), left_out=left)
+    write(tmp_path / 'one', now)
+    now = read(tmp_path / 'one')
+    report.show(now, judge(now), 'slurm', tmp_path)
+    shown = capsys.readouterr().out
+    assert '\nnot measured: n7 (drained: bad DIMM)\nnot measured: n[8-9] (allocated)\n' in shown
+    assert shown.endswith('NOTHING FOUND of 4 of 7 nodes\n') and judge(now).exit_code == 0
+    found = json.loads(report.as_text(now, judge(now), 'slurm', tmp_path))
+    assert found['left_out'] == left
+
+
+@pytest.mark.parametrize('state', ['down*', 'idle*', 'down: Not responding', 'failing'])
+def test_a_node_that_gives_no_answer_is_not_nothing(capsys, tmp_path, state):
+    now = replace(screening(4), left_out={'n7': state})
+    verdict = judge(now)
+    report.show(now, verdict, 'slurm', tmp_path)
+    assert verdict.exit_code == 3
+    words = 'CANNOT TELL: no answer of n7; nothing found of 4 of 5 nodes\n'
+    assert capsys.readouterr().out.endswith(words)
+    # Who has taken one out knows of it.
+    now = replace(screening(4), left_out={'n7': 'drained*: bad DIMM'})
+    assert judge(now).exit_code == 0
+    now = replace(screening(4, slow={('dgemm alone', 1): 0.5}), left_out={'n7': state})
+    assert judge(now).exit_code == 1
+
+
+def test_slurm_tells_which_nodes_are_left_out(tmp_path, monkeypatch, capsys):
+    words = """short*|n1|idle|none
+short*|n2|drained|bad DIMM: slot 3 | 4
+short*|n3|down*|Not responding
+long|n4|mixed|none
+"""
+    fake = tmp_path / 'sinfo'
+    fake.write_text(f"#!/bin/sh\ncat <<'EOF'\n{words}EOF\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    assert left_out(SLURM, ['n1']) == {
+        'n2': 'drained: bad DIMM: slot 3 | 4',
+        'n3': 'down*: Not responding',
+    }
+    assert left_out(replace(SLURM, access=('--partition=long',)), []) == {'n4': 'mixed'}
+    assert left_out(replace(SLURM, scheduler='pbs'), []) == {}
+    fake.write_text('#!/bin/sh\necho no controller >&2; exit 1\n')
+    assert left_out(SLURM, []) == {}
+    words = 'Assay: which nodes of s:p were left out is not known: no controller\n'
+    assert capsys.readouterr().err == words
 
 
 def test_nodes_without_peers_are_told(capsys, tmp_path):

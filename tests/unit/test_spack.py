@@ -435,13 +435,35 @@ def test_a_build_of_other_sources_is_not_run(installed):
         ([], 'assay'),
         (['minife'], 'assay,minife'),
         (['mpi_benchmarks', 'hpl'], 'assay,intel-mpi-benchmarks,osu-micro-benchmarks,hpl'),
-        (['assay', 'tools', 'mpip'], 'assay,mpip,must'),
+        (['assay', 'applications'], 'assay,minife,minimd,minighost,hpl'),
     ],
 )
 def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):
     monkeypatch.setenv(environments.WITH_SPACK, '')
     packages.choose(names)
     assert os.environ[environments.WITH_SPACK] == chosen
+
+
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [
+        ('tools', '--with spack:tools: no check runs mpip, must: `assay spack install mpip must`'),
+        ('stream', '--with spack:stream: no check runs stream: `assay spack install stream`'),
+    ],
+)
+def test_what_no_check_runs_is_refused(monkeypatch, name, words):
+    monkeypatch.setenv(environments.WITH_SPACK, '')
+    with pytest.raises(AssayError) as refused:
+        packages.choose(['minife', name])
+    assert str(refused.value) == f'{words} builds it without a run.'
+
+
+def test_what_checks_run_is_what_they_name():
+    code = ''.join(path.read_text() for path in paths.CHECKS.rglob('*.py'))
+    known = {one for names in packages.groups().values() for one in names}
+    code += (paths.ROOT / 'lib' / 'assay' / 'programs' / 'osu.py').read_text()
+    named = {one for one in known if re.search(rf"(?i)package\b[^=\n]* = '{one}'", code)}
+    assert {*named, environments.OURS} == packages.RUN_BY_CHECKS
 
 
 def test_an_unlisted_package_is_named(monkeypatch):

@@ -85,7 +85,12 @@ def run(
     from assay.running.prepare import name_mpis
 
     name_mpis(system, mpi or [])
-    given = replace(reframe_options.read(context.args), page=report, everything=everything)
+    given = replace(
+        reframe_options.read(context.args),
+        page=report,
+        everything=everything,
+        extra=tuple(extra or ()),
+    )
     if label is not None:
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)

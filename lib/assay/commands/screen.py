@@ -82,7 +82,9 @@ def screen(
     else:
         job = job_options(where, nodes, reserve, quick)
         audience = None if as_json else Progress(suite.own, given)
-        path = measure(suite, site, where, given, job, context.args, audience)
+        path = measure(
+            suite, site, where, given, job, context.args, audience, not (nodes or reserve)
+        )
     now = read(path)
     verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
     if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 
 from assay import AssayError
 
@@ -70,6 +71,23 @@ def told(*command: str) -> str:
         said = '; '.join(filter(None, map(str.strip, answer.stderr.splitlines())))
         raise RefusedError(said or f'{" ".join(command)}: exit code {answer.returncode}')
     return answer.stdout or answer.stderr
+
+
+def node_states(partitions: Sequence[str]) -> dict[str, str]:
+    """The state of each node, such as ``idle`` and ``drained*``, and who took it out, and why.
+
+    :param partitions: of which; none for the default one.
+    :raises AssayError: if Slurm does not answer.
+    """
+    found = {}
+    for line in told('sinfo', '--all', '--Node', '--noheader', '--format=%P|%N|%T|%E').splitlines():
+        partition, _, rest = line.strip().partition('|')
+        node, _, rest = rest.partition('|')
+        state, _, reason = rest.partition('|')
+        is_asked = partition.removesuffix('*') in partitions
+        if is_asked if partitions else partition.endswith('*'):
+            found[node] = state if reason in ('', 'none') else f'{state}: {reason}'
+    return found
 
 
 def partitions_in(options: str) -> list[str]:

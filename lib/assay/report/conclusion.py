@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.report import junit, terminal
@@ -14,20 +15,30 @@ from assay.results.baseline import stale
 from assay.results.budget import Choice
 from assay.results.cases import Report
 from assay.results.judged import judged, kept
+from assay.results.named import left_out
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.supervise import Ended
 from assay.text import plain
 
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
 
 def conclude(
-    own: Run, end: Ended, given: Given, seconds: float, choice: Choice | None = None
+    own: Run,
+    end: Ended,
+    given: Given,
+    seconds: float,
+    choice: Choice | None = None,
+    site: _SiteConfig | None = None,
 ) -> Verdict:
     """Judge a run, and show, store and write what came of it.
 
     :param seconds: the wall time of the run.
     :param choice: what was chosen for a budget, if there was one.
+    :param site: the system's configuration: what it has and was not measured is told.
     """
     found = judged(own, end, given)
     report, log = found.report, found.log
@@ -41,16 +52,19 @@ def conclude(
     if report:
         problems += kept(report, replace(found.verdict, problems=tuple(problems)))
     verdict = replace(found.verdict, problems=tuple(problems))
-    left_out = choice.titles_left_out if choice else ()
-    if unwritten := _write(given, report, verdict, log or [], seconds, left_out):
+    unmeasured = choice.titles_left_out if choice else ()
+    if unwritten := _write(given, report, verdict, log or [], seconds, unmeasured):
         verdict = replace(verdict, problems=(*problems, *unwritten))
         if report:
             kept(report, verdict)
         # Those that could be written have to say so as well.
-        _write(given, report, verdict, log or [], seconds, left_out)
+        _write(given, report, verdict, log or [], seconds, unmeasured)
     if report:
         terminal.show(report, log or [], end.printed, given.everything)
         terminal.warn(stale(report, paths.REFERENCES))
+        # What a budget leaves out is told by itself.
+        if site and not choice:
+            terminal.warn(left_out(site, report, given))
     terminal.conclude(report, verdict, seconds, choice)
     return verdict
 

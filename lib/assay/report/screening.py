@@ -31,6 +31,8 @@ def show(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
     say(out, about(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
     if verdict.without_peers:
         say(out, unjudged(verdict))
+    for line in not_measured(now):
+        say(out, line)
     for one in verdict.findings:
         say(out, f'\n{headline(one)}')
         for evidence in one.evidence:
@@ -59,6 +61,14 @@ def about(now: Screening, verdict: Verdict, begun: str) -> str:
 def unjudged(verdict: Verdict) -> str:
     """Which nodes have no peers."""
     return f'too few of a kind to be judged: {node_set(verdict.without_peers)}'
+
+
+def not_measured(now: Screening) -> Iterable[str]:
+    """The other nodes of the partition, with those of one state in one line."""
+    by_state: dict[str, list[str]] = {}
+    for name, why in now.left_out.items():
+        by_state.setdefault(why, []).append(name)
+    return [f'not measured: {node_set(names)} ({why})' for why, names in by_state.items()]
 
 
 def headline(one: Finding) -> str:
@@ -135,7 +145,11 @@ def conclusion(now: Screening, verdict: Verdict) -> str:
     }
     counts = {kind: sum(one.kind == kind for one in verdict.findings) for kind in names}
     told = ', '.join(many(count, names[kind]) for kind, count in counts.items() if count)
-    return f'{word}{": " * bool(told)}{told} of {many(len(now.nodes), "node")}'
+    if verdict.silent and not told:
+        told = f'no answer of {node_set(verdict.silent)}; nothing found'
+    of = f'{len(now.nodes)} of ' if now.left_out else ''
+    total = len(now.nodes) + len(now.left_out)
+    return f'{word}{": " * bool(told)}{told} of {of}{many(total, "node")}'
 
 
 def as_text(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str:
@@ -151,6 +165,7 @@ def as_text(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str
             'pairs': len(now.links.ends),
             'earlier': verdict.earlier,
             'without_peers': verdict.without_peers,
+            'left_out': dict(now.left_out),
             'findings': [
                 {
                     'kind': one.kind,

@@ -162,6 +162,7 @@ class Given:
     :param parameters: what ``-P`` sets, likewise.
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
+    :param extra: what ``--with`` names, which is no option of ReFrame either.
     :param page: where the report for people is to go, which is no option of ReFrame.
     :param everything: whether all figures are to be shown, which is no option of ReFrame either.
     :param jobs: what ``-J`` gives every job, as ``NAME=VALUE`` or as an option of the scheduler.
@@ -178,6 +179,7 @@ class Given:
     jobs: list[str] = field(default_factory=list)
     page: Path | None = None
     everything: bool = False
+    extra: tuple[str, ...] = ()
 
     def remove_files_of_an_earlier_run(self) -> None:
         """Whatever ends this run, they are not taken for its own."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +60,8 @@ class Screening:
     :param faults: of each node: errors of its memory, wrong results, ranks that sat elsewhere,
         links that went down.
     :param switches: names of the nodes behind each, where the scheduler knows.
+    :param left_out: the other nodes of the partition, and why they were not in the job, in the
+        scheduler's words; none where it was told which nodes to take.
     """
 
     system: str
@@ -73,6 +75,7 @@ class Screening:
     faults: tuple[Mapping[str, str | int], ...]
     links: Links
     switches: Mapping[str, tuple[str, ...]]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -140,6 +143,7 @@ def write(path: Path, measured: Screening) -> None:
             'alone': [[None if np.isnan(v) else v for v in pair] for pair in links.alone.tolist()],
         },
         'switches': measured.switches,
+        'left_out': measured.left_out,
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,6 +221,8 @@ def _read(record: dict[str, Any]) -> Screening:
             alone,
         ),
         switches={str(name): tuple(map(str, one)) for name, one in record['switches'].items()},
+        # Files of earlier versions do not tell.
+        left_out={str(name): str(why) for name, why in record.get('left_out', {}).items()},
     )
     if not (n == len(set(nodes)) == len(measured.facts) == len(measured.faults) > 0):
         raise ValueError('its nodes are not told apart, or not all told of')

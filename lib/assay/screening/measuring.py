@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.collected import collect
-from assay.screening.where import Where, node_names, switches
+from assay.screening.where import Where, left_out, node_names, switches
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -37,12 +38,14 @@ def measure(
     job: Sequence[str],
     options: Sequence[str],
     audience: Audience | None,
+    is_all: bool = True,
 ) -> Path:
     """Run the job, whatever number of nodes it has, and keep what it measured with its outputs.
 
     :param job: options of ReFrame that :func:`job_options` gave.
     :param options: those of the user.
     :param audience: who is told what goes on.
+    :param is_all: whether all nodes of the partition are meant, and not those that a user named.
     :returns: the file of the screening.
     :raises AssayError: if it did not measure, with the reasons, or cannot be kept.
     :raises SystemExit: if it was told to stop.
@@ -62,6 +65,8 @@ def measure(
     folder = left_in(case) or Path(case['stagedir'])
     nodes = case['job_nodelist'] or ()
     measured = collect(folder, where, begun, nodes, switches())
+    if is_all:
+        measured = replace(measured, left_out=left_out(where, measured.nodes))
     # The outputs first: a screening without them could not be verified.
     outputs.keep(screenings.path_of(measured), folder, where, nodes)
     return screenings.keep(measured)

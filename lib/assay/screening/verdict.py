@@ -43,11 +43,13 @@ class Verdict:
     :param findings: by kind, then by name.
     :param without_peers: nodes that could be held against no others.
     :param earlier: how many screenings before it were looked at.
+    :param silent: nodes that could not be measured, and that nobody has taken out.
     """
 
     findings: tuple[Finding, ...]
     without_peers: tuple[str, ...]
     earlier: int
+    silent: tuple[str, ...] = ()
 
     @property
     def drain(self) -> tuple[Finding, ...]:
@@ -58,7 +60,7 @@ class Verdict:
     def exit_code(self) -> int:
         """0: nothing was found; 1: something was; 3: more measurements would tell."""
         if not self.findings:
-            return 0
+            return 3 if self.silent else 0
         return 3 if all(one.kind in UNDECIDED for one in self.findings) else 1
 
 
@@ -98,7 +100,16 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     findings.sort(
         key=lambda one: (KINDS.index(one.kind), *(now.number[name] for name in one.members))
     )
-    return Verdict(tuple(findings), nodes.alone, len(earlier))
+    silent = tuple(name for name, state in now.left_out.items() if _is_silent(state))
+    return Verdict(tuple(findings), nodes.alone, len(earlier), silent)
+
+
+def _is_silent(state: str) -> bool:
+    """Whether a node is out of service, and nobody has decided so: Slurm's ``down``, ``idle*``."""
+    word = state.partition(':')[0].strip().lower()
+    if word.startswith(('drain', 'maint', 'power', 'reserved', 'planned', 'future')):
+        return False
+    return word.endswith('*') or word.startswith(('down', 'fail', 'err', 'unk', 'inval'))
 
 
 def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Finding]:

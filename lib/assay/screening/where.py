@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.config.fabrics import load_catalogue
-from assay.machine.slurm import told
+from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, told
+from assay.text import plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -24,6 +25,7 @@ class Where:
     :param partition: ``system:partition``.
     :param scheduler: ReFrame's name of it.
     :param on_this_machine: whether the nodes share this machine's CPUs, as in a virtual cluster.
+    :param access: options of the scheduler with which its jobs are submitted.
     """
 
     partition: str
@@ -31,6 +33,7 @@ class Where:
     on_this_machine: bool
     environment: str
     fabric: str
+    access: tuple[str, ...] = ()
 
     @property
     def options(self) -> list[str]:
@@ -80,7 +83,8 @@ def choose(
             f'environments {known}, and the fabrics {ways}'
         )
     is_here = bool(partition.get('extras', {}).get('on_this_machine'))
-    return Where(f'{name}:{partition["name"]}', partition['scheduler'], is_here, *fit[0])
+    full_name, access = f'{name}:{partition["name"]}', tuple(partition.get('access', []))
+    return Where(full_name, partition['scheduler'], is_here, *fit[0], access)
 
 
 def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:
@@ -114,6 +118,21 @@ def switches() -> dict[str, tuple[str, ...]]:
         return {name: tuple(NodeSet(nodes)) for name, nodes in _LEAF.findall(shown)}
     except (AssayError, NodeSetException):
         return {}
+
+
+def left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
+    """The nodes of a partition that are not among these, and why not, as Slurm says.
+
+    Where it does not say, somebody is told.
+    """
+    if where.scheduler not in SCHEDULERS:
+        return {}
+    try:
+        states = node_states(partitions_in(' '.join(where.access)))
+    except AssayError as error:
+        say(f'which nodes of {where.partition} were left out is not known: {error}')
+        return {}
+    return {name: plain(why, 200) for name, why in states.items() if name not in nodes}
 
 
 def node_names(text: str) -> list[str]:

@@ -8,8 +8,13 @@ from typing import Any
 
 import yaml
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.config.environments import OURS, WITH_SPACK
+
+#: Those that checks run; others are built for users to run.
+RUN_BY_CHECKS = frozenset(
+    [OURS, 'minife', 'minimd', 'minighost', 'hpl', 'intel-mpi-benchmarks', 'osu-micro-benchmarks']
+)
 
 
 def groups() -> dict[str, list[str]]:
@@ -49,12 +54,27 @@ def choose(names: Iterable[str] = ()) -> None:
     """Have Spack build our package for the environments of this machine, and what is named.
 
     :param names: packages or groups of ``spack.yaml``.
-    :raises AssayError: if one is neither.
+    :raises AssayError: if one is neither, or no check would run anything of it.
     """
-    known = groups()
-    packages = [OURS, *(one for name in names for one in known.get(name, [name]))]
-    assert_listed(packages)
+    packages = [OURS]
+    for name in names:
+        named = of_name(name)
+        assert_listed(named)
+        if not RUN_BY_CHECKS.intersection(named):
+            many = ' '.join(named)
+            raise AssayError(
+                f'--with spack:{name}: no check runs {", ".join(named)}: '
+                f'`assay spack install {many}` builds it without a run.'
+            )
+        packages += [one for one in named if one in RUN_BY_CHECKS]
+        if beside := [one for one in named if one not in RUN_BY_CHECKS]:
+            say(f'not built: no check runs {", ".join(beside)} of the group {name}')
     os.environ[WITH_SPACK] = ','.join(dict.fromkeys(packages))
+
+
+def of_name(name: str) -> list[str]:
+    """The packages of a group, or the one of that name."""
+    return groups().get(name, [name])
 
 
 def environment_file(system: str, spec: str) -> str:

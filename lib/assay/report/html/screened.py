@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from assay.report.html.chart import Axis
 from assay.report.html.grid import Grid, Mark, Panel
-from assay.report.screening import about, conclusion, headline, unjudged
+from assay.report.screening import about, conclusion, headline, not_measured, unjudged
 from assay.results.cases import Report, counted
 from assay.results.rows import number
 from assay.spelling import many
@@ -109,7 +109,10 @@ def screened(now: Screening, verdict: Verdict, run_begun: datetime) -> Screened:
         plain(about(now, verdict, f'{when} ({_ago(now.begun, run_begun)})')),
         told[:MOST_TOLD],
         len(told[MOST_TOLD:]),
-        [plain(unjudged(verdict))] if verdict.without_peers else [],
+        [
+            *([plain(unjudged(verdict))] if verdict.without_peers else []),
+            *map(plain, not_measured(now)),
+        ],
         [*_nodes(now, found), *_pairs(now, verdict, found)],
     )
 

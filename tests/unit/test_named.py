@@ -1,0 +1,89 @@
+"""What a command line names is measured, or said not to be."""
+
+from dataclasses import replace
+
+import pytest
+
+from assay.results.cases import cases
+from assay.results.named import left_out, not_run
+from assay.running import reframe_options
+
+GIVEN = reframe_options.read([])
+
+
+def told(report, *options, extra=()):
+    return not_run(report, replace(reframe_options.read([*options]), extra=extra))
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        [],
+        ['-n', 'Passed'],
+        ['-n', '^(Passed|Pass)'],
+        ['-n', 'fabric=shm%layout=packed', '-n', '/af21d0ac'],
+        ['-p', 'gnu', '-p', '^gn'],
+        ['-p', 'gnu|g'],
+        ['-P', 'layout=packed'],
+        ['-P', 'Passed.size=4,5'],  # which names do not show
+    ],
+)
+def test_what_is_run_is_not_told(golden_report, options):
+    assert told(golden_report('Passed'), *options) == []
+
+
+@pytest.mark.parametrize(
+    ('options', 'problem'),
+    [
+        (['-n', '^Passed', '-n', 'Rign'], "no selected case is of -n 'Rign': "),
+        (['-n', '^(Passed|Rign)%fabric=shm'], "no selected case is of -n '^(Rign)%fabric=shm': "),
+        (['-n', 'Passed', '-n', '/12345678'], "no selected case is of -n '/12345678': "),
+        (['-p', 'gnu', '-p', 'mvapich'], "no selected case is of -p 'mvapich': there are "),
+        (['-p', 'gnu|mvapich'], "no selected case is of -p 'mvapich': there are cases for "),
+        (['-P', 'layout=packed,hybrid'], 'no selected case has layout=hybrid, which -P asks for'),
+    ],
+)
+def test_a_name_that_no_case_is_of_fails_the_run(golden_report, options, problem):
+    (found,) = told(golden_report('Passed'), *options)
+    assert found.startswith(problem)
+
+
+def test_what_nothing_was_selected_for_is_told_once(golden_report):
+    assert told(golden_report('Skipped'), '-n', 'Rign', '-n', 'Skipped') == []
+
+
+def test_what_a_budget_leaves_out_is_told_by_itself(golden_report):
+    report = golden_report('Passed')
+    report['session_info']['left_out'] = '3'
+    assert told(report, '-n', 'Rign', '-n', 'Passed') == []
+
+
+def test_what_with_names_has_to_be_run(golden_report):
+    report = golden_report('Passed')
+    (found,) = told(report, extra=('intelmpi', 'gnu'))
+    assert found.startswith('--with intelmpi: no selected case is for intelmpi')
+    (found,) = told(report, extra=('spack:minife',))
+    assert found.startswith('--with spack:minife: no case ran minife: ')
+    (found,) = told(report, extra=('spack:mpi_benchmarks',))
+    assert 'no case ran intel-mpi-benchmarks, osu-micro-benchmarks' in found
+    for case in cases(report):
+        case |= {'built_by': 'spack', 'built_spec': 'minife@1.1 ^openmpi@5', 'implementation': ''}
+    assert told(report, extra=('spack', 'spack:minife')) == []
+
+
+def test_what_of_a_system_nothing_was_selected_for_is_told(golden_report):
+    partitions = [
+        {'name': 'node', 'environs': ['gnu', 'mpich', 'intelmpi']},
+        {'name': 'gpu', 'environs': ['gnu']},
+    ]
+    site = {'systems': [{'name': 'generic', 'partitions': partitions}]}
+    report = golden_report('Passed')
+    for case in cases(report):
+        case |= {'system': 'generic', 'partition': 'node'}
+    assert left_out(site, report, GIVEN) == [
+        'nothing was selected on generic:node with mpich, intelmpi',
+        'nothing was selected on generic:gpu',
+    ]
+    assert left_out(site, report, reframe_options.read(['-p', 'gnu'])) == [
+        'nothing was selected on generic:gpu'
+    ]
