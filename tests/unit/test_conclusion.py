@@ -35,7 +35,7 @@ def concluded(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'REFERENCES', references)
     monkeypatch.setattr(judged, 'keep_verdict', partial(store.keep_verdict, database=database))
 
-    def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None):
+    def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None, names=()):
         run = Run(tmp_path / 'run')
         run.folder.mkdir(exist_ok=True)
         run.log.write_text('\n'.join(log))
@@ -44,7 +44,7 @@ def concluded(tmp_path, monkeypatch):
             report['session_info']['uuid'] = name
             run.report.write_text(json.dumps(report))
             put(database, report)
-        given = Given(frozenset(), None, [], [], [], [], copy, junit, page=page)
+        given = Given(frozenset(), None, [], [*names], [], [], copy, junit, page=page)
         found = conclusion.conclude(run, end or Ended(), given, 3.2)
         return found, store.verdicts(database).get(name)
 
@@ -64,6 +64,15 @@ def test_a_good_run_is_stored_as_such_and_written_where_it_was_asked(
     out = capsys.readouterr()
     assert out.out.splitlines()[-1] == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s'
     assert 'assay:' not in out.err
+
+
+def test_a_name_that_no_case_is_of_fails_a_run_whose_cases_passed(concluded, golden_report, capsys):
+    verdict, stored = concluded(passing(golden_report('Passed')), names=['^Passed', 'Rign'])
+    problem = "no selected case is of -n 'Rign': leave it out, or see `assay run -l`"
+    assert verdict.problems == (problem,) and stored.word == 'FAILED'
+    out = capsys.readouterr()
+    assert f'assay: {problem}' in out.err
+    assert out.out.splitlines()[-1].startswith('FAILED: 2 passed, 0 failed')
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,6 @@ def test_what_nothing_was_selected_for_is_told_once(golden_report):
     assert told(golden_report('Skipped'), '-n', 'Rign', '-n', 'Skipped') == []
 
 
-def test_what_a_budget_leaves_out_is_told_by_itself(golden_report):
-    report = golden_report('Passed')
-    report['session_info']['left_out'] = '3'
-    assert told(report, '-n', 'Rign', '-n', 'Passed') == []
-
-
 def test_what_with_names_has_to_be_run(golden_report):
     report = golden_report('Passed')
     (found,) = told(report, extra=('intelmpi', 'gnu'))

@@ -5,6 +5,7 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +64,7 @@ def nightly(
     from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
 
-    given = reframe_options.read_for_night(context.args)
+    given = replace(reframe_options.read_for_night(context.args), extra=tuple(extra or ()))
     assert_margin(margin)
     seconds = None if budget is None else seconds_of(budget)
     suite: Suite | AssayError

@@ -159,7 +159,14 @@ class Measuring:
                 break
             say(f'worse than in good nights, so measured again: {many(len(suspects), "case")}')
             # Options may name checks that are left out now.
-            alone = replace(self.given, report=None, junit=None, variables=[], parameters=[])
+            alone = replace(
+                self.given,
+                report=None,
+                junit=None,
+                variables=[],
+                parameters=[],
+                is_whole=False,
+            )
             verdict, more = self._run(runs.begin(), alone, names - suspects)
             if more and failures(more):
                 return of_run(verdict, more)

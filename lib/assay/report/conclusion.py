@@ -15,7 +15,7 @@ from assay.results.baseline import stale
 from assay.results.budget import Choice
 from assay.results.cases import Report
 from assay.results.judged import judged, kept
-from assay.results.named import left_out
+from assay.results.named import left_out, not_run
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
@@ -43,6 +43,10 @@ def conclude(
     found = judged(own, end, given)
     report, log = found.report, found.log
     problems = [*found.verdict.problems]
+    # What a budget leaves out is told by itself.
+    is_all = given.is_whole and not choice
+    if report and is_all and not end.stopped:
+        problems += not_run(report, given)
     try:
         if given.report and report:
             given.report.parent.mkdir(parents=True, exist_ok=True)
@@ -62,8 +66,7 @@ def conclude(
     if report:
         terminal.show(report, log or [], end.printed, given.everything)
         terminal.warn(stale(report, paths.REFERENCES))
-        # What a budget leaves out is told by itself.
-        if site and not choice:
+        if site and is_all:
             terminal.warn(left_out(site, report, given))
     terminal.conclude(report, verdict, seconds, choice)
     return verdict

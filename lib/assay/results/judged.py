@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from assay import AssayError
 from assay.results.cases import Report, read_report
-from assay.results.named import not_run
 from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
 from assay.running.reframe_options import Given
@@ -45,7 +44,6 @@ def judged(own: Run, end: Ended, given: Given) -> Concluded:
     problems += found.problems
     if report:
         problems += misaddressed(report, given.variables, given.parameters)
-        problems += not_run(report, given)
     return Concluded(report, log, replace(found, problems=tuple(problems)))
 
 

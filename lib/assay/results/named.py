@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from assay.config.environments import OURS
 from assay.results.cases import Case, Report, last_cases
-from assay.running import session_extras
 from assay.running.reframe_options import Given
 from assay.spack.packages import RUN_BY_CHECKS, of_name
 from assay.text import plain
@@ -24,12 +23,11 @@ _JOINED = re.compile(r'[^()\[\]\\]*')
 def not_run(report: Report, given: Given) -> list[str]:
     """A sentence for each name that no selected case is of.
 
-    Where nothing was selected at all, or all was skipped, that is told already. So is what a budget
-    leaves out.
+    Where nothing was selected at all, or all was skipped, that is told already.
     """
     own = [case for case in last_cases(report) if not case['fixture']]
     done = [case for case in own if case['result'] != 'skip']
-    if not done or session_extras.has_left_out(report['session_info']):
+    if not done:
         return []
     names = [_searched(case) for case in own]
     environments = {case['environ'] for case in own}

@@ -163,6 +163,7 @@ class Given:
     :param report: where a copy of the report is to go.
     :param junit: where JUnit is to go.
     :param extra: what ``--with`` names, which is no option of ReFrame either.
+    :param is_whole: whether all that is named is to be run, and not a part of it once more.
     :param page: where the report for people is to go, which is no option of ReFrame.
     :param everything: whether all figures are to be shown, which is no option of ReFrame either.
     :param jobs: what ``-J`` gives every job, as ``NAME=VALUE`` or as an option of the scheduler.
@@ -180,6 +181,7 @@ class Given:
     page: Path | None = None
     everything: bool = False
     extra: tuple[str, ...] = ()
+    is_whole: bool = True
 
     def remove_files_of_an_earlier_run(self) -> None:
         """Whatever ends this run, they are not taken for its own."""

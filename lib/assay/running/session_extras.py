@@ -36,11 +36,6 @@ def left_out(cases: int) -> str:
     return f'--session-extras={_LEFT_OUT}={cases}'
 
 
-def has_left_out(session_info: Mapping[str, object]) -> bool:
-    """Whether a budget left cases out of a session."""
-    return _LEFT_OUT in session_info
-
-
 def assert_ours_are_left(value: str) -> None:
     """Of a field that ReFrame is given twice the last counts, and so a user's would.
 
