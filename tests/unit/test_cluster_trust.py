@@ -201,7 +201,7 @@ def test_a_system_is_known_to_those_who_cannot_use_it(state, monkeypatch):
         os.seteuid(0)
 
 
-# What slurmctld 22.05 said of a slurm.conf with a partition of unknown nodes.
+# What a slurmctld says of a slurm.conf with unknown nodes, and the log of one that starts.
 FATAL = (
     'slurmctld: error: Node n9 in partition all is not known\n'
     'slurmctld: fatal: Invalid node names in partition all\n'

@@ -213,3 +213,15 @@ def test_programs_speak_english_whatever_the_user_does():
         [paths.VENV_BIN / 'python', '-c', script], env={**os.environ, 'LC_ALL': 'de_DE'}, text=True
     )
     assert said == 'C\n'
+
+
+@pytest.mark.parametrize('name', ['gone', 'file'])
+def test_a_folder_for_sessions_that_is_none_is_named(tmp_path, monkeypatch, name):
+    (tmp_path / 'file').touch()
+    monkeypatch.setenv('TMPDIR', str(tmp_path / name))
+    with pytest.raises(AssayError, match=f'TMPDIR is .*{name}, .*unset it'):
+        settings.assert_tmpdir()
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    settings.assert_tmpdir()
+    monkeypatch.delenv('TMPDIR')
+    settings.assert_tmpdir()

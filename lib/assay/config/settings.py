@@ -44,7 +44,7 @@ def system_file(system: str) -> Path:
 
 
 def assert_writable() -> None:
-    """:raises AssayError: if a folder that runs write to cannot be written to, or has no locks."""
+    """:raises AssayError: if runs cannot write to their folders, or lock files in them."""
     for path in (paths.STATE, paths.LOGS, paths.RUNS, paths.BUILDS, paths.PERFLOGS):
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
@@ -53,6 +53,18 @@ def assert_writable() -> None:
                 f'(git clone {paths.ROOT}).'
             )
         locks.assert_possible(there)
+
+
+def assert_tmpdir() -> None:
+    """:raises AssayError: if MPIs of this machine cannot keep the files of a session in TMPDIR."""
+    folder = os.environ.get('TMPDIR')
+    if folder and not (
+        os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
+    ):
+        raise AssayError(
+            f'TMPDIR is {folder}, which is no folder that you may write to, and MPIs keep the files '
+            'of a session there: unset it, or name another one.'
+        )
 
 
 def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:

@@ -73,6 +73,8 @@ class Suite:
         :raises AssayError: if it is wrong, or a check or a reference is.
         """
         site = settings.load(self.system)
+        if turn.is_needed(site):
+            settings.assert_tmpdir()
         if self.not_heeded and _uses_slurm(site):
             _tell(self.not_heeded)
         if problems := lint(paths.CHECKS, paths.REFERENCES):
