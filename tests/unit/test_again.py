@@ -110,7 +110,8 @@ def measure(tmp_path, monkeypatch):
             def submit(check):
                 check.started = getattr(check, 'started', 0) + 1
                 if ends:
-                    check._job.state = ends.pop(0)
+                    *before, check._job.state = ends.pop(0).split()
+                    check._job.was_suspended = 'SUSPENDED' in before
                 assert [one.name for one in stage.iterdir()] == ['input']
                 shutil.copytree(GOLDEN, stage, dirs_exist_ok=True)
                 (left.pop(0) if len(left) > 1 else left[0])(stage)
@@ -178,6 +179,16 @@ def test_a_preempted_job_is_measured_again(measure):
     check = measure(GOOD, local=False, states=['PREEMPTED', 'PREEMPTED', 'COMPLETED'])
     assert (check.started, check.no_evidence, len(check.replaced)) == (3, '', 2)
     assert 'preempted' in check.replaced[0]
+
+
+def test_a_job_that_was_suspended_is_measured_again_if_it_misses(measure):
+    states = ['SUSPENDED COMPLETED', 'COMPLETED']
+    check = measure(SLOW, GOOD, local=False, states=states)
+    assert (check.started, check.no_evidence) == (2, '')
+    assert check.replaced[0].endswith(
+        '; its job was suspended: the scheduler gave its nodes to others meanwhile'
+    )
+    assert measure(GOOD, local=False, states=states).started == 1
 
 
 def test_one_that_is_preempted_each_time_is_no_evidence(measure):

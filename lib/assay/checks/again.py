@@ -186,7 +186,10 @@ class IsMeasuredAgain(RegressionTestPlugin):
         foreign = True
         if self._is_local:
             foreign = use.cpu >= max(LOST, SEEN * foreign_seconds(reports))
-        if not (others := by_others(reports, foreign)) or not (wrong := self._missed()):
+        others = [*by_others(reports, foreign)]
+        if getattr(self.job, 'was_suspended', False):
+            others.append('its job was suspended: the scheduler gave its nodes to others meanwhile')
+        if not others or not (wrong := self._missed()):
             return ''
         named = use.busiest if self._is_local and foreign else ()
         return '; '.join([*wrong, *others]) + ''.join(f', {one}' for one in named)

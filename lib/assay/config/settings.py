@@ -44,7 +44,7 @@ def system_file(system: str) -> Path:
 
 
 def assert_writable() -> None:
-    """:raises AssayError: if runs cannot write to their folders, or lock files in them."""
+    """:raises AssayError: if runs cannot write to their folders or lock files there."""
     for path in (paths.STATE, paths.LOGS, paths.RUNS, paths.BUILDS, paths.PERFLOGS):
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
@@ -62,7 +62,7 @@ def assert_tmpdir() -> None:
         os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
     ):
         raise AssayError(
-            f'TMPDIR is {folder}, which is no folder that you may write to, and MPIs keep the files '
+            f'TMPDIR is {folder}, where you may not write, and MPIs keep the files '
             'of a session there: unset it, or name another one.'
         )
 

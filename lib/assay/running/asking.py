@@ -199,6 +199,8 @@ class AsksInMeasure:
             past.reason, past.reason_since = record.reason, now
         job._state = f'{record.state} by {record.by}' if record.by else record.state
         job._nodespec = record.nodes
+        if record.state == 'SUSPENDED':
+            job.was_suspended = True
         if record.state in job_states.ENDED:
             job._exitcode = record.exit_code
             job._completion_time = record.ended or job._completion_time
