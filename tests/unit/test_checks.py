@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,13 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from reframe import RunOnlyRegressionTest
-from reframe.core.exceptions import JobError, PerformanceError, ReframeError, SanityError
+from reframe.core.exceptions import (
+    BuildError,
+    JobError,
+    PerformanceError,
+    ReframeError,
+    SanityError,
+)
 from reframe.core.runtime import runtime
 
 from assay import paths, witness
@@ -973,6 +979,43 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
         build = BuildSources()
         build.setup(partition, environ)
     assert build.build_locally == is_beside_jobs
+
+
+@pytest.mark.parametrize(
+    ('states', 'jobs', 'words'),
+    [
+        (['COMPLETED'], 1, None),
+        (['PREEMPTED', 'PREEMPTED', 'COMPLETED'], 3, None),
+        (['PREEMPTED', 'PREEMPTED', 'PREEMPTED'], 3, 'preempted'),
+        (['TIMEOUT'], 1, 'at the time limit'),
+        (['NODE_FAIL'], 1, 'a node of its job died'),
+    ],
+)
+def test_a_build_that_was_preempted_is_built_again(tmp_path, monkeypatch, states, jobs, words):
+    """And no build counts as one that the scheduler ended, which has no exit code."""
+    left = list(states)
+
+    class Submitted(SimpleNamespace):
+        def submit(self):
+            self.state = left.pop(0)
+
+        def finished(self):
+            return True
+
+    of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    with check_on(*of_a_check) as (_, partition, environ):
+        build = BuildSources()
+        build.setup(partition, environ)
+        build._build_job = Submitted(options=[], stderr='rfm_build.err')
+        Path(build.stagedir, 'rfm_build.err').touch()
+        build.start_only_once()
+        build.build_job.time_limit = 1800
+        build.build_job.submit()
+        with pytest.raises(BuildError) if words else nullcontext() as error:
+            while not build.compile_complete():
+                assert len(left) < len(states)
+    assert len(states) - len(left) == jobs
+    assert words is None or words in str(error.value)
 
 
 @pytest.mark.parametrize('after', ['true', 'exit 0'])
