@@ -212,5 +212,10 @@ def test_an_mpi_that_is_named_by_its_module(modules, elsewhere, monkeypatch):
 def test_cray_modules_put_no_wrapper_on_path(modules, elsewhere):
     installed(elsewhere, 'cray')
     module(modules, 'cray-mpich/8', f'setenv CRAY_MPICH_DIR {elsewhere}/cray')
-    (found,) = of_modules().values()
-    assert found.cc == f'{elsewhere}/cray/bin/mpicc'
+    module(modules, 'cray-mpich/7.7.10', 'setenv CRAY_MPICH_DIR /nowhere')
+    found = of_modules()
+    assert found['cray-mpich/8'].cc == f'{elsewhere}/cray/bin/mpicc'
+    # Its wrapper is cc, as of the compiler.
+    older = found['cray-mpich/7.7.10']
+    assert (older.is_stranger, older.family, older.version) == (True, None, '7.7.10')
+    assert older.left_out.startswith('Cray MPICH 7.7.10 of module cray-mpich/7.7.10 is an MPI that')

@@ -196,7 +196,9 @@ def _brought_by(
     elif compiler is None or (compiler == before and _folders(loaded) - _folders(os.environ)):
         fault = 'once it is loaded there is no mpicc in what it adds to PATH'
     elif compiler == before:
-        return None  # it is loaded already, and found on PATH
+        if name in map(str, tool.loaded_modules()) or not strangers.of_module(name):
+            return None  # it is loaded already, and found on PATH
+        fault = 'it adds nothing to PATH'
     if not fault and not others:
         others = _needed_by(name, compiler, tool)
     return Candidate(
@@ -271,7 +273,12 @@ def _folders(environment: Mapping[str, str]) -> set[str]:
 
 
 #: Names of MPIs, digits behind them, as in ``openmpi4``, and what an MPI was built for or with.
-_NAMES = '|'.join([*(family.modules for family in FAMILIES.values()), strangers.MODULES])
+_NAMES = '|'.join(
+    [
+        *(one.modules for one in FAMILIES.values()),
+        *(one.modules for one in strangers.KNOWN.values()),
+    ]
+)
 _SURE = re.compile(
     rf'(?:{_NAMES})\d*(?:[-_.+@](?:v?\d|x86_64|aarch64|ppc64le|gcc|gnu|intel|icc|oneapi|nvhpc|nvidia'
     r'|pgi|llvm|clang|cce|aocc|cuda|rocm|ucx|ofi|ompi|mt).*)?',

@@ -131,6 +131,8 @@ def examine(candidate: Candidate) -> Mpi | None:
                 compiler = _compiler(candidate, FAMILIES[family])
         except NoAnswerError as error:
             fault = str(error)
+    if fault and candidate.modules:
+        stranger = strangers.of_module(candidate.modules[-1])
     where = f'of module {candidate.modules[-1]}' if candidate.modules else f'in {candidate.bindir}'
     if stranger:
         family, version = None, stranger.version

@@ -23,24 +23,37 @@ class Stranger:
     version: str
 
 
-#: What each says of itself by MPI_Get_library_version, which its library holds as text, or by a
-#: command; the group is its version.
-KNOWN: dict[str, Expression] = {
-    'Cray MPICH': r'CRAY MPICH version (\d[\w.]*)',
-    'MVAPICH2': r'MVAPICH2\S* [Vv]ersion *:?\s*(\d[\w.]*)|^MVAPICH2\S* (\d[\w.]*)',
-    'ParaStation MPI': r'ParaStation MPI (?:[Vv]ersion:?\s*)?(\d[\w.-]*)'
-    r'|^MPICH Device:\s+psp|libpscom',
-    'IBM Spectrum MPI': r'Spectrum MPI(?:\)|:)\s*(\d[\w.]*)|IBM_SPECTRUM_MPI_(\d[\d.]*\d)',
-    'HPE MPT': r'(?:HPE|SGI) H?MPT (\d[\w.]*)',
-    'Fujitsu MPI': r'FUJITSU MPI Library (\d[\w.]*)',
-    'IBM Platform MPI': r'Platform MPI (\d[\w.]*)',
-}
+@dataclass(frozen=True)
+class Known:
+    """What tells an MPI that has a name here, and no file.
 
-#: Names of their environment modules, as those of a family.
-MODULES = (
-    r'cray-mpich|mvapich2|psmpi|parastation-?(?:mpi)?|(?:ibm-)?spectrum-?mpi|smpi|(?:hpe-|sgi-)?h?mpt'
-    r'|fjmpi|(?:ibm-)?platform-?mpi|bullx-?mpi|openmpi-bull'
-)
+    :param says: what it says of itself by MPI_Get_library_version, which its library holds as text,
+        or by a command; the group is its version.
+    :param modules: names of its environment modules, as those of a family.
+    """
+
+    says: Expression
+    modules: Expression
+
+
+KNOWN = {
+    'Cray MPICH': Known(r'CRAY MPICH version (\d[\w.]*)', 'cray-mpich'),
+    'MVAPICH2': Known(
+        r'MVAPICH2\S* [Vv]ersion *:?\s*(\d[\w.]*)|^MVAPICH2\S* (\d[\w.]*)', 'mvapich2'
+    ),
+    'ParaStation MPI': Known(
+        r'ParaStation MPI (?:[Vv]ersion:?\s*)?(\d[\w.-]*)|^MPICH Device:\s+psp|libpscom',
+        'psmpi|parastation-?(?:mpi)?',
+    ),
+    'IBM Spectrum MPI': Known(
+        r'Spectrum MPI(?:\)|:)\s*(\d[\w.]*)|IBM_SPECTRUM_MPI_(\d[\d.]*\d)',
+        '(?:ibm-)?spectrum-?mpi|smpi',
+    ),
+    'HPE MPT': Known(r'(?:HPE|SGI) H?MPT (\d[\w.]*)', '(?:hpe-|sgi-)?h?mpt'),
+    'Fujitsu MPI': Known(r'FUJITSU MPI Library (\d[\w.]*)', 'fjmpi'),
+    'IBM Platform MPI': Known(r'Platform MPI (\d[\w.]*)', '(?:ibm-)?platform-?mpi'),
+    'Bullx MPI': Known(r'Bullx? MPI (\d[\w.]*)', 'bullx-?mpi|openmpi-bull'),
+}
 
 #: Their C and C++ wrappers that are not called mpicc.
 WRAPPERS = {'mpifcc': 'mpiFCC', 'mpixlc': 'mpixlC', 'fcc': 'FCC'}
@@ -56,9 +69,18 @@ _OF_LAUNCHERS = (r'^mpi\w+ \((\S.*?)\) v?(\d\S*)',)
 
 def known(words: str) -> Stranger | None:
     """Whose words these are, if they are of one that has no file here and is known by its name."""
-    for name, says in KNOWN.items():
-        if found := search(says, words):
+    for name, one in KNOWN.items():
+        if found := search(one.says, words):
             return Stranger(name, next(filter(None, found.groups()), ''))
+    return None
+
+
+def of_module(module: str) -> Stranger | None:
+    """Whose module it is, by its name; the last part of that is likely to be the version."""
+    for name, one in KNOWN.items():
+        if re.search(rf'(?:^|/)(?:{one.modules})\d*(?:[-_./]|$)', module, re.IGNORECASE):
+            version = re.search(r'[/-]v?(\d[\w.]*)$', module)
+            return Stranger(name, version[1] if version else '')
     return None
 
 
