@@ -279,33 +279,38 @@ _NAMES = '|'.join(
         *(one.modules for one in strangers.KNOWN.values()),
     ]
 )
+_COMPILER = r'(?:gcc|gnu|intel|oneapi|nvhpc|pgi|aocc|llvm|clang|cce|cray)'
+_NAMED = rf'(?:(?:{_COMPILER}[\d.]*|mpi)[-_.])?(?:{_NAMES})\d*'
 _SURE = re.compile(
-    rf'(?:{_NAMES})\d*(?:[-_.+@](?:v?\d|x86_64|aarch64|ppc64le|gcc|gnu|intel|icc|oneapi|nvhpc|nvidia'
-    r'|pgi|llvm|clang|cce|aocc|cuda|rocm|ucx|ofi|ompi|mt).*)?',
+    rf'{_NAMED}(?:[-_.+@](?:v?\d|{_COMPILER}|x86_64|aarch64|ppc64le|icc|nvidia|cuda|rocm|ucx|ofi'
+    r'|ompi|mt).*)?',
     re.IGNORECASE,
 )
 _LIKELY = re.compile(
-    rf'(?:stack-)?(?:{_NAMES})\d*(?:[-_.+@](?!(?:tool|doc|man|test|example|benchmark)s?\b).*)?',
+    rf'(?:stack-|nci-|{_COMPILER}-)?{_NAMED}'
+    r'(?:[-_.+@](?!(?:tool|doc|man|test|example|benchmark)s?\b).*)?',
     re.IGNORECASE,
 )
 
 #: What else brings an MPI: toolchains of EasyBuild, and NVIDIA's HPC SDK.
 _BUNDLE = re.compile(
     r'(?:.*/)?(?:'
-    r'(?:foss|gompi|iimpi|iompi|intel|gmpich|gmvapich2|gpsmpi|ipsmpi|npsmpi|nvompi|foss)(?:c|cuda)?'
-    r'/20\d\d[ab]\b.*|nvhpc(?:-(?:sdk|openmpi|hpcx).*)?(?:/.*)?)',
+    r'(?:foss|gompi|iimpi|iompi|intel|gmpich|gmvapich2|gpsmpi|ipsmpi|npsmpi|nvompi)(?:c|cuda)?'
+    r'/20\d\d[ab]\b.*|nvhpc(?:[-_](?:sdk|openmpi|hpcx).*)?(?:/.*)?)',
     re.IGNORECASE,
 )
 
 #: What may stand before an MPI's name in that of its module: a group, a compiler, a version.
 _GROUP = (
     r'(?:mpis?|libs?|librar(?:y|ies)|compilers?|parallel|devel|dev|communication|core|base|system'
-    r'|gcc|gnu|intel|oneapi|nvhpc|pgi|aocc|llvm|clang|cce|cray)?[-_.]?v?[\d.]*'
+    rf'|tools|{_COMPILER})?[-_.]?v?[\d.]*'
 )
 _GROUPS = re.compile(rf'(?:{_GROUP}/)*', re.IGNORECASE)
 
 #: A module called ``mpi``, as Intel's, with a version or a vendor behind it.
-_MPI = re.compile(rf'(?:{_GROUP}/)*mpi(?:/(?:v?\d|latest|default|intel|gcc|gnu).*)?', re.IGNORECASE)
+_MPI = re.compile(
+    rf'(?:{_GROUP}/)*mpi(?:[-_./](?:v?\d|latest|default|{_COMPILER}).*)?', re.IGNORECASE
+)
 
 
 def is_called_like_an_mpi(module: str) -> bool:

@@ -83,7 +83,7 @@ FAMILY = Family(
     wrapper_says=r'for the Intel\(R\) MPI Library (\d\S*)',
     hints=r'(?i)intel-?mpi|\bimpi|oneapi/(?:mpi|\d[\d.]*)\b',
     wrappers={'mpicc': 'mpicxx', 'mpigcc': 'mpigxx', 'mpiicx': 'mpiicpx', 'mpiicc': 'mpiicpc'},
-    modules='intel-?(?:oneapi-)?mpi|impi',
+    modules='intel[-_]?(?:oneapi-)?mpi|i_?mpi',
     compiler_variable='I_MPI_CC',
     wheel_env=_wheel_env,
     # No Spack: the wheel is not laid out as Spack's package of it expects.

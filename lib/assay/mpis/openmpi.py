@@ -133,7 +133,7 @@ FAMILY = Family(
     wrapper_option='--showme:version',
     hints=r'(?i)open-?mpi|\bompi|opal|orte|open-rte|prte',
     # HPC-X and NVIDIA's HPC SDK bring it under their own names.
-    modules=r'(?:nci-)?open-?mpi|ompi|(?:nvhpc-)?hpcx',
+    modules='open-?mpi|ompi|hpc-?x',
     in_debian=True,
     description=('ompi_info',),
     needs_description=True,

@@ -39,7 +39,7 @@ class Known:
 KNOWN = {
     'Cray MPICH': Known(r'CRAY MPICH version (\d[\w.]*)', 'cray-mpich'),
     'MVAPICH2': Known(
-        r'MVAPICH2\S* [Vv]ersion *:?\s*(\d[\w.]*)|^MVAPICH2\S* (\d[\w.]*)', 'mvapich2'
+        r'MVAPICH2\S* [Vv]ersion *:?\s*(\d[\w.]*)|^MVAPICH2\S* (\d[\w.]*)', 'mvapich2x?'
     ),
     'ParaStation MPI': Known(
         r'ParaStation MPI (?:[Vv]ersion:?\s*)?(\d[\w.-]*)|^MPICH Device:\s+psp|libpscom',
