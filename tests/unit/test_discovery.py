@@ -506,8 +506,16 @@ def test_an_unknown_mpi(slurm, monkeypatch):
     with pytest.raises(AssayError, match=r'--mpi mpihc: .*did you mean mpich'):
         finding.find('toy', Asked(mpis=('mpihc',)), 1)
     monkeypatch.setattr(finding, 'find_mpis', list)
-    with pytest.raises(AssayError, match='there is no MPI on this machine'):
+    with pytest.raises(AssayError, match=r'there is no MPI on this machine.*name its module'):
         finding.find('toy', Asked(), 1)
+
+
+def test_an_mpi_is_named_by_its_name_or_its_place(monkeypatch):
+    monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
+    acme = dataclasses.replace(MPICH, name='acme')
+    monkeypatch.setattr(finding, 'find_in', {'/opt/acme': acme}.get)
+    assert finding._chosen(('/opt/acme', MPICH.name)) == [acme, MPICH]
+    assert finding._chosen(()) == [MPICH]
 
 
 def test_a_node_tells_its_facts():

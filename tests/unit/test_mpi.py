@@ -362,6 +362,11 @@ def test_an_mpi_that_is_named_by_its_folder(machine, monkeypatch):
     assert re.fullmatch('mpich-prefix-[a-zA-Z0-9_-]+', found.name)
     monkeypatch.setenv('PATH', f'{machine.parent}/acme/bin:{machine}')
     assert [one.source for one in mpi.find_mpis()] == ['PATH', 'named']
+    assert mpi.find_in(str(machine.parent / 'acme')) == found
+    command(machine.parent / 'other' / 'mpicc', '')
+    command(machine.parent / 'other' / 'mpirun', 'a wrapper of something else')
+    with pytest.raises(AssayError, match=r'mpicc and mpirun of .*/other are of no MPI'):
+        mpi.find_in(str(machine.parent / 'other'))
     monkeypatch.setenv(modules.PLACES, f'{machine}/gone')
     with pytest.raises(AssayError, match=r'there is no mpicc in .*/gone'):
         mpi.find_mpis()

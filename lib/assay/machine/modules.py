@@ -64,7 +64,7 @@ def in_modules() -> Iterator[Candidate]:
     try:
         tool = ModulesSystem.create(kind)
         names = _names_in(map(str, tool.available_modules()))
-        needed = _seen_later(tool) if not any(map(is_called_like_an_mpi, names)) else {}
+        needed = _seen_later(tool) if not any(map(is_surely_an_mpi, names)) else {}
     except ReframeError as error:
         raise AssayError(f'the environment modules of this machine do not work: {error}') from None
     brought: set[Path] = set()

@@ -198,8 +198,15 @@ def _stranger(
         return stranger
     if not is_said and not is_told and (stranger := strangers.of_launcher(of_launcher)):
         return stranger
-    # It takes up to a second, and whoever describes itself has said whose it is.
-    for library in candidate.libraries if not description else ():
+    if description:
+        return None
+    for name, *arguments in strangers.COMMANDS:
+        if command := candidate.command(name):
+            with contextlib.suppress(NoAnswerError):
+                if stranger := strangers.known(candidate.ask(command, *arguments)):
+                    return stranger
+    # It takes up to a second.
+    for library in candidate.libraries:
         with contextlib.suppress(OSError):
             if stranger := strangers.in_library(library.read_bytes()):
                 return stranger

@@ -55,6 +55,9 @@ KNOWN = {
     'Bullx MPI': Known(r'Bullx? MPI (\d[\w.]*)', 'bullx-?mpi|openmpi-bull'),
 }
 
+#: Commands that describe them, beside those of families.
+COMMANDS = (('mpiname', '-a'),)
+
 #: Their C and C++ wrappers that are not called mpicc.
 WRAPPERS = {'mpifcc': 'mpiFCC', 'mpixlc': 'mpixlC', 'fcc': 'FCC'}
 
