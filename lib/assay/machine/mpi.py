@@ -198,7 +198,7 @@ def _stranger(
         return stranger
     if not is_said and not is_told and (stranger := strangers.of_launcher(of_launcher)):
         return stranger
-    if description:
+    if description or candidate.source == 'wheel':
         return None
     for name, *arguments in strangers.COMMANDS:
         if command := candidate.command(name):
