@@ -13,7 +13,16 @@ import pytest
 
 from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi
-from building import FAULTS, PROGRAMS, SANITIZED, SOURCES, check_command, configure, make
+from building import (
+    FAULTS,
+    PROGRAMS,
+    SANITIZED,
+    SOURCES,
+    check_command,
+    configure,
+    kept_builds,
+    make,
+)
 from families import MPIS, QUICKEST
 from running import SURROUNDINGS, YIELDING_COLLECTIVES, Run, run_command
 
@@ -41,27 +50,24 @@ def surroundings(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.fixture(scope='session')
-def build(
-    mpi: Mpi,
-    surroundings: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Callable[..., Path]:
+def build(mpi: Mpi, surroundings: dict[str, str]) -> Callable[..., Path]:
     """Builds a target, with sanitizers such as ``thread`` if any; returns the folder it is in.
 
-    Workers that run tests beside each other share what one of them builds.
+    Workers that run tests beside each other share what one of them builds, and later tests too.
     """
-    shared = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, 'workerinput'):
-        shared = shared.parent
+    kept = kept_builds(mpi, surroundings)
 
     @cache
     def build(target: str, sanitizers: str = '') -> Path:
-        folder = shared / f'{mpi.name}-{sanitizers or "plain"}'
+        folder = kept / (sanitizers or 'plain')
         with fasteners.InterProcessLock(folder.with_suffix('.lock')):
-            if not (folder / 'Makefile').exists():
-                configure(mpi, surroundings, folder, f'-DASSAY_SANITIZE={sanitizers}')
-            make(folder, target, surroundings)
+            try:
+                if not (folder / 'Makefile').exists():
+                    configure(mpi, surroundings, folder, f'-DASSAY_SANITIZE={sanitizers}')
+                make(folder, target, surroundings)
+            except BaseException:  # what has been compiled would warn no more
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
         return folder
 
     return build

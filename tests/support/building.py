@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
 from assay import paths
+from assay.machine.checksum import checksum
 from assay.machine.mpi import Mpi
 
 SOURCES = paths.SOURCES
@@ -17,11 +22,36 @@ CMAKE = str(paths.VENV_BIN / 'cmake')
 SANITIZED = 'address,undefined'
 
 
+#: Folders of builds that stay: those of three MPIs, before and after a change.
+KEPT = 6
+
+#: What compilers, linker and CMake heed in the environment.
+_STEERS = re.compile(r'CMAKE_|(C|CXX|CPP|LD)FLAGS$|.*(LIBRARY|INCLUDE)_PATH$|.*_ROOT$|.*BLAS')
+
+
 def check_command(command: list[str], env: dict[str, str]) -> None:
     """Run a command that has to succeed without a warning."""
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     assert done.returncode == 0, f'{" ".join(command)}\n{done.stdout}{done.stderr}'
     assert 'warning:' not in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def kept_builds(mpi: Mpi, env: dict[str, str]) -> Path:
+    """Where builds of the sources by an MPI stay for later tests.
+
+    It is another folder as soon as anything differs that they depend on. The newest few are kept.
+    """
+    commands = ([mpi.cc, '-show'], [mpi.cc, '-v'], [CMAKE, '--version'], ['ldconfig', '-p'])
+    answers = [subprocess.run(one, env=env, capture_output=True) for one in commands]
+    said = [(one.stdout, one.stderr) for one in answers]
+    steering = sorted(f'{name}={value}' for name, value in env.items() if _STEERS.match(name))
+    facts = repr([checksum(), mpi.description, str(paths.VENV_BIN), steering, said])
+    folder = paths.STATE / 'tests' / hashlib.sha256(facts.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)
+    for old in sorted(folder.parent.iterdir(), key=os.path.getmtime)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
 
 
 def configure(
