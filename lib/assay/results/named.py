@@ -61,10 +61,11 @@ def left_out(site: _SiteConfig, report: Report, given: Given) -> list[str]:
 
     :param site: the system's configuration, loaded for the partitions that were asked for.
     """
-    there = {(case['partition'], case['environ']) for case in last_cases(report)}
+    own = last_cases(report)
+    there = {(case['partition'], case['environ']) for case in own}
     found = []
-    for partition in site['systems'][0]['partitions']:
-        name = f'{site["systems"][0]["name"]}:{partition["name"]}'
+    for partition in site['systems'][0]['partitions'] if own else ():
+        name = f'{own[0]["system"]}:{partition["name"]}'
         asked = [
             environment
             for environment in partition.get('environs', [])
