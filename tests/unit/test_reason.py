@@ -164,6 +164,10 @@ def test_the_program_knows_best(name):
             [f'{"-" * 80}\nT/V  N\n{"-" * 80}\nhello: the matrix is singular\n'],
             'hello: the matrix is ',
         ),
+        (
+            [f'{"-" * 80}\nWR11C2R4 1000 128 1 2 0.11 5.9\nHPL start Mon\n{"-" * 80}\nthe end'],
+            'the end',
+        ),
         ([f'{"-" * 80}\n' + 'row\n' * 50 + 'hello: too small\n'], 'hello: too small'),
         ([f'{"-" * 80}\nhello: too small\n'], 'hello: too small'),
         (

@@ -16,7 +16,7 @@ _RULE = re.compile(r'-{20,}')
 _LINES_OF_FRAME = 40
 _FACT = re.compile(r'^(?:[A-Z][a-z]\w*(?: \w+)?|HNP daemon|#\w+) *: +\S.*|^--> .*', re.MULTILINE)
 # A table of a program may stand between such lines, too.
-_PROSE = re.compile(r'(?:[A-Z]|\w*(?:run|exec)\b)\S*(?: \S+){4,}')
+_PROSE = re.compile(r'(?:[A-Z]|\w*(?:run|exec)\b)\S*(?:.*? [a-z]+\b){4}')
 # A message by which no program ended.
 _WARNING = re.compile(r'WARNING|By default,')
 # Characters of a sentence that says too little, so the next one is told as well.
