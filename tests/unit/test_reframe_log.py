@@ -116,6 +116,12 @@ def test_an_option_that_some_checks_have_is_for_them():
     assert complaints(IGNORED.format('Ring'), checks=['Ring', 'Halo']) == []
 
 
+def test_what_some_checks_lack_is_not_shown():
+    assert not reframe_log.is_complaint(UNSET.format('Build'), of_one=False)
+    assert reframe_log.is_complaint("WARNING: skipping test 'Passed': no", of_one=False)
+    assert reframe_log.is_complaint('| and why', of_one=True)
+
+
 def test_an_option_for_a_check_is_for_that_check():
     command = "reframe -r -S Passed.binry=1 -P 'Ring.depth=1,2'"
     (sentence,) = complaints(UNSET.format('Passed'), command=command)

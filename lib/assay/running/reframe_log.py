@@ -74,9 +74,13 @@ def is_recorded(lines: Iterable[str]) -> bool:
 def is_complaint(line: str, of_one: bool) -> bool:
     """Whether a line is of a warning or an error.
 
+    A check that lacks a variable of an option is none: :func:`complaints` has what no check has.
+
     :param of_one: whether the line before it is.
     """
-    return bool(_COMPLAINT.match(line) or (of_one and _MORE.match(line)))
+    if match := _COMPLAINT.match(line):
+        return not _UNSET.fullmatch(match[2])
+    return bool(of_one and _MORE.match(line))
 
 
 def complaints(
