@@ -12,7 +12,7 @@ from assay.config.environments import AS_ROOT, environment, environs, spack_spec
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import find_mpis
-from assay.machine.topology import names, this_machine, usable
+from assay.machine.topology import names, this_machine
 
 # ReFrame has a system of this name, for machines without a configuration.
 stand_in_for('generic')
@@ -35,7 +35,7 @@ site_configuration = {
                     'launcher': 'mpirun',
                     # ReFrame's own description has CPUs that are offline, and memory as domains.
                     'processor': names() | this_machine().for_reframe(),
-                    'extras': {'core_kinds': usable().core_kinds},
+                    'extras': {'core_kinds': this_machine().core_kinds},
                     # Two jobs at once would measure each other.
                     'max_jobs': 1,
                     'environs': environs(mpis),

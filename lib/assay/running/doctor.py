@@ -184,7 +184,7 @@ def _hardware(found: Findings) -> None:
         found.note(
             f'NUMA domains without CPUs: {as_list(there.memory_domains)}: no rank sits there'
         )
-    if len(kinds := usable.core_kinds) > 1:
+    if len(kinds := there.core_kinds) > 1:
         numbers = ' + '.join(map(str, kinds))
         found.note(
             f'cores of {len(kinds)} kinds ({numbers}, the fastest first): '
