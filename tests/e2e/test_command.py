@@ -4,6 +4,7 @@ The checks that are run here are tests/golden/reports/toys.py, on the generic sy
 """
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -179,6 +180,13 @@ def test_a_path_that_jobs_cannot_hold_is_one_sentence(tmp_path, name):
     assert [child.name for child in (tmp_path / name).iterdir()] == ['assay']
 
 
+@pytest.mark.parametrize('name', ['ASSAY_RESULTS', 'ASSAY_SYSTEMS'])
+def test_a_folder_that_jobs_cannot_hold_is_one_sentence(name):
+    ended = assay('run', env={name: '/a folder'})
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f'assay: {name} has a character that')
+
+
 @pytest.fixture
 def ready(tmp_path):
     """A checkout whose environment is as good as installed: its command is a shell script."""
@@ -221,6 +229,15 @@ def test_an_environment_is_kept_while_it_runs_and_removed_after(ready):
     assert running.returncode == 0
     subprocess.run(['bash', '-euc', clean], check=True)
     assert not venv.exists()
+
+
+@pytest.mark.parametrize('home', [{}, {'HOME': ''}])
+def test_who_has_no_home_gets_theirs(ready, home):
+    """Without it Open MPI's launcher ends at once."""
+    environment_of(ready, 'echo "$HOME"')
+    others = {name: value for name, value in os.environ.items() if name != 'HOME'}
+    said = subprocess.check_output([ready / 'assay', 'env'], env=others | home, text=True)
+    assert said == f'{pwd.getpwuid(os.geteuid()).pw_dir}\n'
 
 
 def remove_outdated(root):

@@ -103,13 +103,14 @@ class Machine:
         put(self.database, *reports)
         self.number += 10_000  # of the sessions that follow, each a later second of today
 
-    def run(self, own, text, options, handles):
+    def run(self, own, text, options, handles, purpose):
         name = re.fullmatch(r'\^(.*)\$', options[1])[1]
         excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
         (own.folder / 'stage').mkdir()
         self.ran.append((name, len(excluded)))
         self.labels.append(text)
         report = self.report(name, excluded, text=text)
+        report['session_info']['purpose'] = purpose
         put(self.database, report)
         own.report.write_text(json.dumps(report))
         return self.ends.pop(len(self.ran), Ended())
@@ -559,8 +560,8 @@ def test_a_signal_between_sessions_counts_too(machine, monkeypatch):
     machine.history(30)
     run = machine.run
 
-    def then_told(*options):
-        ended = run(*options)
+    def then_told(*options, **more):
+        ended = run(*options, **more)
         if len(machine.ran) == 5:
             os.kill(os.getpid(), signal.SIGTERM)
         return ended

@@ -29,6 +29,7 @@ from assay.results.choice import assert_label, choose, removable
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
+from assay.results.summary import summary
 from assay.running import session_extras
 from reports import disturbed, then
 from stored import NOW, put, reframes
@@ -613,15 +614,25 @@ def test_labels_that_are_other_words_are_refused(label):
         assert_label(label)
 
 
+def stored_fields(options):
+    """The fields of a session, as ReFrame reads them from its options."""
+    fields = (one for option in options for one in option.split('=', maxsplit=1)[1].split(','))
+    return dict(one.split('=', maxsplit=1) for one in fields)
+
+
 @pytest.mark.parametrize('label', ['before', 'ünï, 50% = {a}', 'abc', 'defaced beef', 'a=b,c=d'])
 def test_labels_are_stored_in_reframes_fields(label):
     assert_label(label)
-    fields = {}
-    for option in session_extras.options(label, 'smoke'):
-        for one in option.removeprefix('--session-extras=').split(','):  # as ReFrame does
-            name, value = one.split('=', maxsplit=1)
-            fields[name] = value
+    fields = stored_fields(session_extras.options(label, 'smoke'))
     assert (session_extras.label_of(fields), session_extras.mode_of(fields)) == (label, 'smoke')
+    assert session_extras.purpose_of(fields) is None
+
+
+def test_what_a_run_is_for_is_stored_and_in_its_summary(golden_report):
+    fields = stored_fields(session_extras.options('a label', 'smoke', 'compare'))
+    report = golden_report('Passed')
+    report['session_info'] |= fields
+    assert summary(report).purpose == 'compare'
 
 
 def test_reports_that_are_none(tmp_path):
