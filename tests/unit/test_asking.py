@@ -133,6 +133,22 @@ def test_a_scheduler_that_is_away_keeps_no_run_from_its_end(a_site, tmp_path):  
     assert 'scancel 7' in one.said[-1]
 
 
+def test_an_earlier_job_of_a_case_is_not_taken_for_one_that_was_not_submitted(
+    a_site,  # noqa: F811
+    tmp_path,
+):
+    (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
+    (tmp_path / '2.sbatch.err').write_text('sbatch: error: Socket timed out on send/recv\n')
+    (tmp_path / '3.sbatch').write_text('Submitted batch job 8\n')
+    (tmp_path / '1.squeue').write_text('7|RUNNING|n1|None\n')
+    (tmp_path / '2.squeue').write_text('7|@WORK@\n')
+    one = a_site(tmp_path, 'squeue')
+    one.job.submit()
+    one.scheduler.poll(one.job)
+    one.job.submit()
+    assert one.job.jobid == '8'
+
+
 def test_a_plain_reframe_has_them_too(tmp_path):
     script = (
         'import runpy, sys; runpy.run_path(sys.argv[1]); '

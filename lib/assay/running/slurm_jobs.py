@@ -184,7 +184,8 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
         folder = os.path.realpath(job.workdir)
         for line in told.splitlines():
             number, _, where = line.partition('|')
-            if os.path.realpath(where) == folder:
+            # An earlier job of the case may not have gone yet.
+            if number not in self._jobs and os.path.realpath(where) == folder:
                 return f'Submitted batch job {number}'
         return ''
 
