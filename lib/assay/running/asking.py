@@ -144,7 +144,8 @@ class AsksInMeasure:
             return
         self._asked = time.monotonic()
         if self._silent_since > -math.inf:
-            say(f'{self.product} answers again, after {now - self._silent_since:.0f} s')
+            silent = self._asked - self._silent_since  # a command may wait for a while itself
+            say(f'{self.product} answers again, after {silent:.0f} s')
             self._silent_since = -math.inf
         for job in waiting:
             self._heed(job, records.get(job.jobid), now)
