@@ -28,3 +28,18 @@ def test_what_a_killed_run_left_is_stopped_by_the_next(tmp_path, monkeypatch):
             job.kill()
             job.wait()
         os.close(other.handle)
+
+
+def test_a_job_that_slurm_clears_up_after_is_not_left_behind(tmp_path, monkeypatch):
+    """Accounting tells of its end, and a site's epilog may go on for minutes."""
+    run = runs.Run(tmp_path / 'run')
+    states = {1: 'RUNNING', 2: 'PENDING', 3: 'COMPLETING', 4: 'STAGE_OUT'}
+    jobs = ''.join(f'{job}|{state}|None|{run.folder}/stage\n' for job, state in states.items())
+    (tmp_path / 'jobs').write_text(jobs)
+    scripts = {'squeue': f'cat {tmp_path}/jobs', 'scancel': f'echo "$*" >{tmp_path}/cancelled'}
+    for name, script in scripts.items():
+        (tmp_path / name).write_text(f'#!/bin/bash\n{script}\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    assert leftovers.stop_jobs(run) == '2 job(s) in Slurm'
+    assert (tmp_path / 'cancelled').read_text() == '1 2\n'

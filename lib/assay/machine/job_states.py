@@ -32,6 +32,9 @@ PREEMPTED = 'PREEMPTED'
 #: States in which a job has come to its end.
 ENDED = {'COMPLETED', 'FAILED', *ENDED_BY_SCHEDULER}
 
+#: The same, of a job whose own processes have ended.
+ENDING = {*ENDED, 'COMPLETING', 'STAGE_OUT'}
+
 
 def has_ended(state: str | None) -> bool:
     """Whether a job has come to its end.

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from assay import say
+from assay.machine.job_states import ENDING
 from assay.running import runs
 from assay.running.processes import pids
 from assay.running.runs import Run
@@ -23,7 +24,8 @@ PATIENCE_WITH_SLURM = 60
 
 def stop_jobs(run: Run) -> str:
     """Stop what a run whose ReFrame has ended left running; what that was, or nothing."""
-    jobs = [job for job, *_ in slurm_jobs(run)]
+    # One that Slurm clears up after is at its end: that can take as long as the site's epilog.
+    jobs = [job for job, state, _ in slurm_jobs(run) if state not in ENDING]
     if jobs:
         subprocess.run(['scancel', *jobs], stdin=subprocess.DEVNULL, capture_output=True)
     found = _stop_processes(run)
