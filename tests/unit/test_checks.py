@@ -1104,6 +1104,7 @@ def test_hooks_run_in_their_order():
         for stage, found in MpiCheck.pipeline_hooks().items()
     }
     assert hooks['post_setup'] == [
+        'keep_time_limit',
         'assert_chosen_here',
         'read_references',
         'apply_layout',

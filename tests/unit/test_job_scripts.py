@@ -7,11 +7,15 @@ test again: it writes the new one, and fails so that somebody reviews it.
 import difflib
 import re
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import reframe.core.runtime as rt
 
 from assay import paths
+from assay.checks.build import BuildSources
+from assay.running import submitting
 from checks import job_script
 
 CLUSTERS = Path(__file__).parents[1] / 'support' / 'clusters.py'
@@ -93,3 +97,55 @@ def test_the_documentation_shows_a_golden_script():
     parts = re.split(r'[ \n]\.\.\.\n', shown)
     whole = (GOLDEN / f'{stem}.sh').read_text()
     assert len(parts) > 1 and all(part in whole for part in parts)
+
+
+@pytest.mark.parametrize(('limit', 'asked'), [('3m', '0:3:0'), ('10m', '0:5:0')])
+def test_no_job_asks_for_more_time_than_its_partition_has(limit, asked, tmp_path):
+    """A scheduler may take such a job, and let it wait for ever."""
+    with limited(limit, tmp_path) as configuration:
+        where = (configuration, 'clusters:infiniband', tmp_path, FILES['Ring'], 'Ring', 'mpich')
+        script = job_script(*where, fabric='ucx-ib', layout='spread', scale='4_nodes')
+    assert f'#SBATCH --time={asked}\n' in script
+
+
+def test_no_build_asks_for_more_time_than_its_partition_has(tmp_path):
+    """Nor for fewer nodes: 'infiniband' has jobs of two nodes and more here."""
+    with limited('20m', tmp_path) as configuration:
+        options = {'systems/prefix': str(tmp_path), 'systems/modules_system': 'nomod'}
+        with rt.temp_runtime(str(configuration), 'clusters:infiniband', options):
+            (partition,) = rt.runtime().system.partitions
+            check = BuildSources()
+            check._rfm_dry_run = True
+            check.build_locally = False
+            check.setup(partition, next(one for one in partition.environs if one.name == 'mpich'))
+            check.compile()
+            script = (Path(check.stagedir) / check.build_job.script_filename).read_text()
+    options = submitting.options_in(script)
+    assert '--time=0:20:0' in options
+    assert {'--ntasks=2', '--ntasks-per-node=1'} <= {*options}
+
+
+@contextmanager
+def limited(limit, tmp_path):
+    """The clusters, whose partitions have a time limit and no jobs of one node."""
+    change = f"""
+for partition in site_configuration['systems'][0]['partitions']:
+    partition['time_limit'] = {limit!r}
+    partition['features'].remove('scale_1_node')
+"""
+    configuration = tmp_path / 'limited.py'
+    configuration.write_text(CLUSTERS.read_text() + change)
+    yield configuration
+
+
+def test_sbatch_is_told_what_the_script_says(tmp_path, monkeypatch):
+    """A site's wrapper of sbatch may look at the command line alone."""
+    told = []
+    monkeypatch.setattr(submitting, '_sbatch', lambda scheduler, args: told.append(args))
+    script = tmp_path / 'rfm_job.sh'
+    script.write_text(
+        '#!/bin/bash\n#SBATCH --job-name="a b"\n\n# A remark.\n#SBATCH --time=0:5:0\n'
+        'true\n#SBATCH --time=1\n'
+    )
+    submitting._with_options(None, ['--parsable', str(script)])
+    assert told == [['--parsable', '--job-name="a b"', '--time=0:5:0', str(script)]]

@@ -16,8 +16,10 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import BuildError, ReframeError
 
 from assay import AssayError, paths, say
+from assay.checks.time_limit import KeepsTimeLimit
 from assay.checks.waiting import IN_QUEUE, TakesTurns
 from assay.config.environments import OURS
+from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.checksum import checksum
 from assay.machine.job_states import PREEMPTED
@@ -48,6 +50,7 @@ def installed(check: rfm.RegressionTest, package: str) -> Build:
 class BuildSources(
     rfm.CompileOnlyRegressionTest,
     TakesTurns,
+    KeepsTimeLimit,
     special=True,  # type: ignore[call-arg]  # which mypy, without ReFrame's own types, misses
 ):
     """The benchmarks and the witness, by CMake; or as Spack has installed them.
@@ -68,6 +71,15 @@ class BuildSources(
         # ReFrame counts local builds apart: one would disturb a job on the same machine.
         if all(partition.max_jobs == 1 for partition in rt.runtime().system.partitions):
             self.build_locally = False
+
+    @run_before('compile')
+    def ask_for_nodes(self) -> None:
+        """As many as a job of the partition has at least."""
+        sizes = [
+            n for name, n in SCALES.items() if f'scale_{name}' in self.current_partition.features
+        ]
+        self.build_job.num_tasks = min(sizes, default=1)
+        self.build_job.num_tasks_per_node = 1
 
     @property
     def is_by_spack(self) -> bool:

@@ -18,6 +18,7 @@ from assay.checks.cases import HasCases
 from assay.checks.judged import IsJudged
 from assay.checks.leftovers import TellsLeftovers
 from assay.checks.started import IsStarted
+from assay.checks.time_limit import KeepsTimeLimit
 from assay.checks.waiting import IN_QUEUE, TakesTurns
 
 
@@ -30,6 +31,7 @@ class MpiCheck(
     HasCases,
     Attributed,
     TakesTurns,
+    KeepsTimeLimit,
     IsMeasuredAgain,
     special=True,  # type: ignore[call-arg]  # which mypy, without ReFrame's own types, misses
 ):
