@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from assay import witness
 from assay.job import output
-from assay.job.launch import WITNESS, LaunchError
+from assay.job.launch import WITNESS, LaunchError, tell_names
 from assay.job.output import Output
 from launched import over_infiniband
+from slurms import commands_of_slurm, node
 from witnessed import halo
 
 
@@ -30,6 +32,21 @@ def test_ranks_of_one_host_need_no_network(tmp_path):
 def test_ranks_of_two_hosts_need_the_network(tmp_path):
     with pytest.raises(LaunchError, match='ucx-ib was asked for, but ucx-shm was used instead'):
         launch_on(2, tmp_path).assert_as_asked()
+
+
+def test_sentences_have_the_names_of_slurm(tmp_path, monkeypatch):
+    """As a job has it: in its folder are the launches, and the names beside them."""
+    commands_of_slurm(tmp_path, monkeypatch)(
+        [node(f'hpc-{i}').replace(f'HostName=hpc-{i}', f'HostName=n{i}') for i in (1, 2)], []
+    )
+    (tmp_path / 'launch').mkdir()
+    launch = launch_on(2, tmp_path / 'launch')
+    hosts = {host.name for host in launch.witnessed.hosts}
+    tell_names(tmp_path, ['hpc-1', 'hpc-2'])
+    report = witness.read(tmp_path / 'launch' / WITNESS)
+    assert hosts == {'n1', 'n2'} and {*report.by_host()} == {'hpc-1', 'hpc-2'}
+    tell_names(tmp_path, ['hpc-1', 'hpc-2'])
+    assert json.loads((tmp_path / witness.HOSTS).read_text()) == {'n1': 'hpc-1', 'n2': 'hpc-2'}
 
 
 # What MPICH 5.0.2 printed under `srun --mpi=pmix`, and Debian's Open MPI 4.1.4 under `--mpi=none`.

@@ -13,9 +13,10 @@ import pytest
 from assay import AssayError, paths
 from assay.commands import main as cli
 from assay.config import settings
+from assay.job.launch import tell_names
 from assay.report import screening as report
 from assay.running import reframe_options
-from assay.screening import kept, measured
+from assay.screening import kept, measured, outputs
 from assay.screening.collected import collect
 from assay.screening.findings import Evidence, Finding
 from assay.screening.measured import Links, read, write
@@ -23,6 +24,7 @@ from assay.screening.measuring import job_options
 from assay.screening.verdict import judge
 from assay.screening.where import Where, choose, left_out, node_names
 from screenings import ALL, BEGUN, of_few, screening, slow_links
+from slurms import commands_of_slurm, node
 
 SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
 
@@ -633,6 +635,24 @@ def test_a_host_is_called_as_the_scheduler_does(tmp_path):
     assert collect(tmp_path, SLURM, BEGUN, ['n1', 'n2'], {}).nodes == ('n1', 'n2')
     names = ('n1.cluster.test', 'n2.cluster.test')
     assert collect(tmp_path, SLURM, BEGUN, names, {}).nodes == names
+
+
+def test_a_host_whose_name_in_slurm_is_another(tmp_path, monkeypatch):
+    """What is told to drain is a node of Slurm's, also where nobody asks Slurm any more."""
+    folder = tmp_path / 'job'
+    shutil.copytree(GOLDEN, folder)
+    commands_of_slurm(tmp_path, monkeypatch)(
+        [node(f'hpc-{i}').replace(f'HostName=hpc-{i}', f'HostName=n{i}') for i in (1, 2)], []
+    )
+    tell_names(folder, ['hpc-1', 'hpc-2'])
+    (tmp_path / 'scontrol').write_text('#!/bin/sh\nexit 1\n')
+    found = collect(folder, SLURM, BEGUN, ['hpc-1', 'hpc-2'], {})
+    assert found.nodes == ('hpc-1', 'hpc-2')
+    assert np.array_equal(found.links.latency, collect(GOLDEN, SLURM, BEGUN, [], {}).links.latency)
+    path = tmp_path / 'one.json'
+    write(path, found)
+    outputs.keep(path, folder, SLURM, ['hpc-1', 'hpc-2'])
+    assert [*outputs.differences(path, read(path))] == []
 
 
 def test_what_is_shown(capsys, tmp_path):

@@ -15,8 +15,9 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import cut_short
-from assay.job.launch import Launch, LaunchError, witnessed_in
+from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
 from assay.machine.job_states import PREEMPTED
+from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
@@ -95,6 +96,8 @@ class IsJudged(RegressionTestPlugin):
         self.look_for_leftovers()
         folder = Path(self.stagedir)
         nodes = self.job.nodelist or []
+        if self.current_partition.scheduler.registered_name in SCHEDULERS:
+            tell_names(folder, nodes)
         if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):
             others = NO_EVIDENCE if self.job.state == PREEMPTED else ''
             raise SanityError(f'{others}{reason}')

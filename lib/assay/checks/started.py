@@ -27,6 +27,7 @@ from assay.layout.placement import DoesNotFitError, Node, Placement
 from assay.machine import topology
 from assay.machine.topology import core_count, domain_count
 from assay.running import runs
+from assay.witness import HOSTS
 
 _CATALOGUE = load_catalogue()
 
@@ -140,7 +141,7 @@ class IsStarted(RegressionTestPlugin):
         # Whatever a user set: by it a process that uses this machine is known for one of this run.
         if self.current_partition.scheduler.is_local and (run := os.environ.get(runs.VARIABLE)):
             self.env_vars[runs.VARIABLE] = shlex.quote(run)
-        self.keep_files = [*self.keep_files, WITNESS, FILES]
+        self.keep_files = [*self.keep_files, WITNESS, FILES, HOSTS]
 
     @run_before('run', always_last=True)
     def keep_exit_code(self) -> None:

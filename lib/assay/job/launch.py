@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
+from assay.files import write_whole
 from assay.job.output import Output, TooMuchError, found
 from assay.job.reason import reason
 from assay.job.single_cache import single_cached_property
 from assay.layout.launchers import is_srun
 from assay.layout.layouts import layout_of
 from assay.layout.placement import Placement
+from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure
 from assay.witness import profile
@@ -44,6 +47,21 @@ def witnessed_in(folder: Path) -> Iterator[witness.Report]:
     for path in folder.rglob(WITNESS):
         with suppress(witness.WitnessError):
             yield witness.read(path)
+
+
+def tell_names(folder: Path, nodes: Sequence[str]) -> None:
+    """Leave Slurm's names of the hosts in a job's folder, where they call themselves otherwise.
+
+    :param nodes: of the job, as Slurm calls them.
+    """
+    hosts: dict[str, None] = {}
+    for path in folder.rglob(WITNESS):
+        with suppress(
+            OSError, ValueError, KeyError, TypeError
+        ):  # what is wrong with it is told later
+            hosts |= dict.fromkeys(host['name'] for host in json.loads(path.read_text())['hosts'])
+    if nodes and (names := names_of_hosts(hosts, nodes)):
+        write_whole(folder / witness.HOSTS, json.dumps(names))
 
 
 class LaunchError(Exception):

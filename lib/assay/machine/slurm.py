@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from assay import AssayError
 
@@ -43,7 +44,8 @@ def records(what: str) -> list[Record]:
     :param what: ``partition``, ``node`` or ``reservation``.
     :raises AssayError: if it does not answer.
     """
-    lines = told('scontrol', '--oneliner', 'show', what).splitlines()
+    # With those that are hidden: a user may name one.
+    lines = told('scontrol', '--oneliner', '--all', 'show', what).splitlines()
     return [record for record in map(_record, lines) if f'{what.title()}Name' in record]
 
 
@@ -68,7 +70,9 @@ def told(*command: str) -> str:
     except subprocess.TimeoutExpired:
         raise AssayError(f'{" ".join(command)}: no answer in {PATIENCE} s') from None
     if answer.returncode:
-        said = '; '.join(filter(None, map(str.strip, answer.stderr.splitlines())))
+        # A site's wrapper may say why on standard output.
+        lines = (answer.stderr.strip() or answer.stdout).splitlines()
+        said = '; '.join(filter(None, map(str.strip, lines)))
         raise RefusedError(said or f'{" ".join(command)}: exit code {answer.returncode}')
     return answer.stdout or answer.stderr
 
@@ -88,6 +92,40 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
         if is_asked if partitions else partition.endswith('*'):
             found[node] = state if reason in ('', 'none') else f'{state}: {reason}'
     return found
+
+
+def names_of_hosts(hosts: Iterable[str], nodes: Iterable[str]) -> dict[str, str]:
+    """Slurm's names of a job's hosts, of those that call themselves otherwise.
+
+    :param hosts: as their own programs call them.
+    :param nodes: as Slurm calls them (``NodeName``).
+    """
+    nodes = [*nodes]
+    other = [host for host in hosts if host not in nodes]
+    known = _by_alias((node, [node]) for node in nodes)
+    if any(_short(host) not in known for host in other):
+        with suppress(AssayError):  # it does not answer: then by their names alone
+            known = _by_alias(
+                (name, [name, one.get('NodeHostName', name), one.get('NodeAddr', name)])
+                for one in records('node')
+                for name in [one['NodeName']]
+                if name in nodes
+            )
+    return {host: known[_short(host)] for host in other if _short(host) in known}
+
+
+def _by_alias(nodes: Iterable[tuple[str, list[str]]]) -> dict[str, str]:
+    """The node of each name without its domain, of those that no two nodes have."""
+    found: dict[str, set[str]] = {}
+    for node, names in nodes:
+        for name in names:
+            found.setdefault(_short(name), set()).add(node)
+    return {name: those.pop() for name, those in found.items() if len(those) == 1}
+
+
+def _short(host: str) -> str:
+    """A name without its domain; an address is all of it."""
+    return host if re.fullmatch(r'[\d.]+', host) else host.partition('.')[0].lower()
 
 
 def partitions_in(options: str) -> list[str]:

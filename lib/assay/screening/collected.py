@@ -13,6 +13,7 @@ import numpy as np
 
 from assay import AssayError, witness
 from assay.config.fabrics import load_catalogue
+from assay.machine.slurm import names_of_hosts
 from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
 from assay.witness.links import links_down, times
@@ -42,10 +43,18 @@ def collect(
     """
     try:
         results = _read(folder / NODES)['results']
-        names = [entry['node'] for entry in results]
-        report = witness.read(folder / WITNESS)
+        hosts = [entry['node'] for entry in results]
+        known = witness.names_in(folder) or names_of_hosts(hosts, nodelist)
+        name_of = {host: known.get(host, host) for host in hosts}
+        names = [*name_of.values()]
+        for entry in results:
+            entry['node'] = name_of[entry['node']]
+        report = witness.named(witness.read(folder / WITNESS), known)
+        misplaced = {known.get(host, host): why for host, why in _read(folder / MISPLACED).items()}
         # One after the other: of a large machine each is large.
-        more = (witness.read(folder / one) for one in WITNESSES_OF_TOURNAMENTS)
+        more = (
+            witness.named(witness.read(folder / one), known) for one in WITNESSES_OF_TOURNAMENTS
+        )
         carrier = load_catalogue().fabrics[where.fabric].carrier
         down = links_down(chain([report], more), carrier)
         apart = _share_no_cpus(report) if where.on_this_machine else _any_two
@@ -55,7 +64,7 @@ def collect(
             environment=where.environment,
             fabric=where.fabric,
             begun=begun,
-            nodes=tuple(_as_scheduled(name, nodelist) for name in names),
+            nodes=tuple(names),
             values={
                 f'{measure} {mode}': np.array([entry[mode][measure] for entry in results])
                 for measure in MEASURES
@@ -63,8 +72,8 @@ def collect(
             },
             taken={mode: np.array([entry[mode]['taken'] for entry in results]) for mode in MODES},
             facts=_facts(results, report),
-            faults=_faults(results, _read(folder / MISPLACED), down),
-            links=_links([_read(folder / one) for one in TOURNAMENTS], names, apart),
+            faults=_faults(results, misplaced, down),
+            links=_links([_read(folder / one) for one in TOURNAMENTS], name_of, apart),
             switches=switches,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -73,12 +82,6 @@ def collect(
         ) from None
     except witness.WitnessError as error:
         raise AssayError(str(error)) from None
-
-
-def _as_scheduled(name: str, nodelist: Sequence[str]) -> str:
-    """A host's name as the scheduler has it, which may leave out the domain."""
-    short = name.partition('.')[0]
-    return short if name not in nodelist and short in nodelist else name
 
 
 def _any_two(_: str, __: str) -> bool:
@@ -133,16 +136,19 @@ def _told(down: dict[str, int]) -> str:
 
 
 def _links(
-    tournaments: list[dict[str, Any]], names: list[str], counts: Callable[[str, str], bool]
+    tournaments: list[dict[str, Any]], name_of: dict[str, str], counts: Callable[[str, str], bool]
 ) -> Links:
-    """The pairs that met in all tournaments, of those that count."""
-    number = {name: at for at, name in enumerate(names)}
+    """The pairs that met in all tournaments, of those that count.
+
+    :param name_of: the scheduler's name of each host, in the order of the nodes.
+    """
+    number = {host: at for at, host in enumerate(name_of)}
     met = [
         {
             (number[a], number[b]): pair
             for pair in one['pairs']
             for a, b in [pair['nodes']]
-            if counts(a, b)
+            if counts(name_of[a], name_of[b])
         }
         for one in tournaments
     ]

@@ -28,6 +28,7 @@ from assay.screening.collected import (
 from assay.screening.measured import Screening
 from assay.screening.where import Where
 from assay.text import plain
+from assay.witness import HOSTS, names_in
 
 #: Those that figures are computed of, by their names in the folder of the job.
 FILES = (NODES, WITNESS, *TOURNAMENTS, *WITNESSES_OF_TOURNAMENTS, MISPLACED)
@@ -67,6 +68,7 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         'screening': path.name,
         'shares_cpus': where.on_this_machine,
         'nodes': [*nodelist],
+        'hosts': names_in(folder),
         'files': {name: (folder / name).read_text() for name in FILES},
     }
     try:
@@ -178,6 +180,8 @@ def _computed(record: dict[str, Any], told: Screening) -> Screening:
                 path = Path(scratch, name)
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(record['files'][name])
+            # Of screenings before 2026-11-26 nobody kept it.
+            Path(scratch, HOSTS).write_text(json.dumps(record.get('hosts', {})))
             return collect(Path(scratch), where, told.begun, record['nodes'], told.switches)
     except AssayError as error:
         raise AssayError(plain(str(error).replace(f'{scratch}/', ''), 300)) from None

@@ -2,13 +2,16 @@
 
 from assay.cpus import as_list, parse_cpus
 from assay.witness.library import verify_mpi, verify_version
-from assay.witness.reading import WitnessError, read
+from assay.witness.reading import HOSTS, WitnessError, named, names_in, read
 from assay.witness.report import Report
 
 __all__ = [
+    'HOSTS',
     'Report',
     'WitnessError',
     'as_list',
+    'named',
+    'names_in',
     'parse_cpus',
     'read',
     'verify_mpi',

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from assay import AssayError
 from assay.witness.report import SCHEMA, Ended, Report
+
+#: In the folder of a job: the scheduler's names of its hosts, where they call themselves otherwise.
+HOSTS = 'hosts.json'
 
 
 class WitnessError(AssayError):
@@ -16,6 +21,8 @@ class WitnessError(AssayError):
 
 def read(path: Path) -> Report:
     """Read and validate a report, and what ranks that ended early left beside it.
+
+    Its hosts have the names that :data:`HOSTS` gives them, in its folder or in the one above.
 
     :raises WitnessError: if there is none, or it is not one.
     """
@@ -31,7 +38,41 @@ def read(path: Path) -> Report:
         report = Report.model_validate_json(text)
     except ValidationError as error:
         raise WitnessError(f'{path}: {_problems(error)}') from None
-    return report.model_copy(update={'ended': _read_ended(path.with_name(f'{path.name}.ranks'))})
+    ended = _read_ended(path.with_name(f'{path.name}.ranks'))
+    return named(report, names_in(path.parent)).model_copy(update={'ended': ended})
+
+
+def names_in(folder: Path) -> dict[str, str]:
+    """The scheduler's names of a job's hosts, of those that it calls otherwise.
+
+    :param folder: of the job, or of one of its launches.
+    """
+    for path in (folder / HOSTS, folder.parent / HOSTS):
+        if path.is_file():
+            try:
+                return {str(host): str(name) for host, name in json.loads(path.read_text()).items()}
+            except (OSError, ValueError, AttributeError):
+                return {}
+    return {}
+
+
+def named(report: Report, names: Mapping[str, str]) -> Report:
+    """A report whose hosts have other names, each one of its own."""
+    hosts = [names.get(host.name, host.name) for host in report.hosts]
+    if not names or len({*hosts}) < len(hosts):
+        return report
+    return report.model_copy(
+        update={
+            'hosts': [
+                host.model_copy(update={'name': name})
+                for host, name in zip(report.hosts, hosts, strict=True)
+            ],
+            'processes': [
+                one.model_copy(update={'host': names.get(one.host, one.host)})
+                for one in report.processes
+            ],
+        }
+    )
 
 
 def _read_ended(path: Path) -> list[Ended]:
