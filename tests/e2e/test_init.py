@@ -167,17 +167,20 @@ def test_the_doctor_finds_what_is_wrong_in_a_file(written):
 
 
 @pytest.fixture
-def drained(awkward):
-    """No job starts."""
-    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
+def taken(awkward):
+    """No job starts: others have all nodes."""
+    hold = ('sbatch', '--exclusive', '--mem=0', '--output=/dev/null', '--wrap=sleep 3600')
+    for number in range(1, 5):
+        on('head', *hold, '--partition=work', f'--nodelist=n{number}')
     yield
-    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
+    on('head', 'scancel', '--name=wrap')
+    assert_no_job_is_left()
 
 
 OTHER = ['./assay', 'init', f'{NAME}-2', '--mpi=mpich']
 
 
-def test_an_init_that_is_stopped_leaves_no_job_and_no_file(drained):
+def test_an_init_that_is_stopped_leaves_no_job_and_no_file(taken):
     command = [paths.ROOT / 'assay', 'cluster', 'exec', 'head', *OTHER]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, preexec_fn=heed_signals
@@ -190,20 +193,40 @@ def test_an_init_that_is_stopped_leaves_no_job_and_no_file(drained):
         ended.send_signal(signal.SIGTERM)
         said += ended.stderr.read()
     assert ended.returncode == 143, said
-    assert_no_job_is_left()
+    assert_no_job_is_left('assay-init')
     assert not (SYSTEMS / f'{NAME}-2.py').exists()
 
 
-def test_a_job_that_waits_too_long_is_cancelled(drained):
+def test_a_job_that_waits_too_long_is_cancelled(taken):
     ended = assay('cluster', 'exec', 'head', *OTHER, '--wait=0.02')
     assert ended.returncode == 1
-    assert re.search(r'has not ended in 0\.02 min: PENDING', ended.stderr), ended.stderr
-    assert_no_job_is_left()
+    assert re.search(r'has not ended in 0\.02 min, .*: PENDING', ended.stderr), ended.stderr
+    assert_no_job_is_left('assay-init')
 
 
-def assert_no_job_is_left():
-    """Slurm may take a while to forget one that was cancelled; only what hangs reaches the end."""
+@pytest.fixture
+def drained(awkward):
+    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=drain', 'reason=test')
+    yield
+    on('head', 'scontrol', 'update', 'nodename=n[1-4]', 'state=resume')
+
+
+def test_nodes_that_nobody_can_have_are_not_waited_for(drained):
+    ended = assay('cluster', 'exec', 'head', *OTHER)
+    assert ended.returncode == 1
+    assert 'no job can have a node of it now: n[1-3] IDLE+DRAIN' in ended.stderr, ended.stderr
+
+
+def assert_no_job_is_left(name=''):
+    """Slurm may take a while to forget one that was cancelled; only what hangs reaches the end.
+
+    :param name: as the names of the jobs begin.
+    """
     deadline = time.monotonic() + 300
-    while left := on('head', 'squeue', '--noheader').strip():
+    while left := [
+        job
+        for job in on('head', 'squeue', '--noheader', '--format=%j').split()
+        if job.startswith(name)
+    ]:
         assert time.monotonic() < deadline, left
         time.sleep(0.2)

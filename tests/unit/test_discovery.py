@@ -11,12 +11,14 @@ import pytest
 from assay import AssayError, paths
 from assay.commands.init import _confirm, _show_change, init
 from assay.config import settings
+from assay.config.scales import SCALES
 from assay.discovery import file as filing
-from assay.discovery import finding, partitions, processor
+from assay.discovery import finding, processor
 from assay.discovery.draft import Asked, draft
 from assay.discovery.file import read_again, written
 from assay.discovery.node import look
 from assay.discovery.partitions import see
+from assay.discovery.policies import as_minutes
 from assay.discovery.probing import Probed
 from assay.machine import cgroups
 from assay.machine.slurm import forget_defaults
@@ -30,6 +32,7 @@ def slurm(tmp_path, monkeypatch):
 
 
 ALL = partition('all', 'n[1-4]', 4, 'YES')
+REFUSED = 'sbatch refuses a job: You must name an account'
 
 
 def test_one_type_of_nodes(slurm):
@@ -66,8 +69,8 @@ def test_what_a_job_needs(slurm):
     slurm([node(f'n{i}', threads=2) for i in range(1, 5)], [ALL], memory='CR_CORE_MEMORY')
     (one,) = see([], ['--account=staff']).partitions
     assert one.options == [
-        '--partition=all',
-        *('--exclusive', '--mem=0', '--account=staff', '--threads-per-core=1'),
+        *('--partition=all', '--account=staff'),
+        *('--exclusive', '--mem=0', '--threads-per-core=1'),
     ]
 
 
@@ -97,15 +100,14 @@ def test_scales_that_sbatch_refuses(slurm):
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL], refused='--nodes=4')
     seen = see([], [])
     assert seen.partitions[0].scales == ('1_node', '2_nodes')
-    refused = 'sbatch refuses a job: You must name an account'
-    assert seen.left_out == {'all on 4 nodes': refused}
+    assert seen.left_out == {'all on 4 nodes': REFUSED}
 
 
 def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL], refused='--partition=all')
-    assert see([], []).left_out == {'all': 'sbatch refuses a job: You must name an account'}
+    assert see([], []).left_out == {'all': f'{REFUSED} (try --access=--account=NAME)'}
     monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
-    with pytest.raises(AssayError, match=r'You must name an account.*named by --access'):
+    with pytest.raises(AssayError, match=r'(?s)You must name an account.*named by --access'):
         finding.find('toy', Asked(), 1)
 
 
@@ -167,7 +169,7 @@ def test_a_type_that_sbatch_refuses_leaves_the_others(slurm):
     seen = see([], [])
     # The nodes that it refuses there may be had elsewhere.
     assert [one.slurm for one in seen.partitions] == ['all', 'gpu']
-    assert seen.left_out == {'all-gpu': 'sbatch refuses a job: You must name an account'}
+    assert seen.left_out == {'all-gpu': f'{REFUSED} (try --access=--account=NAME)'}
 
 
 def test_nodes_that_jobs_share_whatever_they_ask(slurm):
@@ -205,17 +207,45 @@ def test_names_are_for_one_partition_each(slurm):
 
 
 @pytest.mark.parametrize(
-    'option',
+    ('option', 'instead'),
     [
-        *('staff', '--partition=all', '-pall', '--nodes=3', '-N', '-t1', '--array=0-3', '-Mother'),
-        '--account=staff --partition=all',
+        ('staff', 'name an option that sbatch needs'),
+        ('--account=staff --partition=all', 'name an option that sbatch needs'),
+        ('--partition=all', 'where jobs run is chosen by --partition=NAME'),
+        ('-pall', 'where jobs run is chosen by --partition=NAME'),
+        ('--array=0-3', 'the size of a job is set for each'),
+        ('-n4', 'the size of a job is set for each'),
+        ('-Mother', 'where jobs run is chosen by --partition or --constraint'),
+        ('--output=x', 'each job has files of its own'),
+        ('-N', 'name the most nodes of a job'),
+        ('--nodes=0', 'name the most nodes of a job'),
+        ('--time=soon', 'name the most minutes of a job'),
     ],
 )
-def test_options_that_are_not_for_the_user(slurm, option):
+def test_options_that_are_not_for_the_user(slurm, option, instead):
     slurm([node('n1')], [ALL])
-    with pytest.raises(AssayError, match='where jobs run is chosen by --partition'):
+    with pytest.raises(AssayError, match=instead):
         see([], [option])
-    see([], ['--account=staff', '--time-min=1', '--qos', '--network=x'])
+
+
+@pytest.mark.parametrize(
+    ('options', 'passed', 'minutes', 'most'),
+    [
+        (['-A staff', '--qos', '--network=x', '--time-min=1'], 4, None, 4),
+        (['--time=10'], 0, 10, 4),
+        (['-t1-2'], 0, 1560, 4),
+        (['--time 02:00:30'], 0, 120, 4),
+        (['--nodes=1', '-t10:00'], 0, 10, 1),
+        (['-N1-2'], 0, None, 2),
+    ],
+)
+def test_what_a_user_knows_of_the_site(slurm, options, passed, minutes, most):
+    """Options are passed on; times and nodes are the most that a job may ask for."""
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
+    (one,) = see([], options).partitions
+    kept = [option for option, why in one.access if why == 'named by --access']
+    assert kept == options[:passed]
+    assert one.minutes == minutes and max(SCALES[name] for name in one.scales) == most
 
 
 def test_limits_of_a_partition(slurm):
@@ -225,7 +255,7 @@ def test_limits_of_a_partition(slurm):
     slurm([node(f'n{i}') for i in range(1, 5)], [limited])
     (one,) = see([], []).partitions
     assert one.minutes == 1450 and one.scales == ('2_nodes', '4_nodes')
-    assert partitions._minutes('00:05:00') == 5 and partitions._minutes('UNLIMITED') is None
+    assert as_minutes('00:05:00') == 5 and as_minutes('UNLIMITED') is None
 
 
 def test_no_answer_is_no_refusal(slurm, monkeypatch):
@@ -505,8 +535,23 @@ def test_an_unknown_mpi(slurm, monkeypatch):
     monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
     with pytest.raises(AssayError, match=r'--mpi mpihc: .*did you mean mpich'):
         finding.find('toy', Asked(mpis=('mpihc',)), 1)
-    monkeypatch.setattr(finding, 'find_mpis', list)
-    with pytest.raises(AssayError, match=r'there is no MPI on this machine.*name its module'):
+
+
+def test_a_machine_without_an_mpi(slurm, monkeypatch, capsys):
+    """The wheels that `assay run` installs do; where they cannot be had, it says so."""
+    slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
+    there = []
+    monkeypatch.setattr(finding, 'find_mpis', lambda: there)
+    monkeypatch.setattr(finding.prepare, 'install_mpis', lambda system, extra: there.append(MPICH))
+    assert finding._all() == [MPICH]
+    assert 'there is no MPI on PATH, in modules' in capsys.readouterr().err
+
+    def no_index(system, extra):
+        raise AssayError('cannot fetch mpich')
+
+    there.clear()
+    monkeypatch.setattr(finding.prepare, 'install_mpis', no_index)
+    with pytest.raises(AssayError, match=r'there is no MPI on this machine: .*cannot fetch mpich'):
         finding.find('toy', Asked(), 1)
 
 

@@ -200,6 +200,33 @@ def test_a_version_that_srun_has_not(said):
         assert is_good and f'ok       srun knows SLURM_MPI_TYPE={way}' in text
 
 
+def test_jobs_that_ask_for_more_time_than_slurm_gives(said, tmp_path):
+    """Slurm may let them wait for ever; `assay init` writes the limit."""
+    parts = (tmp_path / 'partition').read_text()
+    (tmp_path / 'partition').write_text(parts.replace('MaxTime=UNLIMITED', 'MaxTime=00:20:00'))
+    text, is_good = said()
+    assert not is_good
+    assert (
+        'PROBLEM  jobs may ask for 360 min, and MaxTime of all is 20 min: give the partition '
+        "'time_limit': '20m'"
+    ) in text
+    text, is_good = said(change('partition', 'time_limit', '15m'))
+    assert is_good, text
+
+
+def test_a_partition_that_is_hidden(said, tmp_path):
+    text, is_good = said(change('partition', 'access', ['--partition=staff']))
+    assert not is_good and 'Slurm has no partition staff' in text
+    listed = (tmp_path / 'partition').read_text()
+    (tmp_path / 'hidden').write_text(listed.replace('=all', '=staff'))
+    (tmp_path / 'scontrol').write_text(
+        f'#!/bin/sh\nfor what; do :; done\ncd {tmp_path}\ncat $what\n'
+        'case "$*" in *--all*partition) cat hidden; esac\n'
+    )
+    text, is_good = said(change('partition', 'access', ['--partition=staff']))
+    assert is_good, text
+
+
 def test_quotes_that_do_not_end(said):
     text, is_good = said(change('partition', 'access', ['--comment="x']))
     assert not is_good and 'No closing quotation' in text

@@ -10,7 +10,7 @@ from typing import Any
 from assay.config.environments import tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.discovery.node import Facts
-from assay.discovery.partitions import Partition, Seen, unlike
+from assay.discovery.partitions import Partition, Seen, in_words, unlike
 from assay.discovery.probing import MPIRUN, Probed
 from assay.discovery.processor import flags, usable
 from assay.machine.mpi import Mpi
@@ -101,6 +101,7 @@ class Drafted:
         """What a job may take of a node's memory: of Slurm's word and the nodes' the least."""
         kind = self.where.type
         told = [kind.memory] if kind.knows_memory else []
+        told += [self.where.memory] if self.where.memory else []
         least = min([*told, *(one.memory for one in self.facts)])
         kinds = max((one.core_kinds for one in self.facts), key=len)
         return (
@@ -112,6 +113,11 @@ class Drafted:
     @property
     def scales(self) -> list[str]:
         return [f'scale_{name}' for name in self.where.scales]
+
+    @property
+    def scales_now(self) -> list[str]:
+        """Those that there are enough nodes for now."""
+        return [f'scale_{name}' for name in self.where.scales_now]
 
     @property
     def fabrics(self) -> list[str]:
@@ -184,6 +190,11 @@ def draft(
     names = {one.name for one in seen.partitions}
     missing = [f'partition {key}: {why}' for key, why in seen.left_out.items()]
     for where in seen.partitions:
+        if where.away:
+            missing.append(
+                f'{where.name}: {len(where.away)} of its {len(where.nodes)} nodes can have no job '
+                f'now and were not looked at: {in_words(dict(where.away))}'
+            )
         found = probed[where.name]
         if isinstance(found, str):
             missing.append(f'partition {where.name}: {found}')

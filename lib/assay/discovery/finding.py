@@ -14,6 +14,7 @@ from assay.discovery.draft import Asked, Draft, draft
 from assay.discovery.partitions import cluster_name, see
 from assay.discovery.probing import probe
 from assay.machine.mpi import Mpi, find_in, find_mpis
+from assay.running import prepare
 from assay.spelling import unknown
 
 
@@ -58,13 +59,18 @@ def find(name: str, asked: Asked, patience: float) -> Draft:
     :raises AssayError: if nothing is left of which a system could be made, with the reasons.
     """
     seen = see(asked.partitions, asked.access)
-    mpis = _chosen(asked.mpis)
     if not seen.partitions:
-        words = '; '.join(f'{key}: {why}' for key, why in seen.left_out.items())
+        words = [f'{key}: {why}' for key, why in seen.left_out.items()]
         raise AssayError(
-            f'no partition of Slurm can be used: {words or "there is none"}. What jobs need is '
-            f'named by --access, such as --access=--account=NAME.'
+            '\n'.join(
+                [
+                    'no partition of Slurm can be used:',
+                    *(words or ['there is none']),
+                    'What jobs need is named by --access, such as --access=--account=NAME.',
+                ]
+            )
         )
+    mpis = _chosen(asked.mpis)
     say(f'MPIs: {", ".join(one.name for one in mpis)}')
     found = draft(name, asked, seen, probe(seen, mpis, paths.INIT / name, patience), mpis)
     if not found.partitions:
@@ -78,18 +84,34 @@ def _chosen(asked: tuple[str, ...]) -> list[Mpi]:
     :param asked: names of MPIs, and places where others are.
     :raises AssayError: if there is none, or one that was named is not there.
     """
-    found = find_mpis()
-    by_name = {one.name: one for one in found}
+    if not asked:
+        return _all()
+    found = {one.name: one for one in find_mpis()}
     chosen = []
     for name in asked:
         try:
-            chosen.append(by_name.get(name) or find_in(name))
+            chosen.append(found.get(name) or find_in(name))
         except AssayError as error:
-            known = unknown(name, 'MPI', by_name or ['none'])
+            known = unknown(name, 'MPI', found or ['none'])
             raise AssayError(f'--mpi {name}: {known}; {error}') from None
-    if not (found or chosen):
+    return chosen
+
+
+def _all() -> list[Mpi]:
+    """Those of this machine; where it has none, those that come as wheels: nodes have them as well.
+
+    :raises AssayError: if there is none, and none can be had.
+    """
+    found = find_mpis()
+    if found:
+        return found
+    say('there is no MPI on PATH, in modules, or in the usual places')
+    try:
+        prepare.install_mpis(settings.DEFAULT_SYSTEM, [])
+    except AssayError as error:
         raise AssayError(
             'there is no MPI on this machine: put its mpicc and mpirun on PATH, or name its module '
-            'or its folder by --mpi, such as --mpi mpi/acme/2.1 or --mpi /opt/acme'
-        )
-    return chosen if asked else found
+            'or its folder by --mpi, such as --mpi mpi/acme/2.1 or --mpi /opt/acme. The wheels '
+            f'that `assay run` uses would do, and cannot be had: {error}'
+        ) from None
+    return find_mpis()

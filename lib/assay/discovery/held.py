@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
+
+from reframe.utility.typecheck import Duration
 
 from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.discovery.partitions import (
+from assay.discovery.partitions import chosen_by, names_of_nodes, node_type, ways_of_srun
+from assay.discovery.policies import (
+    LONGEST,
+    Named,
+    UntriedError,
     answer_of_sbatch,
-    chosen_by,
-    names_of_nodes,
-    node_type,
-    ways_of_srun,
+    limits,
 )
 from assay.machine import modules
 from assay.machine.candidates import WRAPPERS, Candidate
@@ -85,21 +89,19 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
     nodes = {one['NodeName']: one for one in records('node')}
     members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
     chosen, unread = chosen_by(access, [nodes[name] for name in sorted(members & nodes.keys())])
+    minutes = _hold_time_limit(partition, [known[name] for name in names], access, found)
     # Of nodes that only Slurm can tell nothing is concluded.
-    can_have = [] if unread else chosen
-    words = ' '.join(access) or 'no option of access'
-    why, is_said = answer_of_sbatch(access, can_have)
-    if why:
-        found.problem(f'sbatch refuses a job with {words}: {why}')
-        return
-    if is_said:
-        found.good(f'sbatch takes a job with {words}')
-    else:
-        found.note(f'{words}: {_UNTOLD}')
-    if not chosen:
-        found.problem(f'{" ".join(access) or "the default partition"}: there are no such nodes')
-        return
-    _hold_scales(partition, access, len(chosen), can_have, found)
+    job = _Job(access, [] if unread else chosen, minutes)
+    try:
+        if not _hold_access(partition, job, found):
+            return
+        if not chosen:
+            words = ' '.join(access) or 'the default partition'
+            found.problem(f'{words}: there are no such nodes')
+            return
+        _hold_scales(partition, job, len(chosen), found)
+    except UntriedError as error:
+        found.note(f'sbatch does not tell what it takes: {error}')
     if unread:
         found.note(f'cores and memory are not asked: which nodes {unread} takes is for Slurm')
     else:
@@ -107,20 +109,65 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
     found.note('interface, devices and binding only a job shows: -n PointToPoint')
 
 
-def _hold_scales(
-    partition: Mapping[str, Any],
-    access: list[str],
-    count: int,
-    can_have: list[Record],
-    found: Findings,
-) -> None:
-    for scale, nodes in SCALES.items():
-        if f'scale_{scale}' not in partition.get('features', []):
-            continue
+@dataclass(frozen=True)
+class _Job:
+    """A job of a partition.
+
+    :param nodes: that it could have; none where only Slurm can tell.
+    :param minutes: that the longest takes.
+    """
+
+    access: list[str]
+    nodes: list[Record]
+    minutes: int
+
+    def answer(self, count: int) -> tuple[str | None, bool]:
+        """Why sbatch refuses it on so many nodes, if it does, and whether it said so."""
+        return answer_of_sbatch(self.access, self.nodes, count, self.minutes)
+
+
+def _scales(partition: Mapping[str, Any]) -> dict[str, int]:
+    """Those that a partition has, with their nodes."""
+    own = partition.get('features', [])
+    return {name: nodes for name, nodes in SCALES.items() if f'scale_{name}' in own}
+
+
+def _hold_time_limit(
+    partition: Mapping[str, Any], slurm: list[Record], access: list[str], found: Findings
+) -> int:
+    """Minutes that the longest job asks for."""
+    limit = partition.get('time_limit')
+    minutes = min(int(Duration.__rfm_cast_str__(limit)) // 60, LONGEST) if limit else LONGEST
+    for record in slurm:
+        have = limits(record, Named(tuple(access)))
+        if have.minutes and have.minutes < minutes:
+            found.problem(
+                f'jobs may ask for {minutes} min, and {have.whose} is {have.minutes} min: give the '
+                f"partition 'time_limit': '{have.minutes}m'"
+            )
+            return have.minutes
+    return minutes
+
+
+def _hold_access(partition: Mapping[str, Any], job: _Job, found: Findings) -> bool:
+    """Whether sbatch takes a job of the partition."""
+    words = ' '.join(job.access) or 'no option of access'
+    why, is_said = job.answer(min(_scales(partition).values(), default=1))
+    if why:
+        found.problem(f'sbatch refuses a job with {words}: {why}')
+    elif is_said:
+        found.good(f'sbatch takes a job with {words}')
+    else:
+        found.note(f'{words}: {_UNTOLD}')
+    return not why
+
+
+def _hold_scales(partition: Mapping[str, Any], job: _Job, count: int, found: Findings) -> None:
+    for scale, nodes in _scales(partition).items():
         if nodes > count:
             found.problem(f'feature scale_{scale}: Slurm has {count} node(s) for it')
             continue
-        why, is_said = answer_of_sbatch(access, can_have, nodes)
+        why, is_said = job.answer(nodes)
         if why:
             found.problem(f'feature scale_{scale}: sbatch refuses a job: {why}')
         elif is_said:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +12,8 @@ from typing import Any
 
 from assay import AssayError
 from assay.config.scales import SCALES
+from assay.discovery import policies
+from assay.discovery.policies import Named, Nodes, Terms, UntriedError, named
 from assay.machine.slurm import Record, RefusedError, records, told
 from assay.spelling import many
 
@@ -20,23 +22,6 @@ ALIKE = 1.05
 
 #: What stands in Slurm where nobody has entered a node's memory.
 NO_MEMORY = 1
-
-#: What `sbatch --test-only` says where nodes are drained or down, for which a job would wait, and
-#: where no node is like that.
-_UNAVAILABLE = re.compile(
-    'Requested node configuration is not available|Required node not available'
-)
-#: What it says beside a reason.
-_NO_REASON = 'Unspecified error'
-
-#: States of a node that jobs can have, now or when others have ended.
-_UP = re.compile(r'(IDLE|MIXED|ALLOCATED)(\+(CLOUD|COMPLETING|PLANNED|RESERVED))*')
-
-#: Options of sbatch that say where a job runs, or how large it is: they are set for each job.
-_OURS = re.compile(
-    r'-[pCxwNntaM]|--(partition|constraint|exclude|nodelist|nodes|ntasks\S*|time|array|clusters?'
-    r'|output|chdir)(=|$)'
-)
 
 #: Options of sbatch that choose among the nodes of a partition.
 _CHOICE = re.compile(
@@ -90,7 +75,9 @@ class Partition:
     :param nodes: their names.
     :param access: what sbatch needs for a job on these nodes, and the reason for each option.
     :param scales: names of :data:`assay.config.scales.SCALES` that it can have jobs of.
-    :param minutes: that a job may take at most; None for no limit.
+    :param minutes: that a job may take at most, and whose limit that is; None for no limit.
+    :param memory: MiB of a node that a job may have by these options; None for all.
+    :param away: nodes that no job can have now, with what Slurm says of each.
     """
 
     name: str
@@ -100,11 +87,28 @@ class Partition:
     access: tuple[tuple[str, str], ...]
     scales: tuple[str, ...]
     minutes: int | None
+    whose: str
+    memory: int | None
+    away: tuple[tuple[str, str], ...]
 
     @property
     def options(self) -> list[str]:
         """Those of sbatch alone."""
         return [option for option, _ in self.access]
+
+    @property
+    def scales_now(self) -> list[str]:
+        """Those that there are enough nodes for now."""
+        count = len(self.nodes) - len(self.away)
+        return [scale for scale in self.scales if SCALES[scale] <= count]
+
+    def job(self, nodes: int, ranks: int, minutes: int) -> list[str]:
+        """All options of a job.
+
+        :param ranks: on each node.
+        :param minutes: that it takes, where the partition allows them.
+        """
+        return [*self.options, *policies.size(nodes, ranks, min(minutes, self.minutes or minutes))]
 
 
 @dataclass(frozen=True)
@@ -141,45 +145,49 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     :raises AssayError: if it does not answer, a wanted partition is not there, or an option is not
         for the user to name.
     """
-    for option in access:
-        if not re.fullmatch(r'-\S+', option) or _OURS.match(option):
-            raise AssayError(
-                f'--access={option}: name an option that sbatch needs, such as --account=NAME; '
-                f'where jobs run is chosen by --partition'
-            )
+    asked = named(access)
     nodes = {one['NodeName']: one for one in records('node')}
     known = {one['PartitionName']: one for one in records('partition')}
     if unknown := [name for name in wanted if name not in known]:
         raise AssayError(
             f'Slurm has no partition {", ".join(unknown)}. Its partitions: {", ".join(known)}.'
         )
-    common = [*_common(_configuration()), *((option, 'named by --access') for option in access)]
+    is_memory_given = 'MEMORY' in _configuration().get('SelectTypeParameters', '').upper()
     found: list[Partition] = []
     left_out: dict[str, str] = {}
     seen: set[str] = set()
     for name, record in sorted(known.items(), key=lambda one: _rank(one[1])):
         members = [node for node in names_of_nodes(record.get('Nodes', '')) if node in nodes]
+        chosen, _ = chosen_by(asked.options, [nodes[node] for node in members])
         if wanted and name not in wanted:
             left_out[name] = 'not asked for'
         elif record.get('State') != 'UP':
             left_out[name] = f'it is {record.get("State", "in no state").lower()}'
+        elif not wanted and record.get('Hidden') == 'YES':
+            left_out[name] = f'it is hidden: --partition={name} takes it'
         elif not members:
             left_out[name] = 'it has no nodes'
+        elif not chosen:
+            left_out[name] = f'{" ".join(asked.options)} leaves none of its nodes'
         elif not wanted and seen.issuperset(members):
             left_out[name] = 'its nodes are in those above as well: --partition takes it'
+        elif why := _closed(record, asked):
+            left_out[name] = why
         else:
+            own = {node['NodeName']: node for node in chosen}
+            has_memory = is_memory_given or 'MEMORY' in record.get('SelectTypeParameters', '')
             try:
-                types = _split(record, {node: nodes[node] for node in members}, common, left_out)
+                types = _split(record, own, asked, has_memory, left_out)
             except RefusedError as error:
-                left_out[name] = f'sbatch refuses a job: {error}'
+                left_out[name] = str(error)
             else:
                 found += types
                 seen.update(node for one in types for node in one.nodes)
-    chosen = {node for one in found for node in one.nodes}
+    used = {node for one in found for node in one.nodes}
     return Seen(
         tuple(_with_names_of_their_own(found)),
         'slurm' if _has_accounting() else 'squeue',
-        _addresses(nodes[name] for name in chosen),
+        _addresses(nodes[name] for name in used),
         pmis(),
         left_out,
     )
@@ -209,60 +217,144 @@ def _rank(record: Record) -> tuple[Any, ...]:
     return record.get('Default') != 'YES', -count, record['PartitionName']
 
 
-def _common(configuration: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What sbatch needs for a job that has its nodes alone, whatever the partition."""
-    yield '--exclusive', 'jobs of others would be measured as well'
-    if 'MEMORY' in configuration.get('SelectTypeParameters', ''):
-        yield '--mem=0', 'memory is given out like CPUs: this is all of it'
+def _closed(record: Record, asked: Named) -> str | None:
+    """Why nobody who asks like this can have a job in a partition, whatever the job is."""
+    if record.get('ReqResv') == 'YES' and not asked.has('--reservation'):
+        return 'its jobs need a reservation: --access=--reservation=NAME'
+    if record.get('RootOnly') == 'YES' and os.geteuid():
+        return 'only root submits jobs there (RootOnly=YES)'
+    if record.get('DisableRootJobs') == 'YES' and not os.geteuid():
+        return 'root submits no jobs there (DisableRootJobs=YES): run it as another user'
+    return None
 
 
 def _split(
     record: Record,
     nodes: Mapping[str, Record],
-    common: Iterable[tuple[str, str]],
+    asked: Named,
+    is_memory_given: bool,
     left_out: dict[str, str],
 ) -> list[Partition]:
     """A partition's nodes by their types, the most frequent first.
 
+    :param is_memory_given: whether memory is given out like CPUs.
     :param left_out: types and sizes of jobs that sbatch refuses are added, and other limits.
-    :raises RefusedError: if it refuses any where all nodes are of one type.
+    :raises RefusedError: if none is left where all nodes are of one type.
     """
     types = _types(nodes)
-    slurm, limit = record['PartitionName'], _minutes(record.get('MaxTime', ''))
+    slurm, limits = record['PartitionName'], policies.limits(record, asked)
     found = []
     if record.get('OverSubscribe', '').startswith('FORCE'):
         left_out[f'{slurm}, nodes of its own'] = (
             'Slurm gives them to several jobs, whatever a job asks for (OverSubscribe=FORCE)'
         )
     for kind, names in types.items():
-        access = [(f'--partition={slurm}', ''), *common]
-        name = slurm
+        access = [(f'--partition={slurm}', '')]
+        name, options = slurm, asked.options
         if len(types) > 1:
             others = [one for one in nodes if one not in names]
             feature = _feature(names, others, nodes)
             size = '-'.join(filter(None, [f'{kind.cores}c{kind.memory >> 10}g', kind.gres]))
             name += f'-{feature or size}'
-            choice = f'--constraint={feature}' if feature else f'--exclude={_folded(others)}'
-            access.insert(1, (choice, f'the partition has {len(types)} types of nodes'))
-        if kind.threads_per_core > 1:
-            access.append(('--threads-per-core=1', 'ranks get cores, not hardware threads'))
-        options, own = [option for option, _ in access], [nodes[one] for one in names]
-        if why := refused(options, own):
+            choice, options = _choice(feature, others, asked)
+            access.append((choice, f'the partition has {len(types)} types of nodes'))
+        access += [(option, 'named by --access') for option in options]
+        own = [nodes[one] for one in names]
+        away = {node['NodeName']: why for node in own if (why := _away(node, asked))}
+        try:
+            if len(away) == len(own):
+                raise RefusedError(f'no job can have a node of it now: {in_words(away)}')
+            there = Nodes(
+                records=own,
+                options=[option for option, _ in access],
+                threads=kind.threads_per_core,
+                cpus=int(own[0].get('CPUTot', 0)) or kind.cores * kind.threads_per_core,
+                all_memory=kind.memory if kind.knows_memory else 0,
+                is_memory_given=is_memory_given,
+                limits=limits,
+                asked=asked,
+            )
+            agreed, scales = _agreed(name, there, left_out)
+        except RefusedError as error:
             if len(types) == 1:
-                raise RefusedError(why)
-            left_out[name] = f'sbatch refuses a job: {why}'
+                raise
+            left_out[name] = str(error)
             continue
-        scales = []
-        for scale in _scales(record, len(names)):
-            if why := refused(options, own, SCALES[scale]):
-                left_out[f'{name} on {SCALES[scale]} nodes'] = f'sbatch refuses a job: {why}'
-            else:
-                scales.append(scale)
         name = re.sub('[^a-zA-Z0-9_-]', '_', name)
         found.append(
-            Partition(name, slurm, kind, tuple(names), tuple(access), tuple(scales), limit)
+            Partition(
+                name=name,
+                slurm=slurm,
+                type=kind,
+                nodes=tuple(names),
+                access=(*access, *agreed.options),
+                scales=tuple(scales),
+                minutes=agreed.minutes,
+                whose=agreed.whose,
+                memory=agreed.memory,
+                away=tuple(away.items()),
+            )
         )
     return found
+
+
+def _agreed(name: str, nodes: Nodes, left_out: dict[str, str]) -> tuple[Terms, list[str]]:
+    """How sbatch takes jobs, and the scales that it takes them at.
+
+    :param name: of the partition.
+    :param left_out: scales at which it does not are added.
+    :raises RefusedError: if it takes none, with its words.
+    """
+    try:
+        agreed, refusals = policies.agree(nodes)
+    except UntriedError as error:
+        left_out[f'{name}, in advance'] = f'sbatch does not tell what it takes: {error}'
+        return policies.unasked(nodes), nodes.scales
+    for scale, why in refusals.items():
+        left_out[f'{name} on {many(SCALES[scale], "node")}'] = f'sbatch refuses a job: {why}'
+    return agreed, [scale for scale in nodes.scales if scale not in refusals]
+
+
+def _choice(
+    feature: str | None, others: Sequence[str], asked: Named
+) -> tuple[str, tuple[str, ...]]:
+    """The option for nodes of a type, and the user's that are left beside it: it may be one."""
+    names = ('--constraint', '-C') if feature else ('--exclude', '-x')
+    theirs = asked.value(*names)
+    left = tuple(one for one in asked.options if not one.startswith(names))
+    if feature:
+        simple = theirs is None or re.fullmatch(r'[\w.-]+', theirs)
+        both = feature if theirs is None else f'{theirs if simple else f"({theirs})"}&{feature}'
+        return f'--constraint={both}', left
+    return f'--exclude={_folded([*others, *names_of_nodes(theirs or "")])}', left
+
+
+#: States in which a node has no new jobs until somebody or something brings it back.
+_AWAY = re.compile(
+    r'DOWN|DRAIN|FAIL|NO_RESPOND|NOT_RESPONDING|MAINT|REBOOT|UNKNOWN|INVAL|FUTURE|\*'
+)
+
+
+def _away(node: Record, asked: Named) -> str | None:
+    """Why no job can have a node now, in Slurm's words; None if one can, perhaps after others."""
+    state = node.get('State', 'UNKNOWN')
+    # What is switched off is switched on for a job, and does not respond meanwhile.
+    words = [one for one in state.split('+') if not one.startswith('POWER')]
+    if 'POWERING_UP' in state:
+        words = [one for one in words if one != 'NOT_RESPONDING']
+    if _AWAY.search('+'.join(words)) and not ('MAINT' in words and asked.has('--reservation')):
+        return state
+    if 'RESERVED' in words and not asked.has('--reservation'):
+        return state
+    return None
+
+
+def in_words(away: Mapping[str, str]) -> str:
+    """Nodes that are away, by their states."""
+    states: dict[str, list[str]] = {}
+    for name, state in away.items():
+        states.setdefault(state, []).append(name)
+    return ', '.join(f'{_folded(names)} {state}' for state, names in states.items())
 
 
 def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
@@ -311,60 +403,6 @@ def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -
     own = set.intersection(*(features(name, 'Active') for name in names))
     foreign = {one for node in others for one in features(node, 'Available')}
     return min(own - foreign, default=None)
-
-
-def _scales(record: Record, count: int) -> list[str]:
-    """Those between the least and the most nodes of a job."""
-    least, most = (record.get(key, '') for key in ('MinNodes', 'MaxNodes'))
-    low, high = int(least) if least.isdigit() else 0, int(most) if most.isdigit() else count
-    return [name for name, nodes in SCALES.items() if low <= nodes <= min(high, count)]
-
-
-def _minutes(limit: str) -> int | None:
-    """A limit of Slurm's, ``1-00:00:00``, in minutes; None if it is no time."""
-    if match := re.fullmatch(r'(?:(\d+)-)?(\d+):(\d+):(\d+)', limit):
-        days, hours, minutes, _ = (int(number or 0) for number in match.groups())
-        return (24 * days + hours) * 60 + minutes
-    return None
-
-
-def refused(
-    options: Sequence[str], nodes: Iterable[Record], count: int | None = None
-) -> str | None:
-    """Why sbatch would not take a job with these options; None if it would, once nodes are up.
-
-    :param nodes: that it could have; of none nothing is concluded.
-    :param count: of nodes that it asks for; None where that is left to Slurm.
-    """
-    why, _ = answer_of_sbatch(options, nodes, count)
-    return why
-
-
-def answer_of_sbatch(
-    options: Sequence[str], nodes: Iterable[Record], count: int | None = None
-) -> tuple[str | None, bool]:
-    """The same, and whether sbatch said so: it cannot while too few of the nodes are up."""
-    try:
-        # An option and its value may be two words, as in the lines of a job script.
-        words = [word for option in options for word in shlex.split(option)]
-        words += [f'--nodes={count}'] if count else []
-        told('sbatch', '--test-only', *words, '--wrap=true')
-    except ValueError as error:
-        return f'{" ".join(options)}: {error}', True
-    except RefusedError as error:
-        lines = [
-            re.sub('^(sbatch: )?(error: |allocation failure: )?', '', one)
-            for one in str(error).split('; ')
-        ]
-        reasons = [one for one in lines if _NO_REASON not in one and not _UNAVAILABLE.search(one)]
-        if not reasons and sum(map(_is_up, nodes)) >= (count or 1):
-            reasons = [one for one in lines if _UNAVAILABLE.search(one)]
-        return '; '.join(reasons) or None, bool(reasons)
-    return None, True
-
-
-def _is_up(node: Record) -> bool:
-    return _UP.fullmatch(node.get('State', '')) is not None
 
 
 def chosen_by(options: Sequence[str], nodes: Iterable[Record]) -> tuple[list[Record], str | None]:

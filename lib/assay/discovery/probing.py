@@ -22,17 +22,21 @@ from assay.config.environments import AS_ROOT
 from assay.config.scales import SCALES
 from assay.discovery.node import Facts, read
 from assay.discovery.partitions import Partition, Seen
-from assay.machine.job_states import for_good
+from assay.discovery.policies import own_words, refuses, remedy
+from assay.job.output import Output
+from assay.job.reason import reason
+from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
 from assay.machine.slurm import RefusedError, told
+from assay.text import Piece
 
 HERE = Path(__file__).parent
 
 #: Seconds that a way of starting processes may take, and building a program.
 PATIENCE, BUILD = 60, 300
-#: Seconds between two looks at the queue.
-INTERVAL = 1
+#: Seconds between two looks at the queue: at first, and at most, for Slurm has others to answer.
+INTERVAL, SELDOM = 1, 15
 #: Seconds in which the last file of a job that has ended shows on a shared file system.
 LATENCY = 60
 #: Minutes of a job, where its partition allows them.
@@ -122,8 +126,10 @@ def _build(mpi: Mpi, folder: Path) -> str | None:
     except subprocess.TimeoutExpired:
         return f'{mpi.cc} has not built a program in {BUILD} s'
     if built.returncode or not program.exists():
-        said = (built.stderr.strip() or built.stdout.strip()).splitlines()
-        return f'{mpi.cc} does not build a program: {said[-1] if said else "it does not say why"}'
+        said = f'{built.stdout}\n{built.stderr}\n'
+        return (
+            f'{mpi.cc} does not build a program: {reason(Path(mpi.compiler).name, [Piece(said)])}'
+        )
     return None
 
 
@@ -156,13 +162,15 @@ class _Job:
         built: Path,
     ) -> None:
         self.name, self.folder, self.where = name, folder, where
-        sizes = [SCALES[scale] for scale in where.scales]
-        self.nodes = next((size for size in sizes if size > 1), 1)
+        # Of more nodes than are there now the job would wait for the others.
+        sizes = [SCALES[scale] for scale in where.scales_now]
+        self.nodes = next((size for size in sizes if size > 1), min(sizes, default=1))
         # Of a single rank nothing tells by what it was started. A single core has no room for two,
         # nor for any case that could confirm what is said of it.
         self.ranks = 1 if self.nodes > 1 or where.type.cores == 1 else 2
         self.number: str | None = None
         self.problem: str | None = None
+        self.end = ''
         folder.mkdir()
         (folder / 'addresses.json').write_text(json.dumps(seen.addresses))
         for mpi in mpis:
@@ -188,21 +196,24 @@ class _Job:
 
     def submit(self) -> None:
         """Give it to Slurm."""
-        minutes = min(MINUTES, self.where.minutes or MINUTES)
         options = [
-            *('--parsable', f'--job-name={self.name}', f'--time={minutes}', '--no-requeue'),
-            *(f'--nodes={self.nodes}', f'--ntasks-per-node={self.ranks}'),
+            *('--parsable', f'--job-name={self.name}', '--no-requeue'),
             *(f'--chdir={self.folder}', f'--output={self.folder / "job.out"}'),
         ]
-        command = ['sbatch', *self.where.options, *options, str(HERE / 'probe.sh')]
+        if not self.where.scales_now:
+            least = SCALES[self.where.scales[0]]
+            self.problem = f'its jobs have {least} nodes at least, and fewer can be had now'
+            return
+        words = self.where.job(self.nodes, self.ranks, MINUTES)
         try:
-            said = told(*command, *self.arguments)
+            said = told('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
         except RefusedError as error:
-            self.problem = f'Slurm refused its job: {error}'
+            self.problem = refuses('; '.join(own_words(str(error))))
             return
         # A wrapper of the site may have printed something before.
         if not (numbers := re.findall(r'^(\d+)(?:;.*)?$', said, re.MULTILINE)):
-            raise AssayError(f'sbatch does not say the number of a job: {said.strip()}')
+            self.problem = f'sbatch does not say the number of a job: {" ".join(said.split())}'
+            return
         self.number = numbers[-1]
         say(
             f'job {self.number} asks {self.nodes} node(s) of {self.where.slurm}: '
@@ -211,14 +222,34 @@ class _Job:
 
     @property
     def state(self) -> str | None:
-        """State and reason in the queue; None if it has ended."""
-        if self.number is None:
+        """State and reason in the queue; None if it has ended, or left all that it was to leave.
+
+        Slurm may call a job `COMPLETING` for a long time after its script has ended, while a node
+        does not get rid of a process.
+        """
+        if self.number is None or 'done' in os.listdir(self.folder):
             return None
         try:
-            return told('squeue', '--noheader', f'--jobs={self.number}', '--format=%T %r').strip()
+            told_state = told(
+                'squeue', '--noheader', f'--jobs={self.number}', '--format=%T %r'
+            ).strip()
         except AssayError as error:
             # Slurm forgets jobs some time after their end.
             return None if 'Invalid job id' in str(error) else f'unknown: {error}'
+        word = told_state.partition(' ')[0]
+        if word not in job_states.ENDING:
+            return told_state
+        self.end = f' ({word})' if word not in ('COMPLETED', 'COMPLETING') else ''
+        return None
+
+    @property
+    def last_words(self) -> str:
+        """What the job itself printed last."""
+        output = self.folder / 'job.out'
+        if not output.exists():
+            return f'it left nothing in {self.folder}, which its nodes have to have as well'
+        said = [line.strip() for line in _lines(output) if line.strip()]
+        return said[-1] if said else f'see {self.folder}'
 
     def found(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
         """What it left, or why it left nothing, or not all."""
@@ -232,7 +263,8 @@ class _Job:
         facts = [read(self.folder / name) for name in sorted(wanted & {*there} - {'done'})]
         if len(facts) != self.nodes:
             return (
-                f'{len(facts)} of {self.nodes} nodes of its job told something: {self._last_words}'
+                f'{len(facts)} of {self.nodes} nodes of its job told something{self.end}: '
+                f'{self.last_words}'
             )
         ways, faults = {}, dict(faults)
         for mpi in mpis:
@@ -242,27 +274,19 @@ class _Job:
             elif 'done' in there:
                 faults[mpi.name] = '; '.join(self._tried(mpi))
             else:
-                faults[mpi.name] = f'the job ended before it was started: {self._last_words}'
+                faults[mpi.name] = (
+                    f'the job ended before it was started{self.end}: {self.last_words}'
+                )
         return Probed(facts, ways, faults)
-
-    @property
-    def _last_words(self) -> str:
-        """What the job itself printed last."""
-        output = self.folder / 'job.out'
-        if not output.exists():
-            return f'it left nothing in {self.folder}, which its nodes have to have as well'
-        said = [line.strip() for line in _lines(output) if line.strip()]
-        return said[-1] if said else f'see {self.folder}'
 
     def _tried(self, mpi: Mpi) -> Iterator[str]:
         """What each way of starting an MPI's program came to."""
         for out in sorted(self.folder.glob(f'{mpi.name}.*.out')):
             way = out.name.removeprefix(f'{mpi.name}.').removesuffix('.out')
-            said = [line.strip() for line in _lines(out) if line.strip()]
-            alone = any(line.startswith('assay: rank 0 of 1,') for line in said)
-            words = 'each process is a rank 0 of 1' if alone else ''.join(said[-1:])
+            alone = any(line.startswith('assay: rank 0 of 1,') for line in _lines(out))
+            words = 'each process is a rank 0 of 1' if alone else reason('srun', Output((out,)))
             by = way if way == MPIRUN else f'srun --mpi={way}'
-            yield f'{by}: {words or "it printed nothing"}'
+            yield f'{by}: {words}'
 
 
 def _lines(path: Path) -> list[str]:
@@ -271,17 +295,23 @@ def _lines(path: Path) -> list[str]:
 
 def _wait(jobs: Sequence[_Job], patience: float) -> None:
     """Wait until all have ended, and say what they wait for where that changes."""
-    deadline = time.monotonic() + patience
+    deadline, pause = time.monotonic() + patience, float(INTERVAL)
     last: dict[str, str] = {}
     while waiting := [(job, state) for job in jobs if not job.problem and (state := job.state)]:
         for job, state in waiting:
             if last.get(str(job.number)) != state:
                 last[str(job.number)] = state
                 say(f'job {job.number}: {state.lower().replace(" none", "")}')
-            waits, _, reason = state.partition(' ')
-            if waits == 'PENDING' and (why := for_good(reason)):
-                job.problem = f'its job {job.number} cannot start: {reason}: {why}'
+            word, _, why = state.partition(' ')
+            if told_why := job_states.STUCK.get(word) or job_states.for_good(why):
+                job.problem = f'its job {job.number} cannot start: {state}: {told_why}'
+                if what := remedy(why):
+                    job.problem += f' (try {what})'
             elif time.monotonic() > deadline:
                 minutes = f'{patience / 60:g} min'
-                job.problem = f'its job {job.number} has not ended in {minutes}: {state}'
-        time.sleep(INTERVAL)
+                job.problem = (
+                    f'its job {job.number} has not ended in {minutes}, and --wait=MINUTES waits '
+                    f'longer: {state}'
+                )
+        time.sleep(pause)
+        pause = min(1.1 * pause, SELDOM)

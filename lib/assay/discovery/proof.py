@@ -47,6 +47,11 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     if problems:
         raise AssayError('\n'.join(problems))
     cases = {_way(case): case for case in counted(found.report) if not case['fixture']}
+    builds = {
+        (case['partition'], case['environ']): reason(case)
+        for case in counted(found.report)
+        if case['fixture'] and case['result'] == 'fail'
+    }
     unable = dict(skipped(found.report, found.log or []))
     if found.verdict.of_session and not cases.keys() >= {*draft.pairs}:
         raise AssayError('\n'.join(['ReFrame did not run all cases:', *found.verdict.of_session]))
@@ -54,7 +59,10 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     noted: dict[Way, str] = {}
     for way in draft.pairs:
         partition, environment, fabric = way
-        why = _why(cases.get(way), fabric, unable)
+        case = cases.get(way)
+        why = _why(case, fabric, unable)
+        if case and case['fail_phase'] is None and (partition, environment) in builds:
+            why = f'its build failed: {builds[partition, environment]}'
         if why:
             left_out.setdefault(partition, {}).setdefault(environment, {})[fabric] = why
         elif not is_good(cases[way]):

@@ -297,7 +297,11 @@ def _reason(case: Case) -> str:
     )
     if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
         said += f': {line}'
-    return said.strip() or f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
+    if said.strip():
+        return said.strip()
+    if case['fail_phase'] is None:  # so ReFrame ends what depends on something that failed
+        return 'it did not run, because its build failed'
+    return f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
 
 
 def _first_error(case: Case) -> str | None:
