@@ -7,7 +7,7 @@ environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 import os
 
 from assay.machine import job_around
-from assay.running import events, httpjson, runs, schedulers, submitting
+from assay.running import events, httpjson, runs, schedulers
 
 schedulers.begin()
 job_around.forget(os.environ)
@@ -19,7 +19,6 @@ if events.VARIABLE in os.environ:
 
 # What shells, compilers and MPIs say is understood in English, and numbers with points.
 os.environ['LC_ALL'] = 'C'
-submitting.begin()
 
 # ReFrame reads these variables after this file.
 run = runs.this()

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 import reframe.core.runtime as rt
+from reframe.core.schedulers.slurm import SlurmJobScheduler
 
 from assay import paths
 from assay.checks.build import BuildSources
-from assay.running import submitting
+from assay.running import slurm_jobs
 from checks import job_script
 
 CLUSTERS = Path(__file__).parents[1] / 'support' / 'clusters.py'
@@ -120,7 +121,7 @@ def test_no_build_asks_for_more_time_than_its_partition_has(tmp_path):
             check.setup(partition, next(one for one in partition.environs if one.name == 'mpich'))
             check.compile()
             script = (Path(check.stagedir) / check.build_job.script_filename).read_text()
-    options = submitting.options_in(script)
+    options = slurm_jobs.options_in(script)
     assert '--time=0:20:0' in options
     assert {'--ntasks=2', '--ntasks-per-node=1'} <= {*options}
 
@@ -141,11 +142,12 @@ for partition in site_configuration['systems'][0]['partitions']:
 def test_sbatch_is_told_what_the_script_says(tmp_path, monkeypatch):
     """A site's wrapper of sbatch may look at the command line alone."""
     told = []
-    monkeypatch.setattr(submitting, '_sbatch', lambda scheduler, args: told.append(args))
+    monkeypatch.setattr(SlurmJobScheduler, 'sbatch', lambda scheduler, args: told.append(args))
     script = tmp_path / 'rfm_job.sh'
     script.write_text(
         '#!/bin/bash\n#SBATCH --job-name="a b"\n\n# A remark.\n#SBATCH --time=0:5:0\n'
         'true\n#SBATCH --time=1\n'
     )
-    submitting._with_options(None, ['--parsable', str(script)])
+    with rt.temp_runtime(str(CLUSTERS), 'clusters:infiniband'):
+        slurm_jobs.WithDatabase().sbatch(['--parsable', str(script)])
     assert told == [['--parsable', '--job-name="a b"', '--time=0:5:0', str(script)]]

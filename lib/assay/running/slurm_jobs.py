@@ -7,7 +7,8 @@ import os
 import re
 import shlex
 import time
-from itertools import count
+from itertools import count, takewhile
+from pathlib import Path
 from typing import Any
 
 import reframe.core.runtime as rt
@@ -49,6 +50,8 @@ _PASSES = re.compile(
 )
 
 _DISABLED = 'accounting storage is disabled'
+
+_OPTION = '#SBATCH '
 
 # States of a database that the queue knows better: it may have started the job again.
 _MAY_COME_BACK = {'PREEMPTED', 'NODE_FAIL', 'BOOT_FAIL', 'REQUEUED', 'PENDING', ''}
@@ -169,6 +172,14 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
             raise JobSchedulerError(f'sbatch does not say the number of a job: {plain(told, 300)}')
         job._jobid, job._submit_time = number[1], time.time()
 
+    def sbatch(self, args: list[str]) -> Any:
+        """Give it the options in a job's script on its command line as well.
+
+        A site's wrapper of sbatch may look at these alone.
+        """
+        *given, script = args
+        return super().sbatch([*given, *options_in(Path(script).read_text()), script])
+
     def _passes(self, said: str) -> bool:
         """Whether what sbatch says passes without anybody who does something."""
         site = self._resubmit_on_errors
@@ -266,6 +277,12 @@ class WithDatabase(WithoutDatabase):
                 'ran is unknown',
             )
         return None
+
+
+def options_in(script: str) -> list[str]:
+    """The options of sbatch at the head of a script, in their quotes."""
+    head = takewhile(lambda line: line.startswith('#') or not line.strip(), script.splitlines())
+    return [line.removeprefix(_OPTION) for line in head if line.startswith(_OPTION)]
 
 
 def _state(word: str) -> str:
