@@ -129,16 +129,13 @@ def find_nodes(now: Screening, earlier: Sequence[Screening], together: Iterable[
     """
     found = Nodes(defaultdict(list), defaultdict(list), defaultdict(list), _without_peers(now))
     peers = _peers(now)
-    told: defaultdict[int, set[str]] = defaultdict(set)
-    for number, evidence, is_sure in (
-        *_against_peers(now, peers),
-        *_against_their_past(now, earlier, peers),
-        *slow_nodes(now, earlier, kinds(now)),
-    ):
+    told = [*_against_peers(now, peers), *_against_their_past(now, earlier, peers)]
+    known = {(number, evidence.figure) for number, evidence, _ in told}
+    told += [
+        one for one in slow_nodes(now, earlier, kinds(now)) if (one[0], one[1].figure) not in known
+    ]
+    for number, evidence, is_sure in told:
         name, others = now.nodes[number], _taken(now, evidence.figure)[number]
-        if evidence.figure in told[number]:
-            continue
-        told[number].add(evidence.figure)
         if others > TAKEN:
             text = f"others took {others:.0%} more of its CPUs than of its peers'"
             found.disturbed[name].append(Evidence(evidence.figure, text))
