@@ -48,8 +48,8 @@ def screen(
     the commands that would drain it. Nothing is drained, and nothing resumed.
 
     The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if more
-    measurements would tell: others disturbed nodes, or one is a suspect. Every other option is
-    passed to ReFrame: -J, -S, ...
+    measurements would tell: others disturbed nodes, one is a suspect, or one gives no answer.
+    Every other option is passed to ReFrame: -J, -S, ...
 
     Examples:
 
