@@ -4,6 +4,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import reframe.core.runtime as rt
 from reframe.core.fields import make_convertible
@@ -13,6 +14,7 @@ from reframe.utility import import_module_from_file
 import assay.checks.node_benchmark
 import assay.checks.sweep  # noqa: F401
 from assay import paths
+from assay.machine import topology
 
 
 @contextmanager
@@ -38,7 +40,11 @@ def check_on(configuration, system, prefix, file, name, environment, given=None,
             check._resolve_fixtures = lambda: None
             (partition,) = rt.runtime().system.partitions
             environ = next(e for e in partition.environs if e.name == environment)
-            yield check, partition, environ
+            # The machine of the configuration, of which the process may use all.
+            here = topology.of_processor(partition.processor.info)
+            has_all = {'usable': lambda: here, 'usable_cores': lambda: len(here.cores)}
+            with patch.multiple(topology, **has_all):
+                yield check, partition, environ
     finally:
         if given:
             del sys.modules[read.__name__]  # ReFrame would find it there again

@@ -6,13 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from assay import paths
+from assay.config import settings
 from assay.config.references import Layer, merge
+from assay.layout.placement import Node
 from assay.machine import cgroups, topology
 from assay.machine.topology import core_count, domain_count, of_processor, read
 from assay.programs.figure import Figure
 from assay.programs.sizes import last_level_caches
+from checks import check_on
 from machines import lay
 from sites import sites
+
+SYSTEM = paths.ROOT / 'tests' / 'support' / 'system.py'
 
 
 def machine(name):
@@ -86,6 +92,22 @@ def test_what_somebody_wrote():
 def test_caches_of_kinds_that_differ():
     caches = machine('dgx-spark-gb10').for_reframe()['topology']
     assert last_level_caches(caches) == (8 << 20) + (16 << 20)
+
+
+def test_a_check_has_no_more_cores_than_this_process(tmp_path, monkeypatch):
+    with check_on(SYSTEM, 'golden', tmp_path, 'node/stream', 'Stream', 'mpich') as found:
+        check, partition, _ = found
+        check._current_partition = partition
+        assert check.node == Node(cores=2, numa_domains=1)
+        monkeypatch.setattr(topology, 'usable_cores', lambda: 1)
+        assert check.node == Node(cores=1, numa_domains=1)
+
+
+def test_the_generic_system_is_this_machine():
+    (partition,) = settings.load('generic')['systems'][0]['partitions']
+    there = topology.this_machine()
+    assert partition['processor'] == topology.names() | there.for_reframe()
+    assert partition['extras'] == {'core_kinds': there.core_kinds}
 
 
 @pytest.mark.parametrize(
