@@ -57,7 +57,7 @@ def pytest_sessionfinish(session: pytest.Session):
     """
     yield
     watch = session.config.stash.get(_WATCH, None)
-    if changes := [*watch.changes()] if watch else []:
+    if changes := watch.changes() if watch else []:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         print(
             '\ntests changed what users keep in this checkout (or a run of yours did meanwhile):',

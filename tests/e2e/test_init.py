@@ -76,6 +76,7 @@ def awkward():
 def written(awkward):
     """What the first `init` printed, and the text that it wrote."""
     ended = init('--mpi', 'openmpi', '--mpi', 'mpich')
+    assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended, FILE.read_text()
 
 
@@ -95,7 +96,6 @@ def system():
 
 def test_every_field(written):
     ended, _ = written
-    assert ended.returncode == 0, ended.stdout + ended.stderr
     # One job for each type of nodes, before those that confirm.
     assert len(re.findall(r'job \d+ asks', ended.stderr)) == 2, ended.stderr
     configuration = system()

@@ -79,12 +79,10 @@ def _is_alive(process):
 
 
 def forget_surroundings():
-    """Forget the job and the window that tests run in, what users prefer of Slurm and git, proxies.
+    """Forget the job that tests run in, what a user prefers of Slurm and git, and proxies.
 
     ``SLURM_CONF`` stays: without it no command of Slurm may find its cluster.
     """
-    for name in OF_WINDOWS:
-        os.environ.pop(name, None)
     for name in [*os.environ]:
         if (name.startswith(('SBATCH_', 'SLURM_')) and name != 'SLURM_CONF') or name in OF_GIT:
             del os.environ[name]
@@ -97,4 +95,11 @@ def forget_surroundings():
         os.environ[name] = ','.join(filter(None, (os.environ.get(name), '127.0.0.1,localhost')))
 
 
+def forget_the_window():
+    """Forget how wide and colourful it is; some libraries look when they are imported."""
+    for name in OF_WINDOWS:
+        os.environ.pop(name, None)
+
+
+forget_the_window()
 leave_in_folders_of_our_own()

@@ -39,13 +39,16 @@ class Watch:
         """A phase of a test has ended; seconds since 1970."""
         self.times.append((begin, end, test))
 
-    def changes(self) -> Iterable[str]:
-        """A line for each file, and for those that are there no more."""
+    def changes(self) -> list[str]:
+        """A line for each file that changed or is there no more; of a run, one for its folder."""
+        return [*dict.fromkeys(self._changes())]
+
+    def _changes(self) -> Iterable[str]:
         now = traces(self.root)
         for path in sorted(now.keys() | self.before.keys()):
             if now.get(path) == self.before.get(path):
                 continue
-            name = path.relative_to(self.root)
+            name = Path(*path.relative_to(self.root).parts[:3])
             if path not in now:
                 yield f'{name} is gone'
                 continue

@@ -65,14 +65,14 @@ def test_whatever_changes_what_a_user_keeps_is_named(tmp_path):
     watch = Watch(tmp_path)
     for name in shared:
         (tmp_path / name).write_text('after')
-    assert [*watch.changes()] == []
+    assert watch.changes() == []
     (tmp_path / kept[0]).write_text('beFore')
     (tmp_path / kept[1]).unlink()
     (tmp_path / 'config' / 'systems' / 'new.py').write_text('')
     when = (tmp_path / kept[0]).stat().st_ctime_ns / 1e9
     watch.ran('a test', when - 1, when)
     watch.ran('another', when + 9, when + 10)
-    changes = [*watch.changes()]
-    assert changes[0] == '.assay/runs/1/report.json is gone'
+    changes = watch.changes()
+    assert changes[0] == '.assay/runs/1 is gone'
     assert changes[1].startswith('config/systems/new.py was written during ')
     assert changes[2:] == ['perflogs/results.db was written during a test']
