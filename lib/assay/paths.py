@@ -1,7 +1,8 @@
 """The folders of the checkout that the rest of Assay reads and writes.
 
-Two variables name folders that take the place of some: ``ASSAY_RESULTS`` of all that is left by
-runs, and ``ASSAY_SYSTEMS`` of the systems' files. What is built and installed stays where it is.
+Two variables name other folders: ``ASSAY_RESULTS`` for all that is left by runs, in place of those
+here, and ``ASSAY_SYSTEMS`` for the files of a site's systems, beside those here. What is built and
+installed stays where it is.
 """
 
 import os
@@ -31,7 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 # Of the running Python: .venv may be a link to a newer one by now.
 VENV_BIN = Path(sys.prefix).resolve() / 'bin'
 CONFIG = ROOT / 'config'
+#: What is written goes to the first, in which a system is looked for first.
 SYSTEMS = _named_by(SYSTEMS_VARIABLE) or CONFIG / 'systems'
+MORE_SYSTEMS = [CONFIG / 'systems'] if SYSTEMS != CONFIG / 'systems' else []
 REFERENCES = CONFIG / 'references'
 MPI_LOCKS = CONFIG / 'mpi'
 SPACK_CONFIG = CONFIG / 'spack'

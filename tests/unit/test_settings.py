@@ -225,3 +225,15 @@ def test_a_folder_for_sessions_that_is_none_is_named(tmp_path, monkeypatch, name
     settings.assert_tmpdir()
     monkeypatch.delenv('TMPDIR')
     settings.assert_tmpdir()
+
+
+def test_a_folder_of_a_sites_own_systems_is_known_beside_those_of_the_suite(elsewhere, monkeypatch):
+    of_the_suite = elsewhere / 'suite'
+    of_the_suite.mkdir()
+    for folder, name in [(of_the_suite, 'a'), (of_the_suite, 'b'), (paths.SYSTEMS, 'b')]:
+        (folder / f'{name}.py').touch()
+    assert settings.known_systems() == ['b']
+    monkeypatch.setattr(paths, 'MORE_SYSTEMS', [of_the_suite])
+    assert settings.known_systems() == ['a', 'b']
+    assert settings.system_file('a:node') == of_the_suite / 'a.py'
+    assert settings.system_file('b') == paths.SYSTEMS / 'b.py'

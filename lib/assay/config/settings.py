@@ -25,8 +25,8 @@ COMMON = paths.CONFIG / 'common.py'
 
 
 def known_systems() -> list[str]:
-    """The names of the files in ``config/systems``."""
-    return sorted(path.stem for path in paths.SYSTEMS.glob('*.py'))
+    """The names of the files in ``config/systems``, and in the folder of a site's own."""
+    return sorted(_files())
 
 
 def system_file(system: str) -> Path:
@@ -40,7 +40,13 @@ def system_file(system: str) -> Path:
             f'unknown system {name!r}. Known systems: {", ".join(known_systems()) or "none"}. '
             f'To add one, write {paths.SYSTEMS / "<name>.py"}.'
         )
-    return paths.SYSTEMS / f'{name}.py'
+    return _files()[name]
+
+
+def _files() -> dict[str, Path]:
+    """The file of each system; those of the first folder hide others of the same name."""
+    folders = [*reversed(paths.MORE_SYSTEMS), paths.SYSTEMS]
+    return {path.stem: path for folder in folders for path in folder.glob('*.py')}
 
 
 def assert_writable() -> None:
