@@ -38,11 +38,11 @@ def leave_in_folders_of_our_own():
     assert 'assay.paths' not in sys.modules, 'the folders of the checkout are already chosen'
     if 'PYTEST_XDIST_WORKER' in os.environ:
         return
-    host = socket.gethostname()
-    for earlier in FOLDERS.glob(f'{host}-*'):
-        if not _is_alive(int(earlier.name.rpartition('-')[2])):
+    for earlier in FOLDERS.glob('[0-9]*-*'):
+        process, _, host = earlier.name.partition('-')
+        if host == socket.gethostname() and not _is_alive(int(process)):
             shutil.rmtree(earlier, ignore_errors=True)
-    own = FOLDERS / f'{host}-{os.getpid()}'
+    own = FOLDERS / f'{os.getpid()}-{socket.gethostname()}'
     os.environ['ASSAY_RESULTS'] = str(own)
     os.environ.pop('ASSAY_SYSTEMS', None)
     _have_a_home(own / 'home')
@@ -65,7 +65,7 @@ def _have_a_home(folder):
     ):
         if (users / kept).exists():
             os.environ.setdefault(name, str(users / kept))
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     os.environ['HOME'] = str(folder)
 
 
