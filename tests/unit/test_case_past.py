@@ -166,3 +166,13 @@ def test_the_newest_runs_of_the_system_are_looked_at(database, golden_report, mo
 
 def test_without_a_history_nothing_is_known(database):
     assert learned(database) == {}
+
+
+def test_what_failed_in_a_run_with_a_purpose_of_its_own_is_no_trouble(database, golden_report):
+    good, faulted = made(golden_report, 0, days=2), made(golden_report, 1, days=1)
+    faulted['session_info']['purpose'] = 'campaign'
+    for case in own(faulted):
+        case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'no answer'}
+    put(database, good, faulted)
+    for name in titles(good):
+        assert (learned(database)[name].endings, learned(database)[name].trouble) == (['good'], '')

@@ -4,7 +4,7 @@ import math
 from statistics import median
 
 from assay.acceptance.contract import Commitment
-from assay.acceptance.experience import seconds
+from assay.acceptance.experience import seconds, spreads
 from assay.acceptance.wanted import Wanted
 from assay.results.cases import cases
 from assay.results.history import load
@@ -34,3 +34,18 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
     ]
     known = past(load(tmp_path / 'results.db'), 'toy')
     assert seconds(known, wanted) == [2 + median(ran[:3]), None]
+
+
+def test_a_spread_is_that_of_runs_in_which_nothing_changed(tmp_path, golden_report):
+    database = tmp_path / 'results.db'
+    put(database, *(made(golden_report, n, days=20 - n, value=42 + n / 10) for n in range(6)))
+    own = next(case for case in cases(made(golden_report, 99)) if not case['fixture'])
+    commitment = Commitment.model_validate(COMMITMENT)
+    asked = [Wanted(commitment, own['display_name'], f'toy:{own["partition"]}', own['environ'])]
+    (alone,) = spreads(load(database), asked)
+    assert alone.source == '6 runs in the history'
+    others = [made(golden_report, 6 + n, days=10 - n, value=38.0 + 8 * n) for n in range(2)]
+    others[0]['session_info']['purpose'] = 'campaign'
+    others[1]['session_info']['time_start_unix'] += 10**9
+    put(database, *others)
+    assert spreads(load(database), asked) == [alone]
