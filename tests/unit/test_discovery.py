@@ -17,8 +17,8 @@ from assay.discovery import finding, processor
 from assay.discovery.draft import Asked, draft
 from assay.discovery.file import read_again, written
 from assay.discovery.node import look
-from assay.discovery.partitions import see
-from assay.discovery.policies import as_minutes
+from assay.discovery.partitions import _away, see
+from assay.discovery.policies import Named, as_minutes
 from assay.discovery.probing import Probed
 from assay.machine import cgroups
 from assay.machine.slurm import forget_defaults
@@ -324,6 +324,54 @@ def test_the_file_is_what_was_found(made):
     assert ['SLURM_MPI_TYPE', 'pmix'] in openmpi['env_vars']
     assert mpich['target_systems'] == ['toy:all']
     assert not found.missing
+
+
+def test_limits_of_jobs_stand_in_the_file(slurm, made):
+    (one,) = loaded(written(made(facts('n1'), ways=BOTH), {}))
+    assert 'time_limit' not in one and one['sched_options'] == {'use_nodes_option': True}
+    short = ALL.replace('MaxTime=UNLIMITED', 'MaxTime=00:20:00 MaxMemPerNode=100000')
+    slurm([node(f'n{i}') for i in range(1, 5)], [short], memory='CR_CORE_MEMORY')
+    text = written(made(facts('n1'), ways=BOTH), {})
+    (one,) = loaded(text)
+    assert one['time_limit'] == '20m' and one['extras'] == {'memory_gib': 97}
+    assert one['access'] == ['--partition=all', '--exclusive', '--mem=100000']
+    assert '# No job asks for more: MaxTime of all.' in text
+    assert settings.load('toy')['systems'][0]['partitions'] == [one]
+
+
+def test_nodes_that_are_away_are_named_and_not_waited_for(slurm, made):
+    away = [node(f'n{i}').replace('=IDLE', '=IDLE+DRAIN') for i in (2, 3, 4)]
+    slurm([node('n1'), *away], [ALL])
+    found = made(facts('n1'), ways=BOTH)
+    assert found.missing == (
+        'all: 3 of its 4 nodes can have no job now and were not looked at: n[2-4] IDLE+DRAIN',
+    )
+    scales = ['scale_1_node', 'scale_2_nodes', 'scale_4_nodes']
+    # What confirms has the nodes that are there, and the file has all.
+    assert loaded(written(found, None))[0]['features'][:2] == ['scale_1_node', 'tcp']
+    assert loaded(written(found, {}))[0]['features'][:3] == scales
+
+
+@pytest.mark.parametrize(
+    ('state', 'is_away'),
+    [
+        ('IDLE', False),
+        ('ALLOCATED+COMPLETING', False),
+        ('IDLE+CLOUD+POWERED_DOWN', False),
+        ('MIXED+CLOUD+NOT_RESPONDING+POWERING_UP', False),
+        ('IDLE+PLANNED', False),
+        ('IDLE*', True),
+        ('DOWN', True),
+        ('MIXED+DRAIN', True),
+        ('IDLE+MAINTENANCE', True),
+        ('IDLE+RESERVED', True),
+        ('FUTURE', True),
+    ],
+)
+def test_states_of_nodes(state, is_away):
+    assert bool(_away({'State': state}, Named())) == is_away
+    if 'MAINT' in state or 'RESERVED' in state:
+        assert not _away({'State': state}, Named(('--reservation=ours',)))
 
 
 def test_lines_are_short_enough(made):

@@ -16,6 +16,12 @@ def test_a_missed_reference_says_what_disturbed_the_job(golden_report):
     assert failures(report)[0].reason == f'{quiet}; {words}'
 
 
+def test_a_case_whose_build_failed(golden_report):
+    report = golden_report('FailedSanity')
+    cases(report)[1].update(fail_phase=None, fail_reason=None)
+    assert failures(report)[0].reason == 'it did not run, because its build failed'
+
+
 def test_sentences_are_one_visible_line(golden_report):
     """Neither a job nor a host name can write a line that looks like ours."""
     report = golden_report('FailedSanity')

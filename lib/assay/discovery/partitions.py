@@ -331,7 +331,7 @@ def _choice(
 
 #: States in which a node has no new jobs until somebody or something brings it back.
 _AWAY = re.compile(
-    r'DOWN|DRAIN|FAIL|NO_RESPOND|NOT_RESPONDING|MAINT|REBOOT|UNKNOWN|INVAL|FUTURE|\*'
+    r'DOWN|DRAIN|FAIL|NO_RESPOND|NOT_RESPONDING|MAINT|RESERVED|REBOOT|UNKNOWN|INVAL|FUTURE|\*'
 )
 
 
@@ -342,11 +342,9 @@ def _away(node: Record, asked: Named) -> str | None:
     words = [one for one in state.split('+') if not one.startswith('POWER')]
     if 'POWERING_UP' in state:
         words = [one for one in words if one != 'NOT_RESPONDING']
-    if _AWAY.search('+'.join(words)) and not ('MAINT' in words and asked.has('--reservation')):
-        return state
-    if 'RESERVED' in words and not asked.has('--reservation'):
-        return state
-    return None
+    if asked.has('--reservation'):
+        words = [one for one in words if not one.startswith(('MAINT', 'RESERVED'))]
+    return state if _AWAY.search('+'.join(words)) else None
 
 
 def in_words(away: Mapping[str, str]) -> str:

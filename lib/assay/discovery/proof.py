@@ -59,10 +59,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     noted: dict[Way, str] = {}
     for way in draft.pairs:
         partition, environment, fabric = way
-        case = cases.get(way)
-        why = _why(case, fabric, unable)
-        if case and case['fail_phase'] is None and (partition, environment) in builds:
-            why = f'its build failed: {builds[partition, environment]}'
+        why = _why(cases.get(way), fabric, unable, builds)
         if why:
             left_out.setdefault(partition, {}).setdefault(environment, {})[fabric] = why
         elif not is_good(cases[way]):
@@ -74,11 +71,17 @@ def _way(case: Case) -> Way:
     return case['partition'], case['environ'], case['fabric']
 
 
-def _why(case: Case | None, fabric: str, unable: Mapping[str, str]) -> str | None:
+def _why(
+    case: Case | None,
+    fabric: str,
+    unable: Mapping[str, str],
+    builds: Mapping[tuple[str, str], str],
+) -> str | None:
     """Why a case has not confirmed what it asked for; None if it has.
 
     :param case: of the fabric; None if there was none.
     :param unable: why cases were skipped, by their titles.
+    :param builds: why builds failed, by partition and environment.
     """
     if case is None:
         if load_catalogue().fabrics[fabric].crosses_nodes:
@@ -86,6 +89,8 @@ def _why(case: Case | None, fabric: str, unable: Mapping[str, str]) -> str | Non
         return 'no case can show it here: memory takes a job of one node'
     if case['result'] == 'skip':
         return unable[title(case)]
+    if case['fail_phase'] is None and (why := builds.get((case['partition'], case['environ']))):
+        return f'its build failed: {why}'
     # What it asked for it has proved before its figures are held to references.
     if case['result'] == 'fail' and case['fail_phase'] == 'performance':
         return None

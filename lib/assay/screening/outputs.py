@@ -180,7 +180,7 @@ def _computed(record: dict[str, Any], told: Screening) -> Screening:
                 path = Path(scratch, name)
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(record['files'][name])
-            # Of screenings before 2026-11-26 nobody kept it.
+            # Of older screenings nobody kept it.
             Path(scratch, HOSTS).write_text(json.dumps(record.get('hosts', {})))
             return collect(Path(scratch), where, told.begun, record['nodes'], told.switches)
     except AssayError as error:
