@@ -490,7 +490,7 @@ def slurm(tmp_path, monkeypatch):
         for what, lines in (('partition', partitions), ('reservation', reservations)):
             (tmp_path / what).write_text(''.join(f'{line}\n' for line in lines))
         script = tmp_path / 'scontrol'
-        script.write_text(f'#!/bin/sh\n[ "$1" = --oneliner ] && cat {tmp_path}/"$3"\n')
+        script.write_text(f'#!/bin/sh\n[ "$1" = --oneliner ] && cat {tmp_path}/"$4"\n')
         script.chmod(0o755)
         monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
         both = [{'scheduler': 'slurm', 'access': [one]} for one in access]
