@@ -27,7 +27,10 @@ def init(
     ] = None,
     access: Annotated[
         list[str] | None,
-        typer.Option(metavar='OPTION', help='One that sbatch needs, such as --account=staff.'),
+        typer.Option(
+            metavar='OPTION',
+            help='One that sbatch needs, such as --account=staff; --time and --nodes limit jobs.',
+        ),
     ] = None,
     partition: Annotated[
         list[str] | None,
