@@ -1,6 +1,8 @@
 """Runs in a database of ReFrame's, stored by ReFrame itself."""
 
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from functools import cache
 
 import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
@@ -12,10 +14,21 @@ from reports import passing
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
 
+@cache
+def _runtime():
+    """A runtime of ReFrame's. To check its configuration takes longer than to store a run."""
+    with rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py')) as runtime:
+        runtime.site_config.add_sticky_option('storage/enable', True)
+        return runtime
+
+
+@contextmanager
 def reframes(database):
     """ReFrame's own storage."""
-    options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
-    return rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options)
+    _runtime().site_config.add_sticky_option('storage/sqlite_db_file', str(database))
+    with rt.temp_runtime(None):
+        rt._runtime_context = _runtime()
+        yield
 
 
 def put(database, *reports):
