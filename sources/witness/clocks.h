@@ -15,12 +15,18 @@
 /* Collective over witness.comm: at the end of MPI_Init, and at the start of MPI_Finalize. */
 void clocks_measure_start(void);
 void clocks_measure_end(void);
+/* In place of both, where no times of ranks are compared: at the start of MPI_Finalize. */
+void clocks_measure_once(void);
 
 /* Nanoseconds since clocks_measure_start, on the clock of rank 0's host. */
 int64_t clocks_global(int64_t ticks);
 
+/* Seconds by which this host's clock of the day is ahead of that of rank 0's host. */
+double clocks_day_ahead(void);
+
 /* Member `clock`, in seconds: how far this host's clock was ahead of that of rank 0's host when it
- * was last measured, and the bound of the error, the larger one of both measurements. */
+ * was last measured, the bound of the error, the larger one of both measurements, and how far its
+ * clock of the day was ahead, with no larger error. */
 void clocks_write_host(struct json *json);
 
 #endif

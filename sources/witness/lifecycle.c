@@ -13,7 +13,9 @@
 #include "placement.h"
 #include "report.h"
 #include "requests.h"
+#include "settings.h"
 #include "stacks.h"
+#include "startup.h"
 #include "table.h"
 #include "traffic.h"
 #include "variables.h"
@@ -164,6 +166,8 @@ static void start(int thread_level)
     choose_sections();
     find_host();
     tell_spawned_apart();
+    settings_after_init();
+    startup_clear(report_path);
     stacks_after_init();
     if (witness.profile)
         clocks_measure_start();
@@ -211,6 +215,8 @@ static void stop(void)
     if (witness.profile) {
         clocks_measure_end();
         analyse_waits(summary.waits);
+    } else {
+        clocks_measure_once();
     }
     report_write_end(report_path, &summary);
     ending_clear(report_path);
@@ -236,7 +242,9 @@ static void before_init(void)
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
     before_init();
+    startup_enter_init();
     int code = PMPI_Init(argc, argv);
+    startup_leave_init();
     int level = MPI_THREAD_SINGLE;
     if (code == MPI_SUCCESS) {
         PMPI_Query_thread(&level);
@@ -248,7 +256,9 @@ EXPORT int MPI_Init(int *argc, char ***argv)
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     before_init();
+    startup_enter_init();
     int code = PMPI_Init_thread(argc, argv, required, provided);
+    startup_leave_init();
     if (code == MPI_SUCCESS)
         start(*provided);
     return code;
@@ -256,9 +266,13 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 EXPORT int MPI_Finalize(void)
 {
-    if (witness.active)
-        stop();
-    return PMPI_Finalize();
+    if (!witness.active)
+        return PMPI_Finalize();
+    stop();
+    startup_enter_finalize();
+    int code = PMPI_Finalize();
+    startup_leave_finalize();
+    return code;
 }
 
 EXPORT int MPI_Abort(MPI_Comm comm, int code)

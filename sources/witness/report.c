@@ -14,6 +14,8 @@
 #include "machine.h"
 #include "map.h"
 #include "placement.h"
+#include "settings.h"
+#include "startup.h"
 #include "traffic.h"
 #include "variables.h"
 
@@ -128,18 +130,21 @@ static void write_differences(const struct identity *own)
     uint64_t mine[2] = { map_hash_text(own->mpi, 0), hash_words(&own->libraries) };
     uint64_t first[2] = { mine[0], mine[1] };
     PMPI_Bcast(first, 2, MPI_UINT64_T, 0, witness.comm);
-    char *variables = variables_differing();
-    if (memcmp(mine, first, sizeof mine) == 0 && !variables)
+    char *variables = variables_differing(), *settings = settings_differing();
+    if (memcmp(mine, first, sizeof mine) == 0 && !variables && !settings)
         return;
     json_object(process, "differs");
     if (mine[0] != first[0] && own->mpi)
         json_raw(process, "mpi", own->mpi);
     if (variables)
         json_raw(process, "environment", variables);
+    if (settings)
+        json_raw(process, "settings", settings);
     if (mine[1] != first[1])
         write_words(process, "libraries", &own->libraries);
     json_end(process);
     free(variables);
+    free(settings);
 }
 
 /* The file --------------------------------------------------------------------------------------- */
@@ -181,6 +186,9 @@ static void write_head(struct json *json, bool complete, const struct identity *
     write_words(json, "libraries", &identity->libraries);
     json_object(json, "environment");
     variables_write(json);
+    json_end(json);
+    json_object(json, "settings");
+    settings_write(json);
     json_end(json);
 }
 
@@ -403,6 +411,7 @@ static void write_partners(void)
 
 void report_write_end(const char *path, const struct summary *summary)
 {
+    startup_write(process);
     write_calls(summary);
     if (witness.profile)
         write_waits(summary);

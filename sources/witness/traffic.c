@@ -28,6 +28,7 @@ struct device {
     uint64_t sent, received;
     uint64_t downs; /* times that its link went down */
     bool downs_known;
+    uint32_t mtu; /* bytes; 0 if unknown */
 };
 
 struct devices {
@@ -90,14 +91,14 @@ static struct device *find_device(const struct devices *devices, const char *nam
     return NULL;
 }
 
-/* As /sys/class/net/<interface>/carrier_down_count has it, which may be of another network
+/* MTU, and carrier_down_count: as /sys/class/net/<interface> has them, which may be of another network
  * namespace. Kernels before 4.16 do not count. */
-static void note_downs(const struct devices *devices, const struct nlmsghdr *message)
+static void note_link(const struct devices *devices, const struct nlmsghdr *message)
 {
     struct ifinfomsg *about = NLMSG_DATA(message);
     int left = (int)IFLA_PAYLOAD(message);
     const char *name = NULL;
-    uint32_t downs = 0;
+    uint32_t downs = 0, mtu = 0;
     bool known = false;
     for (struct rtattr *at = IFLA_RTA(about); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
         if (at->rta_type == IFLA_IFNAME)
@@ -105,16 +106,20 @@ static void note_downs(const struct devices *devices, const struct nlmsghdr *mes
         known |= at->rta_type == IFLA_CARRIER_DOWN_COUNT;
         if (at->rta_type == IFLA_CARRIER_DOWN_COUNT)
             memcpy(&downs, RTA_DATA(at), sizeof downs);
+        if (at->rta_type == IFLA_MTU)
+            memcpy(&mtu, RTA_DATA(at), sizeof mtu);
     }
-    struct device *device = name && known ? find_device(devices, name) : NULL;
-    if (device) {
+    struct device *device = name ? find_device(devices, name) : NULL;
+    if (device)
+        device->mtu = mtu;
+    if (device && known) {
         device->downs = downs;
         device->downs_known = true;
     }
 }
 
-/* What interfaces count besides, where the kernel tells. */
-static void read_downs(const struct devices *devices)
+/* What else interfaces have, where the kernel tells. */
+static void read_links(const struct devices *devices)
 {
     struct {
         struct nlmsghdr head;
@@ -135,7 +140,7 @@ static void read_downs(const struct devices *devices)
         more = left > 0;
         for (struct nlmsghdr *at = &answer.first; NLMSG_OK(at, left); at = NLMSG_NEXT(at, left)) {
             if (at->nlmsg_type == RTM_NEWLINK)
-                note_downs(devices, at);
+                note_link(devices, at);
             else
                 more = false; /* the end, or an error */
         }
@@ -198,7 +203,7 @@ static struct devices read_devices(void)
 {
     struct devices devices = { .count = 0 };
     read_interfaces(&devices);
-    read_downs(&devices);
+    read_links(&devices);
     read_infiniband(&devices);
     read_cxi(&devices);
     return devices;
@@ -207,6 +212,23 @@ static struct devices read_devices(void)
 void traffic_start(void)
 {
     at_start = read_devices();
+}
+
+/* Interfaces without a device, such as those of containers, state a speed that means nothing. */
+static void write_speed(struct json *json, const struct device *device)
+{
+    uint64_t megabits;
+    if (device->mtu)
+        json_integer(json, "mtu", device->mtu);
+    glob_t behind = system_paths("/sys/class/net/*/device");
+    for (size_t i = 0; i < behind.gl_pathc; i++) {
+        char name[96];
+        if (sscanf(system_path(&behind, i), "/sys/class/net/%95[^/]", name) == 1 &&
+            strcmp(name, device->name) == 0 &&
+            system_number(&megabits, "/sys/class/net/%s/speed", name))
+            json_integer(json, "speed", (long long)(megabits * 1000000 / 8));
+    }
+    globfree(&behind);
 }
 
 void traffic_write_devices(struct json *json)
@@ -225,6 +247,7 @@ void traffic_write_devices(struct json *json)
         json_integer(json, "received", (long long)(device->received - before->received));
         if (before->downs_known && device->downs_known && device->downs >= before->downs)
             json_integer(json, "downs", (long long)(device->downs - before->downs));
+        write_speed(json, device);
         json_end(json);
     }
     json_end(json);

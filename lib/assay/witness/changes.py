@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.witness.machine import machine_facts
 from assay.witness.profile import figures, summarise_calls
 from assay.witness.report import OLD_SCHEMA, OLD_VARIABLES, Report
+from assay.witness.settings import facts
 
 # Calls that a program repeats until something has happened: their number says nothing of it.
 POLLING = {
@@ -60,12 +61,25 @@ def setting_changes(one: Report, other: Report) -> list[str]:
         old, new = before.get(name, 'unset'), after.get(name, 'unset')
         if old != new:
             found.append(f'environment changed: {name}: {old} -> {new}')
+    found += _changed_settings(one, other)
     machine = machine_facts(other)
     for name, old in machine_facts(one).items():
         # What could not be read is not known to be different.
         if old and machine[name] and old != machine[name]:
             found.append(f'machine changed: {name.replace("_", " ")}: {old} -> {machine[name]}')
     return found
+
+
+def _changed_settings(one: Report, other: Report) -> list[str]:
+    """Beside variables; none where a witness did not look for them."""
+    if not (one.settings and other.settings):
+        return []
+    before, after = facts(one), facts(other)
+    return [
+        f'setting changed: {name}: {before.get(name, "not set")} -> {after.get(name, "not set")}'
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    ]
 
 
 def of_all_ranks(report: Report, name: str) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from assay import AssayError
-from assay.witness.report import SCHEMA, Ended, Report
+from assay.witness.report import SCHEMA, Ended, Finalized, Report
+
+Beside = TypeVar('Beside', Ended, Finalized)
 
 #: In the folder of a job: the scheduler's names of its hosts, where they call themselves otherwise.
 HOSTS = 'hosts.json'
@@ -38,8 +41,11 @@ def read(path: Path) -> Report:
         report = Report.model_validate_json(text)
     except ValidationError as error:
         raise WitnessError(f'{path}: {_problems(error)}') from None
-    ended = _read_ended(path.with_name(f'{path.name}.ranks'))
-    return named(report, names_in(path.parent)).model_copy(update={'ended': ended})
+    beside = {
+        'ended': _read_lines(path.with_name(f'{path.name}.ranks'), Ended),
+        'finalized': _read_lines(path.with_name(f'{path.name}.finalized'), Finalized),
+    }
+    return named(report, names_in(path.parent)).model_copy(update=beside)
 
 
 def names_in(folder: Path) -> dict[str, str]:
@@ -75,7 +81,8 @@ def named(report: Report, names: Mapping[str, str]) -> Report:
     )
 
 
-def _read_ended(path: Path) -> list[Ended]:
+def _read_lines(path: Path, kind: type[Beside]) -> list[Beside]:
+    """What ranks appended to a file beside the report, a line each."""
     try:
         lines = path.read_text(errors='replace').splitlines(keepends=True)
     except FileNotFoundError:
@@ -84,13 +91,13 @@ def _read_ended(path: Path) -> list[Ended]:
         raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
     # A line without an end is one that a rank was killed at.
     whole = [line for line in lines if line.endswith('\n') and line.strip()]
-    ended = []
+    found = []
     for number, line in enumerate(whole, 1):
         try:
-            ended.append(Ended.model_validate_json(line))
+            found.append(kind.model_validate_json(line))
         except ValidationError as error:
             raise WitnessError(f'{path}: line {number}: {_problems(error)}') from None
-    return sorted(ended, key=lambda one: one.rank)
+    return sorted(found, key=lambda one: one.rank)
 
 
 def _problems(error: ValidationError) -> str:

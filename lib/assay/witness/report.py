@@ -60,7 +60,8 @@ class Device(_Record):
     """A network device, and what its counters counted between MPI_Init and MPI_Finalize.
 
     ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's. ``downs`` is how often
-    its link went down; None if nobody counts that.
+    its link went down; None if nobody counts that. ``mtu`` is in bytes, ``speed`` in bytes per
+    second as the driver of a real device states it; 0 if unknown.
     """
 
     name: str
@@ -68,13 +69,19 @@ class Device(_Record):
     sent: int
     received: int
     downs: int | None = None
+    mtu: int = 0
+    speed: int = 0
 
 
 class Clock(_Record):
-    """A host's clock against that of rank 0's host."""
+    """A host's clocks against those of rank 0's host; ``day`` is how far that of the day is ahead.
+
+    None in reports of earlier witnesses.
+    """
 
     offset: float
     error: float
+    day: float | None = None
 
 
 class Disturbance(_Record):
@@ -166,13 +173,21 @@ class Socket(_Record):
 class Differs(_Record):
     """What a rank has unlike rank 0; what is not there is the same.
 
-    The MPI and the libraries are whole, the variables those that differ: None for one that it has
-    not.
+    The MPI and the libraries are whole, the variables and settings those that differ: None for one
+    that it has not.
     """
 
     mpi: dict[str, str] = {}
     libraries: list[str] = []
     environment: dict[str, str | None] = {}
+    settings: dict[str, str | None] = {}
+
+
+class Startup(_Record):
+    """Seconds from the launcher to a rank's ``main``, where that is known, and in ``MPI_Init``."""
+
+    main: float | None = None
+    init: float
 
 
 class Call(_Record):
@@ -218,6 +233,7 @@ class Process(_Record):
     threads: list[Thread]
     sockets: list[Socket] = []
     differs: Differs = Differs()
+    startup: Startup | None = None
     wall: float = 0.0
     mpi_time: float = 0.0
     mpi_threads: int = 1
@@ -249,8 +265,19 @@ class Ended(_Record):
         return f'rank {self.rank} ended by {self.reason} after {self.wall:.1f} s, {where}'
 
 
+class Finalized(_Record):
+    """A rank that left ``MPI_Finalize``, after so many seconds in it."""
+
+    rank: Annotated[int, Field(ge=0)]
+    finalize: float
+
+
 class Report(_Record):
-    """What the witness wrote. ``ended`` is what ranks appended to ``<report>.ranks``."""
+    """What the witness wrote.
+
+    ``ended`` is what ranks appended to ``<report>.ranks``, and ``finalized`` to
+    ``<report>.finalized``.
+    """
 
     schema_: Literal[1, 2] = Field(alias='schema')  # OLD_SCHEMA and SCHEMA
     witness: str
@@ -262,9 +289,11 @@ class Report(_Record):
     mpi: Library
     libraries: list[str]
     environment: dict[str, str]
+    settings: dict[str, str] = {}
     hosts: list[Host]
     processes: list[Process]
     ended: list[Ended] = []
+    finalized: list[Finalized] = []
 
     @model_validator(mode='after')
     def _is_whole(self) -> Report:

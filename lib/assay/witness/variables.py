@@ -18,7 +18,7 @@ STEERING = (
     *('OMPI_MCA_', 'PRTE_MCA_', 'PMIX_MCA_', 'MPIR_CVAR_', 'MPICH_', 'I_MPI_', 'HYDRA_', 'MV2_'),
     *('MVP_', 'UCX_', 'UCC_', 'HCOLL_', 'SHARP_', 'FI_', 'PSM_', 'PSM2_', 'PSM3_'),
     *('OMP_', 'GOMP_', 'KMP_', 'OPENBLAS_', 'GOTO_', 'MKL_', 'BLIS_'),
-    *('MALLOC_', 'GLIBC_TUNABLES', 'LD_PRELOAD'),
+    *('MALLOC_', 'GLIBC_TUNABLES', 'LD_PRELOAD', 'LD_AUDIT'),
 )
 
 #: Those that steer how ranks are started, and nothing afterwards.
@@ -46,6 +46,11 @@ MOST, LONGEST = 100, 120
 def steering(environment: Mapping[str, str]) -> dict[str, str]:
     """Of the variables of an environment those that steer jobs."""
     return {name: value for name, value in environment.items() if name.startswith(STEERING)}
+
+
+def is_steering(name: str) -> bool:
+    """Whether a variable steers jobs."""
+    return name.startswith(STEERING)
 
 
 def of_ranks(report: Report) -> dict[str, set[str]]:

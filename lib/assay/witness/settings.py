@@ -1,0 +1,296 @@
+"""What steered ranks beside their variables: files, limits, kernels, interfaces and clocks.
+
+Pure functions over a report of the witness. ``docs/witness.md`` lists the settings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
+from statistics import median
+
+from assay.text import plain
+from assay.witness.network import between_hosts
+from assay.witness.report import Report
+from assay.witness.variables import is_steering
+
+#: Settings that a sentence names, and characters of each: some are text of others.
+MOST, LONGEST = 4, 200
+
+#: Seconds by which clocks of the day may differ; what keeps them in step keeps them to some ms.
+APART = 1.0
+
+#: Bytes that a rank has to be allowed to lock for a network that reads and writes its memory. With
+#: the 64 KiB that Linux allowed before 5.16 no queue of messages can be made; with the 8 MiB since
+#: then some MPIs still manage.
+LEAST_LOCKED = 1 << 20
+
+_MCA = re.compile(r'^(?:OMPI|PMIX|PRTE)_MCA_')
+_SIZES = ('limit:memlock', 'limit:stack', 'limit:core', 'limit:as', 'shm:size')
+_LABELS = {
+    'process:huge_pages': 'huge pages of the process',
+    'process:may_lock': 'memory that the process may lock',
+    'shm:size': 'size of /dev/shm',
+    'clock:day': 'clock of the day',
+}
+_MISSING = {
+    'file': 'not set',
+    'variable': 'unset',
+    'preloaded': 'not there',
+    'clock': 'in step',
+}
+
+
+def by_host(report: Report) -> dict[str, dict[str, str]]:
+    """The settings of each host, by the witness's names; of ranks that differ all values.
+
+    Beside those of ranks ``device:NAME:mtu`` and ``device:NAME:speed`` of the interfaces that their
+    connections to other hosts went over, and ``clock:day`` of a host whose clock is off: how far
+    ahead of the median host's.
+    """
+    if not report.settings:  # of an earlier witness
+        return {}
+    found = {}
+    for name, processes in report.by_host().items():
+        values: dict[str, set[str]] = {}
+        for process in processes:
+            merged = report.settings | process.differs.settings
+            for key, value in merged.items():
+                if value is not None:
+                    values.setdefault(key, set()).add(value)
+        found[name] = {key: ' / '.join(sorted(some)) for key, some in sorted(values.items())}
+    for name, device, key, value in _of_devices(report):
+        found[name][f'device:{device}:{key}'] = value
+    for name, ahead in _clocks(report).items():
+        found[name]['clock:day'] = f'{ahead:+.0f} s'
+    return found
+
+
+def _of_devices(report: Report) -> Iterator[tuple[str, str, str, str]]:
+    used = {(sender, socket.device) for sender, _, socket in between_hosts(report)}
+    for host in report.hosts:
+        for device in host.devices:
+            if (host.name, device.name) in used:
+                if device.mtu:
+                    yield host.name, device.name, 'mtu', str(device.mtu)
+                if device.speed:
+                    yield host.name, device.name, 'speed', f'{device.speed * 8e-9:g} Gbit/s'
+
+
+def _clocks(report: Report) -> dict[str, float]:
+    """The hosts whose clock of the day is off, with the seconds that it is ahead of the median."""
+    days = {host.name: host.clock.day for host in report.hosts if host.clock}
+    known = {name: day for name, day in days.items() if day is not None}
+    if not known:
+        return {}
+    middle = median(known.values())
+    if len(known) == 2:  # nobody knows which is right: the report is in the time of rank 0's host
+        middle = 0.0
+    errors = {host.name: host.clock.error for host in report.hosts if host.clock}
+    return {
+        name: day - middle
+        for name, day in known.items()
+        if abs(day - middle) > APART + errors[name]
+    }
+
+
+def label(key: str) -> str:
+    """A setting's name in words, by the witness's."""
+    kind, _, name = key.partition(':')
+    match kind:
+        case 'limit':
+            return f'limit of {name}'
+        case 'kernel':
+            return name
+        case 'file':
+            path, _, variable = name.rpartition(':')
+            return f'{_MCA.sub("", variable)} in {path}'
+        case 'preloaded':
+            return f'preloaded library {name}'
+        case 'variable':
+            return name
+        case 'device':
+            device, _, what = name.rpartition(':')
+            return f'{"MTU" if what == "mtu" else what} of {device}'
+    return _LABELS.get(key, key)
+
+
+def told(key: str, value: str | None) -> str:
+    """A setting's value in words."""
+    if value is None:
+        return _MISSING.get(key.partition(':')[0], 'not known')
+    if key in _SIZES and value.isdecimal():
+        return size(int(value))
+    return value
+
+
+def size(number: int) -> str:
+    """Bytes with a binary unit: to two digits, as /dev/shm is a part of a memory like no other."""
+    units = ('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')
+    power = min((number.bit_length() - 1) // 10 if number else 0, len(units) - 1)
+    scaled = number / (1 << 10 * power)
+    return f'{float(f"{scaled:.2g}") if scaled < 100 else round(scaled):g} {units[power]}'
+
+
+def facts(report: Report) -> dict[str, str]:
+    """The settings of a job in words, by their names in words; hosts that differ are named."""
+    hosts = by_host(report)
+    keys = sorted({key for settings in hosts.values() for key in settings})
+    return {label(key): _of_all(key, hosts) for key in keys}
+
+
+def _of_all(key: str, hosts: Mapping[str, Mapping[str, str]]) -> str:
+    alike = _alike(key, hosts)
+    if len(alike) == 1:
+        return next(iter(alike))
+    return ', '.join(f'{value} ({_named(names)})' for value, names in sorted(alike.items()))
+
+
+def _alike(key: str, hosts: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """The hosts that have each value of a setting."""
+    found: dict[str, list[str]] = {}
+    for name, settings in hosts.items():
+        found.setdefault(told(key, settings.get(key)), []).append(name)
+    return found
+
+
+def _named(names: list[str]) -> str:
+    from reframe.utility import nodelist_abbrev
+
+    text: str = nodelist_abbrev(names)
+    return text
+
+
+def differences(report: Report) -> list[str]:
+    """Settings and variables in which the hosts of a job differ, each as text.
+
+    The value of most hosts comes first.
+    """
+    hosts = by_host(report)
+    for name, variables in _variables_of_hosts(report).items():
+        hosts.setdefault(name, {}).update(variables)
+    found = []
+    for key in sorted({key for settings in hosts.values() for key in settings}):
+        alike = _alike(key, hosts)
+        if len(alike) > 1 and key != 'clock:day':
+            most_first = sorted(alike.items(), key=lambda one: (-len(one[1]), one[0]))
+            parts = [f'{value} on {_named(names)}' for value, names in most_first]
+            found.append(plain(f'{label(key)} ({", ".join(parts)})', LONGEST))
+    return [*found, *_clock_difference(report)]
+
+
+def _variables_of_hosts(report: Report) -> dict[str, dict[str, str]]:
+    """The steering variables of each host that some rank has otherwise, but none of its own ranks.
+
+    What ranks of a host have each for themselves tells nothing of the host.
+    """
+    names = {name for process in report.processes for name in process.differs.environment}
+    found: dict[str, dict[str, str]] = {host.name: {} for host in report.hosts}
+    for name in filter(is_steering, names):
+        values: dict[str, set[str | None]] = {}
+        for process in report.processes:
+            value = report.environment_of(process).get(name)
+            values.setdefault(process.host, set()).add(value)
+        if all(len(of_host) == 1 for of_host in values.values()):
+            for host, (value,) in values.items():
+                if value is not None:
+                    found[host][f'variable:{name}'] = value
+    return found
+
+
+def _clock_difference(report: Report) -> Iterator[str]:
+    """The two hosts whose clocks of the day are farthest apart, if they are."""
+    if not _clocks(report):
+        return
+    clocks = [(host.name, host.clock) for host in report.hosts if host.clock]
+    days = [(name, one.day, one.error) for name, one in clocks if one.day is not None]
+    one, other = max(combinations(days, 2), key=lambda two: abs(two[0][1] - two[1][1]))
+    apart, error = abs(one[1] - other[1]), max(one[2], other[2])
+    yield plain(
+        f'clock of the day ({one[0]} and {other[0]} are {apart:.1f} s apart, to within '
+        f'{1e3 * error:.2g} ms)',
+        LONGEST,
+    )
+
+
+def left_in_files(report: Report) -> list[str]:
+    """What files set for the ranks, or preloaded into them, and what is in force: as text.
+
+    A variable of the environment comes before what a file sets, but not where that overrides.
+    """
+    hosts = by_host(report)
+    variables = {name for name, values in report.values_of_variables().items() if '-' not in values}
+    found: dict[str, list[str]] = {}
+    for name, settings in hosts.items():
+        seen: set[str] = set()
+        for key in _in_force(report, settings):
+            kind, _, rest = key.partition(':')
+            if kind == 'preloaded':
+                by = '' if settings[key] == 'unknown' else f' in {settings[key]}'
+                found.setdefault(f'preloading of {rest}{by}', []).append(name)
+            elif kind == 'file':
+                path, _, variable = rest.rpartition(':')
+                overrides = path.endswith('-override.conf')
+                if variable in seen or (variable in variables and not overrides):
+                    continue
+                seen.add(variable)
+                text = f'{_MCA.sub("", variable)}={settings[key]} in {path}'
+                found.setdefault(text, []).append(name)
+    everywhere = len(hosts)
+    return [
+        plain(text if len(names) == everywhere else f'{text}, on {_named(names)}', LONGEST)
+        for text, names in found.items()
+    ]
+
+
+def _in_force(report: Report, settings: Mapping[str, str]) -> Iterator[str]:
+    """Names of settings of a host in the order of the witness, which is that in which files win."""
+    yield from (key for key in report.settings if key in settings)
+    yield from (key for key in settings if key not in report.settings)
+
+
+def verify_settings(report: Report, carrier: str, only_if_all: bool = False) -> str | None:
+    """What no MPI can make good on any machine, in a sentence; None if there is nothing.
+
+    :param carrier: of the fabric that was asked for.
+    :param only_if_all: leave out what is wrong with some hosts only, for the caller to tell.
+    """
+    hosts = by_host(report)
+    if len(hosts) < 2 or carrier not in _BROKEN:
+        return None
+    key, is_bad, sentence = _BROKEN[carrier]
+    bad = [name for name, settings in hosts.items() if is_bad(settings)]
+    if not bad or (only_if_all and len(bad) < len(hosts)):
+        return None
+    return sentence.format(hosts=_named(bad), value=told(key, hosts[bad[0]][key]))
+
+
+def _locks_little(settings: Mapping[str, str]) -> bool:
+    if settings.get('process:may_lock') == 'any':
+        return False
+    limits = re.findall(r'\d+', settings.get('limit:memlock', ''))
+    return any(int(one) < LEAST_LOCKED for one in limits)
+
+
+def _has_small_windows(settings: Mapping[str, str]) -> bool:
+    return settings.get('kernel:net.ipv4.tcp_window_scaling') == '0'
+
+
+_LOCKED = (
+    'limit:memlock',
+    _locks_little,
+    'ranks on {hosts} may lock no more than {value} of memory (ulimit -l), and over this fabric '
+    'buffers of messages have to be locked: set it to unlimited, for slurmd too (LimitMEMLOCK)',
+)
+#: By carrier: the setting, whether a host has it wrong, and the sentence.
+_BROKEN: dict[str, tuple[str, Callable[[Mapping[str, str]], bool], str]] = {
+    'sockets': (
+        'kernel:net.ipv4.tcp_window_scaling',
+        _has_small_windows,
+        'TCP has no window scaling on {hosts} (net.ipv4.tcp_window_scaling={value}), so that no '
+        'connection carries more than 64 KiB in a round trip',
+    ),
+    'infiniband': _LOCKED,
+    'cxi': _LOCKED,
+}

@@ -1,0 +1,43 @@
+"""How long a job took to start and to end: until ``main``, ``MPI_Init`` and ``MPI_Finalize``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from assay.programs.figure import Figure
+from assay.witness.report import Report
+
+#: Names of the figures, and where a rank was meanwhile.
+STARTUP = {
+    'startup': 'from the launcher to main',
+    'mpi_init': 'in MPI_Init',
+    'mpi_finalize': 'in MPI_Finalize',
+}
+
+
+def _slowest(report: Report) -> dict[str, tuple[float, int]]:
+    """Of each figure the seconds of the slowest rank, and which it was; none that nobody told."""
+    starts = [(one.startup, one.rank) for one in report.processes if one.startup]
+    taken = {
+        'startup': [(one.main, rank) for one, rank in starts if one.main is not None],
+        'mpi_init': [(one.init, rank) for one, rank in starts],
+        'mpi_finalize': [
+            (one.finalize, one.rank) for one in report.finalized if one.rank < report.ranks
+        ],
+    }
+    return {name: max(some) for name, some in taken.items() if some}
+
+
+def startup_figures(report: Report) -> dict[str, Figure]:
+    """Seconds of the slowest rank."""
+    return {name: Figure(taken, 's', 'lower') for name, (taken, _) in _slowest(report).items()}
+
+
+def slowest_ranks(reports: Iterable[Report]) -> dict[str, str]:
+    """Of each figure the slowest rank of all starts of a job, and where it was, in words."""
+    found: dict[str, tuple[float, str]] = {}
+    for report in reports:
+        for name, (taken, rank) in _slowest(report).items():
+            who = f'rank {rank} on {report.processes[rank].host} took {taken:.1f} s {STARTUP[name]}'
+            found[name] = max(found.get(name, (0.0, '')), (taken, who))
+    return {name: who for name, (_, who) in found.items()}
