@@ -77,6 +77,7 @@ site_configuration = {
                             '%(check_ran_mpi)s',
                             '%(check_ran_modules)s',
                             '%(check_ran_variables)s',
+                            '%(check_ran_settings)s',
                             '%(check_ran_on_kernel)s',
                             '%(check_ran_on_processor)s',
                             '%(check_ran_on_microcode)s',

@@ -16,6 +16,7 @@ from assay.checks.build import BuildSources
 from assay.job.launch import Launch
 from assay.machine.provenance import Provenance, suite
 from assay.witness.machine import machine_facts
+from assay.witness.settings import facts
 
 
 def _as_field(text: str) -> str:
@@ -48,6 +49,7 @@ class Attributed(RegressionTestPlugin):
     ran_mpi: str = variable(str, value='', loggable=True)
     ran_modules: str = variable(str, value='', loggable=True)
     ran_variables: str = variable(str, value='', loggable=True)
+    ran_settings: str = variable(str, value='', loggable=True)
     ran_on_kernel: str = variable(str, value='', loggable=True)
     ran_on_processor: str = variable(str, value='', loggable=True)
     ran_on_microcode: str = variable(str, value='', loggable=True)
@@ -90,6 +92,8 @@ class Attributed(RegressionTestPlugin):
         self.ran_modules, self.ran_variables = _as_field(modules), _as_field(settings)
         for name, value in machine_facts(report).items():
             setattr(self, f'ran_on_{name}', _as_field(value))
+        given = (shlex.quote(f'{name}={value}') for name, value in facts(report).items())
+        self.ran_settings = _as_field(' '.join(given))
         claimed = str(environment.extras.get('version', ''))
         if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
             raise SanityError(fault)

@@ -1,4 +1,7 @@
-"""What steered the job of a check and was set by nobody who should: variables that were left."""
+"""What steered the job of a check and was set by nobody who should: variables that were left.
+
+Beside them what files set for its ranks, and in what its hosts differ.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay import say
 from assay.job.launch import Launch, witnessed_in
 from assay.text import plain
-from assay.witness.variables import leftovers, of_ranks, steering
+from assay.witness.settings import differences, left_in_files
+from assay.witness.variables import MOST, leftovers, of_ranks, steering
 
 #: Those of OpenMP that a layout sets, for a job or for each of its ranks.
 _OF_LAYOUTS = frozenset({'OMP_NUM_THREADS', 'OMP_PLACES', 'OMP_PROC_BIND'})
@@ -60,10 +64,14 @@ class TellsLeftovers(RegressionTestPlugin):
     leftovers_seen: bool = variable(typ.Bool, value=False, loggable=True)
     #: Whether the system's file may have set them: what its commands or modules set is not known.
     leftovers_unsure: bool = variable(typ.Bool, value=False, loggable=True)
+    #: ``NAME=VALUE in FILE`` of each that a file set, and in what the job's hosts differ.
+    leftovers_in_files: list[str] = variable(typ.List[str], value=[], loggable=True)
+    hosts_differ_in: list[str] = variable(typ.List[str], value=[], loggable=True)
 
     @run_after('init')
     def forget_leftovers_that_a_user_set(self) -> None:
         self.leftovers, self.leftovers_seen, self.leftovers_unsure = [], False, False
+        self.leftovers_in_files, self.hosts_differ_in = [], []
 
     def look_for_leftovers(self) -> None:
         """Of a job that has ended, however it did, which is the same with them and without."""
@@ -77,6 +85,8 @@ class TellsLeftovers(RegressionTestPlugin):
         asked = self._asked_otherwise
         if report:
             found = of_ranks(report)
+            self.leftovers_in_files = left_in_files(report)[:MOST]
+            self.hosts_differ_in = differences(report)[:MOST]
         else:  # schedulers hand on the environment of this process, and the script sets the rest
             handed_on = {
                 name: value

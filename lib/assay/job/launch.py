@@ -24,10 +24,15 @@ from assay.programs.figure import Figure
 from assay.witness import profile
 from assay.witness.disturbance import disturbance_figures
 from assay.witness.links import verify_links
+from assay.witness.settings import verify_settings
+from assay.witness.startup import startup_figures
 from assay.witness.traffic import verify_traffic
 
 #: The witness's report, in the folder of the launch.
 WITNESS = 'witness.json'
+
+#: Beside it, how long MPI_Finalize took; a pattern, as it may be missing.
+FINALIZED = f'{WITNESS}.finalized*'
 
 #: What a launch in a folder of its own leaves there beside that report.
 OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
@@ -173,10 +178,10 @@ class Launch:
         return report
 
     def assert_as_asked(self, but_single_nodes: bool = False) -> None:
-        """Hold MPI, ranks, placement, fabric and links against what was asked for.
+        """Hold MPI, ranks, placement, fabric, links and settings against what was asked for.
 
-        :param but_single_nodes: whether what is wrong with single nodes, their placement and their
-            links, is for the caller to tell.
+        :param but_single_nodes: whether what is wrong with single nodes, their placement, links and
+            settings, is for the caller to tell.
         :raises LaunchError: with the first fault that is found.
         """
         for fault in self._faults(but_single_nodes):
@@ -209,6 +214,8 @@ class Launch:
         if not but_single_nodes:
             yield layout_of(self.layout).verify(report, self.placement)
         fabric = catalogue.fabrics[self.fabric]
+        # Before the proof of the fabric, which an MPI may leave for what is wrong here.
+        yield verify_settings(report, fabric.carrier, only_if_all=but_single_nodes)
         if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
             counted = verify_traffic(report, fabric.carrier, self.fabric)
             # Ranks of one host need no network, and an MPI may say that they used shared memory.
@@ -223,8 +230,11 @@ class Launch:
             yield verify_links(report, fabric.carrier)
 
     def witness_figures(self) -> dict[str, Figure]:
-        """What disturbed it, and, if the witness kept a profile, where its time went."""
-        figures = disturbance_figures(self.witnessed)
+        """What disturbed it, how long it took to start and end, and where its time went.
+
+        The last if the witness kept a profile.
+        """
+        figures = disturbance_figures(self.witnessed) | startup_figures(self.witnessed)
         if not self.witnessed.has_profile:
             return figures
         seen = profile.figures(self.witnessed)

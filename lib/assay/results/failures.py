@@ -32,6 +32,7 @@ from assay.results.rows import (
 )
 from assay.running import reframe_log
 from assay.text import plain
+from assay.witness.startup import STARTUP
 from assay.witness.variables import OF_THE_START
 
 
@@ -82,8 +83,11 @@ def lacking(case: Case) -> str | None:
 
 
 def _has_reference(case: Case) -> bool:
-    figures = (case['perfvalues'] or {}).values()
-    return any((lower, upper) != (None, None) for _, _, lower, upper, *_ in figures)
+    return any(
+        (lower, upper) != (None, None)
+        for name, (_, _, lower, upper, *_) in (case['perfvalues'] or {}).items()
+        if name.rpartition(':')[2] not in STARTUP
+    )
 
 
 def _is_of_another_program(case: Case) -> bool:
@@ -101,7 +105,7 @@ def unheld(report: Report) -> list[Case]:
 
 
 def left_in_good_cases(report: Report) -> str | None:
-    """What was left in the environment of cases that are good, in a sentence; None if nothing was.
+    """What was left in environment and files of cases that are good, in a sentence; or None.
 
     What steers how ranks are started has done no harm where they have started.
     """
@@ -112,8 +116,10 @@ def left_in_good_cases(report: Report) -> str | None:
     ]
     # By their names, as one may have a value of its own in each job.
     counts = Counter(name for _, found in of_cases for name in set(map(_name, found)))
+    of_files = _left_in_files(good)
     if not counts:
-        return None
+        return of_files
+    also = f'; {of_files}' if of_files else ''
     values: defaultdict[str, set[str]] = defaultdict(set)
     for one in set().union(*(found for _, found in of_cases)):
         values[_name(one)].add(one)
@@ -128,9 +134,25 @@ def left_in_good_cases(report: Report) -> str | None:
     if any(case.get('leftovers_unsure') for case, found in of_cases if found):
         return (
             f'set in the environment of cases that passed, but not by Assay: {named(told)}{UNSURE}'
+            f'{also}'
         )
     return (
         f'set in the environment of cases that passed, but neither by Assay nor by the '
+        f"system's file: {named(told)}{also}"
+    )
+
+
+def _left_in_files(good: list[Case]) -> str | None:
+    """What files set for cases that are good, in a sentence."""
+    counts = Counter(one for case in good for one in set(case.get('leftovers_in_files') or ()))
+    if not counts:
+        return None
+    told = [
+        f'{one} ({count} of {len(good)} cases)'
+        for one, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ]
+    return (
+        f'set by files for cases that passed, but neither by Assay nor by the '
         f"system's file: {named(told)}"
     )
 
@@ -153,7 +175,10 @@ def _all_missed(case: Case) -> str | None:
         no_number = row.value is not None and not is_number(row.value)
         if no_number or (row.verdict == 'fail' and is_beyond(row.value, row.lower, row.upper)):
             bounds = (row.reference, row.lower, row.upper)
-            found.append(missed(row.figure, row.value, row.unit, *bounds))
+            sentence = missed(row.figure, row.value, row.unit, *bounds)
+            if who := (case.get('slowest_ranks') or {}).get(row.figure):
+                sentence += f': {who}'
+            found.append(sentence)
     return '; '.join([*found, *(case.get('disturbances') or ())]) if found else None
 
 

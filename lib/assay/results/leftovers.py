@@ -1,4 +1,4 @@
-"""Variables that were left in the environment of a job, as sentences tell them."""
+"""Variables that were left in a job's environment or in files, as sentences tell them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,23 @@ UNSURE = " (what the system's file sets by commands or modules is not known)"
 
 
 def left(case: Case) -> str:
-    """What was left in the environment of a case's job, as the end of its sentence; or nothing."""
+    """What was left for a case's job, and how its nodes differ, as the end of its sentence."""
+    return f'{_in_environment(case)}{_in_files(case)}{_differences(case)}'
+
+
+def _in_files(case: Case) -> str:
+    if not (found := case.get('leftovers_in_files')):
+        return ''
+    return f"; files set {named(found)}, which neither Assay nor the system's file does"
+
+
+def _differences(case: Case) -> str:
+    if not (found := case.get('hosts_differ_in')):
+        return ''
+    return f'; its nodes differ in {named(found)}'
+
+
+def _in_environment(case: Case) -> str:
     is_seen = case.get('leftovers_seen')
     # Whose ranks were in MPI_Init had found each other.
     harmless = OF_THE_MEETING if is_seen else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from functools import lru_cache
 
 from assay.results.cases import Case, Report, assert_text, last_cases, title
@@ -13,6 +14,9 @@ Facts = tuple[tuple[str, str], ...]
 
 # How the names of facts of nodes begin. A node that does not tell one has it all the same.
 _OF_NODES = 'ran_on_'
+
+#: How the names of settings begin. A job whose witness did not look for them has them all the same.
+OF_SETTINGS = 'setting '
 
 
 def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
@@ -66,7 +70,9 @@ def facts(case: Case) -> Facts:
     assert_text(*found.values())
     # A variable is a fact of its own.
     variables = _settings(found.pop('ran_variables', ''))
-    return (*found.items(), *variables)
+    settings = _settings(found.pop('ran_settings', ''))
+    told = ((f'{OF_SETTINGS}{name}', value) for name, value in settings)
+    return (*found.items(), *variables, *told)
 
 
 # Thousands of cases of a history ran with the same.
@@ -77,9 +83,23 @@ def _settings(variables: str) -> Facts:
     return tuple((name, value) for name, _, value in pairs)
 
 
+def both_tell(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The facts of both sides; without settings where one side knows of none."""
+    sides = before, after
+    if all(any(name.startswith(OF_SETTINGS) for name in side) for side in sides):
+        return dict(before), dict(after)
+    kept = [
+        {name: value for name, value in side.items() if not name.startswith(OF_SETTINGS)}
+        for side in sides
+    ]
+    return kept[0], kept[1]
+
+
 def differences(then: Facts, now: Facts) -> Facts:
     """The facts that changed, as lines of text; what one side does not know is no change."""
-    before, after = dict(then), dict(now)
+    before, after = both_tell(dict(then), dict(now))
     return tuple(
         (name, f'{before.get(name) or "-"} -> {after.get(name) or "-"}')
         for name in sorted(before | after)

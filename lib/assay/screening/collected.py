@@ -18,6 +18,7 @@ from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
 from assay.witness.links import links_down, times
 from assay.witness.report import Machine
+from assay.witness.settings import by_host, label, told
 
 #: What the job leaves: of `nodes`, and of the two tournaments of `pairs` (checks/mpi/screen.py).
 NODES, WITNESS = 'nodes/result.json', 'nodes/witness.json'
@@ -106,8 +107,11 @@ def _facts(
 ) -> tuple[dict[str, str | int], ...]:
     """What each node is, as the program and the witness saw it; what nobody told is left out."""
     machines = {host.name: host.machine or Machine() for host in report.hosts}
+    settings = by_host(report)
+    keys = sorted({key for of_host in settings.values() for key in of_host})
     return tuple(
         {name: fact for name, fact in machines[entry['node']].model_dump().items() if fact}
+        | {label(key): told(key, settings[entry['node']].get(key)) for key in keys}
         | entry['facts']
         for entry in results
     )

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from assay.results.statistics.outliers import FEWEST
 from assay.screening.findings import Evidence
 from assay.screening.measured import Screening
 
 #: A value that fewer than this part of the nodes have is an exception, where most have another.
 FEW, MOST = 0.25, 0.5
+#: With fewer nodes nobody knows which of them is unlike the others.
+FEWEST_ALIKE = 3
 #: Kernels keep some for themselves, more or less of it: memory is different by more than this part.
 OF_MEMORY = 0.01
 GIB = 1 << 30
@@ -22,14 +23,14 @@ def find_different(now: Screening) -> dict[str, list[Evidence]]:
     """By node, what it has or is set to unlike most of all nodes.
 
     Where a machine has several generations of nodes, none of them is an exception as long as each
-    has a quarter of the nodes.
+    has a quarter of the nodes. Of three or four a single one is, if all others are alike.
     """
     found: defaultdict[str, list[Evidence]] = defaultdict(list)
-    if len(now.nodes) < FEWEST:
+    if len(now.nodes) < FEWEST_ALIKE:
         return {}
     for fact in sorted({name for facts in now.facts for name in facts}):
         for number, text in _exceptions(now, fact):
-            found[now.nodes[number]].append(Evidence(fact.replace('_', ' '), text))
+            found[now.nodes[number]].append(Evidence(_name(fact), text))
     return dict(found)
 
 
@@ -41,9 +42,15 @@ def _exceptions(now: Screening, fact: str) -> Iterator[tuple[int, str]]:
     usual, often = counts.most_common(1)[0]
     if often <= MOST * len(values):
         return
+    few = 2 if often == len(values) - 1 else FEW * len(values)
     for number, value in enumerate(values):
-        if value != usual and counts[value] < FEW * len(values):
+        if value != usual and counts[value] < few:
             yield number, f'{_text(fact, value)}; {often} others have {_text(fact, usual)}'
+
+
+def _name(fact: str) -> str:
+    """A fact in words; what has other signs is a name of a setting, or a file, already."""
+    return fact.replace('_', ' ') if fact.replace('_', '').isalpha() else fact
 
 
 def _alike(sizes: list[str | int | None]) -> list[str | int | None]:

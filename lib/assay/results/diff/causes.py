@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.grouping import Group, Member, grouped
+from assay.results.provenance import both_tell
 from assay.results.statistics.comparison import Word
 from assay.results.time_spent import TimeSpent
 
@@ -45,7 +46,7 @@ def facts_of(compared: Sequence[Compared]) -> list[Fact]:
     """What figures were measured with that differs; not where one side told nothing."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for number, one in enumerate(compared):
-        old, new = one.before.facts, one.after.facts
+        old, new = both_tell(one.before.facts, one.after.facts)
         both_told = len(old.keys() - {'nodes'}) and len(new.keys() - {'nodes'})
         names = old.keys() | new.keys() if both_told else {'nodes'} & old.keys() & new.keys()
         for name in names:
