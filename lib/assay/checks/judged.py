@@ -21,6 +21,7 @@ from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
+from assay.witness.startup import slowest_ranks
 
 
 class IsJudged(RegressionTestPlugin):
@@ -52,6 +53,9 @@ class IsJudged(RegressionTestPlugin):
     #: Of these what others took: such figures are no evidence in the history.
     taken_by_others: list[str] = variable(typ.List[str], value=[], loggable=True)
 
+    #: By figure of the start and the end of the job which rank took longest, in words.
+    slowest_ranks: dict[str, str] = variable(typ.Dict[str, str], value={}, loggable=True)
+
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False
     is_held = False
@@ -60,7 +64,7 @@ class IsJudged(RegressionTestPlugin):
     @run_after('init')
     def forget_what_a_user_set(self) -> None:
         self.headlines, self.directions = [], {}
-        self.disturbances, self.taken_by_others = [], []
+        self.disturbances, self.taken_by_others, self.slowest_ranks = [], [], {}
 
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.
@@ -131,6 +135,7 @@ class IsJudged(RegressionTestPlugin):
         self.headlines = [name for name, figure in self.measured.items() if figure.headline]
         self.directions = {name: figure.better for name, figure in self.measured.items()}
         reports = [*witnessed_in(Path(self.stagedir))]
+        self.slowest_ranks = slowest_ranks(reports)
         self.disturbances = disturbed(reports)
         # Nodes that share the machine's CPUs are each other's others, and so is what carries their
         # packets: where a network gets slow by that, no job would be evidence of it.

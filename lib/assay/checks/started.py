@@ -18,7 +18,7 @@ from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE
-from assay.job.launch import ERROR, EXIT_CODE, OUTPUT, WITNESS, Launch, LaunchError
+from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
@@ -30,6 +30,9 @@ from assay.running import runs
 from assay.witness import HOSTS
 
 _CATALOGUE = load_catalogue()
+
+#: By it the witness tells how long ranks took to come to ``main``, which ``date`` tells in ns.
+LAUNCHED = 'ASSAY_WITNESS_LAUNCHED=$(date +%s%N)'
 
 
 class IsStarted(RegressionTestPlugin):
@@ -43,6 +46,7 @@ class IsStarted(RegressionTestPlugin):
     executable: str
     executable_opts: list[str]
     env_vars: dict[str, str]
+    prerun_cmds: list[str]
     postrun_cmds: list[str]
     keep_files: list[str]
     skip: Callable[[str], NoReturn]
@@ -141,7 +145,12 @@ class IsStarted(RegressionTestPlugin):
         # Whatever a user set: by it a process that uses this machine is known for one of this run.
         if self.current_partition.scheduler.is_local and (run := os.environ.get(runs.VARIABLE)):
             self.env_vars[runs.VARIABLE] = shlex.quote(run)
-        self.keep_files = [*self.keep_files, WITNESS, FILES, HOSTS]
+        self.keep_files = [*self.keep_files, WITNESS, FINALIZED, FILES, HOSTS]
+
+    # Right before the program, whatever a check runs first.
+    @run_before('run', always_last=True)
+    def tell_when_launched(self) -> None:
+        self.prerun_cmds = [*self.prerun_cmds, f'export {LAUNCHED}']
 
     @run_before('run', always_last=True)
     def keep_exit_code(self) -> None:
@@ -187,7 +196,7 @@ class IsStarted(RegressionTestPlugin):
             of the job's own program.
         """
         job, launcher = self.job, self.job.launcher
-        own, exports = launcher.options, ''
+        own, exports = launcher.options, f'export {LAUNCHED} && '
         job.num_tasks = self.num_tasks  # ReFrame itself sets it after the hooks
         if placed:
             placement, job.num_tasks = placed
@@ -196,7 +205,7 @@ class IsStarted(RegressionTestPlugin):
                 nodes = job.num_tasks // placement.ranks
                 launcher.options += srun_step(nodes, job.num_tasks, placement.threads)
             values = (f'{key}={shlex.quote(value)}' for key, value in placement.env.items())
-            exports = f'export {" ".join(values)} && '
+            exports = f'export {" ".join([LAUNCHED, *values])} && '
         line = exports + ' '.join([launcher.run_command(job), *command])
         job.num_tasks, launcher.options = self.num_tasks, own
         return line

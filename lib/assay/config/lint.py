@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import settings
-from assay.config.reference_files import GENERIC, ReferencesError, faults, read, unused
+from assay.config.reference_files import ANY, GENERIC, ReferencesError, faults, read, unused
 from assay.spelling import unknown
 
 
@@ -58,6 +58,11 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
             problems.append(str(error))
             continue
         for name, entry in entries.items():
+            if name == ANY:
+                problems += [
+                    f'{path}: {name}{fault}' for fault in faults(entry, path.stem == GENERIC)
+                ]
+                continue
             if name not in classes:
                 problems.append(f'{path}: {name}: {unknown(name, "check class", classes)}')
                 continue

@@ -18,6 +18,9 @@ from assay.spelling import unknown
 #: The file for machines that nobody has measured.
 GENERIC = 'generic'
 
+#: In place of a check class: what holds for all of them.
+ANY = 'AnyCheck'
+
 _SPECIAL = re.compile(r'\$(system|partition|environ|processor\.\w+|dev\.\w+\.\w+)')
 
 

@@ -11,10 +11,11 @@ from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
 from assay.config.fabrics import load_catalogue
 from assay.config.reference import Reference
-from assay.config.reference_files import GENERIC, ReferencesError, faults, read, unused
+from assay.config.reference_files import ANY, GENERIC, ReferencesError, faults, read, unused
 from assay.config.scales import SCALES
 from assay.programs.figure import Figure
 from assay.spelling import unknown
+from assay.witness.startup import STARTUP
 
 
 class Layer(NamedTuple):
@@ -40,13 +41,14 @@ def layers(check: RegressionTest) -> list[Layer]:
     found = []
     for path in map(file_of, [*names, GENERIC]):
         name, entries = type(check).__name__, read(path)
-        if name not in entries:
-            continue
-        wrong = list(faults(entries[name], path.stem == GENERIC))
-        wrong = wrong or list(_unused_by(check, entries[name], path.stem == own[0]))
-        if wrong:
-            raise ReferencesError(f'{path}: {"; ".join(name + fault for fault in wrong)}')
-        found.append(Layer(path, RegressionTestDict(entries[name])))
+        for key in (name, ANY):
+            if key not in entries:
+                continue
+            wrong = list(faults(entries[key], path.stem == GENERIC))
+            wrong = wrong or list(_unused_by(check, entries[key], path.stem == own[0]))
+            if wrong:
+                raise ReferencesError(f'{path}: {"; ".join(key + fault for fault in wrong)}')
+            found.append(Layer(path, RegressionTestDict(entries[key])))
     return found
 
 
@@ -103,7 +105,7 @@ def problems(
             if fault := reference.fault(name, figures[name]):
                 yield f'{reference.path}: {where}: {fault}'
         # What has no limit, such as a network, cannot be a fraction of it.
-        elif name not in check.may_lack and (has_limit or not name.endswith('_limit')):
+        elif name not in {*check.may_lack, *STARTUP} and (has_limit or not name.endswith('_limit')):
             fault = unknown(name, 'figure of this job', figures)
             yield f'{reference.path}: {where}: {name}: {fault}'
     for name, figure in figures.items():
@@ -112,7 +114,10 @@ def problems(
     if not figures:
         yield f'{where}: nothing was measured'
         return
-    is_held = any(name in figures and not one.is_release for name, one in held.items())
+    # How long a job takes to start says nothing of what it measured.
+    is_held = any(
+        name in figures and name not in STARTUP and not one.is_release for name, one in held.items()
+    )
     # References for any machine are those of our sources: others have none to start with.
     if not is_held and getattr(check, 'implementation', 'assay') == 'assay':
         yield f'{where}: no figure is held to anything: give one a reference in {own}'

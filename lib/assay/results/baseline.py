@@ -24,6 +24,7 @@ from assay.results.rows import BAD
 from assay.spelling import many, unknown
 from assay.text import plain
 from assay.witness.disturbance import DISTURBANCES
+from assay.witness.startup import STARTUP
 
 if TYPE_CHECKING:
     from assay.results.figure_series import Figure, Measured
@@ -125,7 +126,7 @@ def propose(
     refused: list[tuple[Figure, str]] = []
     candidates: list[Measured] = []
     for figure, one in found.items():
-        if figure.figure in DISTURBANCES or not wanted.search(str(figure)):
+        if figure.figure in (*DISTURBANCES, *STARTUP) or not wanted.search(str(figure)):
             continue
         one = one.newest(NEWEST)
         if one.check not in classes:

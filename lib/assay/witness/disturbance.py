@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from assay.programs.figure import Figure
 from assay.witness.network import Way, between_hosts, rates, ways
 from assay.witness.report import Report
+from assay.witness.startup import STARTUP
 
 #: A smaller share, or fewer seconds, explain no missed reference. The launcher and ReFrame take up
 #: to 0.09 s of a job themselves, which of a job of half a second is much.
@@ -56,11 +57,11 @@ def disturbance_figures(report: Report) -> dict[str, Figure]:
 
 
 def greatest(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
-    """Of each kind the greatest figure of several runs, among whose figures are others as well."""
+    """Of each kind, and of start and end, the greatest figure of several runs."""
     return {
-        name: max((run[name] for run in runs), key=lambda figure: figure.value)
-        for name in DISTURBANCES
-        if name in runs[0]
+        name: max((run[name] for run in runs if name in run), key=lambda figure: figure.value)
+        for name in (*DISTURBANCES, *STARTUP)
+        if any(name in run for run in runs)
     }
 
 

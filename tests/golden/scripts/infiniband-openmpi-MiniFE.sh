@@ -35,4 +35,5 @@ export LD_PRELOAD=/built/build/libassay_witness.so
 export ASSAY_WITNESS=placement,fabric,profile,matrix
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
+export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
 srun --cpus-per-task=32 --ntasks-per-node=2 --distribution=block:block --cpu-bind=cores /built/build/minife nx=55 ny=55 nz=55 verify_solution=1

@@ -25,4 +25,5 @@ export LD_PRELOAD=/built/build/libassay_witness.so
 export ASSAY_WITNESS=placement,fabric,profile,matrix
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
+export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
 mpirun -np 4 -ppn 2 /built/build/minife nx=55 ny=55 nz=55 verify_solution=1
