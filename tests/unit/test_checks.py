@@ -1118,8 +1118,8 @@ def test_hooks_run_in_their_order():
         'tell_provenance',
         'remove_earlier_reports',
         'preload_witness',
-        'tell_when_launched',
         'keep_exit_code',
+        'tell_when_launched',
         'remember_how_it_began',
     ]
     assert hooks['pre_performance'] == ['collect_figures', 'select_references']
