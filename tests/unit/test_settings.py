@@ -130,7 +130,7 @@ site_configuration = {
         ("'shm'", "'SHM'", "environment mine has the unknown feature 'SHM': did you mean shm"),
         ("'mpi',", "'mip',", "environment mine has the unknown feature 'mip': did you mean mpi"),
         ("'family'", "'famly'", 'environment mine has the feature mpi and no family in its extras'),
-        (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*intelmpi, mpich, openmpi"),
+        (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*intelmpi, mpich, mvapich, openmpi"),
         ("'extras'", "'env_vars': [], 'extras'", None),
     ],
 )
