@@ -14,9 +14,8 @@ from assay.witness.variables import OF_THE_SCHEDULER, STEERING
 #: of a command.
 TUNING = (*STEERING, 'OMPI_')
 
-#: What lets root start jobs in a container, and how PMIx proves who asks (the virtual cluster sets
-#: it): nothing that a figure depends on.
-_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', 'PMIX_MCA_psec')
+#: What lets root start jobs in a container: nothing that a figure depends on.
+_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
 
 #: Options of schedulers that set variables for a job: Slurm's, which may be shortened, and PBS's.
 _EXPORTING = re.compile(r'(?:^|\s)-*(?:exp|v)')
