@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from assay import AssayError
+from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.text import plain
 
 #: The words with which a check begins why it failed, if that is no evidence.
 NO_EVIDENCE = 'disturbed: '
+
+# So begins the only reason that is no evidence though there are no figures.
+_PREEMPTED = NO_EVIDENCE + ENDED_BY_SCHEDULER[PREEMPTED].partition(':')[0]
 
 Case = dict[str, Any]
 Report = dict[str, Any]
@@ -175,7 +179,7 @@ def is_no_evidence(case: Case) -> bool:
         return False
     # Figures last: most cases passed, and thousands of figures are asked for each.
     figures = (case['perfvalues'] or {}).values()
-    return phase == 'sanity' or (
+    return (phase == 'sanity' and said.startswith(_PREEMPTED)) or (
         phase == 'performance'
         and all(isinstance(value, int | float) and math.isfinite(value) for value, *_ in figures)
         and all(result != 'xpass' for *_, result in figures)
