@@ -32,7 +32,7 @@ def run_toy(name, *arguments):
         ('FailedSanity', 1, 'another fabric was used', '2 of 2 cases failed'),
         ('FailedBuild', 1, r'toy.c:1:\d+: error: .x. undeclared', '2 of 2 cases failed'),
         ('NotANumber', 1, 'latency is nan: not a number', '2 of 2 cases failed'),
-        ('NoFigures', 1, 'no figure', 'nothing was measured'),
+        ('NoFigures', 1, 'passed without any figure', 'nothing was measured'),
         ('NoReference', 1, 'have no reference', 'were held to nothing'),
         ('Skipped', 1, 'skipped: .*shm.*: this machine has no shm', 'nothing was measured'),
         ('Nothing', 1, 'FAILED: 0 passed', 'no check was selected'),

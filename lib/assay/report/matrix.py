@@ -283,6 +283,7 @@ def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
             cell = line.cells.get(place)
             mark, shown = (cell.mark, cell.number) if cell else ('', '-')
             text.append(_right(f'{shown}{mark or " " * widths.mark}', width), _COLOURS[mark])
+        text.rstrip()
         yield text
 
 
