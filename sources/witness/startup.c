@@ -75,6 +75,7 @@ void startup_leave_finalize(void)
     if (file < 0)
         return;
     ssize_t written = write(file, line, (size_t)length);
-    (void)written; /* there is nobody to tell */
     close(file);
+    if (written != length && witness.rank == 0) /* of a full disk nothing empty must stay */
+        unlink(path);
 }

@@ -496,7 +496,24 @@ def test_counters_of_interfaces(places, tree):
     devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
     (lo,) = devices
     assert lo.pop('downs') == 0
+    assert lo.pop('mtu') == int(Path('/sys/class/net/lo/mtu').read_text())
     assert lo == {'name': 'lo', 'kind': 'loopback', 'sent': 1, 'received': 2**50 - 10}
+
+
+def test_the_speed_of_an_interface_with_a_device(places, tree):
+    """What others state means nothing, and -1 is none that is up."""
+    counters = '/proc/self/net/dev'
+    text = 'Inter-|\n face |bytes\n' + '    lo: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n'
+    state = '/sys/class/net/lo/'
+    speeds = []
+    for name, files in {
+        'real': {f'{state}device': '', f'{state}speed': '25000'},
+        'down': {f'{state}device': '', f'{state}speed': '-1'},
+        'none': {f'{state}speed': '10000'},
+    }.items():
+        devices = places('tree', tree({counters: text, **files}, name), 'start')['host']['devices']
+        speeds.append([device.get('speed') for device in devices])
+    assert speeds == [[3_125_000_000], [None], [None]]
 
 
 def test_interfaces_of_this_machine(places):
