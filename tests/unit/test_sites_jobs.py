@@ -98,6 +98,7 @@ class Site:
         self.job._scheduler = self.scheduler
         self.job.time_limit, self.job.max_pending_time = 300, 24 * 3600
         (self.work / 'rfm_job.sh').write_text('#!/bin/bash\n')
+        monkeypatch.chdir(self.work)  # where ReFrame submits it
 
     @property
     def calls(self):
