@@ -149,6 +149,18 @@ def test_an_earlier_job_of_a_case_is_not_taken_for_one_that_was_not_submitted(
     assert one.job.jobid == '8'
 
 
+def test_where_there_is_no_sacct_squeue_is_asked(a_site, tmp_path):  # noqa: F811
+    (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
+    (tmp_path / '1.squeue').write_text('7|RUNNING|n1|None\n')
+    (tmp_path / '2.squeue.err').write_text('slurm_load_jobs error: Invalid job id specified\n')
+    one = a_site(tmp_path)
+    one.scheduler._sacct = 'no-sacct'
+    assert one.play(60) is None
+    assert one.job.state == 'COMPLETED'
+    (said,) = one.said
+    assert said.startswith('no-sacct: No such file or directory, so squeue is asked: write')
+
+
 def test_a_plain_reframe_has_them_too(tmp_path):
     script = (
         'import runpy, sys; runpy.run_path(sys.argv[1]); '

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 
@@ -46,6 +47,14 @@ def test_one_type_of_nodes(slurm):
     assert seen.pmis == ('pmi2', 'cray_shasta', 'pmix')
     assert seen.scheduler == 'squeue'
     assert seen.addresses == {}  # a loopback's is no way to another node
+
+
+def test_where_there_is_no_sacct_squeue_has_to_tell(slurm, tmp_path, monkeypatch):
+    slurm([node('n1')], [ALL])
+    (tmp_path / 'sacct').unlink()
+    monkeypatch.setenv('PATH', str(tmp_path))
+    (tmp_path / 'cat').symlink_to(shutil.which('cat', path='/bin:/usr/bin'))
+    assert see([], []).scheduler == 'squeue'
 
 
 def test_types_of_nodes_are_told_apart_by_a_feature(slurm):

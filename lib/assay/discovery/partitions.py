@@ -449,7 +449,7 @@ def _folded(names: Iterable[str]) -> str:
 def _has_accounting() -> bool:
     try:
         told('sacct', '--parsable2', '--jobs=1', '--format=jobid,state')
-    except RefusedError:
+    except AssayError:  # it is refused, or there is no sacct
         return False
     return True
 

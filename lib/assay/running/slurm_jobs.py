@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -49,7 +50,8 @@ _PASSES = re.compile(
     re.IGNORECASE,
 )
 
-_DISABLED = 'accounting storage is disabled'
+# What there is instead of accounts where a site keeps none.
+_DISABLED = re.compile(rf'accounting storage is disabled|^\S+: {os.strerror(errno.ENOENT)}$')
 
 _OPTION = '#SBATCH '
 
@@ -229,11 +231,11 @@ class WithDatabase(WithoutDatabase):
                 known = self._accounts(jobs)
             except NoAnswerError as error:
                 silent = True
-                if _DISABLED in str(error):
+                if _DISABLED.search(str(error)):
                     self._without_database = True
                     say(
-                        "sacct has no database, so squeue is asked: write 'scheduler': 'squeue' "
-                        "in the partition's configuration"
+                        f"{plain(error, 100)}, so squeue is asked: write 'scheduler': 'squeue' in "
+                        "the partition's configuration"
                     )
         unsure = [job for job in jobs if _state_of(known, job) in _MAY_COME_BACK]
         if not unsure:
