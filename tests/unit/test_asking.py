@@ -118,6 +118,24 @@ def test_a_run_that_is_stopped_does_not_wait_for_jobs_that_do_not_end(a_site, tm
     assert one.clock.now - one.clock.begun < 2 * asking.STOPPING
 
 
+@pytest.mark.parametrize('name', ['squeue', 'pbspro'])
+def test_a_job_that_nobody_cancelled_is_waited_for_to_its_end(a_site, tmp_path, name):  # noqa: F811
+    """ReFrame waits so for builds of a serial run, and for what asks a node for its processor."""
+    (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
+    (tmp_path / '1.squeue').write_text('7|RUNNING|n1|None\n')
+    (tmp_path / '20.squeue').write_text('7|COMPLETED|n1|None\n')
+    (tmp_path / '1.qsub').write_text('7\n')
+    (tmp_path / '1.qstat').write_text('Job Id: 7\n    job_state = R\n')
+    (tmp_path / '20.qstat').write_text('Job Id: 7\n    job_state = F\n    Exit_status = 0\n')
+    one = a_site(tmp_path, name)
+    for output in (one.job.stdout, one.job.stderr):
+        (one.work / output).touch()
+    one.job.submit()
+    one.job.wait()
+    assert one.job.state == 'COMPLETED'
+    assert one.clock.now - one.clock.begun > 2 * asking.STOPPING
+
+
 def test_a_scheduler_that_is_away_keeps_no_run_from_its_end(a_site, tmp_path):  # noqa: F811
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     error = 'error: Unable to contact slurm controller (connect failure)\n'

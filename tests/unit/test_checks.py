@@ -983,6 +983,7 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
     assert build.build_locally == is_beside_jobs
 
 
+@pytest.mark.parametrize('policy', ['async', 'serial'])
 @pytest.mark.parametrize(
     ('states', 'jobs', 'words'),
     [
@@ -993,7 +994,7 @@ def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
         (['NODE_FAIL'], 1, 'a node of its job died'),
     ],
 )
-def test_a_build_that_was_preempted_is_built_again(tmp_path, monkeypatch, states, jobs, words):
+def test_a_build_that_was_preempted_is_built_again(tmp_path, policy, states, jobs, words):
     """And no build counts as one that the scheduler ended, which has no exit code."""
     left = list(states)
 
@@ -1004,18 +1005,22 @@ def test_a_build_that_was_preempted_is_built_again(tmp_path, monkeypatch, states
         def finished(self):
             return True
 
+        def wait(self):
+            pass
+
     of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
     with check_on(*of_a_check) as (_, partition, environ):
         build = BuildSources()
         build.setup(partition, environ)
-        build._build_job = Submitted(options=[], stderr='rfm_build.err')
+        build._build_job = Submitted(options=[], stderr='rfm_build.err', exitcode=None)
         Path(build.stagedir, 'rfm_build.err').touch()
         build.start_only_once()
         build.build_job.time_limit = 1800
         build.build_job.submit()
         with pytest.raises(BuildError) if words else nullcontext() as error:
-            while not build.compile_complete():
+            while policy == 'async' and not build.compile_complete():
                 assert len(left) < len(states)
+            build.compile_wait()
     assert len(states) - len(left) == jobs
     assert words is None or words in str(error.value)
 

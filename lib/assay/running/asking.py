@@ -124,6 +124,10 @@ class AsksInMeasure:
         """
         raise NotImplementedError
 
+    def is_cancelled(self, job: Any) -> bool:
+        """Whether the scheduler was told to end a job."""
+        raise NotImplementedError
+
     def blocked(self, reason: str, seconds: float) -> str | None:
         """Why a job that has waited for a reason for so long cannot start; None if it may."""
         return job_states.for_good(reason)
@@ -155,15 +159,13 @@ class AsksInMeasure:
         return job.jobid in self._given_up or job_states.has_ended(job.state)
 
     def wait(self, job: Any) -> None:
-        """Wait for the end of a job, which ReFrame cancelled if it has not ended."""
-        if self.finished(job):
-            return
-        if self._stopping_since is None:
-            self._stopping_since = time.monotonic()
-        while time.monotonic() - self._stopping_since < STOPPING:
+        """Wait for the end of a job; for that of one that was cancelled not for ever."""
+        while not self.finished(job):
+            if self.is_cancelled(job):
+                self._stopping_since = self._stopping_since or time.monotonic()
+                if time.monotonic() - self._stopping_since > STOPPING:
+                    return
             self.poll(job)
-            if self.finished(job):
-                return
             time.sleep(0.5)
 
     def _pause(self, now: float) -> float:

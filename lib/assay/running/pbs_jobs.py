@@ -87,6 +87,9 @@ class Pbs(AsksInMeasure, pbs.PbsJobScheduler):
             )
         return None
 
+    def is_cancelled(self, job: Any) -> bool:
+        return bool(job.cancelled)
+
     def cancel_many(self, jobs: Any) -> None:
         for job in jobs:
             self.cancel(job)

@@ -120,6 +120,9 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
             return None
         return Record('CANCELLED' if job.is_cancelling else 'COMPLETED', nodes=job._nodespec or '')
 
+    def is_cancelled(self, job: Any) -> bool:
+        return bool(job.is_cancelling)
+
     def _run(self, command: str, *nothing: str, patience: int = _PATIENCE) -> str:
         """What one of Slurm's commands prints.
 
