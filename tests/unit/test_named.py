@@ -22,10 +22,16 @@ def told(report, *options, extra=()):
         ['-n', 'Passed'],
         ['-n', '^(Passed|Pass)'],
         ['-n', 'fabric=shm%layout=packed', '-n', '/af21d0ac'],
+        ['-n', '^(Passed|P.*)%fabric=(shm|s)'],
+        ['-n', '^(?!Failed|Skipped)'],
+        ['-n', r'Passed\b|Rign'],  # which nobody takes apart
+        ['-n', 'layout=hybrid', '-n', '/12345678', '-P', 'layout=packed'],  # renamed by -P
+        ['-n', '/12345678', '--distribute=all'],
         ['-p', 'gnu', '-p', '^gn'],
         ['-p', 'gnu|g'],
         ['-P', 'layout=packed'],
         ['-P', 'Passed.size=4,5'],  # which names do not show
+        ['-P', 'Passed.layout=0x1p0'],  # which they show in another form
     ],
 )
 def test_what_is_run_is_not_told(golden_report, options):
@@ -37,6 +43,8 @@ def test_what_is_run_is_not_told(golden_report, options):
     [
         (['-n', '^Passed', '-n', 'Rign'], "no selected case is of -n 'Rign': "),
         (['-n', '^(Passed|Rign)%fabric=shm'], "no selected case is of -n '^(Rign)%fabric=shm': "),
+        (['-n', '^P.*%fabric=(shm|tpc)'], "no selected case is of -n '^P.*%fabric=(tpc)': "),
+        (['-n', 'Rign%fabric=(shm|s)|Passed'], "no selected case is of -n 'Rign%fabric=(shm|s)': "),
         (['-n', 'Passed', '-n', '/12345678'], "no selected case is of -n '/12345678': "),
         (['-p', 'gnu', '-p', 'mvapich'], "no selected case is of -p 'mvapich': there are "),
         (['-p', 'gnu|mvapich'], "no selected case is of -p 'mvapich': there are cases for "),
@@ -63,6 +71,15 @@ def test_what_with_names_has_to_be_run(golden_report):
     for case in cases(report):
         case |= {'built_by': 'spack', 'built_spec': 'minife@1.1 ^openmpi@5', 'implementation': ''}
     assert told(report, extra=('spack', 'spack:minife')) == []
+
+
+def test_nodes_are_measured_with_one_of_the_mpis_that_are_named(golden_report):
+    report = golden_report('Passed')
+    for case in cases(report):
+        case['valid_prog_environs'] = ['+measures-nodes-by-shm']
+    assert told(report, '-p', 'gnu|mpich', '-p', 'openmpi') == []
+    (found,) = told(report, extra=('intelmpi',))
+    assert found.endswith('is for intelmpi: gnu measures the nodes for all MPIs')
 
 
 def test_what_of_a_system_nothing_was_selected_for_is_told(golden_report):

@@ -8,7 +8,7 @@ from reframe.core.environments import ProgEnvironment
 
 from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import offered
-from assay.config.environments import OURS, feature
+from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 
@@ -67,4 +67,4 @@ def _last_choice(environment: ProgEnvironment) -> tuple[bool, bool]:
 
 def _mark(fabric: str) -> str:
     """The feature of an environment that measures nodes by this fabric."""
-    return f'measures-nodes-by-{fabric}'
+    return f'{MEASURES_NODES}{fabric}'

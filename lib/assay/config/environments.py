@@ -25,6 +25,10 @@ TUNED = ['-march=native']
 #: Our package: what most checks run.
 OURS = 'assay'
 
+#: So begins the feature of the one environment of a partition that measures its nodes; a fabric
+#: follows.
+MEASURES_NODES = 'measures-nodes-by-'
+
 
 def feature(package: str) -> str:
     """Of an environment for which Spack builds the package."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from assay.config.environments import OURS
+from assay.config.environments import MEASURES_NODES, OURS
 from assay.results.cases import Case, Report, last_cases
 from assay.running.reframe_options import Given
 from assay.spack.packages import RUN_BY_CHECKS, of_name
@@ -15,9 +15,14 @@ from assay.text import plain
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-# `^(Ring|Halo)%fabric=tcp`, `openmpi|mpich`: each of the words is a name.
-_WORDS = re.compile(r'(\^?\()([^()\[\]\\]*)(\)[^()|]*)')
-_JOINED = re.compile(r'[^()\[\]\\]*')
+# `^(Ring|Halo)%fabric=(shm|tcp)`, `openmpi|mpich`: each of the words is a name. Of expressions with
+# classes, escapes, groups in groups, or `(?`, which may mean the opposite, nothing is taken apart.
+_SIMPLE = re.compile(r'(?:[^()\[\]\\]|\((?!\?)[^()\[\]\\]*\))*')
+_BAR = re.compile(r'\|(?![^()]*\))')
+_WORDS = re.compile(r'(?<=\()[^()|]*\|[^()]*(?=\)(?![*+{]))')
+
+# With these cases have other names and hashes than those in which ReFrame looks for -n.
+_RENAMES = {'--parameterize', '--distribute'}
 
 
 def not_run(report: Report, given: Given) -> list[str]:
@@ -31,26 +36,36 @@ def not_run(report: Report, given: Given) -> list[str]:
         return []
     names = [_searched(case) for case in own]
     environments = {case['environ'] for case in own}
+
+    def is_name(one: str) -> bool:
+        return any(_is_named(one, case, name) for case, name in zip(own, names, strict=True))
+
+    def is_environment(one: str) -> bool:
+        return any(re.match(one, environment) for environment in environments)
+
     return [
         *(
             f'no selected case is of -n {plain(one)!r}: leave it out, or see `assay run -l`'
             for text in given.names
-            for one in _each(text)
-            if not any(_is_named(one, case, name) for case, name in zip(own, names, strict=True))
+            if _RENAMES.isdisjoint(given.names_of_options)
+            for one in _unmatched(text, is_name)
         ),
         *(
             f'no selected case is of -p {plain(one)!r}: there are cases for '
             f'{", ".join(sorted(map(plain, environments)))}'
             for text in given.environments
-            for one in _each(text)
-            if not any(re.match(one, environment) for environment in environments)
+            if not all(map(_is_of_a_node, own))  # which one environment measures for all
+            for one in _unmatched(text, is_environment)
         ),
         *(
             f'no selected case has {plain(parameter)}={plain(value)}, which -P asks for'
             for text in given.parameters
             if '--param-values-delim' not in given.names_of_options
-            for parameter, value in _values(text)
-            if _has(names, parameter) and not _has(names, f'{parameter}={value}')
+            for parameter, values in [_values(text)]
+            # One that is a number or a truth value is shown in another form.
+            if 0 < len(_shown(names, parameter)) < len(values)
+            for value in values
+            if not _has(names, f'{parameter}={value}')
         ),
         *(sentence for what in given.extra if (sentence := _of_extra(what, done, environments))),
     ]
@@ -93,21 +108,35 @@ def _is_named(expression: str, case: Case, name: str) -> bool:
     return bool(re.search(expression, name))
 
 
-def _each(expression: str) -> Iterator[str]:
-    """An expression, or one for each of the words that it joins."""
-    if match := _WORDS.fullmatch(expression):
-        before, words, after = match.groups()
-        yield from (f'{before}{word}{after}' for word in words.split('|'))
-    elif _JOINED.fullmatch(expression):
-        yield from expression.split('|')
-    else:
-        yield expression
+def _is_of_a_node(case: Case) -> bool:
+    """Whether the case measures no MPI, so that a partition has it once."""
+    return any(MEASURES_NODES in features for features in case.get('valid_prog_environs') or ())
 
 
-def _values(text: str) -> Iterator[tuple[str, str]]:
-    """Parameter and values of ``-P [CLASS.]NAME=VALUE,VALUE``."""
-    name, _, values = text.partition('=')
-    yield from ((name.rpartition('.')[2], value) for value in values.split(','))
+def _unmatched(expression: str, is_matched: Callable[[str], bool]) -> Iterator[str]:
+    """An expression that nothing matches; of one that joins words, only those of these."""
+    simple = _SIMPLE.fullmatch(expression)
+    for branch in _BAR.split(expression) if simple else [expression]:
+        if not is_matched(branch):
+            yield branch
+        elif simple:
+            for group in _WORDS.finditer(branch):
+                for word in group[0].split('|'):
+                    alone = f'{branch[: group.start()]}{word}{branch[group.end() :]}'
+                    if not is_matched(alone):
+                        yield alone
+
+
+def _values(text: str) -> tuple[str, list[str]]:
+    """Parameter and values of ``-P [CLASS.]NAME=VALUE,VALUE``, without blanks as in names."""
+    name, _, values = text.replace(' ', '').partition('=')
+    return name.rpartition('.')[2], [*dict.fromkeys(values.split(','))]
+
+
+def _shown(names: list[str], parameter: str) -> set[str]:
+    """The values of a parameter in the cases' names."""
+    form = re.compile(rf'%{re.escape(parameter)}=([^%]*)')
+    return {match[1] for name in names if (match := form.search(name))}
 
 
 def _has(names: list[str], parameter: str) -> bool:
@@ -120,7 +149,10 @@ def _of_extra(what: str, done: list[Case], environments: set[str]) -> str:
     if kind != 'spack':
         if what in environments:
             return ''
-        return f'--with {what}: no selected case is for {what}: -n and -p leave them all out'
+        why = '-n and -p leave them all out'
+        if all(map(_is_of_a_node, done)):
+            why = f'{", ".join(sorted(map(plain, environments)))} measures the nodes for all MPIs'
+        return f'--with {what}: no selected case is for {what}: {why}'
     packages = [one for one in of_name(name) if one in RUN_BY_CHECKS] if name else [OURS]
     left = [package for package in packages if not any(_runs(package, case) for case in done)]
     if not left:
