@@ -20,7 +20,7 @@ from assay.results.cases import (
     title,
     what_counts,
 )
-from assay.results.leftovers import UNSURE, left, named
+from assay.results.leftovers import UNSURE, left, named, of_files
 from assay.results.rows import (
     allowed,
     bound,
@@ -116,10 +116,10 @@ def left_in_good_cases(report: Report) -> str | None:
     ]
     # By their names, as one may have a value of its own in each job.
     counts = Counter(name for _, found in of_cases for name in set(map(_name, found)))
-    of_files = _left_in_files(good)
+    in_files = _left_in_files(good)
     if not counts:
-        return of_files
-    also = f'; {of_files}' if of_files else ''
+        return in_files
+    also = f'; {in_files}' if in_files else ''
     values: defaultdict[str, set[str]] = defaultdict(set)
     for one in set().union(*(found for _, found in of_cases)):
         values[_name(one)].add(one)
@@ -144,7 +144,7 @@ def left_in_good_cases(report: Report) -> str | None:
 
 def _left_in_files(good: list[Case]) -> str | None:
     """What files set for cases that are good, in a sentence."""
-    counts = Counter(one for case in good for one in set(case.get('leftovers_in_files') or ()))
+    counts = Counter(one for case in good for one in {*of_files(case, is_good=True)})
     if not counts:
         return None
     told = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from assay.results.cases import Case
 from assay.text import plain
 from assay.witness.variables import OF_THE_MEETING
@@ -12,6 +14,25 @@ MOST = 4
 #: Said where commands or modules may have set them.
 UNSURE = " (what the system's file sets by commands or modules is not known)"
 
+#: What steers only which warnings an MPI prints.
+_OF_WARNINGS = re.compile(r'\w+_(?:warn|show|help)(?:_\w+)?=')
+
+#: Components that Open MPI's own file excludes, as Debian's and conda-forge's packages have it: a
+#: case that passed has proved its fabric.
+_OF_PACKAGES = re.compile(r'(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf')
+
+
+def of_files(case: Case, is_good: bool = False) -> list[str]:
+    """What files set for a case's job, but for what explains nothing.
+
+    :param is_good: whether it passed.
+    """
+    return [
+        one
+        for one in case.get('leftovers_in_files') or ()
+        if not (_OF_WARNINGS.match(one) or (is_good and _OF_PACKAGES.fullmatch(one)))
+    ]
+
 
 def left(case: Case) -> str:
     """What was left for a case's job, and how its nodes differ, as the end of its sentence."""
@@ -19,7 +40,7 @@ def left(case: Case) -> str:
 
 
 def _in_files(case: Case) -> str:
-    if not (found := case.get('leftovers_in_files')):
+    if not (found := of_files(case)):
         return ''
     return f"; files set {named(found)}, which neither Assay nor the system's file does"
 
