@@ -117,6 +117,13 @@ def test_columns_stand_below_their_mpi_and_fabric(case):
     ]
 
 
+def test_a_long_name_of_an_mpi_moves_no_column(case):
+    some = [case('Ring', 'openmpi-module-gcc-12-openmpi-4.1.6', one) for one in MPIS['openmpi']]
+    heading, _, fabrics, figures = drawn(some, 60)
+    assert heading == 'openmpi-module-gcc-12-openmpi-4.1.6'
+    assert len(fabrics) == len(figures) and fabrics.split()[0] == 'shm'
+
+
 def test_what_tells_cases_of_a_check_apart_is_told(case):
     some = [
         case('Ring', scale='1_node'),
@@ -157,7 +164,7 @@ def test_however_many_cases_there_are_it_is_one_screen(case):
     some[777] |= {'result': 'fail', 'fail_phase': 'sanity'}
     for width in (80, 120):
         shown = drawn(some, width)
-        assert len(shown) <= MOST_LINES + 1  # and what the marks mean
+        assert len(shown) <= MOST_LINES
         assert shown[-2].startswith('... and 4') and shown[-2].endswith(' lines more')
         assert any(line.startswith('Ring size=388 ') and '!' in line for line in shown)
 

@@ -137,6 +137,29 @@ def test_of_many_failures_the_rest_is_counted(capsys, golden_report):
     assert capsys.readouterr().out.count('\nfailed: FailedSanity ') == 40
 
 
+@pytest.mark.parametrize('width', [80, 160])
+@pytest.mark.parametrize('good', [0, 100])
+def test_however_much_is_wrong_it_is_one_screen(monkeypatch, capsys, golden_report, width, good):
+    """Of a window in which long lines go on below, with the verdict and what is wrong."""
+    monkeypatch.setenv('COLUMNS', str(width))
+    report = disturbed(golden_report('FailedReference'), 1)
+    (run,) = report['runs']
+    *_, other = passing(golden_report('Passed'))['runs'][0]['testcases']
+    run['testcases'] = [
+        one | {'display_name': f'{one["display_name"]} %size={n}'}
+        for one in run['testcases'][1:]
+        for n in range(20)
+    ] + [other | {'display_name': f'Passed %fabric=shm %size={n}'} for n in range(good)]
+    terminal.show(report, LOG)
+    terminal.conclude(report, judge(report, 1, LOG), 3)
+    shown = ''.join(capsys.readouterr()).splitlines()
+    assert sum(max(1, -(-len(line) // width)) for line in shown) <= 40
+    for word in ('failed', 'disturbed'):
+        assert any(line.startswith(f'{word}: FailedReference ') for line in shown)
+        assert any(re.match(rf'{word}: \d+ more', line) for line in shown)
+    assert any(re.match(r'FailedReference size=\d+ .*!', line) for line in shown)
+
+
 def test_a_case_that_needed_a_second_attempt_is_told(capsys, golden_report):
     retry = passing(golden_report('FailedSanity'))
     report = then(golden_report('FailedSanity'), retry, only_failed=True)

@@ -22,7 +22,7 @@ from assay.text import plain
 if TYPE_CHECKING:
     from rich.text import Text
 
-#: Lines that all of it has at most, with its headings.
+#: Lines that all of it has at most, with its headings, where little else is said.
 MOST_LINES = 33
 
 #: Marks of cells whose case did not pass, with their colours; the first counts most.
@@ -107,12 +107,18 @@ class _Block:
 
     places: Sequence[_Place]
     lines: Sequence[_Line]
+    labels: int
 
     @property
-    def corner(self) -> str:
+    def environment(self) -> str:
         """The environment, if there is only one."""
         names = {name for name, _ in self.places}
         return names.pop() if len(names) == 1 else ''
+
+    @property
+    def corner(self) -> str:
+        """It where it has room beside the fabrics; else it has a line above them, as several do."""
+        return self.environment if len(self.environment) < self.labels else ''
 
     @property
     def fabrics(self) -> list[tuple[str, ...]]:
@@ -126,10 +132,11 @@ class _Block:
         return (not self.corner) + len(self.fabrics) + len(self.lines)
 
 
-def matrix(cases: Iterable[Case], width: int) -> list[Text]:
+def matrix(cases: Iterable[Case], width: int, most: int = MOST_LINES) -> list[Text]:
     """The lines of the matrix; what failed or was disturbed is among them, whatever is left out.
 
     :param cases: those that count, without builds.
+    :param most: lines that there may be; more only where even one check needs them.
     """
     from rich.text import Text
 
@@ -137,11 +144,12 @@ def matrix(cases: Iterable[Case], width: int) -> list[Text]:
     if not lines:
         return []
     first = sorted(range(len(lines)), key=lambda one: not lines[one].is_marked)
-    for count in range(min(len(lines), MOST_LINES), 0, -1):
+    for count in range(min(len(lines), max(most, 1)), 0, -1):
         shown = [lines[one] for one in sorted(first[:count])]
         widths = _widths(shown)
         blocks = _blocks(shown, widths, width)
-        if sum(block.height for block in blocks) + (count < len(lines)) <= MOST_LINES:
+        others = (count < len(lines)) + widths.mark
+        if sum(block.height for block in blocks) + others <= most:
             break
     found = [line for block in blocks for line in _drawn(block, widths)]
     if count < len(lines):
@@ -250,7 +258,8 @@ def _divided(lines: Sequence[_Line], widths: _Widths, width: int) -> Iterator[_B
 
     def block() -> _Block:
         own = {*taken}
-        return _Block(tuple(taken), [line for line in lines if own & line.cells.keys()])
+        of_these = [line for line in lines if own & line.cells.keys()]
+        return _Block(tuple(taken), of_these, widths.labels)
 
     for together in places.values():
         for pieces in [together] if not taken or is_room_for(together) else [{}, together]:
@@ -270,7 +279,9 @@ def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
     from rich.text import Text
 
     columns = widths.columns(block.places)
-    if not block.corner:
+    if block.environment and not block.corner:
+        yield Text(block.environment, 'bold')
+    elif not block.corner:
         names = groupby(zip(block.places, columns, strict=True), key=lambda one: one[0][0])
         heading = ''.join(_right(name, sum(width for _, width in some)) for name, some in names)
         yield Text(f'{"":{widths.labels}}{heading}', 'bold')

@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 #: Columns of a window from which on each figure has one line in the table of all.
 WIDE = 120
 
-#: Sentences of a kind before the rest is only counted.
-MOST_SENTENCES = 8
+#: Sentences of a kind before the rest is only counted, and lines of the window that are left to all
+#: of them; but each kind has one.
+MOST_SENTENCES, MOST_LINES = 8, 20
+
+#: Lines of the window that show a run, and those that neither sentences nor checks have: two blank
+#: ones, how many figures nothing holds, and the verdict; where something is wrong one more.
+SCREEN, OTHERS = 40, 4
 
 #: Figures that are named although they passed: those that came nearest to failing.
 NEAREST = 3
@@ -45,9 +50,10 @@ def show(
     :param printed: the lines that ReFrame wrote to standard output and error.
     :param everything: whether each figure has a line, and no sentence is left out.
     """
-    from assay.report.matrix import matrix
+    from assay.report import matrix
     from assay.report.table import say
     from assay.results.cases import counted
+    from assay.results.failures import is_good
     from assay.results.rows import rows
     from assay.running import reframe_log
 
@@ -57,20 +63,43 @@ def show(
         out.print()
         out.print(figure_table(figures, narrow=out.width < WIDE))
     out.print()
-    for sentences in _sentences(report, log, everything):
-        kept = sentences if everything else sentences[:MOST_SENTENCES]
-        for one in kept:
-            say(out, one)
-        if left_out := len(sentences) - len(kept):
-            say(out, f'{kept[0].partition(":")[0]}: {left_out} more, of which --all tells')
+    said = [kind for kind in _sentences(report, log, everything) if kind]
+    lines = [one for kind in (said if everything else _shortened(said, out.width)) for one in kind]
+    for one in lines:
+        say(out, one)
     out.print()
-    for line in matrix([case for case in counted(report) if not case['fixture']], out.width):
+    own = [case for case in counted(report) if not case['fixture']]
+    is_wrong = any(case['result'] != 'skip' and not is_good(case) for case in own)
+    left = SCREEN - OTHERS - is_wrong - sum(_height(one, out.width) for one in lines)
+    for line in matrix.matrix(own, out.width, matrix.MOST_LINES if everything else left):
         out.print(line, soft_wrap=True)
     if measured := [row for row in figures if row.value is not None]:
         unheld = sum(row.verdict == 'no bound' for row in measured)
         recorded = reframe_log.is_recorded([*log, *printed])
         where = 'see `assay report`, --all, perflogs' if recorded else 'not all could be recorded'
         say(out, f'{unheld} of {many(len(measured), "figure")} have no reference; {where}')
+
+
+def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
+    """Of each kind what there is room for, and how many more there are; the last matter most."""
+    left = MOST_LINES
+    found = []
+    for sentences in reversed(said):
+        kept: list[str] = []
+        for one in sentences[:MOST_SENTENCES]:
+            left -= _height(one, width)
+            if kept and left < 0:
+                break
+            kept.append(one)
+        if left_out := len(sentences) - len(kept):
+            kept.append(f'{kept[0].partition(":")[0]}: {left_out} more, of which --all tells')
+        found.append(kept)
+    return found[::-1]
+
+
+def _height(text: str, width: int) -> int:
+    """How many lines of the window some text has."""
+    return sum(max(1, -(-len(line) // width)) for line in text.split('\n'))
 
 
 def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
