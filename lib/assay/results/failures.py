@@ -144,7 +144,7 @@ def left_in_good_cases(report: Report) -> str | None:
 
 def _left_in_files(good: list[Case]) -> str | None:
     """What files set for cases that are good, in a sentence."""
-    counts = Counter(one for case in good for one in {*of_files(case, is_good=True)})
+    counts = Counter(one for case in good for one in {*of_files(case)})
     if not counts:
         return None
     told = [

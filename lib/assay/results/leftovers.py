@@ -14,24 +14,18 @@ MOST = 4
 #: Said where commands or modules may have set them.
 UNSURE = " (what the system's file sets by commands or modules is not known)"
 
-#: What steers only which warnings an MPI prints.
-_OF_WARNINGS = re.compile(r'\w+_(?:warn|show|help)(?:_\w+)?=')
+#: What explains nothing: which warnings an MPI prints, and components that Open MPI's own file
+#: excludes, as in Debian's and conda-forge's packages; what a job may use is set, and proved.
+_HARMLESS = re.compile(
+    r'\w+_(?:warn|show|help)(?:_\w+)?=.*'
+    r'|(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf'
+)
 
-#: Components that Open MPI's own file excludes, as Debian's and conda-forge's packages have it: a
-#: case that passed has proved its fabric.
-_OF_PACKAGES = re.compile(r'(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf')
 
-
-def of_files(case: Case, is_good: bool = False) -> list[str]:
-    """What files set for a case's job, but for what explains nothing.
-
-    :param is_good: whether it passed.
-    """
-    return [
-        one
-        for one in case.get('leftovers_in_files') or ()
-        if not (_OF_WARNINGS.match(one) or (is_good and _OF_PACKAGES.fullmatch(one)))
-    ]
+def of_files(case: Case) -> list[str]:
+    """What files set for a case's job, but for what explains nothing."""
+    found = case.get('leftovers_in_files') or ()
+    return [one for one in found if not _HARMLESS.fullmatch(one)]
 
 
 def left(case: Case) -> str:
