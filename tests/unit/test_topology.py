@@ -59,6 +59,19 @@ def test_a_container_of_less_time_than_cpus(tmp_path, monkeypatch, version, file
     assert topology.usable_cores() == 1
 
 
+@pytest.mark.parametrize('limit', [None, 'max'])
+def test_memory_without_a_limit(tmp_path, monkeypatch, limit):
+    """As on a machine of its own, whose upper group has no file of a limit."""
+    own, groups = tmp_path / 'cgroup', tmp_path / 'groups'
+    own.write_text('0::/user.slice/job\n')
+    (groups / 'user.slice' / 'job').mkdir(parents=True)
+    if limit:
+        (groups / 'user.slice' / 'memory.max').write_text(f'{limit}\n')
+    monkeypatch.setattr(cgroups, 'CGROUP', own)
+    monkeypatch.setattr(cgroups, 'CGROUPS', groups)
+    assert cgroups.usable_memory() == os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+
+
 def test_a_process_of_cpus_that_are_not_shown():
     """As in a container whose /sys is another's: there is no more to know of them."""
     there = machine('alder-lake').only({40, 41})

@@ -13,7 +13,7 @@ CGROUP, CGROUPS = Path('/proc/self/cgroup'), Path('/sys/fs/cgroup')
 
 def usable_memory() -> int:
     """Bytes of this machine's memory, or what its control groups leave this process of it."""
-    return min(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), *_memory_limits())
+    return min([os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), *_memory_limits()])
 
 
 def _memory_limits() -> Iterator[int]:
