@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from reframe.core.exceptions import EnvironError
 from reframe.core.modules import ModulesSystem
 
 from assay import AssayError
@@ -96,6 +97,31 @@ def test_modules_that_do_not_work_stay(modules, elsewhere):
     assert re.search('module mpich/2 .*there is no mpicc', found['mpich/2'].fault)
     assert re.search('module mpich/3 .*it cannot be loaded: .*gone', found['mpich/3'].fault)
     assert environments.environment(found['mpich/3'])['extras']['fault'] == found['mpich/3'].fault
+
+
+def test_a_module_that_prints_is_the_only_one_that_fails(modules, elsewhere):
+    """As those that have a shell read a file, in words that are no Python."""
+    module(modules, 'mpich/4', installed(elsewhere, 'mpich'))
+    for name in ('mpich/5', 'nvhpc/24'):
+        if environment_modules.modules_tool() == 'lmod':
+            module(modules, f'{name}.lua')
+            (modules / f'{name}.lua').write_text('io.stdout:write("source /opt/setup.sh;\\n")\n')
+        else:
+            module(modules, name, 'puts stdout "source /opt/setup.sh;"')
+    found = of_modules()
+    assert {*found} == {'mpich/4', 'mpich/5'}
+    assert found['mpich/4'].fault is None
+    assert 'cannot be loaded: what it prints is no answer to ReFrame' in found['mpich/5'].fault
+
+
+def test_what_lmod_fails_to_show_is_not_there():
+    class Tool:
+        name = 'lmod'
+
+        def execute(self, *words):
+            raise EnvironError('spider does not work')
+
+    assert environment_modules._seen_later(Tool()) == {}
 
 
 def test_modules_that_others_exclude_are_left_out_and_those_that_need_one_load_it(

@@ -129,22 +129,30 @@ def _without_marks(name: str) -> str:
     return re.split('[(<]', name)[0].strip()
 
 
-def _asked(names: Sequence[str]) -> list[str]:
+def _asked(names: Sequence[str], of_each: int = MOST) -> list[str]:
     """Those of many that are asked: surest and newest first, and something of each name.
 
-    Each takes a fraction of a second, in every command.
+    Each takes a fraction of a second, in every command. Those that could not be used anyway come
+    after those that can.
+
+    :param of_each: name, whatever its version, at most so many.
     """
     by_stem: dict[str, list[str]] = {}
     for name in sorted({*names}, key=_version, reverse=True):
         by_stem.setdefault(re.split(r'[/-]\d', name)[0], []).append(name)
     ranks = {name: rank for same in by_stem.values() for rank, name in enumerate(same)}
-    chosen = sorted(names, key=lambda name: (not is_surely_an_mpi(name), ranks[name]))
-    if left := chosen[MOST:]:
+
+    def order(name: str) -> tuple[bool, bool, int]:
+        return not is_surely_an_mpi(name), strangers.of_module(name) is not None, ranks[name]
+
+    by_rank = sorted(names, key=order)
+    chosen = [name for name in by_rank if ranks[name] < of_each][:MOST]
+    if left := [name for name in by_rank if name not in chosen]:
         say(
-            f'{len(chosen)} modules are called like an MPI, and the newest {MOST} of them are '
-            f'asked. To use another one: --mpi {left[0]}'
+            f'{len(by_rank)} modules are called like an MPI, and the newest {len(chosen)} of them '
+            f'are asked. To use another one: --mpi {left[0]}'
         )
-    return sorted(chosen[:MOST], key=lambda name: (not is_surely_an_mpi(name), names.index(name)))
+    return sorted(chosen, key=lambda name: (not is_surely_an_mpi(name), names.index(name)))
 
 
 def _version(name: str) -> list[tuple[int, str]]:
@@ -153,17 +161,38 @@ def _version(name: str) -> list[tuple[int, str]]:
 
 
 def _seen_later(tool: ModulesSystem) -> dict[str, list[str]]:
-    """Modules called like an MPI that Lmod shows once others are loaded: what those are."""
-    if tool.name != 'lmod':
-        return {}
-    names = _names_in(tool.execute('-t', 'spider').splitlines())
+    """Modules called like an MPI that Lmod shows once others are loaded: what those are.
+
+    Of each name the newest: to be told of one takes longer than to load it. None where Lmod fails,
+    as nothing says that there are any.
+    """
+    from reframe.core.exceptions import ReframeError
+
     found: dict[str, list[str]] = {}
-    for name in _asked([name for name in names if '/' in name and is_called_like_an_mpi(name)]):
-        said = tool.execute('spider', name)
-        # Of lines with what has to be loaded before it any one is enough.
-        if told := re.search(r'before the .* available to load\.\s*\n\s*(\S.*)', said):
-            found[name] = re.split(r'[\s,]+', told[1].strip())
+    if tool.name != 'lmod':
+        return found
+    with contextlib.suppress(ReframeError):
+        names = _names_in(tool.execute('-t', 'spider').splitlines())
+        asked = [name for name in names if '/' in name and is_called_like_an_mpi(name)]
+        for name in _asked(asked, of_each=1):
+            said = tool.execute('spider', name)
+            # Of lines with what has to be loaded before it any one is enough.
+            if told := re.search(r'before the .* available to load\.\s*\n\s*(\S.*)', said):
+                found[name] = re.split(r'[\s,]+', told[1].strip())
     return found
+
+
+def _load(name: str, tool: ModulesSystem) -> None:
+    """:raises ReframeError: if a module cannot be loaded, whatever the reason."""
+    from reframe.core.exceptions import EnvironError, ReframeError
+
+    try:
+        tool.load_module(name)
+    except ReframeError:
+        raise
+    # The tool's answer is run as Python, and what the module prints is in it.
+    except Exception as error:
+        raise EnvironError(f'what it prints is no answer to ReFrame: {error}') from None
 
 
 def _brought_by(
@@ -182,7 +211,7 @@ def _brought_by(
     with _environment_restored():
         try:
             for one in modules:
-                tool.load_module(one)
+                _load(one, tool)
         except ReframeError as error:
             fault = _said_by_tool(str(error))
         loaded = dict(os.environ)
@@ -242,7 +271,7 @@ def _needed_by(name: str, compiler: Path | None, tool: ModulesSystem) -> list[st
     with _environment_restored():
         try:
             tool.unload_all()
-            tool.load_module(name)
+            _load(name, tool)
         except ReframeError:
             return loaded
         alone = dict(os.environ)
@@ -261,7 +290,7 @@ def environment_of(names: Iterable[str], kind: str) -> dict[str, str]:
     with _environment_restored():
         for name in names:
             try:
-                ModulesSystem.create(kind).load_module(name)
+                _load(name, ModulesSystem.create(kind))
             except ReframeError as error:
                 said = _said_by_tool(str(error))
                 raise AssayError(f'module {name} cannot be loaded: {said}') from None
