@@ -10,7 +10,7 @@ from assay.programs.figure import Figure
 from assay.results.cases import cases
 from assay.results.failures import failures, unheld
 from assay.witness.disturbance import greatest
-from assay.witness.reading import WitnessError, read
+from assay.witness.reading import read
 from assay.witness.startup import STARTUP, slowest_ranks, startup_figures
 from witnessed import halo, write
 
@@ -58,10 +58,12 @@ def test_a_line_that_was_cut_does_not_count(tmp_path):
     assert startup_figures(report)['mpi_finalize'].value == 0.5
 
 
-@pytest.mark.parametrize('line', ['{"rank": -1, "finalize": 1}', '{"rank": 0}', '[]'])
-def test_a_line_that_is_none_is_an_error(tmp_path, line):
-    with pytest.raises(WitnessError, match=r'witness\.json\.finalized: line 1: '):
-        started(tmp_path / 'witness.json', (0.1,) * 2, (1.0, 2.0), f'{line}\n')
+@pytest.mark.parametrize('line', ['{"rank": -1, "finalize": 1}', '{"rank": 0}', '1.125}', '\0\0\0'])
+def test_a_line_that_another_host_wrote_over_does_not_count(tmp_path, line):
+    """Hosts append at once where all are slow, and NFS does not keep them apart."""
+    lines = f'{line}\n{{"rank": 1, "finalize": 1.5}}\n'
+    report = started(tmp_path / 'witness.json', (0.1,) * 2, (1.0, 2.0), lines)
+    assert startup_figures(report)['mpi_finalize'].value == 1.5
 
 
 def test_a_rank_that_is_not_there_is_none(tmp_path):
