@@ -28,19 +28,27 @@ def started(path, mains, inits, finalized=''):
 
 def test_the_slowest_rank_counts(tmp_path):
     lines = '{"rank": 0, "finalize": 0.5}\n{"rank": 2, "finalize": 6.25}\n'
-    report = started(tmp_path / 'witness.json', (0.1, 0.2, 5.5, 0.3), (1.0, 7.0, 2.0, 3.0), lines)
+    report = started(tmp_path / 'witness.json', (0.125, 0.25, 0.75, 0.5), (1.0, 7.5, 2.0, 3.0), lines)
     figures = startup_figures(report)
     assert {name: figure.value for name, figure in figures.items()} == {
-        'startup': 5.5,
+        'startup': 0.75,
         'mpi_init': 7.0,
         'mpi_finalize': 6.25,
     }
     assert {(figure.unit, figure.better) for figure in figures.values()} == {('s', 'lower')}
     assert slowest_ranks([report]) == {
-        'startup': 'rank 2 on n2 took 5.5 s from the launcher to main',
+        'startup': 'rank 2 on n2 took 0.8 s from the launcher to main',
         'mpi_init': 'rank 1 on n1 took 7.0 s in MPI_Init',
         'mpi_finalize': 'rank 2 on n2 took 6.2 s in MPI_Finalize',
     }
+
+
+def test_a_rank_that_begins_late_makes_no_mpi_init_slow(tmp_path):
+    """Slurm starts the ranks of one node later than those of another, by seconds: others wait."""
+    mains, inits = (0.25, 0.25, 8.0, 8.25), (8.5, 8.25, 0.75, 0.5)
+    figures = startup_figures(started(tmp_path / 'witness.json', mains, inits))
+    assert figures['startup'].value == 8.25
+    assert figures['mpi_init'].value == 0.5
 
 
 def test_what_nobody_told_is_no_figure(tmp_path):
@@ -73,8 +81,8 @@ def test_a_rank_that_is_not_there_is_none(tmp_path):
 
 
 def test_of_several_starts_the_slowest_counts(tmp_path):
-    first = started(tmp_path / 'a.json', (0.1, 0.2), (9.0, 1.0))
-    other = started(tmp_path / 'b.json', (3.0, 0.2), (1.0, 2.0))
+    first = started(tmp_path / 'a.json', (0.2, 0.2), (9.0, 1.0))
+    other = started(tmp_path / 'b.json', (3.0, 3.0), (1.0, 2.0))
     found = greatest([startup_figures(first), startup_figures(other)])
     assert {name: figure.value for name, figure in found.items()} == {
         'startup': 3.0,

@@ -18,9 +18,12 @@ STARTUP = {
 def _slowest(report: Report) -> dict[str, tuple[float, int]]:
     """Of each figure the seconds of the slowest rank, and which it was; none that nobody told."""
     starts = [(one.startup, one.rank) for one in report.processes if one.startup]
+    begun = {rank: one.main for one, rank in starts if one.main is not None}
+    # Ranks wait in MPI_Init for the last one: how late that began is of the start.
+    waited = {rank: max(begun.values()) - main for rank, main in begun.items()}
     taken = {
-        'startup': [(one.main, rank) for one, rank in starts if one.main is not None],
-        'mpi_init': [(one.init, rank) for one, rank in starts],
+        'startup': [(main, rank) for rank, main in begun.items()],
+        'mpi_init': [(max(0.0, one.init - waited.get(rank, 0.0)), rank) for one, rank in starts],
         'mpi_finalize': [
             (one.finalize, one.rank) for one in report.finalized if one.rank < report.ranks
         ],
