@@ -1167,6 +1167,8 @@ def test_how_long_a_start_took_is_held_of_every_check(job):
 
     figures = job(Path('Ring/mpich-shm'), edit=starts(0.125))
     assert [figures[name][0] for name in STARTUP] == [0.25, 0.125, 0.5]
-    with pytest.raises(PerformanceError, match=r'mpi_init=7\.0'):
-        job(Path('Ring/mpich-shm'), edit=starts(7.0))
-    assert job.checks[-1].slowest_ranks['mpi_init'].endswith('took 7.0 s in MPI_Init')
+    # openpmix #2036: each of 256 ranks of a node reads its topology, and nothing is wrong.
+    assert job(Path('Ring/mpich-shm'), edit=starts(22.0))['mpi_init'][0] == 22.0
+    with pytest.raises(PerformanceError, match=r'mpi_init=70\.0'):
+        job(Path('Ring/mpich-shm'), edit=starts(70.0))
+    assert job.checks[-1].slowest_ranks['mpi_init'].endswith('took 70.0 s in MPI_Init')
