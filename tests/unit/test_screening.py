@@ -354,6 +354,17 @@ def test_what_a_node_of_few_gives(n, past, figure):
     assert named(now, before) == [('node', (f'n{one}',)) for one in bad]
 
 
+@pytest.mark.parametrize(
+    ('slow_sweeps', 'kinds'), [(4, []), (5, ['suspect']), (6, ['node']), (8, ['node'])]
+)
+def test_a_node_of_few_is_bad_against_its_past_only_if_it_is_slow_for_good(slow_sweeps, kinds):
+    """Clocks that go up and down by themselves move the middle of eight sweeps by chance."""
+    past = [screening(3, day=day) for day in range(3)]
+    now = screening(3, day=9)
+    now.values['dgemm alone'][1, :slow_sweeps] *= 0.7
+    assert [kind for kind, _ in named(now, past)] == kinds
+
+
 @pytest.mark.parametrize('n', [2, 4])
 def test_of_two_halves_nobody_can_say_which_is_as_it_should_be(n):
     half = range(n // 2)

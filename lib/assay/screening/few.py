@@ -109,39 +109,51 @@ def slow_nodes(
             continue
         for figure, values in now.values.items():
             slow = slowness(values[numbers])
-            for i, text, one in _changed_nodes(now, earlier, figure, numbers, tests):
-                yield i, _evidence(figure, text, one), True
+            yield from _changed_nodes(now, earlier, figure, numbers, tests)
             spread = Variance(OF_NODES.value + _error(slow), OF_NODES.freedom)
             places = np.median(slow, axis=1)[:, None]
             found = explain(places, [*causes_of_nodes(len(numbers))], spread, LEAST_OF_NODES, tests)
             bad = [i for i, _ in _single(found)]
-            sound = np.median(np.delete(slow, bad, axis=0), axis=0)
-            for i, one in _single(found):
-                often = int((slow[i] > sound + one.far / 2).sum())
+            for i, one, often in _often(slow, found):
                 text = (
                     f'{_less(one.far)} than {_others(now, numbers, bad)}, '
                     f'in {often} of {now.sweeps} sweeps'
                 )
                 # Of two halves nobody can say which is as it should be.
                 is_sure = 2 * len(bad) < len(numbers) and often >= FOR_GOOD * now.sweeps
-                if often > now.sweeps / 2:
-                    yield int(numbers[i]), _evidence(figure, text, one), is_sure
+                yield int(numbers[i]), _evidence(figure, text, one), is_sure
 
 
 def _changed_nodes(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers, tests: float
-) -> Iterator[tuple[int, str, Culprit]]:
+) -> Iterator[tuple[int, Evidence, bool]]:
     """Those that are not as they were, while others are."""
-    places = np.median(slowness(now.values[figure][numbers]), axis=1)[:, None]
-    past = _change(now, places, _nodes_before(now, earlier, figure, numbers), OF_ONE)
+    slow = slowness(now.values[figure][numbers])
+    before = _nodes_before(now, earlier, figure, numbers)
+    past = _change(now, np.median(slow, axis=1)[:, None], before, OF_ONE)
     if past is None or len(past.known) < 2:
         return
     least = LEAST_OF_NODES if now.shares_cpus else LEAST_CHANGE_OF_NODES
     causes = [*causes_of_nodes(len(past.known))]
     found = explain(past.each, causes, past.single, least, tests, past.common)
-    for i, one in _single(found):
+    changes = (slow - np.nanmedian(before, axis=1)[:, None])[past.known]
+    for i, one, often in _often(changes, found):
         text = f'{_less(one.far)} than in {past.screenings} earlier screenings, unlike its peers'
-        yield int(numbers[past.known[i]]), text, one
+        is_sure = often >= FOR_GOOD * now.sweeps
+        yield int(numbers[past.known[i]]), _evidence(figure, text, one), is_sure
+
+
+def _often(slow: Floats, found: Sequence[Culprit]) -> Iterator[tuple[int, Culprit, int]]:
+    """Nodes that are culprits in more than half of the sweeps, and in how many they are.
+
+    :param slow: shape (n, T).
+    """
+    bad = [i for i, _ in _single(found)]
+    sound = np.median(np.delete(slow, bad, axis=0), axis=0)
+    for i, one in _single(found):
+        often = int((slow[i] > sound + one.far / 2).sum())
+        if often > slow.shape[1] / 2:
+            yield i, one, often
 
 
 def _single(found: Sequence[Culprit]) -> Iterator[tuple[int, Culprit]]:
