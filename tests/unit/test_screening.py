@@ -470,6 +470,14 @@ def test_a_node_that_is_different():
     assert kernel.text == '6.1; 15 others have 6.2'
 
 
+@pytest.mark.parametrize('n', [3, 4])
+def test_a_single_node_of_another_generation_is_no_exception(n):
+    """Small sites have one fat node, or one newer one; of equal nodes a single one is told."""
+    older = {n - 1: {'processor': 'y', 'cpus': 32, 'microcode': '0x1'}}
+    assert named(screening(n, facts=older)) == []
+    assert named(screening(n, facts={n - 1: {'microcode': '0x1'}})) == [('different', (f'n{n - 1}',))]
+
+
 def test_the_same_data_give_the_same_verdict(tmp_path):
     now = screening(slow={('dgemm alone', 3): 0.7, ('triad alone', 9): 0.6})
     texts = []

@@ -9,6 +9,7 @@ import numpy as np
 
 from assay.screening.findings import Evidence
 from assay.screening.measured import Screening
+from assay.screening.nodes import kinds
 
 #: A value that fewer than this part of the nodes have is an exception, where most have another.
 FEW, MOST = 0.25, 0.5
@@ -42,9 +43,9 @@ def _exceptions(now: Screening, fact: str) -> Iterator[tuple[int, str]]:
     usual, often = counts.most_common(1)[0]
     if often <= MOST * len(values):
         return
-    few = 2 if often == len(values) - 1 else FEW * len(values)
+    is_single = often == len(values) - 1 and len(kinds(now)) == 1
     for number, value in enumerate(values):
-        if value != usual and counts[value] < few:
+        if value != usual and (is_single or counts[value] < FEW * len(values)):
             yield number, f'{_text(fact, value)}; {often} others have {_text(fact, usual)}'
 
 
