@@ -82,19 +82,27 @@ def test_nodes_are_measured_with_one_of_the_mpis_that_are_named(golden_report):
     assert found.endswith('is for intelmpi: gnu measures the nodes for all MPIs')
 
 
-def test_what_of_a_system_nothing_was_selected_for_is_told(golden_report):
+def test_what_of_a_system_nothing_was_selected_for_is_told_once(golden_report):
     partitions = [
         {'name': 'node', 'environs': ['gnu', 'mpich', 'intelmpi']},
         {'name': 'gpu', 'environs': ['gnu']},
+        {'name': 'login', 'environs': ['builtin']},  # without an MPI there are no checks
     ]
-    site = {'systems': [{'name': 'generic', 'partitions': partitions}]}
+    mpis = [{'name': name, 'features': ['mpi']} for name in ('gnu', 'mpich', 'intelmpi')]
+    site = {
+        'systems': [{'name': 'generic', 'partitions': partitions}],
+        'environments': [*mpis, {'name': 'builtin'}],
+    }
     report = golden_report('Passed')
     for case in cases(report):
         case |= {'system': 'generic', 'partition': 'node'}
     assert left_out(site, report, GIVEN) == [
-        'nothing was selected on generic:node with mpich, intelmpi',
-        'nothing was selected on generic:gpu',
+        'nothing was selected on generic:node with mpich, intelmpi; generic:gpu'
     ]
-    assert left_out(site, report, reframe_options.read(['-p', 'gnu'])) == [
-        'nothing was selected on generic:gpu'
-    ]
+    only_gnu = reframe_options.read(['-p', 'gnu'])
+    assert left_out(site, report, only_gnu) == ['nothing was selected on generic:gpu']
+    partitions += [{'name': f'more{n}', 'environs': ['gnu']} for n in range(20)]
+    (found,) = left_out(site, report, only_gnu)
+    assert found.endswith('; generic:more6; and 13 more')
+    del partitions[1:]
+    assert left_out(site, report, only_gnu) == []

@@ -21,6 +21,9 @@ _SIMPLE = re.compile(r'(?:[^()\[\]\\]|\((?!\?)[^()\[\]\\]*\))*')
 _BAR = re.compile(r'\|(?![^()]*\))')
 _WORDS = re.compile(r'(?<=\()[^()|]*\|[^()]*(?=\)(?![*+{]))')
 
+#: Partitions that a sentence names.
+MOST = 8
+
 # With these cases have other names and hashes than those in which ReFrame looks for -n.
 _RENAMES = {'--parameterize', '--distribute'}
 
@@ -72,25 +75,27 @@ def not_run(report: Report, given: Given) -> list[str]:
 
 
 def left_out(site: _SiteConfig, report: Report, given: Given) -> list[str]:
-    """The partitions and the MPIs of a system that no case is of, a sentence each.
+    """A sentence on the partitions and the MPIs of a system that no case is of, if there are any.
 
     :param site: the system's configuration, loaded for the partitions that were asked for.
     """
     own = last_cases(report)
     there = {(case['partition'], case['environ']) for case in own}
+    mpis = {one['name'] for one in site['environments'] if 'mpi' in one.get('features', ())}
     found = []
     for partition in site['systems'][0]['partitions'] if own else ():
         name = f'{own[0]["system"]}:{partition["name"]}'
         asked = [
             environment
             for environment in partition.get('environs', [])
-            if any(re.match(one, environment) for one in given.environments)
+            if environment in mpis and any(re.match(one, environment) for one in given.environments)
         ]
         left = [one for one in asked if (partition['name'], one) not in there]
         if left:
             for_all = '' if len(left) == len(asked) else f' with {", ".join(left)}'
-            found.append(f'nothing was selected on {name}{for_all}')
-    return found
+            found.append(f'{name}{for_all}')
+    more = f'; and {len(found) - MOST} more' if len(found) > MOST else ''
+    return [f'nothing was selected on {"; ".join(found[:MOST])}{more}'] if found else []
 
 
 def _searched(case: Case) -> str:
