@@ -63,8 +63,8 @@ OPTIONS = [
     Option(('--failed',), 'nothing', 'refused', _EARLIER),
     Option(('--gpu-only',), 'nothing', 'passed'),
     Option(('--maintainer',), 'value', 'passed'),
-    Option(('-n', '--name'), 'value', 'passed'),
-    Option(('-p', '--prgenv'), 'value', 'passed'),
+    Option(('-n', '--name'), 'value', 'judged', 'a name that no case is of fails the run'),
+    Option(('-p', '--prgenv'), 'value', 'judged', 'an MPI that no case is of fails the run'),
     Option(('-T', '--exclude-tag'), 'value', 'passed'),
     Option(('-t', '--tag'), 'value', 'passed'),
     Option(('-x', '--exclude'), 'value', 'passed'),
@@ -126,7 +126,9 @@ OPTIONS = [
     Option(('-u', '--unload-module'), 'value', 'passed'),
     # Tests made on the command line
     Option(('--distribute',), 'maybe', 'passed'),
-    Option(('-P', '--parameterize'), 'value', 'judged', 'an unknown parameter fails the run'),
+    Option(
+        ('-P', '--parameterize'), 'value', 'judged', 'an unknown parameter or value fails the run'
+    ),
     Option(('--param-values-delim',), 'value', 'passed'),
     Option(('--repeat',), 'value', 'ours', 'the whole selection again, by --reruns'),
     # Reports and the rest
