@@ -73,6 +73,12 @@ def test_what_with_names_has_to_be_run(golden_report):
     assert told(report, extra=('spack', 'spack:minife')) == []
 
 
+def test_a_build_that_failed_is_no_mistake_in_what_with_names(golden_report):
+    report = golden_report('FailedBuild')
+    assert {case['result'] for case in cases(report) if not case['fixture']} == {'fail_deps'}
+    assert told(report, extra=('spack', 'spack:minife')) == []
+
+
 def test_nodes_are_measured_with_one_of_the_mpis_that_are_named(golden_report):
     report = golden_report('Passed')
     for case in cases(report):
