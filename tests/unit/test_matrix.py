@@ -124,6 +124,17 @@ def test_a_long_name_of_an_mpi_moves_no_column(case):
     assert len(fabrics) == len(figures) and fabrics.split()[0] == 'shm'
 
 
+@pytest.mark.parametrize('width', [80, 160])
+def test_a_long_name_of_a_check_takes_no_room_of_others(case, smoke, width):
+    figures = {'bandwidth_of_all_of_it_together': (2.0, 'GB/s')}
+    own = [case('Mine', figures=figures, path=f'{"x" * 90}{n}') for n in range(2)]
+    shown = drawn([*smoke[:13], *own], width)
+    assert max(map(len, shown)) <= width
+    first, second = (line for line in shown if line.startswith('Mine path=xxx'))
+    assert re.match(r'.*\.\.\.x+0  bandwidth_.* GB/s +2\.00( |$)', first)
+    assert re.match(r'.*\.\.\.x+1  ', second)
+
+
 def test_what_tells_cases_of_a_check_apart_is_told(case):
     some = [
         case('Ring', scale='1_node'),

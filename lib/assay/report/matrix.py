@@ -36,6 +36,10 @@ _FACTORS = ('', 'k', 'M', 'G', 'T')
 #: Blanks between two environments.
 _GAP = 3
 
+#: Characters of a check and of a figure beyond which they are cut where the window is not wide: as
+#: long as those of the suite. One name of somebody's own check may not take the room of all.
+_CHECK, _FIGURE = 42, 26
+
 #: An environment and a fabric.
 _Place = tuple[str, str]
 
@@ -146,7 +150,7 @@ def matrix(cases: Iterable[Case], width: int, most: int = MOST_LINES) -> list[Te
     first = sorted(range(len(lines)), key=lambda one: not lines[one].is_marked)
     for count in range(min(len(lines), max(most, 1)), 0, -1):
         shown = [lines[one] for one in sorted(first[:count])]
-        widths = _widths(shown)
+        widths = _widths(shown, width)
         blocks = _blocks(shown, widths, width)
         others = (count < len(lines)) + widths.mark
         if sum(block.height for block in blocks) + others <= most:
@@ -219,13 +223,13 @@ def _headlines(case: Case) -> list[Row]:
     return [row for row in rows if row.headline] or rows[:1]
 
 
-def _widths(lines: Sequence[_Line]) -> _Widths:
+def _widths(lines: Sequence[_Line], width: int) -> _Widths:
     cells = [cell for line in lines for cell in line.cells.values()]
     heads = [len(one) for line in lines for _, fabric in line.cells for one in _folded(fabric)]
     mark = int(any(cell.mark for cell in cells))
     return _Widths(
-        check=max(len(line.check) for line in lines) + 2,
-        figure=max(len(line.figure) for line in lines) + 1,
+        check=min(max(len(line.check) for line in lines), max(_CHECK, width // 3)) + 2,
+        figure=min(max(len(line.figure) for line in lines), max(_FIGURE, width // 4)) + 1,
         cell=max(*heads, *(len(cell.number) + mark for cell in cells)) + 1,
         mark=mark,
     )
@@ -289,13 +293,22 @@ def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
         corner = '' if left else block.corner
         yield Text(f'{corner:{widths.labels}}{"".join(map(_right, words, columns))}', 'bold')
     for line in block.lines:
-        text = Text(f'{line.check:{widths.check}}{line.figure:{widths.figure}}')
+        check, figure = _cut(line.check, widths.check - 2), _cut(line.figure, widths.figure - 1)
+        text = Text(f'{check:{widths.check}}{figure:{widths.figure}}')
         for place, width in zip(block.places, columns, strict=True):
             cell = line.cells.get(place)
             mark, shown = (cell.mark, cell.number) if cell else ('', '-')
             text.append(_right(f'{shown}{mark or " " * widths.mark}', width), _COLOURS[mark])
         text.rstrip()
         yield text
+
+
+def _cut(text: str, most: int) -> str:
+    """A text of at most so many characters: its end tells variants of a check and units apart."""
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return f'{text[: most - end - 3]}...{text[-end:]}'
 
 
 def _right(text: str, width: int) -> str:
