@@ -150,8 +150,9 @@ def test_however_much_is_wrong_it_is_one_screen(monkeypatch, capsys, golden_repo
         for one in run['testcases'][1:]
         for n in range(20)
     ] + [other | {'display_name': f'Passed %fabric=shm %size={n}'} for n in range(good)]
-    terminal.show(report, LOG)
-    terminal.conclude(report, judge(report, 1, LOG), 3)
+    verdict = judge(report, 1, LOG)
+    terminal.show(report, LOG, below=terminal.why_not_good(verdict))
+    terminal.conclude(report, verdict, 3)
     shown = ''.join(capsys.readouterr()).splitlines()
     assert sum(max(1, -(-len(line) // width)) for line in shown) <= 40
     for word in ('failed', 'disturbed'):

@@ -64,10 +64,12 @@ def conclude(
         # Those that could be written have to say so as well.
         _write(given, report, verdict, log or [], seconds, unmeasured)
     if report:
-        terminal.show(report, log or [], end.printed, given.everything)
-        terminal.warn(stale(report, paths.REFERENCES))
+        notes = stale(report, paths.REFERENCES)
         if site and is_all:
-            terminal.warn(left_out(site, report, given))
+            notes += left_out(site, report, given)
+        below = [*notes, *terminal.why_not_good(verdict)]
+        terminal.show(report, log or [], end.printed, given.everything, below)
+        terminal.warn(notes)
     terminal.conclude(report, verdict, seconds, choice)
     return verdict
 

@@ -30,8 +30,8 @@ WIDE = 120
 #: of them; but each kind has one.
 MOST_SENTENCES, MOST_LINES = 8, 20
 
-#: Lines of the window that show a run, and those that neither sentences nor checks have: two blank
-#: ones, how many figures nothing holds, and the verdict; where something is wrong one more.
+#: Lines of the window that show a run, and those of them that are always there: two blank ones, how
+#: many figures nothing holds, and the verdict.
 SCREEN, OTHERS = 40, 4
 
 #: Figures that are named although they passed: those that came nearest to failing.
@@ -39,7 +39,11 @@ NEAREST = 3
 
 
 def show(
-    report: Report, log: Sequence[str], printed: Iterable[str] = (), everything: bool = False
+    report: Report,
+    log: Sequence[str],
+    printed: Iterable[str] = (),
+    everything: bool = False,
+    below: Iterable[str] = (),
 ) -> None:
     """Print what is to be known of a run, on one screen: sentences, and a line for each check.
 
@@ -49,11 +53,11 @@ def show(
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
     :param everything: whether each figure has a line, and no sentence is left out.
+    :param below: what else is to be told on this screen, on standard error.
     """
     from assay.report import matrix
     from assay.report.table import say
     from assay.results.cases import counted
-    from assay.results.failures import is_good
     from assay.results.rows import rows
     from assay.running import reframe_log
 
@@ -69,8 +73,8 @@ def show(
         say(out, one)
     out.print()
     own = [case for case in counted(report) if not case['fixture']]
-    is_wrong = any(case['result'] != 'skip' and not is_good(case) for case in own)
-    left = SCREEN - OTHERS - is_wrong - sum(_height(one, out.width) for one in lines)
+    others = (*lines, *(f'assay: {one}' for one in below))
+    left = SCREEN - OTHERS - sum(_height(one, out.width) for one in others)
     for line in matrix.matrix(own, out.width, matrix.MOST_LINES if everything else left):
         out.print(line, soft_wrap=True)
     if measured := [row for row in figures if row.value is not None]:
@@ -218,6 +222,16 @@ def cells(row: Row) -> list[str]:
     ]
 
 
+def why_not_good(verdict: Verdict) -> list[str]:
+    """Why a run did not pass, a sentence each."""
+    if verdict.word != 'DISTURBED':
+        return [*verdict.problems]
+    return [
+        f'{verdict.disturbed} case(s) were disturbed by others, so nothing is known of them: run '
+        'them again when the nodes are quiet'
+    ]
+
+
 def conclude(
     report: Report | None, verdict: Verdict, seconds: float, choice: Choice | None = None
 ) -> None:
@@ -228,14 +242,8 @@ def conclude(
     from assay.report.budget import told
     from assay.results.verdict import counts
 
-    for problem in verdict.problems:
+    for problem in why_not_good(verdict):
         print(f'assay: {problem}', file=sys.stderr)
-    if verdict.word == 'DISTURBED':
-        print(
-            f'assay: {verdict.disturbed} case(s) were disturbed by others, so nothing is known of '
-            'them: run them again when the nodes are quiet',
-            file=sys.stderr,
-        )
     found = counts(report)
     chosen = told(choice) if choice else ''
     print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s{chosen}')
