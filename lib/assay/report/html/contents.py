@@ -65,7 +65,7 @@ class Contents:
     :param counts: how many cases went which way, in words.
     :param basis: what the verdict rests on, in a sentence.
     :param run: name and value of what is known of the run itself.
-    :param first: the figures that the terminal shows.
+    :param first: the figures that are held, and headlines.
     :param rest: those that no reference holds.
     :param before: the run whose values stand beside those of this one; empty if there is none.
     :param notes: what is missing, a sentence each.
