@@ -144,6 +144,16 @@ def test_features_and_families_that_no_check_knows(system, right, wrong, sentenc
     assert 'toy.py: ' in str(caught.value)
 
 
+def test_results_that_cannot_be_written_where_a_variable_says(monkeypatch, tmp_path):
+    file = tmp_path / 'a-file'
+    file.touch(0o644)
+    monkeypatch.setenv(paths.RESULTS_VARIABLE, str(file))
+    monkeypatch.setattr(paths, 'LOGS', file / 'logs')
+    words = f'you may not write to {file}, .*: have ASSAY_RESULTS name another folder'
+    with pytest.raises(AssayError, match=words):
+        settings.assert_writable()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can be somebody else for a while')
 def test_a_checkout_of_somebody_else_is_one_sentence(monkeypatch, capfd):
     with tempfile.TemporaryDirectory(dir='/tmp') as folder:

@@ -51,13 +51,14 @@ def _files() -> dict[str, Path]:
 
 def assert_writable() -> None:
     """:raises AssayError: if runs cannot write to their folders or lock files there."""
+    results = paths.named().get(paths.RESULTS_VARIABLE)
     for path in (paths.STATE, paths.LOGS, paths.RUNS, paths.BUILDS, paths.PERFLOGS):
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-            raise AssayError(
-                f'you may not write to {there}, and a run has to: use a checkout of your own '
-                f'(git clone {paths.ROOT}).'
-            )
+            how = f'use a checkout of your own (git clone {paths.ROOT})'
+            if results and path.is_relative_to(results):
+                how = f'have {paths.RESULTS_VARIABLE} name another folder'
+            raise AssayError(f'you may not write to {there}, and a run has to: {how}.')
         locks.assert_possible(there)
 
 
