@@ -1,5 +1,6 @@
 """What a command line names is measured, or said not to be."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -105,6 +106,9 @@ def test_what_of_a_system_nothing_was_selected_for_is_told_once(golden_report):
     assert left_out(site, report, GIVEN) == [
         'nothing was selected on generic:node with mpich, intelmpi; generic:gpu'
     ]
+    for case in cases(nodes := copy.deepcopy(report)):
+        case['valid_prog_environs'] = ['+measures-nodes-by-shm']
+    assert left_out(site, nodes, GIVEN) == ['nothing was selected on generic:gpu']
     only_gnu = reframe_options.read(['-p', 'gnu'])
     assert left_out(site, report, only_gnu) == ['nothing was selected on generic:gpu']
     partitions += [{'name': f'more{n}', 'environs': ['gnu']} for n in range(20)]

@@ -82,6 +82,7 @@ def left_out(site: _SiteConfig, report: Report, given: Given) -> list[str]:
     own = last_cases(report)
     there = {(case['partition'], case['environ']) for case in own}
     mpis = {one['name'] for one in site['environments'] if 'mpi' in one.get('features', ())}
+    is_once = all(_is_of_a_node(case) for case in own if not case['fixture'])
     found = []
     for partition in site['systems'][0]['partitions'] if own else ():
         name = f'{own[0]["system"]}:{partition["name"]}'
@@ -91,7 +92,7 @@ def left_out(site: _SiteConfig, report: Report, given: Given) -> list[str]:
             if environment in mpis and any(re.match(one, environment) for one in given.environments)
         ]
         left = [one for one in asked if (partition['name'], one) not in there]
-        if left:
+        if left and not (is_once and len(left) < len(asked)):
             for_all = '' if len(left) == len(asked) else f' with {", ".join(left)}'
             found.append(f'{name}{for_all}')
     more = f'; and {len(found) - MOST} more' if len(found) > MOST else ''
