@@ -222,6 +222,7 @@ Not Running: Node is in an ineligible state: down
 WAITS_FOR_SOMEBODY = """
 PartitionTimeLimit
 PartitionNodeLimit
+MaxMemPerLimit
 QOSMaxWallDurationPerJobLimit
 QOSMaxCpuPerJobLimit
 QOSGrpCPUMinutesLimit

@@ -13,7 +13,7 @@ from typing import Any
 from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
-from assay.discovery.policies import Named, Nodes, Terms, UntriedError, named
+from assay.discovery.policies import Named, Nodes, Terms, UntriedError, named, with_memory_of
 from assay.machine.slurm import Record, RefusedError, records, told
 from assay.spelling import many
 
@@ -147,12 +147,13 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     """
     asked = named(access)
     nodes = {one['NodeName']: one for one in records('node')}
-    known = {one['PartitionName']: one for one in records('partition')}
+    cluster = _configuration()
+    known = {one['PartitionName']: with_memory_of(cluster, one) for one in records('partition')}
     if unknown := [name for name in wanted if name not in known]:
         raise AssayError(
             f'Slurm has no partition {", ".join(unknown)}. Its partitions: {", ".join(known)}.'
         )
-    is_memory_given = 'MEMORY' in _configuration().get('SelectTypeParameters', '').upper()
+    is_memory_given = 'MEMORY' in cluster.get('SelectTypeParameters', '').upper()
     found: list[Partition] = []
     left_out: dict[str, str] = {}
     seen: set[str] = set()

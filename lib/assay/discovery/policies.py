@@ -67,7 +67,7 @@ _REMEDIES = (
     (r'constraint|feature', '--access=--constraint=NAME'),
     (r'\bgres\b|gpu', '--access=--gpus-per-node=N'),
     (r'exclusive|oversubscribe', '--access=--exclusive=user or another that leaves nodes alone'),
-    (r'\bmem(ory)?\b|--mem', '--access=--mem=MIB or --access=--mem-per-cpu=MIB'),
+    (r'\bmem(ory)?\b|--mem|MaxMem', '--access=--mem=MIB or --access=--mem-per-cpu=MIB'),
     (r'time|wall', '--access=--time=MINUTES'),
     (r'partition', '--partition=NAME'),
     (r'\bnodes?\b', '--access=--nodes=N, the most nodes of a job'),
@@ -267,6 +267,16 @@ def limits(record: Record, asked: Named) -> Limits:
         default_per_cpu=number('DefMemPerCPU'),
         is_whole_nodes=record.get('OverSubscribe', '').startswith('EXCLUSIVE'),
     )
+
+
+def with_memory_of(cluster: Mapping[str, str], partition: Record) -> Record:
+    """A partition with the cluster's default and limit of memory, where it has none of its own."""
+    found = dict(partition)
+    for kind in ('DefMemPer', 'MaxMemPer'):
+        keys = (f'{kind}Node', f'{kind}CPU')
+        if not any(partition.get(key, '').isdigit() for key in keys):
+            found |= {key: cluster[key] for key in keys if key in cluster}
+    return found
 
 
 def _of_qos(name: str) -> tuple[int | None, int | None]:

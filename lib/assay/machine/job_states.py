@@ -93,6 +93,7 @@ _FOR_GOOD = [
     (r'JobHeldAdmin', 'it was held by an administrator: ask them'),
     (r'(JobHoldMaxRequeue|MaxRequeue)', 'it was started too often, and Slurm holds it'),
     (r'Partition\w*TimeLimit', 'it asks for more time than the partition allows'),
+    (r'MaxMemPerLimit', 'it asks for more memory than the partition or the cluster allows'),
     (
         r'(Partition\w*NodeLimit|NodeCountLimit)',
         'it asks for more nodes than the partition allows, or fewer',
