@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from reframe.core.exceptions import SpawnedProcessError
 from test_sites_jobs import a_site, programs  # noqa: F401
 
 from assay import paths
@@ -177,6 +178,22 @@ def test_where_there_is_no_sacct_squeue_is_asked(a_site, tmp_path):  # noqa: F81
     assert one.job.state == 'COMPLETED'
     (said,) = one.said
     assert said.startswith('no-sacct: No such file or directory, so squeue is asked: write')
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        'Please try again with --account',
+        'You need to retry with a constraint, as inter-node communication is slow otherwise',
+        'Requested wall time out of range',
+    ],
+)
+def test_a_refusal_is_told_at_once(a_site, tmp_path, words):  # noqa: F811
+    (tmp_path / '1.sbatch.err').write_text(f'sbatch: error: {words}\n')
+    one = a_site(tmp_path, 'squeue')
+    with pytest.raises(SpawnedProcessError, match=words):
+        one.job.submit()
+    assert one.clock.now == one.clock.begun
 
 
 def test_a_plain_reframe_has_them_too(tmp_path):

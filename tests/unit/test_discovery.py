@@ -57,6 +57,26 @@ def test_where_there_is_no_sacct_squeue_has_to_tell(slurm, tmp_path, monkeypatch
     assert see([], []).scheduler == 'squeue'
 
 
+def test_a_slurm_that_does_not_answer_once_refuses_nothing(slurm, tmp_path, monkeypatch):
+    """Words of a time-out were taken for a limit of time, and jobs were made shorter."""
+    monkeypatch.setattr('assay.machine.slurm.AGAIN', (0, 0))
+    slurm([node('n1')], [ALL])
+    error = 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation'
+    times_out = f'echo "{error}" >&2; exit 1'
+    script = f'#!/bin/sh\n[ -e {tmp_path}/asked ] || {{ touch {tmp_path}/asked; {times_out}; }}\n'
+    (tmp_path / 'sbatch').write_text(script)
+    seen = see([], [])
+    (one,) = seen.partitions
+    assert (one.minutes, one.options, seen.left_out) == (
+        None,
+        ['--partition=all', '--exclusive'],
+        {},
+    )
+    (tmp_path / 'sbatch').write_text(f'#!/bin/sh\n{times_out}\n')
+    with pytest.raises(AssayError, match=f'^Slurm does not answer sbatch: {error}$'):
+        see([], [])
+
+
 def test_types_of_nodes_are_told_apart_by_a_feature(slurm):
     nodes = [node(f'n{i}', features='thin,rack1') for i in (1, 2, 3)]
     slurm([*nodes, node('n4', features='rack1,fat,big', memory=512000)], [ALL])

@@ -86,7 +86,8 @@ def test_jobs_that_cannot_be_cancelled_are_named(seen, tmp_path, monkeypatch, ca
     monkeypatch.setattr(probing, 'LATENCY', 0)
     probe(seen, [], tmp_path / 'init', 10)
     said = capsys.readouterr().err
-    assert 'jobs may be left (Unable to contact slurm controller). To cancel them: scancel' in said
+    away = 'Slurm does not answer scancel: Unable to contact slurm controller'
+    assert f'jobs may be left ({away}). To cancel them: scancel' in said
     # Before the jobs those of one that was killed, and after them what is left.
     before, after = (tmp_path / 'cancelled').read_text().splitlines()
     assert before == after and before.startswith(f'--user={os.getuid()} --name=assay-init-')

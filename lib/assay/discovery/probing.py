@@ -28,7 +28,7 @@ from assay.job.reason import reason
 from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
-from assay.machine.slurm import RefusedError, told
+from assay.machine.slurm import RefusedError, told, told_at_last
 from assay.text import Piece
 
 HERE = Path(__file__).parent
@@ -206,7 +206,7 @@ class _Job:
             return
         words = self.where.job(self.nodes, self.ranks, MINUTES)
         try:
-            said = told('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
+            said = told_at_last('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
         except RefusedError as error:
             self.problem = refuses('; '.join(own_words(str(error))))
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
@@ -31,6 +32,18 @@ _DEFAULTS = ('SLURM_', 'SBATCH_', 'SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_', 'S
 #: What those begin with that Slurm sets in the script of a job: how it is bound.
 _OF_BATCH_JOBS = ('SBATCH_CPU_BIND', 'SBATCH_MEM_BIND')
 
+#: What its commands say where its daemons are away, busy or want to be asked less often.
+PASSES = re.compile(
+    r'timed out|timeout|unable to (contact|connect)|connect(ion)? (failure|refused|reset)|'
+    r'temporar(y failure|ily (un|dis)a)|(try again|retry\w*) later|zero bytes were transmitted|'
+    r'\bRPC\b|rate limit|standby mode|communications? .*failure|unexpected message|shutting down|'
+    r'problem talking',
+    re.IGNORECASE,
+)
+
+#: Seconds after which it is asked again that has said so.
+AGAIN = (1, 2, 4, 8)
+
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
@@ -49,10 +62,25 @@ def records(what: str) -> list[Record]:
     return [record for record in map(_record, lines) if f'{what.title()}Name' in record]
 
 
+class AwayError(AssayError):
+    """Slurm did not answer a command, and may do so later; the message is what that said."""
+
+
+def told_at_last(*command: str) -> str:
+    """The same as :func:`told`; Slurm that is away for a moment is asked again."""
+    for pause in AGAIN:
+        try:
+            return told(*command)
+        except AwayError:
+            time.sleep(pause)
+    return told(*command)
+
+
 def told(*command: str) -> str:
     """What one of its commands prints, of standard error if there is nothing else.
 
     :raises RefusedError: if it fails.
+    :raises AwayError: if Slurm is away.
     :raises AssayError: if it is not there, or does not answer in time.
     """
     try:
@@ -73,6 +101,8 @@ def told(*command: str) -> str:
         # A site's wrapper may say why on standard output.
         lines = (answer.stderr.strip() or answer.stdout).splitlines()
         said = '; '.join(filter(None, map(str.strip, lines)))
+        if PASSES.search(said):
+            raise AwayError(f'Slurm does not answer {command[0]}: {said}')
         raise RefusedError(said or f'{" ".join(command)}: exit code {answer.returncode}')
     return answer.stdout or answer.stderr
 

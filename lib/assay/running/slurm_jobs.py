@@ -19,6 +19,7 @@ from reframe.core.schedulers import Job, slurm
 
 from assay import say
 from assay.machine import job_states
+from assay.machine.slurm import PASSES
 from assay.running.asking import OUTAGE, UNKNOWN, AsksInMeasure, NoAnswerError, Record
 from assay.text import plain
 
@@ -41,14 +42,6 @@ LONGEST = 60
 
 #: The reasons for which ReFrame cancels a job if nobody names others.
 _REASONS = ['ReqNodeNotAvail']
-
-# What Slurm's commands say where its daemons are away, busy or want to be asked less often.
-_PASSES = re.compile(
-    r'timed out|time(out| out)|unable to (contact|connect)|connect(ion)? (failure|refused|reset)|'
-    r'temporarily (un|dis)a|try again|retry|zero bytes were transmitted|RPC|rate limit|'
-    r'standby mode|communication|unexpected message|shutting down|problem talking',
-    re.IGNORECASE,
-)
 
 # What there is instead of accounts where a site keeps none.
 _DISABLED = re.compile(rf'accounting storage is disabled|^\S+: {os.strerror(errno.ENOENT)}$')
@@ -188,7 +181,7 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
     def _passes(self, said: str) -> bool:
         """Whether what sbatch says passes without anybody who does something."""
         site = self._resubmit_on_errors
-        return bool(_PASSES.search(said) or (site and re.search('|'.join(site), said)))
+        return bool(PASSES.search(said) or (site and re.search('|'.join(site), said)))
 
     def _submitted(self, job: Any) -> str:
         """That a job was submitted by a command that did not hear of it, in sbatch's words."""
