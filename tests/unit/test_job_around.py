@@ -23,17 +23,21 @@ SALLOC = {
     'PMIX_NAMESPACE': 'slurm.pmix.4711.0',
 }
 QSUB = {'PBS_JOBID': '12.pbs', 'PBS_NODEFILE': '/var/spool/pbs/aux/12.pbs', 'PBS_O_HOME': '/home/x'}
+QRSH = {'PE_HOSTFILE': '/var/spool/sge/n1/pe_hostfile', 'SGE_TASK_ID': 'undefined'}
 #: What stays: it is of the site, of the user, or of an MPI.
 OTHERS = {
     'SLURM_CONF': '/etc/slurm/slurm.conf',
     'PBS_SERVER': 'pbs',
     'PMIX_MCA_psec': 'native',
     'OMPI_MCA_btl_tcp_if_include': 'lo',
+    'PE_ENV': 'GNU',  # Cray's compilers know by it which they are
     'HOME': '/home/x',
 }
 
 
-@pytest.mark.parametrize(('job', 'name'), [(SALLOC, '4711'), (QSUB, '12.pbs')])
+@pytest.mark.parametrize(
+    ('job', 'name'), [(SALLOC, '4711'), (QSUB, '12.pbs'), (QRSH, QRSH['PE_HOSTFILE'])]
+)
 def test_variables_of_the_job_are_forgotten(job, name):
     environment = job | OTHERS
     assert job_around.forget(environment) == name

@@ -15,7 +15,7 @@ _JOBS = ('SLURM_JOB_ID', 'SLURM_JOBID', 'PBS_JOBID', 'LSB_JOBID', 'PE_HOSTFILE')
 #: What the variables of a job and of its steps begin with: of schedulers, and of those who start
 #: processes in a job, by which an MPI program takes itself for one of theirs.
 _OF_JOBS = (
-    *('SLURM_', 'SLURMD_', 'SBATCH_', 'SRUN_', 'PBS_', 'LSB_', 'PE_', 'SGE_'),
+    *('SLURM_', 'SLURMD_', 'SBATCH_', 'SRUN_', 'PBS_', 'LSB_', 'PE_HOSTFILE', 'SGE_'),
     *('PMI_', 'PMIX_', 'PALS_', 'MPI_LOCAL', 'HYDI_', 'OMPI_COMM_WORLD_'),
 )
 
