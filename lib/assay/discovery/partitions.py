@@ -14,7 +14,7 @@ from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
 from assay.discovery.policies import Named, Nodes, Terms, UntriedError, named, with_memory_of
-from assay.machine.slurm import Record, RefusedError, records, told
+from assay.machine.slurm import Record, RefusedError, records, told, told_at_last
 from assay.spelling import many
 
 #: Nodes that differ by no more of their memory are of one type.
@@ -208,7 +208,8 @@ def _with_names_of_their_own(partitions: Iterable[Partition]) -> Iterator[Partit
 
 
 def _configuration() -> dict[str, str]:
-    pairs = (line.partition('=') for line in told('scontrol', 'show', 'config').splitlines())
+    lines = told_at_last('scontrol', 'show', 'config').splitlines()
+    pairs = (line.partition('=') for line in lines)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 

@@ -58,7 +58,7 @@ def records(what: str) -> list[Record]:
     :raises AssayError: if it does not answer.
     """
     # With those that are hidden: a user may name one.
-    lines = told('scontrol', '--oneliner', '--all', 'show', what).splitlines()
+    lines = told_at_last('scontrol', '--oneliner', '--all', 'show', what).splitlines()
     return [record for record in map(_record, lines) if f'{what.title()}Name' in record]
 
 
