@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,6 +93,14 @@ def test_jobs_that_cannot_be_cancelled_are_named(seen, tmp_path, monkeypatch, ca
     before, after = (tmp_path / 'cancelled').read_text().splitlines()
     assert before == after and before.startswith(f'--user={os.getuid()} --name=assay-init-')
     assert f'scancel {after}' in said
+
+
+def test_what_a_job_waits_for_is_told_as_slurm_writes_it(monkeypatch, capsys):
+    monkeypatch.setattr(probing, 'INTERVAL', 0)
+    job = SimpleNamespace(number='7', problem=None, state='PENDING JobHeldAdmin')
+    probing._wait([job], 0)
+    assert capsys.readouterr().err == 'Assay: job 7: pending JobHeldAdmin\n'
+    assert 'PENDING JobHeldAdmin' in job.problem
 
 
 # The script of the job ----------------------------------------------------------------------------

@@ -299,10 +299,10 @@ def _wait(jobs: Sequence[_Job], patience: float) -> None:
     last: dict[str, str] = {}
     while waiting := [(job, state) for job in jobs if not job.problem and (state := job.state)]:
         for job, state in waiting:
+            word, _, why = state.partition(' ')
             if last.get(str(job.number)) != state:
                 last[str(job.number)] = state
-                say(f'job {job.number}: {state.lower().replace(" none", "")}')
-            word, _, why = state.partition(' ')
+                say(f'job {job.number}: {word.lower()} {why.removeprefix("None")}'.rstrip())
             if told_why := job_states.STUCK.get(word) or job_states.for_good(why):
                 job.problem = f'its job {job.number} cannot start: {state}: {told_why}'
                 if what := remedy(why):
