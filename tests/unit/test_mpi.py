@@ -136,6 +136,13 @@ def test_commands_of_something_else_are_no_mpi(machine):
     assert mpi.find_mpis() == []
 
 
+def test_a_compiler_is_no_mpi(machine):
+    """As Fujitsu's, which some machines have without its MPI."""
+    command(machine / 'fcc', 'fcc (FCC) 4.10.0')
+    command(machine / 'cc', 'cc 12.2.0')
+    assert mpi.find_mpis() == []
+
+
 def test_the_file_of_a_family_has_its_name():
     assert all((paths.ROOT / f'lib/assay/mpis/{key}.py').is_file() for key in FAMILIES)
 

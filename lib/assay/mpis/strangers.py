@@ -59,7 +59,7 @@ KNOWN = {
 COMMANDS = (('mpiname', '-a'),)
 
 #: Their C and C++ wrappers that are not called mpicc.
-WRAPPERS = {'mpifcc': 'mpiFCC', 'mpixlc': 'mpixlC', 'fcc': 'FCC'}
+WRAPPERS = {'mpifcc': 'mpiFCC', 'mpixlc': 'mpixlC'}
 
 # How wrappers say whose they are: those made from MPICH's, Intel's, and those made from Open MPI's.
 _OF_WRAPPERS = (
