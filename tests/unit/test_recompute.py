@@ -1,6 +1,7 @@
 """Figures computed again from outputs in an archive, of every check there is."""
 
 import json
+import os
 import time
 
 import pytest
@@ -9,8 +10,12 @@ from test_checks import FILES, GOLDEN, JOBS, chosen
 from accepted import CONTRACT, end, ran
 from assay.acceptance import archive as archives
 from assay.acceptance import facts
-from assay.acceptance.recompute import compute_again
+from assay.acceptance.recompute import _partition, compute_again
+from assay.machine import topology
+from assay.machine.topology import read
 from assay.results.cases import read_report
+from machines import lay
+from sites import sites
 
 
 def archived(folder, goldens, change=lambda case: None):
@@ -66,6 +71,20 @@ def test_what_a_case_left_that_missed_a_reference_is_kept_as_well(tmp_path):
     ring = next(one for one in GOLDEN if one.parts[0] == 'Ring')
     found = again(archived(tmp_path, [ring], miss))
     assert not found.faults and found.figures
+
+
+def test_the_domains_that_checks_saw_are_kept(monkeypatch):
+    """A container, or taskset, may leave a job one socket of two."""
+    (site,) = (one for one in sites('topology') if str(one) == 'cascade-lake-smt')
+    there = read(lay(site.text('machine')))
+    assert len(there.domains) == 2
+    monkeypatch.setattr(topology, 'this_machine', lambda: there)
+    monkeypatch.setattr(os, 'sched_getaffinity', lambda _: {*there.domains[1]})
+    partition = {'name': 'here', 'scheduler': 'local', 'launcher': 'mpirun'}
+    known = facts._partition(None, 'generic', partition | {'processor': there.for_reframe()})
+    told = _partition(known)['processor']
+    assert topology.core_count(told) == len(there.cores) // 2
+    assert topology.domain_count(told) == 1
 
 
 @pytest.fixture

@@ -110,6 +110,7 @@ def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> Par
     extras = _plain_data(partition.get('extras', {}))
     if is_local:  # as checks see it where their jobs start beside them
         cores = cores and min(cores, topology.usable_cores())
+        processor = _with_usable_domains(processor)
         memory = usable_memory() / GIB
     elif 'memory_gib' in extras:
         memory = float(extras['memory_gib'])
@@ -123,6 +124,14 @@ def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> Par
         memory_gib=memory,
         processor=_plain_data(processor),
     )
+
+
+def _with_usable_domains(processor: dict[str, Any]) -> dict[str, Any]:
+    """A processor with no more NUMA domains than this process may use."""
+    shown = processor.get('topology') or {}
+    domains = [mask for mask in shown.get('numa_nodes', []) if int(mask, 16)]
+    kept = domains[: len(topology.usable().domains)]
+    return {**processor, 'topology': {**shown, 'numa_nodes': kept}}
 
 
 def _found_out(site: _SiteConfig, system: str, partition: str, is_local: bool) -> dict[str, Any]:
