@@ -114,6 +114,18 @@ def test_a_module_that_prints_is_the_only_one_that_fails(modules, elsewhere):
     assert 'cannot be loaded: what it prints is no answer to ReFrame' in found['mpich/5'].fault
 
 
+def test_an_mpi_that_is_named_behind_two_compilers_is_two(modules, elsewhere, monkeypatch):
+    monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')
+    for compiler in ('gcc', 'llvm'):
+        module(modules, f'{compiler}/1', f'prepend-path MODULEPATH {elsewhere}/of-{compiler}')
+        brings = installed(elsewhere, f'mpich-of-{compiler}')
+        module(elsewhere / f'of-{compiler}', 'mpich/4', brings)
+    monkeypatch.setenv(environment_modules.PLACES, 'gcc/1 mpich/4,llvm/1 mpich/4')
+    named = [one for one in mpi.find_mpis() if one.source == 'named']
+    assert [one.modules for one in named] == [('gcc/1', 'mpich/4'), ('llvm/1', 'mpich/4')]
+    assert [one.prefix.name for one in named] == ['mpich-of-gcc', 'mpich-of-llvm']
+
+
 def test_what_lmod_fails_to_show_is_not_there():
     class Tool:
         name = 'lmod'

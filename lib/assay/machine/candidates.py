@@ -84,7 +84,7 @@ class Candidate:
         # links to one program: what differs is the prefix they stand for. What somebody named by
         # its folder is what they mean.
         if self.modules:
-            return Path(self.modules[-1])
+            return Path(' '.join(self.modules))
         return self.bindir if self.source == 'named' else self.cc.resolve()
 
     @property

@@ -117,7 +117,8 @@ def in_place(place: str) -> Candidate:
     if found is None or found.unloadable:
         why = found.unloadable if found else 'it brings no other mpicc than is here already'
         raise AssayError(f'as a module: {why}')
-    return replace(found, source='named')
+    # The same MPI behind two compilers is two.
+    return replace(found, source='named', suffix=f'module-{_as_name(" ".join(place.split()))}')
 
 
 def _names_in(lines: Iterable[str]) -> list[str]:
