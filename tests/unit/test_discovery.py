@@ -623,6 +623,10 @@ def test_a_machine_without_an_mpi(slurm, monkeypatch, capsys):
     monkeypatch.setattr(finding.prepare, 'install_mpis', lambda system, extra: there.append(MPICH))
     assert finding._all() == [MPICH]
     assert 'there is no MPI on PATH, in modules' in capsys.readouterr().err
+    cray = dataclasses.replace(MPICH, name='craympich', family=None, is_stranger=True, fault='odd')
+    there[:] = [cray]
+    assert finding._all() == [cray, MPICH]
+    assert 'odd' in capsys.readouterr().err
 
     def no_index(system, extra):
         raise AssayError('cannot fetch mpich')

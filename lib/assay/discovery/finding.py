@@ -100,12 +100,15 @@ def _chosen(asked: tuple[str, ...]) -> list[Mpi]:
 def _all() -> list[Mpi]:
     """Those of this machine; where it has none, those that come as wheels: nodes have them as well.
 
+    One that cannot be driven, as a vendor's, is none.
+
     :raises AssayError: if there is none, and none can be had.
     """
     found = find_mpis()
-    if found:
+    if any(not one.is_stranger for one in found):
         return found
-    say('there is no MPI on PATH, in modules, or in the usual places')
+    strange = [one.fault for one in found if one.fault]
+    say('; '.join(strange) or 'there is no MPI on PATH, in modules, or in the usual places')
     try:
         prepare.install_mpis(settings.DEFAULT_SYSTEM, [])
     except AssayError as error:
