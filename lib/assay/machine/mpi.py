@@ -295,20 +295,21 @@ def _compiler(candidate: Candidate, family: Family) -> str:
 
     :raises NoAnswerError: if there is no such compiler.
     """
-    try:
-        command = shlex.split(candidate.ask(str(candidate.cc), '-show'))
-    except ValueError:
-        command = []
-    if not command:
+    commands = []
+    # A site's wrapper may print something before it.
+    for line in reversed(candidate.ask(str(candidate.cc), '-show').splitlines()):
+        with contextlib.suppress(ValueError):
+            commands += shlex.split(line)[:1]
+    for command in commands:
+        if compiler := shutil.which(command, path=candidate.environment['PATH']):
+            return compiler
+    if not commands:
         raise NoAnswerError(f"'{candidate.cc} -show' does not say which C compiler it calls")
-    compiler = shutil.which(command[0], path=candidate.environment['PATH'])
-    if compiler is None:
-        raise NoAnswerError(
-            f"no C compiler: '{command[0]}', which {candidate.cc} calls, is not on PATH. "
-            'Install gcc (Debian: apt install gcc libc6-dev; Red Hat: dnf install gcc) '
-            f'or name another compiler with {family.compiler_variable}'
-        )
-    return compiler
+    raise NoAnswerError(
+        f"no C compiler: '{commands[0]}', which {candidate.cc} calls, is not on PATH. "
+        'Install gcc (Debian: apt install gcc libc6-dev; Red Hat: dnf install gcc) '
+        f'or name another compiler with {family.compiler_variable}'
+    )
 
 
 def _guess(candidate: Candidate) -> str | None:
