@@ -346,6 +346,7 @@ def test_failing_pip_leaves_no_prefix_and_says_why(elsewhere, pip, says, sentenc
     [
         *((name, True) for name in ('openmpi/4.1', 'OpenMPI', 'mpich/gcc/4', 'impi/2021', 'mpt/2')),
         *((name, True) for name in ('openmpi4/4', 'openmpi-x86_64', 'mpi/openmpi-x86_64')),
+        *((name, True) for name in ('mpi/openmpi-s390x', 'mpi/mpich-riscv64')),
         *((name, True) for name in ('libraries/mpi/openmpi/4', 'openmpi_gnu/4', 'cray-mpich/8')),
         *((name, True) for name in ('openmpi/4.1.6(default)', 'lib/openmpi/4.1', 'hpcx-ompi')),
         *((name, False) for name in ('mpi/2021.11', 'mpi', 'intel/mpi/64/2021', 'foss/2023a')),

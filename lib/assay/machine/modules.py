@@ -312,8 +312,8 @@ _NAMES = '|'.join(
 _COMPILER = r'(?:gcc|gnu|intel|oneapi|nvhpc|pgi|aocc|llvm|clang|cce|cray)'
 _NAMED = rf'(?:(?:{_COMPILER}[\d.]*|mpi)[-_.])?(?:{_NAMES})\d*'
 _SURE = re.compile(
-    rf'{_NAMED}(?:[-_.+@](?:v?\d|{_COMPILER}|x86_64|aarch64|ppc64le|icc|nvidia|cuda|rocm|ucx|ofi'
-    r'|ompi|mt).*)?',
+    rf'{_NAMED}(?:[-_.+@](?:v?\d|{_COMPILER}|x86_64|aarch64|ppc64|s390x|riscv64|i[3-6]86|icc'
+    r'|nvidia|cuda|rocm|ucx|ofi|ompi|mt).*)?',
     re.IGNORECASE,
 )
 _LIKELY = re.compile(
