@@ -154,6 +154,20 @@ def test_modules_that_others_exclude_are_left_out_and_those_that_need_one_load_i
     assert set(of_modules()) == {'mpich/4'}
 
 
+def test_modules_that_need_several_load_them_or_are_left_out(modules, elsewhere, monkeypatch):
+    """What cannot be loaded even then is not for this shell, which others may have set up."""
+    monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')
+    brings = installed(elsewhere, 'mpich')
+    module(modules, 'mpich/4', 'prereq gcc', 'prereq hwloc', brings)
+    module(modules, 'mpich/5', 'prereq llvm', brings)
+    module(modules, 'gcc/13')
+    module(modules, 'hwloc/2')
+    module(modules, 'llvm/19', 'this is no command')
+    assert {name: (one.modules, one.fault) for name, one in of_modules().items()} == {
+        'mpich/4': (('gcc', 'hwloc', 'mpich/4'), None)
+    }
+
+
 def test_a_module_that_another_brings_is_found_with_it(modules, elsewhere, monkeypatch):
     """As in a hierarchy: MPIs are seen once their compiler is loaded, and only in that shell."""
     monkeypatch.setenv('MODULES_AUTO_HANDLING', '0')

@@ -218,9 +218,11 @@ def _brought_by(
         loaded = dict(os.environ)
     compiler = _wrapper_of(loaded)
     if fault is not None:
-        if (first := _needed_first(fault, names)) and not others:
-            return _brought_by([first, name], names, tool)
-        if _is_for_others(fault):
+        first = _needed_first(fault, names)
+        if first and first not in modules:
+            return _brought_by([*others, first, name], names, tool)
+        # Behind what nobody named it is not expected to work in this shell.
+        if _is_for_others(fault) or (others and names):
             return None
         fault = f'it cannot be loaded: {fault}'
     elif compiler is None or (compiler == before and _folders(loaded) - _folders(os.environ)):
