@@ -149,9 +149,10 @@ def _asked(names: Sequence[str], of_each: int = MOST) -> list[str]:
     by_rank = sorted(names, key=order)
     chosen = [name for name in by_rank if ranks[name] < of_each][:MOST]
     if left := [name for name in by_rank if name not in chosen]:
+        place = left[0] if of_each == MOST else f"'COMPILER {left[0]}'"
         say(
-            f'{len(by_rank)} modules are called like an MPI, and the newest {len(chosen)} of them '
-            f'are asked. To use another one: --mpi {left[0]}'
+            f'{len(by_rank)} modules are called like an MPI, and {len(chosen)} of them asked, the '
+            f'newest first. To use another one: --mpi {place}'
         )
     return sorted(chosen, key=lambda name: (not is_surely_an_mpi(name), names.index(name)))
 
