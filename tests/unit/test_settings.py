@@ -42,6 +42,15 @@ config.load_config(*sys.argv[1:])
 """
 
 
+def test_the_virtual_cluster_asks_no_modules():
+    """It has the wheels alone, and modules may be slow, or not work."""
+    # A process of its own: ReFrame loads a file once.
+    code = 'from assay.config import settings; settings.load("vcluster")'
+    subprocess.run(
+        [sys.executable, '-c', code], env={**os.environ, 'LMOD_CMD': '/gone/lmod'}, check=True
+    )
+
+
 def test_our_generic_system_stands_in_for_the_one_of_reframe():
     generic = settings.system_file('generic')
     command = [sys.executable, '-c', AS_REFRAME_LOADS, settings.COMMON, generic]
