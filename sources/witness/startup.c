@@ -14,15 +14,24 @@
 
 enum { SLOW_SECONDS = 1 };
 
-static struct timespec begun; /* of main, by the clock of the day */
+static int64_t begun;       /* of main, on the steady clock */
+static int64_t day_of_begin; /* by how much the clock of the day was ahead of that */
 static int64_t entered;
 static double init;
 static char path[4096];
 
+static int64_t day_ahead_of_steady(void)
+{
+    struct timespec day;
+    clock_gettime(CLOCK_REALTIME, &day);
+    return (int64_t)day.tv_sec * 1000000000 + day.tv_nsec - monotonic_ns();
+}
+
 /* Of the last program that this process became: main is called next. */
 __attribute__((constructor)) static void note_begin(void)
 {
-    clock_gettime(CLOCK_REALTIME, &begun);
+    begun = monotonic_ns();
+    day_of_begin = day_ahead_of_steady();
 }
 
 void startup_enter_init(void)
@@ -46,10 +55,11 @@ void startup_clear(const char *report)
 void startup_write(struct json *json)
 {
     const char *told = getenv("ASSAY_WITNESS_LAUNCHED");
-    int64_t launched = told ? strtoll(told, NULL, 10) : 0;
+    int64_t launched = told ? strtoll(told, NULL, 10) : 0, day = day_ahead_of_steady();
+    if (launched > 0) /* by rank 0's clock of today, which may have been set meanwhile */
+        launched += day - day_of_begin;
     PMPI_Bcast(&launched, 1, MPI_INT64_T, 0, witness.comm);
-    int64_t since = (int64_t)begun.tv_sec * 1000000000 + begun.tv_nsec - launched;
-    double taken = 1e-9 * (double)since - clocks_day_ahead();
+    double taken = 1e-9 * (double)(begun + day - launched) - clocks_day_ahead();
     json_object(json, "startup");
     if (launched > 0 && taken >= 0)
         json_number(json, "main", taken);

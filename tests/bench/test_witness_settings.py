@@ -146,3 +146,13 @@ def test_how_long_the_start_took(seen, tmp_path):
     lines = (tmp_path / 'report.json.finalized').read_text().splitlines()
     assert json.loads(lines[0]).keys() == {'rank', 'finalize'}
     assert json.loads(lines[0])['rank'] == 0
+
+
+def test_a_clock_that_is_set_makes_no_start_slow(seen, build, fault):
+    """What keeps the clocks of hosts in step sets that of a booted one while its first job runs."""
+    preload = f'{fault("clock_set")}:{build("assay_witness")}/libassay_witness.so'
+    launched = time.time_ns() - 10 * 10**9
+    report = seen(env={'ASSAY_WITNESS_LAUNCHED': str(launched)}, preload=preload)
+    first, other = report.processes
+    assert first.host != other.host
+    assert all(10 <= one.startup.main < 1000 for one in report.processes)
