@@ -28,7 +28,8 @@ def started(path, mains, inits, finalized=''):
 
 def test_the_slowest_rank_counts(tmp_path):
     lines = '{"rank": 0, "finalize": 0.5}\n{"rank": 2, "finalize": 6.25}\n'
-    report = started(tmp_path / 'witness.json', (0.125, 0.25, 0.75, 0.5), (1.0, 7.5, 2.0, 3.0), lines)
+    mains, inits = (0.125, 0.25, 0.75, 0.5), (1.0, 7.5, 2.0, 3.0)
+    report = started(tmp_path / 'witness.json', mains, inits, lines)
     figures = startup_figures(report)
     assert {name: figure.value for name, figure in figures.items()} == {
         'startup': 0.75,
