@@ -18,6 +18,7 @@
 
 #include "entries.h"
 #include "system.h"
+#include "witness.h"
 
 #ifdef OPEN_MPI
 enum { IS_OPEN_MPI = 1 };
@@ -186,10 +187,21 @@ static void note_ucx_files(FILE *out)
         note_file(out, "", "/etc/ucx/ucx.conf");
 }
 
+/* No other MPI of MPICH's kind opens a file in the user's folder, which may be of a server that is away. */
+static bool is_mvapich(void)
+{
+    char library[8192] = ""; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
+    int length;
+    PMPI_Get_library_version(library, &length);
+    return strstr(library, "MVAPICH");
+}
+
 static void note_mpich_files(FILE *out)
 {
     const char *of_user = getenv("MV2_USER_CONFIG");
     note_file(out, "", "/etc/mpich.conf");
+    if (!is_mvapich())
+        return;
     if (of_user)
         note_file(out, "", of_user);
     else
