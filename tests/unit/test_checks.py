@@ -362,6 +362,17 @@ def test_what_was_left_in_the_environment_of_a_job_is_told(job, exitcode):
     assert (check.leftovers, check.leftovers_seen) == (['OMPI_MCA_btl_tcp_sndbuf=2048'], True)
 
 
+def test_what_a_launcher_handed_on_from_a_file_was_left_in_the_file(job):
+    def hand_on(report):
+        report['environment'].update(BUFFER)
+        report['settings'] = {'file:/home/u/mca.conf:OMPI_MCA_btl_tcp_sndbuf': '2048'}
+
+    job(ONE, edit_witness(hand_on))
+    (check,) = job.checks
+    assert check.leftovers == []
+    assert check.leftovers_in_files == ['btl_tcp_sndbuf=2048 in /home/u/mca.conf']
+
+
 @pytest.mark.parametrize('commands', [[], ['export OMPI_MCA_btl_tcp_sndbuf=2048']])
 def test_what_the_check_the_system_and_its_commands_set_was_not_left(job, monkeypatch, commands):
     found = {'OMPI_MCA_pml': 'ob1', 'FI_TCP_IFACE': 'eth0', 'UCX_RNDV_THRESH': '8k'}

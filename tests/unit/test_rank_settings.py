@@ -23,6 +23,7 @@ from assay.witness.settings import (
     differences,
     facts,
     left_in_files,
+    set_by_files,
     size,
     verify_settings,
 )
@@ -75,6 +76,14 @@ def test_a_variable_of_the_environment_comes_before_files(path, is_told):
     content = job({f'file:{path}:OMPI_MCA_btl': '^tcp'})
     content['environment'] = {'OMPI_MCA_btl': 'self,tcp'}
     assert bool(left_in_files(read(content))) == is_told
+
+
+def test_what_a_launcher_hands_on_from_a_file_is_the_files():
+    """Open MPI 5's reads the user's file, and sets the same in the environment of ranks."""
+    content = job({BUFFERS: '2048'})
+    content['environment'] = {'OMPI_MCA_btl_tcp_sndbuf': '2048'}
+    assert left_in_files(read(content)) == [f'btl_tcp_sndbuf=2048 in {HOME}']
+    assert set_by_files(read(content)) == {'OMPI_MCA_btl_tcp_sndbuf': {'2048'}}
 
 
 def test_a_file_of_one_host_is_told_with_the_host():

@@ -24,7 +24,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay import say
 from assay.job.launch import Launch, witnessed_in
 from assay.text import plain
-from assay.witness.settings import differences, left_in_files
+from assay.witness.settings import differences, left_in_files, set_by_files
 from assay.witness.variables import MOST, leftovers, of_ranks, steering
 
 #: Those of OpenMP that a layout sets, for a job or for each of its ranks.
@@ -84,7 +84,11 @@ class TellsLeftovers(RegressionTestPlugin):
         report = self.launch.seen or next(witnessed_in(Path(self.stagedir)), None)
         asked = self._asked_otherwise
         if report:
-            found = of_ranks(report)
+            of_files = set_by_files(report)
+            found = {
+                name: values - of_files.get(name, set())
+                for name, values in of_ranks(report).items()
+            }
             self.leftovers_in_files = left_in_files(report)[:MOST]
             self.hosts_differ_in = differences(report)[:MOST]
         else:  # schedulers hand on the environment of this process, and the script sets the rest

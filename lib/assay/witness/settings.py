@@ -217,10 +217,11 @@ def _clock_difference(report: Report) -> Iterator[str]:
 def left_in_files(report: Report) -> list[str]:
     """What files set for the ranks, or preloaded into them, and what is in force: as text.
 
-    A variable of the environment comes before what a file sets, but not where that overrides.
+    A variable of the environment comes before what a file sets, but not where that overrides. One
+    with the same value is the file's: Open MPI's launcher hands it on so.
     """
     hosts = by_host(report)
-    variables = {name for name, values in report.values_of_variables().items() if '-' not in values}
+    variables = report.values_of_variables()
     found: dict[str, list[str]] = {}
     for name, settings in hosts.items():
         seen: set[str] = set()
@@ -232,7 +233,8 @@ def left_in_files(report: Report) -> list[str]:
             elif kind == 'file':
                 path, _, variable = rest.rpartition(':')
                 overrides = path.endswith('-override.conf')
-                if variable in seen or (variable in variables and not overrides):
+                comes_before = variables.get(variable, {'-'}).isdisjoint({'-', settings[key]})
+                if variable in seen or (comes_before and not overrides):
                     continue
                 seen.add(variable)
                 text = f'{_MCA.sub("", variable)}={settings[key]} in {path}'
@@ -242,6 +244,16 @@ def left_in_files(report: Report) -> list[str]:
         plain(text if len(names) == everywhere else f'{text}, on {_named(names)}', LONGEST)
         for text, names in found.items()
     ]
+
+
+def set_by_files(report: Report) -> dict[str, set[str]]:
+    """The values that files set variables to, on any host."""
+    found: dict[str, set[str]] = {}
+    for settings in by_host(report).values():
+        for key, value in settings.items():
+            if key.startswith('file:'):
+                found.setdefault(key.rpartition(':')[2], set()).add(value)
+    return found
 
 
 def _in_force(report: Report, settings: Mapping[str, str]) -> Iterator[str]:
