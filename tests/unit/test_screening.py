@@ -295,6 +295,17 @@ def test_two_slow_nodes_of_few_are_named(n, apart):
     assert named(now, past) == [('node', ('n0',)), ('node', ('n1',))]
 
 
+@pytest.mark.parametrize('past', [0, 3])
+@pytest.mark.parametrize(('n', 'is_told'), [(5, False), (6, False), (7, True), (8, True)])
+def test_three_slow_nodes_are_no_groups_that_have_a_node_in_common(n, past, is_told):
+    """Two groups have fewer parts than three nodes, but then no two of them are seen to be fast."""
+    now = of_few(screening(n, day=9), [0, 1, 2], 5)
+    told = named(now, [screening(n, day=day) for day in range(past)])
+    assert [one for one in told if one[0] != 'machine'] == [
+        ('node', (f'n{i}',)) for i in range(3 if is_told else 0)
+    ]
+
+
 def test_what_a_few_nodes_show_is_told_in_words():
     (found,) = judge(of_few(screening(4), [1])).findings
     assert found.evidence[0].text == '101 times as long as between the 3 other pairs'

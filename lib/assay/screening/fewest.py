@@ -139,11 +139,12 @@ def explain(
     hits = np.zeros((len(rivals), len(of.mean)), bool)
     hits[:, : len(each)] = [one[0].hits for one in rivals]
     named = np.array([one[0].named for one in rivals])
+    fits = _apart([one[0] for one in rivals])
     costs = named * np.log((named == 1).sum())
     nodes = sum(cause.kind == 'node' for cause in causes)
     enough = float(np.log(tests / FALSE_RATE))
     best: list[tuple[float, tuple[int, ...]]] = [(of.score(hits[:0]), ())]
-    for chosen, score in _by_size(of, hits, costs, least, max(1, nodes // 2)):
+    for chosen, score in _by_size(of, hits, costs, fits, least, max(1, nodes // 2)):
         best.append((score, chosen))
     now = 0
     while better := [one for one in best[now + 1 :] if one[0] - best[now][0] > enough]:
@@ -175,8 +176,23 @@ def explain(
     return found
 
 
+def _apart(causes: Sequence[Cause]) -> Truths:
+    """Of each two causes whether both may be: shape (n, n).
+
+    The nodes of a group that no switch is known of have to be seen to be fast to each other, which
+    they are not if one of them is in another group, or bad.
+    """
+    fits = np.ones((len(causes), len(causes)), bool)
+    for at, one in enumerate(causes):
+        for other, rival in enumerate(causes):
+            if one.kind == 'group' and one.named > 1 and rival.kind in ('node', 'group'):
+                is_apart = at == other or {*one.members}.isdisjoint(rival.members)
+                fits[at, other] = fits[other, at] = is_apart and fits[at, other]
+    return fits
+
+
 def _by_size(
-    of: _Values, hits: Truths, costs: Floats, least: float, most: int
+    of: _Values, hits: Truths, costs: Floats, fits: Truths, least: float, most: int
 ) -> Iterator[tuple[tuple[int, ...], float]]:
     """The likeliest explanation by one cause, by two, and then by one more each."""
     bases: list[tuple[int, ...]] = [()]
@@ -192,7 +208,9 @@ def _by_size(
         whole = [
             (one, score)
             for one, score in found.items()
-            if len({*one}) == size and of.is_whole(hits[list(one)], least)
+            if len({*one}) == size
+            and fits[np.ix_(one, one)].all()
+            and of.is_whole(hits[list(one)], least)
         ]
         if whole:
             yield whole[0]
