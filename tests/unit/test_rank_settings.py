@@ -268,7 +268,17 @@ def test_a_screening_has_the_settings_of_each_node(tmp_path):
     found = collect(folder, where, datetime.now(timezone.utc), names, {})
     told = [facts[f'btl_tcp_sndbuf in {HOME}'] for facts in found.facts]
     assert sorted(told) == ['2048', 'not set']
-    assert {facts['size of /dev/shm'] for facts in found.facts} == {'1 GiB'}
+    assert {facts['size of /dev/shm'] for facts in found.facts} == {1 << 30}
+
+
+def test_half_of_a_memory_that_is_alike_is_alike():
+    """Of equal nodes kernels leave 251.4 or 251.6 GiB, which round to one more or less."""
+    shm = [int(gib * (1 << 30)) for gib in (251.4, 251.4, 251.4, 251.6)]
+    facts = {number: {'size of /dev/shm': one} for number, one in enumerate(shm)}
+    assert find_different(screening(4, facts=facts)) == {}
+    facts[3] = {'size of /dev/shm': 64 << 20}
+    ((evidence,),) = find_different(screening(4, facts=facts)).values()
+    assert evidence.text == '64 MiB; 3 others have 251 GiB'
 
 
 @pytest.mark.parametrize(('nodes', 'is_told'), [(2, False), (3, True), (4, True), (16, True)])

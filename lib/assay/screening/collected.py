@@ -18,7 +18,7 @@ from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
 from assay.witness.links import links_down, times
 from assay.witness.report import Machine
-from assay.witness.settings import by_host, label, told
+from assay.witness.settings import OF_MEMORY, by_host, label, told
 
 #: What the job leaves: of `nodes`, and of the two tournaments of `pairs` (checks/mpi/screen.py).
 NODES, WITNESS = 'nodes/result.json', 'nodes/witness.json'
@@ -111,10 +111,15 @@ def _facts(
     keys = sorted({key for of_host in settings.values() for key in of_host})
     return tuple(
         {name: fact for name, fact in machines[entry['node']].model_dump().items() if fact}
-        | {label(key): told(key, settings[entry['node']].get(key)) for key in keys}
+        | {label(key): _setting(key, settings[entry['node']].get(key)) for key in keys}
         | entry['facts']
         for entry in results
     )
+
+
+def _setting(key: str, value: str | None) -> str | int:
+    """In words, but for what is a part of the memory, of which hosts have more or less."""
+    return int(value) if key == OF_MEMORY and value and value.isdecimal() else told(key, value)
 
 
 def _faults(

@@ -10,13 +10,15 @@ import numpy as np
 from assay.screening.findings import Evidence
 from assay.screening.measured import Screening
 from assay.screening.nodes import kinds
+from assay.witness.settings import OF_MEMORY, label, size
 
 #: A value that fewer than this part of the nodes have is an exception, where most have another.
 FEW, MOST = 0.25, 0.5
 #: With fewer nodes nobody knows which of them is unlike the others.
 FEWEST_ALIKE = 3
 #: Kernels keep some for themselves, more or less of it: memory is different by more than this part.
-OF_MEMORY = 0.01
+LEAST_OF_MEMORY = 0.01
+MEMORY = ('memory', label(OF_MEMORY))
 GIB = 1 << 30
 
 
@@ -37,7 +39,7 @@ def find_different(now: Screening) -> dict[str, list[Evidence]]:
 
 def _exceptions(now: Screening, fact: str) -> Iterator[tuple[int, str]]:
     values = [facts.get(fact) for facts in now.facts]
-    if fact == 'memory':
+    if fact in MEMORY:
         values = _alike(values)
     counts = Counter(values)
     usual, often = counts.most_common(1)[0]
@@ -58,7 +60,7 @@ def _alike(sizes: list[str | int | None]) -> list[str | int | None]:
     """Sizes of memory, each as the median of those that differ from it by next to nothing."""
     known = np.array([one if isinstance(one, int) else 0 for one in sizes], dtype=np.float64)
     return [
-        None if not one else int(np.median(known[np.abs(known - one) <= OF_MEMORY * one]))
+        None if not one else int(np.median(known[np.abs(known - one) <= LEAST_OF_MEMORY * one]))
         for one in known
     ]
 
@@ -66,4 +68,6 @@ def _alike(sizes: list[str | int | None]) -> list[str | int | None]:
 def _text(fact: str, value: str | int | None) -> str:
     if value is None:
         return 'nothing told'
-    return f'{int(value) / GIB:.1f} GiB' if fact == 'memory' else str(value)
+    if fact == 'memory':
+        return f'{int(value) / GIB:.1f} GiB'
+    return size(value) if isinstance(value, int) and fact in MEMORY else str(value)

@@ -27,6 +27,8 @@ APART = 1.0
 LEAST_LOCKED = 1 << 20
 
 _MCA = re.compile(r'^(?:OMPI|PMIX|PRTE)_MCA_')
+#: Of the host's memory, by default half of it.
+OF_MEMORY = 'shm:size'
 _SIZES = ('limit:memlock', 'limit:stack', 'limit:core', 'limit:as', 'shm:size')
 _LABELS = {
     'process:huge_pages': 'huge pages of the process',
