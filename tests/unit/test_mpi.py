@@ -10,7 +10,7 @@ import pytest
 from assay import AssayError, paths
 from assay.config import environments
 from assay.machine import candidates, modules, mpi, wheels
-from assay.mpis import FAMILIES
+from assay.mpis import FAMILIES, strangers
 
 SAYS = {
     'openmpi': 'mpirun (Open MPI) 5.0.9',
@@ -134,6 +134,18 @@ def test_commands_of_something_else_are_no_mpi(machine):
     (machine / 'mpicc').unlink()
     command(machine / 'mpirun', 'load a module first', code=1)
     assert mpi.find_mpis() == []
+
+
+def test_the_library_of_an_mpi_that_says_what_it_is_is_not_read(machine, monkeypatch):
+    """Intel's has some 100 MB, which come over a network in every command."""
+    install(machine, 'intelmpi')
+    library = machine.parent / 'lib' / 'libmpi.so'
+    library.parent.mkdir(exist_ok=True)
+    library.touch()
+    monkeypatch.setattr(strangers, 'in_library', lambda content: pytest.fail('it was read'))
+    (found,) = mpi.find_mpis()
+    assert (found.family, found.fault) == ('intelmpi', None)
+    assert found.description.startswith('Intel(R) MPI')
 
 
 def test_a_compiler_is_no_mpi(machine):

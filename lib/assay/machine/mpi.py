@@ -119,8 +119,12 @@ def examine(candidate: Candidate) -> Mpi | None:
             told = _said({key: one.launcher_says for key, one in FAMILIES.items()}, words)
             if said or told:
                 family, version = (told or said)[0]
+                its = FAMILIES[(said or told)[0][0]]
                 with contextlib.suppress(NoAnswerError):
-                    description = _describe(candidate, FAMILIES[(said or told)[0][0]])
+                    description = _describe(candidate, its)
+                # Its own launcher describes an MPI that has no command for that.
+                if (its.key, version) in told and not its.description:
+                    description = words
             stranger = _stranger(candidate, [words, answers, description], bool(said), bool(told))
             if stranger is None:
                 if broken:
