@@ -130,13 +130,13 @@ def _without_marks(name: str) -> str:
     return re.split('[(<]', name)[0].strip()
 
 
-def _asked(names: Sequence[str], of_each: int = MOST) -> list[str]:
+def _asked(names: Sequence[str], of_each: int | None = None) -> list[str]:
     """Those of many that are asked: surest and newest first, and something of each name.
 
     Each takes a fraction of a second, in every command. Those that could not be used anyway come
     after those that can.
 
-    :param of_each: name, whatever its version, at most so many.
+    :param of_each: name, whatever its version, at most so many; hidden ones, that need a compiler.
     """
     by_stem: dict[str, list[str]] = {}
     for name in sorted({*names}, key=_version, reverse=True):
@@ -147,12 +147,12 @@ def _asked(names: Sequence[str], of_each: int = MOST) -> list[str]:
         return not is_surely_an_mpi(name), strangers.of_module(name) is not None, ranks[name]
 
     by_rank = sorted(names, key=order)
-    chosen = [name for name in by_rank if ranks[name] < of_each][:MOST]
+    chosen = [name for name in by_rank if ranks[name] < (of_each or MOST)][:MOST]
     if left := [name for name in by_rank if name not in chosen]:
-        place = left[0] if of_each == MOST else f"'COMPILER {left[0]}'"
+        place = f"'COMPILER {left[0]}'" if of_each else left[0]
         say(
-            f'{len(by_rank)} modules are called like an MPI, and {len(chosen)} of them asked, the '
-            f'newest first. To use another one: --mpi {place}'
+            f'{len(by_rank)} modules are called like an MPI, and the newest {len(chosen)} asked. '
+            f'To use another one: --mpi {place}'
         )
     return sorted(chosen, key=lambda name: (not is_surely_an_mpi(name), names.index(name)))
 
