@@ -25,7 +25,10 @@ from processes import ends
 from reports import LOG, NO_EVIDENCE
 from stored import put
 
-HERE = {'systems': [{'partitions': [{'name': 'node', 'scheduler': 'local'}]}]}
+HERE = {
+    'systems': [{'partitions': [{'name': 'node', 'scheduler': 'local'}]}],
+    'environments': [],
+}
 
 
 class Site(Machine):
