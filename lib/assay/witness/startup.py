@@ -20,7 +20,8 @@ def _slowest(report: Report) -> dict[str, tuple[float, int]]:
     starts = [(one.startup, one.rank) for one in report.processes if one.startup]
     begun = {rank: one.main for one, rank in starts if one.main is not None}
     # Ranks wait in MPI_Init for the last one: how late that began is of the start.
-    waited = {rank: max(begun.values()) - main for rank, main in begun.items()}
+    last = max(begun.values(), default=0.0)
+    waited = {rank: last - main for rank, main in begun.items()}
     taken = {
         'startup': [(main, rank) for rank, main in begun.items()],
         'mpi_init': [(max(0.0, one.init - waited.get(rank, 0.0)), rank) for one, rank in starts],
