@@ -145,9 +145,9 @@ def test_sbatch_is_told_what_the_script_says(tmp_path, monkeypatch):
     monkeypatch.setattr(SlurmJobScheduler, 'sbatch', lambda scheduler, args: told.append(args))
     script = tmp_path / 'rfm_job.sh'
     script.write_text(
-        '#!/bin/bash\n#SBATCH --job-name="a b"\n\n# A remark.\n#SBATCH --time=0:5:0\n'
+        '#!/bin/bash\n#SBATCH --job-name="a b"\n\n# A remark.\n#SBATCH --time=0:5:0 # short\n'
         'true\n#SBATCH --time=1\n'
     )
     with rt.temp_runtime(str(CLUSTERS), 'clusters:infiniband'):
         slurm_jobs.WithDatabase().sbatch(['--parsable', str(script)])
-    assert told == [['--parsable', '--job-name="a b"', '--time=0:5:0', str(script)]]
+    assert told == [['--parsable', "'--job-name=a b'", '--time=0:5:0', str(script)]]

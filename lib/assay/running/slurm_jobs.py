@@ -278,9 +278,10 @@ class WithDatabase(WithoutDatabase):
 
 
 def options_in(script: str) -> list[str]:
-    """The options of sbatch at the head of a script, in their quotes."""
+    """The options of sbatch at the head of a script, quoted for a shell, without remarks."""
     head = takewhile(lambda line: line.startswith('#') or not line.strip(), script.splitlines())
-    return [line.removeprefix(_OPTION) for line in head if line.startswith(_OPTION)]
+    options = [line.removeprefix(_OPTION) for line in head if line.startswith(_OPTION)]
+    return [shlex.join(shlex.split(option, comments=True)) for option in options]
 
 
 def _state(word: str) -> str:
