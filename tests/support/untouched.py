@@ -1,6 +1,7 @@
 """What users keep in the checkout that tests run in: no test may change a byte of it."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 #: In `.assay`, what is shared with the tests so that nobody builds it twice, and their own.
@@ -20,8 +21,9 @@ def traces(root: Path) -> dict[Path, Trace]:
     for start in (*own, root / 'perflogs', root / 'config'):
         for path in (start, *start.rglob('*')):
             if path.is_symlink() or (path.is_file() and '__pycache__' not in path.parts):
-                about = path.lstat()
-                found[path] = about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+                with suppress(FileNotFoundError):  # it is gone by now
+                    about = path.lstat()
+                    found[path] = about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
     return found
 
 

@@ -402,6 +402,22 @@ def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, 
     assert all(one['interval'][0] < one['ratio'] for one in figures)
 
 
+@pytest.mark.parametrize(('seconds', 'verdicts'), [(0.9, []), (5.0, ['worse'])])
+def test_starts_of_less_than_a_second_are_not_compared(site, seconds, verdicts):
+    def starts(slowest):
+        def change(case, values):
+            values['startup'] = slowest * math.exp(site.random.normal(0, 0.004))
+            case['directions'] = case['directions'] | {'startup': 'lower'}
+            case['units'] = {'startup': 's'}
+
+        return change
+
+    site.runs(10, starts(0.1))
+    site.runs(1, starts(seconds))
+    found = [one for one in site.difference().figures if one.figure.figure == 'startup']
+    assert [*{str(one.verdict.word) for one in found}] == verdicts
+
+
 def test_how_many_more_runs_would_tell_is_said_in_any_window(site, told):
     def noisy(case, values):
         spread = 0.02 if case['fabric'] == 'tcp' else 0.06

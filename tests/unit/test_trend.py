@@ -146,6 +146,14 @@ def test_a_step_that_was_repaired_is_told_and_is_not_bad(stored):
     assert 'worse, repaired' in text
 
 
+@pytest.mark.parametrize(('before', 'after', 'is_told'), [(0.1, 0.2, False), (2.0, 4.0, True)])
+def test_starts_of_less_than_a_second_have_no_trend(stored, before, after, is_told):
+    values = noise(60) / 42 * np.repeat([before, after], [40, 20])
+    held = [None, None, None, 's', 'pass']
+    nights = [{'value': 1.0, 'perfvalues': {'toy:node:startup': [one, *held]}} for one in values]
+    assert bool(look(stored(nights)).groups) == is_told
+
+
 def test_a_step_is_found_after_another_was_repaired(stored):
     """In the whole history there is no single step then."""
     (one,) = look(stored(humps(30, 30, 30, 30))).found

@@ -12,6 +12,7 @@ import polars as pl
 
 from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import Kind, learn
+from assay.witness.startup import LEAST, STARTUP
 
 #: Sessions of a history to learn from: what is older says little of the machine today.
 NEWEST = 200
@@ -181,6 +182,13 @@ class Past:
 
     unchanged: dict[Figure, Series]
     kinds: dict[tuple[str, str], Kind]
+
+
+def is_negligible(*measured: Measured) -> bool:
+    """Whether values are of starts or ends of jobs that are all too short to be compared."""
+    return all(
+        one.figure.figure in STARTUP and bool((one.values < LEAST).all()) for one in measured
+    )
 
 
 def learn_past(histories: Iterable[Measured]) -> Past:

@@ -20,7 +20,7 @@ import numpy as np
 
 from assay import AssayError
 from assay.results.choice import of_figures
-from assay.results.figure_series import Figure, Measured, measured
+from assay.results.figure_series import Figure, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import Facts, differences
 from assay.results.statistics.changes import (
@@ -160,7 +160,7 @@ def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Tre
     if pattern and not figures:
         raise AssayError(f'-n {pattern!r} matches none of {len(all_figures)} figures.')
     empty = [one.figure for one in figures if one.series is None]
-    figures = [one for one in figures if one.series is not None]
+    figures = [one for one in figures if one.series is not None and not is_negligible(one)]
     histories = [one.series for one in figures if one.series is not None]
     changes = _changes(histories)
     place = {run.uuid: number for number, run in enumerate(looked)}

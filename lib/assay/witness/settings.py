@@ -306,5 +306,4 @@ _BROKEN: dict[str, tuple[str, Callable[[Mapping[str, str]], bool], str]] = {
         'connection carries more than 64 KiB in a round trip',
     ),
     'infiniband': _LOCKED,
-    'cxi': _LOCKED,
 }

@@ -15,6 +15,10 @@ STARTUP = {
 }
 
 
+#: Seconds below which nobody waits for a start or an end: such ones are not compared.
+LEAST = 1.0
+
+
 def _slowest(report: Report) -> dict[str, tuple[float, int]]:
     """Of each figure the seconds of the slowest rank, and which it was; none that nobody told."""
     starts = [(one.startup, one.rank) for one in report.processes if one.startup]

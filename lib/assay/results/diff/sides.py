@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from assay import AssayError
-from assay.results.figure_series import Figure, Measured
+from assay.results.figure_series import Figure, Measured, is_negligible
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
 
@@ -54,7 +54,10 @@ def tables_of(
 def paired(
     old: Mapping[Figure, Measured], new: Mapping[Figure, Measured]
 ) -> tuple[list[Pair], tuple[Figure, ...], tuple[Figure, ...]]:
-    """The figures of both, whatever their units; then those of only one of them."""
+    """The figures of both, whatever their units; then those of only one of them.
+
+    Starts and ends of jobs that nobody waits for are not compared.
+    """
     rest = {figure: replace(figure, unit='') for figure in old if figure not in new}
     pairs, only_after = [], []
     for figure, one in new.items():
@@ -63,8 +66,9 @@ def paired(
         if was is None:
             only_after.append(figure)
         else:
-            pairs.append((old[was], one))
             rest.pop(was, None)
+            if not is_negligible(old[was], one):
+                pairs.append((old[was], one))
     return pairs, tuple(rest), tuple(only_after)
 
 
