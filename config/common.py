@@ -17,8 +17,11 @@ if events.VARIABLE in os.environ:
     awake.begin()
     telling.begin()
 
-# What shells, compilers and MPIs say is understood in English, and numbers with points.
-os.environ['LC_ALL'] = 'C'
+# What shells, compilers and MPIs say is understood in English, and numbers with points. Names of
+# files stay in the user's encoding.
+if 'LC_ALL' in os.environ:
+    os.environ['LC_CTYPE'] = os.environ.pop('LC_ALL')
+os.environ |= dict.fromkeys(('LC_MESSAGES', 'LC_NUMERIC', 'LC_TIME', 'LC_COLLATE'), 'C')
 
 # ReFrame reads these variables after this file.
 run = runs.this()

@@ -157,7 +157,8 @@ def test_clock_sees_other_processes(run):
         done = run('clock', '--seconds', '0.5', ranks=1, env=ONE)
     assert done.code == 0, done.err
     assert done.report['disturbance']['foreign_busy_share'] > 0.25
-    assert done.report['disturbance']['waited_share'] > 0.25
+    # A rank that has its CPU alone waits for next to nothing.
+    assert done.report['disturbance']['waited_share'] > 0.05
     scalar = done.report['results'][0]
     assert scalar['lost_share'] > 0.1
     assert scalar['slowest_slice'] < 0.8 * scalar['frequency']['median']

@@ -227,11 +227,11 @@ def test_a_plain_reframe_keeps_its_files_in_a_folder_of_its_own():
 def test_programs_speak_english_whatever_the_user_does():
     """Jobs and builds, of a plain ReFrame too: sentences and numbers of theirs are looked for."""
     script = f'import os, runpy; runpy.run_path({str(settings.COMMON)!r}); '
-    script += 'print(os.environ["LC_ALL"])'
+    script += 'print(*(os.environ.get(f"LC_{name}") for name in ("ALL", "MESSAGES", "CTYPE")))'
     said = subprocess.check_output(
         [paths.VENV_BIN / 'python', '-c', script], env={**os.environ, 'LC_ALL': 'de_DE'}, text=True
     )
-    assert said == 'C\n'
+    assert said == 'None C de_DE\n'
 
 
 @pytest.mark.parametrize('name', ['gone', 'file'])

@@ -87,14 +87,16 @@ def _chosen(asked: tuple[str, ...]) -> list[Mpi]:
     if not asked:
         return _all()
     found = {one.name: one for one in find_mpis()}
-    chosen = []
+    others = []
     for name in asked:
+        if name in found:
+            continue
         try:
-            chosen.append(found.get(name) or find_in(name))
+            others.append(find_in(name))
         except AssayError as error:
             known = unknown(name, 'MPI', found or ['none'])
             raise AssayError(f'--mpi {name}: {known}; {error}') from None
-    return chosen
+    return [*(one for name, one in found.items() if name in asked), *others]
 
 
 def _all() -> list[Mpi]:
