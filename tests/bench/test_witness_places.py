@@ -591,6 +591,7 @@ def test_a_fin_is_no_byte(places):
     assert [end[3:] for end in ends(report)] == [(30, 5), (5, 30)]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='some machines let root alone filter packets')
 def test_bytes_sent_twice_count_once(places):
     report = places('connect', '127.0.0.1', '127.0.0.1', '30', '5', 'lose')
     assert [end[3:] for end in ends(report)] == [(1030, 5), (5, 1030)]

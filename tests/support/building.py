@@ -41,7 +41,9 @@ def kept_builds(mpi: Mpi, env: dict[str, str]) -> Path:
 
     It is another folder as soon as anything differs that they depend on. The newest few are kept.
     """
-    commands = ([mpi.cc, '-show'], [mpi.cc, '-v'], [CMAKE, '--version'], ['ldconfig', '-p'])
+    # Which PATH does not lead to but for root.
+    libraries = shutil.which('ldconfig', path=f'{env.get("PATH", "")}:/usr/sbin:/sbin') or 'true'
+    commands = ([mpi.cc, '-show'], [mpi.cc, '-v'], [CMAKE, '--version'], [libraries, '-p'])
     answers = [subprocess.run(one, env=env, capture_output=True) for one in commands]
     said = [(one.stdout, one.stderr) for one in answers]
     steering = sorted(f'{name}={value}' for name, value in env.items() if _STEERS.match(name))

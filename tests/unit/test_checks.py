@@ -416,6 +416,8 @@ def with_module(monkeypatch):
         monkeypatch.setattr(environment, '_modules', [module])
         monkeypatch.setattr(runtime().modules_system, 'emit_load_commands', lambda *_: [command])
         # As modules systems give it to shells.
+        # By which a login shell has the modules tool of the machine in every shell.
+        monkeypatch.delenv('BASH_ENV', raising=False)
         monkeypatch.setenv('BASH_FUNC_module%%', '() { export FI_OF_$2=1; }')
 
     return give
