@@ -35,6 +35,16 @@ char *system_text(const char *format, ...)
     return text;
 }
 
+char *system_trimmed(char *text)
+{
+    text += strspn(text, " \t\r\n");
+    size_t length = strlen(text);
+    while (length > 0 && strchr(" \t\r\n", text[length - 1]))
+        length--;
+    text[length] = '\0';
+    return text;
+}
+
 bool system_number(uint64_t *number, const char *format, ...)
 {
     va_list arguments;

@@ -26,6 +26,8 @@ struct set {
 
 /* The text of a whole file, which the caller frees. NULL when it cannot be read or is empty. */
 char *system_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Such a text, or a part of it, without blanks and ends of lines at both ends, in its place. */
+char *system_trimmed(char *text);
 /* The number that a file starts with. False when there is none. */
 bool system_number(uint64_t *number, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The set in a file; empty when it cannot be read. */

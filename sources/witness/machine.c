@@ -6,17 +6,6 @@
 
 #include "system.h"
 
-/* Cuts blanks from both ends. */
-static char *trimmed(char *text)
-{
-    text += strspn(text, " \t\n");
-    size_t length = strlen(text);
-    while (length > 0 && strchr(" \t\n", text[length - 1]))
-        length--;
-    text[length] = '\0';
-    return text;
-}
-
 static void write_known(struct json *json, const char *key, const char *value)
 {
     if (value && *value)
@@ -26,7 +15,7 @@ static void write_known(struct json *json, const char *key, const char *value)
 static void write_file(struct json *json, const char *key, const char *path)
 {
     char *text = system_text("%s", path);
-    write_known(json, key, text ? trimmed(text) : NULL);
+    write_known(json, key, text ? system_trimmed(text) : NULL);
     free(text);
 }
 
@@ -43,10 +32,10 @@ static void write_processor(struct json *json)
     snprintf(path, sizeof path, "%s/proc/cpuinfo", ASSAY_SYSTEM_ROOT);
     FILE *file = fopen(path, "re");
     while (file && getline(&line, &room, file) > 1) {
-        char *value = line, *name = trimmed(strsep(&value, ":"));
+        char *value = line, *name = system_trimmed(strsep(&value, ":"));
         for (int field = 0; value && field < FIELDS; field++)
             if (strcmp(name, names[field]) == 0)
-                snprintf(values[field], sizeof values[field], "%s", trimmed(value));
+                snprintf(values[field], sizeof values[field], "%s", system_trimmed(value));
     }
     free(line);
     if (file)
@@ -55,7 +44,7 @@ static void write_processor(struct json *json)
     write_known(json, "processor",
                 *values[MODEL]  ? values[MODEL]
                 : *values[NAME] ? values[NAME]
-                                : trimmed(model));
+                                : system_trimmed(model));
     write_known(json, "microcode", values[MICROCODE]);
 }
 
@@ -68,7 +57,7 @@ static void write_governors(struct json *json)
     glob_t paths = system_paths("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor");
     for (size_t i = 0; i < paths.gl_pathc; i++) {
         char *text = system_text("%s", system_path(&paths, i));
-        const char *governor = text ? trimmed(text) : "";
+        const char *governor = text ? system_trimmed(text) : "";
         size_t at = 0;
         while (at < count && strcmp(found[at], governor) < 0)
             at++;
@@ -93,7 +82,7 @@ static void write_switch(struct json *json, const char *key, const char *path, c
                          const char *one)
 {
     char *text = system_text("%s", path);
-    const char *value = text ? trimmed(text) : "";
+    const char *value = text ? system_trimmed(text) : "";
     write_known(json, key, strcmp(value, "0") == 0 ? zero : strcmp(value, "1") == 0 ? one : value);
     free(text);
 }

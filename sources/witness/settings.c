@@ -52,16 +52,6 @@ static char *beginning_of(const char *path)
     return text;
 }
 
-static char *trimmed(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t length = strlen(text);
-    while (length > 0 && strchr(" \t\r", text[length - 1]))
-        length--;
-    text[length] = '\0';
-    return text;
-}
-
 /* By these a section of ucx.conf is for some machines only: which, UCX alone can tell. */
 static bool is_filter(const char *name)
 {
@@ -82,18 +72,18 @@ static void note_file(FILE *out, const char *prefix, const char *path)
     char *text = beginning_of(path), *rest = text, *line;
     bool skipped = false;
     for (int count = 0; count < MOST_SETTINGS && (line = strsep(&rest, "\n"));) {
-        char *value = trimmed(line);
+        char *value = system_trimmed(line);
         if (*value == '[')
             skipped = false;
         if (!*value || strchr("#;[-", *value))
             continue;
-        char *name = trimmed(strsep(&value, "="));
+        char *name = system_trimmed(strsep(&value, "="));
         skipped = skipped || is_filter(name);
         if (!value || !*name || skipped)
             continue;
         fputs("file:", out);
         write_path(out, path);
-        fprintf(out, ":%s%s=%s%c", prefix, name, trimmed(value), '\0');
+        fprintf(out, ":%s%s=%s%c", prefix, name, system_trimmed(value), '\0');
         count++;
     }
     free(text);

@@ -242,15 +242,6 @@ class _Job:
         self.end = f' ({word})' if word not in ('COMPLETED', 'COMPLETING') else ''
         return None
 
-    @property
-    def last_words(self) -> str:
-        """What the job itself printed last."""
-        output = self.folder / 'job.out'
-        if not output.exists():
-            return f'it left nothing in {self.folder}, which its nodes have to have as well'
-        said = [line.strip() for line in _lines(output) if line.strip()]
-        return said[-1] if said else f'see {self.folder}'
-
     def found(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
         """What it left, or why it left nothing, or not all."""
         if self.problem:
@@ -264,7 +255,7 @@ class _Job:
         if len(facts) != self.nodes:
             return (
                 f'{len(facts)} of {self.nodes} nodes of its job told something{self.end}: '
-                f'{self.last_words}'
+                f'{self._last_words}'
             )
         ways, faults = {}, dict(faults)
         for mpi in mpis:
@@ -275,9 +266,18 @@ class _Job:
                 faults[mpi.name] = '; '.join(self._tried(mpi))
             else:
                 faults[mpi.name] = (
-                    f'the job ended before it was started{self.end}: {self.last_words}'
+                    f'the job ended before it was started{self.end}: {self._last_words}'
                 )
         return Probed(facts, ways, faults)
+
+    @property
+    def _last_words(self) -> str:
+        """What the job itself printed last."""
+        output = self.folder / 'job.out'
+        if not output.exists():
+            return f'it left nothing in {self.folder}, which its nodes have to have as well'
+        said = [line.strip() for line in _lines(output) if line.strip()]
+        return said[-1] if said else f'see {self.folder}'
 
     def _tried(self, mpi: Mpi) -> Iterator[str]:
         """What each way of starting an MPI's program came to."""

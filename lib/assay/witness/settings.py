@@ -103,15 +103,13 @@ def label(key: str) -> str:
     match kind:
         case 'limit':
             return f'limit of {name}'
-        case 'kernel':
+        case 'kernel' | 'variable':
             return name
         case 'file':
             path, _, variable = name.rpartition(':')
             return f'{_MCA.sub("", variable)} in {path}'
         case 'preloaded':
             return f'preloaded library {name}'
-        case 'variable':
-            return name
         case 'device':
             device, _, what = name.rpartition(':')
             return f'{"MTU" if what == "mtu" else what} of {device}'
