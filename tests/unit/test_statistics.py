@@ -11,13 +11,20 @@ from scipy import special, stats
 from assay import AssayError
 from assay.results.statistics.bounds import bounds, has_two_modes
 from assay.results.statistics.changes import beginning, find_changes, since_last_change
-from assay.results.statistics.comparison import compare, judge
+from assay.results.statistics.comparison import (
+    OCCASIONS_ASSUMED,
+    THESE_RUNS,
+    compare,
+    judge,
+)
 from assay.results.statistics.controls import cleared, moved
+from assay.results.statistics.families import pooled
 from assay.results.statistics.multiplicity import holm, rate_of_a_look
 from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
 from assay.results.statistics.series import DAY, location, series
 from assay.results.statistics.spread import (
     MANY,
+    OCCASIONS,
     Kind,
     Variance,
     beyond,
@@ -177,19 +184,48 @@ def test_tails():
 # ----- comparisons
 
 
-def test_without_history_five_runs_count_as_one():
-    """By hand: nobody knows how alike runs that follow each other are."""
+def test_without_history_the_runs_show_their_own_spread():
+    """By hand: their variance within the sides, and the share of occasions that none of them met."""
     before, after = noise(8, 5), 0.9 * noise(9, 5)
     found = compare(series(before), series(after), 'higher')
     logs = [np.log(before), np.log(after)]
     pooled = (np.var(logs[0], ddof=1) + np.var(logs[1], ddof=1)) / 2
     assert found.change == pytest.approx(location(logs[1]) - location(logs[0]))
-    assert found.error == pytest.approx(5 * math.sqrt(2 * pooled))
-    assert found.freedom == pytest.approx(8, rel=0.02)
-    assert found.term.startswith('these runs, their spread taken five times')
-    assert found.term.endswith('count as one: the history is too short for more')
-    broken = compare(series(before), series(after / 3), 'higher')
-    assert [one.word for one in judge([found, broken] * 50)] == ['cannot tell', 'worse'] * 50
+    of_a_side = OCCASIONS + (1 - OCCASIONS) * 1.13 / 5
+    assert found.error == pytest.approx(math.sqrt(2 * pooled / (1 - OCCASIONS) * of_a_side))
+    assert found.freedom == pytest.approx(1 / (1 / 8 + 1 / 30))
+    assert found.term == THESE_RUNS + OCCASIONS_ASSUMED
+    assert [one.word for one in judge([found] * 2)] == ['worse'] * 2
+
+
+def test_figures_of_a_family_lend_each_other_the_spread_of_these_runs():
+    sides = [(series(noise(seed, 3)), series(noise(seed + 50, 3))) for seed in range(50)]
+    within = pooled(sides)
+    assert within.value == pytest.approx(1e-4, rel=0.2)
+    alone, leaning = (
+        compare(*sides[0], 'higher', kind=Kind((), None, one)) for one in (None, within)
+    )
+    assert leaning.freedom > 2 * alone.freedom
+    assert leaning.single == pytest.approx(1e-4 / (1 - OCCASIONS), rel=0.3)
+
+
+def test_equal_or_single_values_teach_no_spread_of_these_runs():
+    equal, single = series([100.0] * 3), series([100.0])
+    assert pooled([(equal, equal), (single, single)]) is None
+    assert pooled([(series([0.0, 1]), equal)]) is None
+
+
+def test_a_history_takes_over_without_a_step(histories):
+    """Its sessions are 1% apart; the runs that are compared by chance hardly at all."""
+    near = [series(100 * noise(seed, 3, spread=0.001)) for seed in (1, 2)]
+    errors = [
+        compare(
+            *near, 'higher', histories[0].newest(size), learn([histories[0].newest(size)])
+        ).error
+        for size in (4, 8, 16, 39)
+    ]
+    assert errors[0] < 0.8 * errors[-1]
+    assert all(0.9 < later / earlier < 2 for earlier, later in itertools.pairwise(errors))
 
 
 def test_one_session_each_and_nothing_else():

@@ -9,7 +9,7 @@ from assay.results.diff.difference import Difference
 from assay.results.diff.judging import past_of
 from assay.results.diff.sides import Environments
 from assay.results.figure_series import Figure
-from assay.results.statistics.comparison import COUNTED_ONCE, Comparison, Verdict, Word
+from assay.results.statistics.comparison import OCCASIONS_ASSUMED, Comparison, Verdict, Word
 from assay.results.statistics.retest import spread_of_foursomes
 from assay.results.statistics.retest import suspects as suspected
 from assay.results.statistics.series import Series
@@ -57,7 +57,7 @@ def suspects(found: Difference, environments: Environments) -> list[Suspect]:
 
 def _lacks_history(one: Verdict) -> bool:
     term = one.comparison.term
-    is_short = not one.comparison.is_seen or term.endswith(COUNTED_ONCE)
+    is_short = not one.comparison.is_seen or term.endswith(OCCASIONS_ASSUMED)
     return one.word == 'cannot tell' and is_short
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from assay.config.scales import SCALES
 from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import Kind, learn
 from assay.witness.startup import LEAST, STARTUP
@@ -91,6 +92,12 @@ class Measured:
     def kind(self) -> tuple[str, str]:
         """Figures of which this is the same lend each other their spread: check, and figure."""
         return self.check, self.figure.figure
+
+    @property
+    def reach(self) -> str:
+        """Whether its messages leave the node: ``between nodes``, ``within a node`` or unknown."""
+        nodes = SCALES.get(self.scale)
+        return '' if nodes is None else 'within a node' if nodes == 1 else 'between nodes'
 
     @cached_property
     def series(self) -> Series | None:

@@ -56,6 +56,18 @@ def facts_of(compared: Sequence[Compared]) -> list[Fact]:
     return [Fact(*change, frozenset(figures)) for change, figures in found.items()]
 
 
+def facts_with(
+    facts: Iterable[Fact], changed: Iterable[int], of_it: Iterable[int]
+) -> tuple[Fact, ...]:
+    """What differs for all figures that changed, with the fewest figures of others first.
+
+    :param of_it: the figures that it is looked at for.
+    """
+    found = [fact for fact in facts if fact.figures >= {*changed}]
+    inside = {*of_it}
+    return tuple(sorted(found, key=lambda fact: (len(fact.figures - inside), fact.name)))
+
+
 def causes_of(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -> Iterable[Cause]:
     """What got worse, or better: in groups, and then what stands alone."""
     if not any(one.word == word for one in compared):
@@ -68,10 +80,8 @@ def causes_of(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -
     ]
     groups, alone = grouped(members)
     for group in groups:
-        of_it = {*group.changed, *group.others}
-        changed = [fact for fact in facts if fact.figures >= {*group.changed}]
-        changed.sort(key=lambda fact: (len(fact.figures - of_it), fact.name))
+        changed = facts_with(facts, group.changed, (*group.changed, *group.others))
         figures = worst_first(compared[key] for key in group.changed)
-        yield Cause(word, figures, group, tuple(changed))
+        yield Cause(word, figures, group, changed)
     if alone:
         yield Cause(word, worst_first(compared[key] for key in alone), None, ())

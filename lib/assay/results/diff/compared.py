@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from assay.config.scales import SCALES
 from assay.results.figure_series import Figure, Measured
 from assay.results.grouping import Attribute
 from assay.results.statistics.comparison import Verdict, Word
@@ -61,11 +60,9 @@ class Compared:
     def is_exact(self) -> bool:
         return self.verdict is not None and self.verdict.comparison.better == 'exact'
 
-    @cached_property
+    @property
     def reach(self) -> str:
-        """Whether its messages leave the node: ``between nodes``, ``within a node`` or unknown."""
-        nodes = SCALES.get(self.after.scale)
-        return '' if nodes is None else 'within a node' if nodes == 1 else 'between nodes'
+        return self.after.reach
 
     @cached_property
     def attributes(self) -> frozenset[Attribute]:

@@ -17,6 +17,7 @@ from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.earlier import Earlier, learn_earlier
 from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
+from assay.results.diff.families import Finding, findings, suspects
 from assay.results.diff.followed import figures_that_moved, not_blamed_on_software, slowed
 from assay.results.diff.judging import assert_margin, judge_figures
 from assay.results.diff.sides import (
@@ -54,6 +55,8 @@ class Difference:
     :param time: where the time went of a case that the machine may have slowed; None if it did not
         move, or no job of such a case still tells.
     :param causes: those of what is worse first.
+    :param families: of the figures, what is worse and surest first.
+    :param suspects: what looks worse by more than the margin and is not decided, worst first.
     :param facts: what else differs, that of most figures first.
     :param disturbances: what disturbed jobs whose values do not count, each with how many values.
     """
@@ -74,6 +77,8 @@ class Difference:
     followed: tuple[Compared, ...]
     time: TimeSpent | None
     causes: tuple[Cause, ...]
+    families: tuple[Finding, ...]
+    suspects: tuple[Compared, ...]
     facts: tuple[Fact, ...]
     disturbances: tuple[tuple[str, int], ...]
 
@@ -83,10 +88,17 @@ class Difference:
         return bool(missed) or any(one.word == 'worse' for one in self.figures)
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether nothing is worse for sure, and something looks so."""
+        return not self.is_worse and bool(self.suspects)
+
+    @property
     def verdict(self) -> str:
-        """``worse``, ``not worse``, or ``cannot tell`` where that is so of most figures."""
+        """``worse``, ``undecided``, ``not worse``, or ``cannot tell`` if that is most figures."""
         if self.is_worse:
             return 'worse'
+        if self.is_undecided:
+            return 'undecided'
         unknown = self.counts['cannot tell']
         return 'cannot tell' if 2 * unknown > len(self.figures) else 'not worse'
 
@@ -141,9 +153,9 @@ def difference(
             'nothing is to be compared.'
         )
     earlier = earlier or learn_earlier(history, before, after, tables, pairs)
-    judged = judge_figures(pairs, earlier, margin, environments, again or {})
+    judged, families = judge_figures(pairs, earlier, margin, environments, again or {})
     controls = figures_that_moved(judged)
-    compared = not_blamed_on_software(judged, controls)
+    compared = not_blamed_on_software(judged, controls, families)
     gives = {case for case, ends in now.items() if None in ends}
     gone = [
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
@@ -183,6 +195,8 @@ def difference(
             two_states((after for _, after in pairs), earlier.past),
         ),
         causes=tuple(causes),
+        families=findings(families, compared, facts),
+        suspects=suspects(families, compared, margin),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
         disturbances=_disturbances(pl.concat(tables)),
     )

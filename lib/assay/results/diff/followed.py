@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.statistics.comparison import Comparison
-from assay.results.statistics.controls import cleared, moved
+from assay.results.statistics.controls import cleared, may_follow, moved
+from assay.results.statistics.families import FALSE_SHARE, Family
 from assay.results.statistics.multiplicity import SUITE_RATE
 
 
@@ -24,27 +25,39 @@ def _can_have_followed(one: Compared, control: Compared) -> bool:
 
 
 def not_blamed_on_software(
-    found: Sequence[Compared], controls: Sequence[Compared]
+    found: Sequence[Compared], controls: Sequence[Compared], families: Sequence[Family]
 ) -> list[Compared]:
     """Without verdicts on software that may only have followed the machine.
 
     :param controls: the figures of the machine that moved.
+    :param families: of the figures, with positions in ``found``.
     """
-    alone = SUITE_RATE / max(1, sum(bool(one.verdict) and not one.is_of for one in found))
+    family_of = {number: one for one in families for number in one.tested.members}
+    alone = SUITE_RATE / max(1, len(families))
 
-    def bearing_on(one: Compared) -> Iterator[Comparison]:
-        for control in controls:
-            if control.verdict and _can_have_followed(one, control):
-                yield control.verdict.comparison
+    def bearing_on(one: Compared) -> list[Comparison]:
+        return [
+            control.verdict.comparison
+            for control in controls
+            if control.verdict and _can_have_followed(one, control)
+        ]
 
-    def beside(one: Compared) -> Compared:
+    def beside(number: int, one: Compared) -> Compared:
         # What made a case fail is worse, whatever the reason.
         if one.is_of or one.misses or not one.verdict:
             return one
-        verdict = cleared(one.verdict, bearing_on(one), alone, one.figure.unit == '1')
+        family, bearing = family_of.get(number), bearing_on(one)
+        # If the family got worse by more than the machine, a figure of it needs less to be sure.
+        is_beyond = family is not None and not any(
+            may_follow(family.tested.index, control, alone, False) for control in bearing
+        )
+        rate = FALSE_SHARE if is_beyond else SUITE_RATE / len(found)
+        verdict = cleared(one.verdict, bearing, rate, one.figure.unit == '1')
         return replace(one, verdict=verdict, has_followed=verdict.word != one.verdict.word)
 
-    return [beside(one) for one in found]
+    if not controls:
+        return list(found)
+    return [beside(number, one) for number, one in enumerate(found)]
 
 
 def slowed(compared: Iterable[Compared], moved: Sequence[Compared]) -> tuple[Compared, ...]:

@@ -9,12 +9,15 @@ from typing import cast
 from assay import AssayError
 from assay.results.diff.compared import Compared
 from assay.results.diff.earlier import Earlier
+from assay.results.diff.families import family_of, kind_of
 from assay.results.diff.sides import Environments, Pair
 from assay.results.figure_series import Figure, Measured, Past
 from assay.results.machine_figures import is_of_the_network, is_of_the_node
 from assay.results.rows import is_beyond
-from assay.results.statistics.comparison import Better, compare, judge
+from assay.results.statistics.comparison import Better, judge
+from assay.results.statistics.families import Family, Member, judge_suite
 from assay.results.statistics.series import Series
+from assay.results.statistics.spread import NO_KIND
 
 #: Sessions that a figure was the same in before it counts as exact: of counts that a check says to
 #: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
@@ -37,31 +40,48 @@ def judge_figures(
     margin: float,
     environments: Environments | None,
     again: Mapping[Figure, Compared],
-) -> list[Compared]:
+) -> tuple[list[Compared], list[Family]]:
     """Every figure with its verdict: all of them are one suite, whose error rate is promised.
 
     :param earlier: what the runs before show, in which nothing is judged.
     :param again: as of :func:`~assay.results.diff.difference.difference`.
+    :returns: the figures, and the families that they were tested in, whose members are positions
+        among the figures.
     """
     past = earlier.past
     found = [
         Compared(*pair, None, _why_not(*pair, past, environments), _is_of(*pair)) for pair in pairs
     ]
     told = [number for number, one in enumerate(found) if not one.why_not]
-    comparisons = []
-    for number in told:
-        before, after = found[number].before, found[number].after
-        assert before.series and after.series
-        unchanged, kind = past_of(after.figure, past, environments), past.kinds.get(after.kind)
-        better = cast(Better, after.better or before.better)
-        comparisons.append(compare(before.series, after.series, better, unchanged, kind))
-    for number, verdict in zip(told, judge(comparisons, margin=margin), strict=True):
+    members = [_member(found[number], past, environments) for number in told]
+    suite = judge_suite(members)
+    verdicts = judge(suite.comparisons, margin=margin, adjusted=suite.p_values)
+    for number, verdict in zip(told, verdicts, strict=True):
         one = found[number]
         if verdict.word != 'worse' and _misses_now(one, earlier.figures.get(one.figure)):
             verdict = replace(verdict, word='worse', reason='')
             one = replace(one, misses=True)
         found[number] = replace(one, verdict=verdict)
-    return [again.get(one.figure, one) for one in found]
+    families = [one.at(told) for one in suite.families]
+    return [again.get(one.figure, one) for one in found], families
+
+
+def _member(one: Compared, past: Past, environments: Environments | None) -> Member:
+    assert one.before.series and one.after.series
+    return Member(
+        family_of(one),
+        kind_of(one.after),
+        one.figure.test_case,
+        one.before.series,
+        one.after.series,
+        _better(one),
+        past_of(one.figure, past, environments),
+        past.kinds.get(one.after.kind, NO_KIND),
+    )
+
+
+def _better(one: Compared) -> Better:
+    return cast(Better, one.after.better or one.before.better)
 
 
 def past_of(figure: Figure, past: Past, environments: Environments | None = None) -> Series | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,8 +14,10 @@ from assay import AssayError
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 from assay.results.statistics.series import Series, location, ratio
 from assay.results.statistics.spread import (
+    ENOUGH_HISTORY,
     FLOOR,
     MANY,
+    OCCASIONS,
     UNSEEN_TAIL,
     Kind,
     Variance,
@@ -25,6 +27,7 @@ from assay.results.statistics.spread import (
     learn,
     moderated,
     quantile,
+    unseen_alike,
 )
 
 Better = Literal['higher', 'lower', 'exact']
@@ -34,9 +37,11 @@ Word = Literal['worse', 'better', 'same', 'cannot tell']
 MARGIN = 0.05
 #: How often the smallest change that is stated would be found.
 POWER = 0.9
-#: How far sessions may be apart, in standard deviations of runs that follow each other, where no
-#: history shows it. Elsewhere 2.8% within and 14.8% between jobs were measured.
+#: How far sessions may be apart, in standard deviations of the repeats within one, where nothing
+#: else shows it. Elsewhere 2.8% within and 14.8% between jobs were measured.
 UNSEEN = 5.0
+#: What the compared runs show of their own spread weighs no more than this beside a history.
+MOST_UNSEEN = 6.0
 #: Nobody is told to run more often than this.
 MOST_RUNS = 1000
 
@@ -146,8 +151,9 @@ class Verdict:
 
 
 #: What is said of the error beside where it comes from.
-COUNTED_ONCE = '; the sessions of a side count as one: the history is too short for more'
-UNKNOWN = 'these runs, their spread taken five times: no history says how far sessions are apart'
+OCCASIONS_ASSUMED = '; how far occasions are apart is not known here, and assumed'
+THESE_RUNS = 'these runs, and figures of their family in them'
+UNKNOWN = 'one occasion: no history and no other run says how far sessions are apart'
 
 
 def compare(
@@ -156,11 +162,13 @@ def compare(
     better: Better,
     history: Series | None = None,
     kind: Kind | None = None,
+    parts: int = 1,
 ) -> Comparison:
     """The change of one figure, and its error: the spread between sessions, never within one.
 
     :param history: other runs of the same figure, in which nothing changed.
     :param kind: what histories of figures of its kind have in common.
+    :param parts: how many independent figures this one is the mean of: of a mean tails are lighter.
     :raises AssayError: if the direction is none.
     """
     if better not in ('higher', 'lower', 'exact'):
@@ -177,17 +185,21 @@ def compare(
     old, new = before.locations, after.locations
     single, term = single_variance([before, after], past, kind)
     windows = kind.windows(min(sizes))
-    # Five times the spread is allowance enough.
-    tail = windows.tail if windows else MANY if term == UNKNOWN else UNSEEN_TAIL
+    tail = windows.tail if windows else _unseen_tail(min(sizes), parts)
     own = past.locations if past else None
-    factor_of = {n: alike(n, own, kind) for n in set(sizes)}
+    factor_of = {n: alike(n, own, kind, unseen_alike(n)) for n in set(sizes)}
     factors = [factor_of[n] for n in sizes]
-    parts = [
+    variances = [
         single.value * factor.value * _repeats(side, past, single) / n
         for factor, side, n in zip(factors, (before, after), sizes, strict=True)
     ]
-    if max(sizes) > 1 and not kind.windows(2):
-        term += COUNTED_ONCE
+    if not kind.windows(2) and not term.startswith(UNKNOWN):
+        term += OCCASIONS_ASSUMED
+        if not term.startswith(THESE_RUNS):
+            # A short history met few occasions.
+            met = max((len(one) for one in kind.logs), default=past.size if past else 0)
+            unmet = OCCASIONS * max(0.0, 1 - met / ENOUGH_HISTORY)
+            variances = [one / (1 - unmet) for one in variances]
     change = float(location(new) - location(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
     least = min(one.freedom for one in factors)
@@ -195,7 +207,7 @@ def compare(
         better,
         sizes,
         change,
-        math.sqrt(sum(parts)),
+        math.sqrt(sum(variances)),
         1 / (1 / single.freedom + 1 / least),
         tail,
         1.0,
@@ -206,8 +218,17 @@ def compare(
     return replace(found, p_value=_p_value(found))
 
 
+def with_error(one: Comparison, error: float) -> Comparison:
+    """The same with another standard error."""
+    found = replace(one, error=error)
+    return replace(found, p_value=_p_value(found))
+
+
 def judge(
-    comparisons: Iterable[Comparison], rate: float = SUITE_RATE, margin: float = MARGIN
+    comparisons: Iterable[Comparison],
+    rate: float = SUITE_RATE,
+    margin: float = MARGIN,
+    adjusted: Sequence[float] | None = None,
 ) -> list[Verdict]:
     """A verdict on each figure of a suite; the rate is that of the suite as a whole.
 
@@ -216,12 +237,14 @@ def judge(
     Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
 
     :param margin: as a fraction: 0.05 is from 1/1.05 to 1.05.
+    :param adjusted: the p-value of each, adjusted for the suite; by Holm's method if there are none.
     :raises AssayError: if rate or margin are not above 0, or the rate is not below 1.
     """
     if not 0 < rate < 1 or not margin > 0:
         raise AssayError('a rate is between 0 and 1, and a margin is above 0')
     found = list(comparisons)
-    adjusted = holm([one.p_value for one in found])
+    if adjusted is None:
+        adjusted = holm([one.p_value for one in found]).tolist()
     alone = rate / max(1, len(found))
     return [
         _verdict(one, float(p), rate, alone, margin) for one, p in zip(found, adjusted, strict=True)
@@ -276,29 +299,20 @@ def single_variance(
     """
     sides = list(samples)
     known = kind.variance if kind.variance and kind.variance.freedom else None
+    here = _of_these_runs(sides, kind)
     if not past and not known:
-        squares = freedom = 0.0
-        for side in sides:
-            value, more = side.within
-            if side.size > 1:
-                value, more = float(np.var(side.locations, ddof=1)), side.size - 1
-            squares, freedom = squares + value * more, freedom + more
-        if not freedom:
-            return Variance(1.0, 1.0), UNKNOWN
-        return Variance(max(UNSEEN**2 * squares / freedom, FLOOR**2), freedom), UNKNOWN
-    # What is compared tells its own spread, but sessions that follow each other tell too little.
-    own = [
-        Variance(
-            float(np.var(one.locations, ddof=1)), (one.size - 1) / alike(one.size, None, kind).value
-        )
-        for one in sides
-        if one.size > 1
-    ]
+        if here is None:
+            return _of_repeats(sides), UNKNOWN
+        return here, THESE_RUNS
+    own = []
+    if here:
+        # It gives way as the history grows.
+        own.append(replace(here, freedom=min(here.freedom, MOST_UNSEEN)))
     term = 'these runs'
     if past:
         own.append(history_variance(past.locations, kind))
         term = 'the history of the figure'
-    if not own and known:
+    if not past and known and not own:
         return known, 'figures of its kind'
     freedom = sum(one.freedom for one in own)
     value = sum(one.value * one.freedom for one in own) / freedom
@@ -306,6 +320,49 @@ def single_variance(
     if known and len(kind.logs) > 1:
         return moderated(found, known), f'{term} and figures of its kind'
     return found, term
+
+
+def _of_these_runs(sides: Iterable[Series], kind: Kind) -> Variance | None:
+    """The variance of a session that the runs which are compared show; None of one run a side.
+
+    What follows each other is alike: how far occasions are apart comes on top.
+    """
+    squares = freedom = 0.0
+    for side in sides:
+        if side.size > 1:
+            squares += float(np.var(side.locations, ddof=1)) * (side.size - 1)
+            freedom += side.size - 1
+    prior = kind.within if kind.within and kind.within.freedom else None
+    if freedom:
+        own = Variance(max(squares / freedom, FLOOR**2), freedom)
+        found = moderated(own, prior) if prior else own
+    elif prior:
+        found = prior
+    else:
+        return None
+    return Variance(found.value / (1 - OCCASIONS), found.freedom)
+
+
+def _of_repeats(sides: Iterable[Series]) -> Variance:
+    """The same of repeats within one session on each side, or of nothing at all."""
+    squares = freedom = 0.0
+    for side in sides:
+        value, more = side.within
+        squares, freedom = squares + value * more, freedom + more
+    if not freedom:
+        return Variance(1.0, 1.0)
+    return Variance(max(UNSEEN**2 * squares / freedom, FLOOR**2), freedom)
+
+
+def _unseen_tail(size: int, parts: int) -> float:
+    """Degrees of freedom of the tails of a location where no history shows them.
+
+    The middle of three needs two outliers to be one, which doubles the exponent of its tails. Of a
+    mean of independent figures the excess of the kurtosis, 6 / (freedom - 4), is so many times
+    smaller.
+    """
+    tail = UNSEEN_TAIL * (2 if size > 2 else 1)
+    return min(MANY, 4 + (tail - 4) * parts)
 
 
 def _repeats(side: Series, past: Series | None, single: Variance) -> float:

@@ -40,14 +40,15 @@ def cleared(
     if verdict.word not in ('worse', 'better'):
         return verdict
     for control in controls:
-        if _may_follow(verdict.comparison, control, alone, is_fraction):
+        if may_follow(verdict.comparison, control, alone, is_fraction):
             percent = abs(control.ratio - 1)
             told = 'the machine moved: a figure that the change cannot touch moved by'
             return replace(verdict, word='cannot tell', reason=f'{told} {percent:.1%}')
     return verdict
 
 
-def _may_follow(one: Comparison, control: Comparison, alone: float, is_fraction: bool) -> bool:
+def may_follow(one: Comparison, control: Comparison, alone: float, is_fraction: bool) -> bool:
+    """Whether a figure may have changed because the machine did: parameters as of ``cleared``."""
     if one.better == 'exact':
         return False  # no machine's state changes it
     if not is_fraction and _gain(one) * _gain(control) < 0:

@@ -1,0 +1,159 @@
+"""Families of figures: what can change together, fixed before anything is measured, and what did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.results.diff.causes import Fact, facts_with
+from assay.results.diff.compared import Compared, worst_first
+from assay.results.figure_series import Measured
+from assay.results.statistics.comparison import Word
+from assay.results.statistics.families import Family, benjamini_hochberg, slowness
+from assay.results.statistics.retest import SUSPICION
+from assay.witness.startup import STARTUP
+
+#: Checks of the nodes, which no MPI touches.
+_OF_NODES = {'Clock': 'clock frequency', 'Stream': 'memory bandwidth', 'Dgemm': 'DGEMM'}
+_APPLICATIONS = ('MiniFE', 'MiniMD', 'MiniGhost', 'HPL')
+#: In names of figures of applications: of what lies between their kernels.
+_COMMUNICATION = ('communication', 'comm_', 'pack', 'send', 'recv', 'wait', 'sum_time')
+#: Of a program as a whole: all that happened meanwhile is in them.
+_WHOLE = frozenset(
+    {
+        *('total_time', 'rate', 'time', 'performance', 'other_time', 'hpl_of_limit'),
+        *('cg_time', 'cg_rate', 'structure_time'),
+    }
+)
+#: In names of figures that say how quiet it was.
+_JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance')
+_MESSAGES = ('PointToPoint', 'Ring', 'Pairs', 'IntelMpi', 'Osu')
+_BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
+_HALO = ('Halo', 'Overlap')
+#: Of the kinds of figures that look worse and are not decided, so many may not be.
+DOUBT = 0.2
+#: A loss that nobody overlooks: one such figure that looks worse by itself is enough for doubt.
+GREAT_LOSS = 0.25
+#: Endings of names of figures that are the same measurement in another unit.
+_UNITS = ('_time', '_rate', '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
+
+
+def family_of(compared: Compared) -> str:
+    """Such as ``latency over tcp between nodes of openmpi``."""
+    one = compared.after
+    figure, check = one.figure.figure, one.check
+    if compared.is_of == 'network':
+        return 'network of the nodes'
+    where = f' of {one.figure.environment}'
+    if figure in STARTUP:
+        return f'start-up{where}'
+    if any(part in figure for part in _JITTER):
+        return 'jitter'
+    if check in _OF_NODES:
+        return _OF_NODES[check]
+    over = f' over {one.fabric}' if one.fabric not in ('', '-') else ''
+    reach = f' {one.reach}' if one.reach == 'between nodes' else ''
+    over += f'{reach}{where}'
+    if check.startswith(_APPLICATIONS):
+        if any(part in figure for part in _COMMUNICATION):
+            return f'communication of applications{over}'
+        return f'applications{where}' if figure in _WHOLE else f'application kernels{where}'
+    if check.startswith('Collectives'):
+        return f'collectives{over}'
+    if check.startswith(_HALO):
+        return f'halo exchange{over}'
+    if check.startswith(_MESSAGES):
+        is_of_bandwidth = any(part in figure for part in _BANDWIDTH)
+        return f'bandwidth{over}' if is_of_bandwidth else f'latency{over}'
+    return f'{check}{over}'
+
+
+def kind_of(one: Measured) -> str:
+    """What it measures, in whatever case and unit: such as ``MiniGhost stencil``."""
+    name = one.figure.figure
+    if name in STARTUP:
+        return name
+    for ending in _UNITS:
+        name = name.removesuffix(ending)
+    return f'{one.check} {name}'
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What is said of a family.
+
+    :param members: all its figures, in the order of the suite.
+    :param changed: those that have the family's word, the one that changed most first.
+    :param change: by how much sessions got slower over all members: natural logarithm, above 0 is
+        worse.
+    :param p_value: adjusted for all families.
+    :param facts: what changed for all that changed, with the fewest other figures first.
+    """
+
+    name: str
+    word: Word
+    members: tuple[Compared, ...]
+    changed: tuple[Compared, ...]
+    change: float
+    p_value: float
+    facts: tuple[Fact, ...]
+
+
+def findings(
+    families: Sequence[Family], compared: Sequence[Compared], facts: Sequence[Fact]
+) -> tuple[Finding, ...]:
+    """What is said of each family, what is worse first, and of these the surest.
+
+    :param families: their members are positions in ``compared``.
+    """
+    found = []
+    for one in families:
+        members = [compared[number] for number in one.tested.members]
+        word = _word(one, members)
+        changed = [
+            number for number in one.tested.members if compared[number].word == word != 'same'
+        ]
+        found.append(
+            Finding(
+                one.tested.name,
+                word,
+                tuple(members),
+                worst_first(compared[number] for number in changed) if changed else (),
+                one.tested.index.change,
+                one.p_value,
+                facts_with(facts, changed, one.tested.members) if changed else (),
+            )
+        )
+    order: list[Word] = ['worse', 'better', 'cannot tell', 'same']
+    return tuple(sorted(found, key=lambda one: (order.index(one.word), one.p_value)))
+
+
+def _word(family: Family, members: Sequence[Compared]) -> Word:
+    words = {one.word for one in members}
+    for word in ('worse', 'better'):
+        if word in words:
+            return word
+    return 'same' if words == {'same'} else 'cannot tell'
+
+
+def suspects(
+    families: Sequence[Family], compared: Sequence[Compared], margin: float
+) -> tuple[Compared, ...]:
+    """What looks worse by more than the margin and could not be decided, worst first.
+
+    :param families: their members are positions in ``compared``.
+    """
+    kinds = [kind for family in families for kind in family.tested.kinds]
+    in_doubt = benjamini_hochberg([kind.index.p_value for kind in kinds]) if kinds else []
+    found = []
+    for kind, p in zip(kinds, in_doubt, strict=True):
+        for one in (compared[number] for number in kind.members):
+            if one.word != 'cannot tell' or one.verdict is None:
+                continue
+            loss, alone = slowness(one.verdict.comparison), one.verdict.comparison.p_value
+            is_of_kind = p <= DOUBT and kind.index.change > 0
+            is_great = loss > math.log1p(GREAT_LOSS) and alone <= SUSPICION
+            if loss > math.log1p(margin) and (is_of_kind or is_great):
+                found.append(one)
+    return worst_first(found)

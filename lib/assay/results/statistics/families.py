@@ -1,0 +1,365 @@
+"""Figures that can change together, tested together: a cause has a verdict before its figures.
+
+Ten kernels that lose 40% each are one finding beyond doubt, and not ten that cannot be told. So each
+family of figures has an index, which is how much slower a session was over all of its members, and
+so has each kind of figure within it. The spread of an index between sessions has in it how its
+members go together: nothing is assumed of that.
+
+Of suites in which nothing changed, at most 1% have any family that is called changed: Holm's method
+over the families. Within a family that changed, figures are told by the method of Benjamini and
+Hochberg (Journal of the Royal Statistical Society B 57, 1995): testing families first and figures in
+those alone that are selected keeps the promise of both (Benjamini and Bogomolov, same journal 76,
+2014, whose correction for the share of selected families is within what Holm takes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from scipy import special
+
+from assay.results.statistics.comparison import Better, Comparison, compare, with_error
+from assay.results.statistics.multiplicity import SUITE_RATE, holm
+from assay.results.statistics.series import Floats, Series, location, series
+from assay.results.statistics.spread import (
+    ENOUGH_HISTORY,
+    FLOOR,
+    NO_KIND,
+    Kind,
+    Variance,
+    learn,
+    prior,
+)
+
+Key = TypeVar('Key', bound=Hashable)
+
+#: Of the figures of a family that changed, so many of those that are called so may not have.
+FALSE_SHARE = 0.05
+#: No member counts for more than so many of the median member.
+HEAVIEST = 4.0
+#: A session counts for an index if so much of the weight was measured in it.
+ENOUGH_WEIGHT = 0.5
+#: Comparisons on a side without which it tells nothing.
+ENOUGH_BULK = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A figure as part of a family.
+
+    :param family: its name.
+    :param kind: of figures that measure the same thing in different cases.
+    :param case: that gave it: figures of one case are not independent.
+    :param history: other runs of it, in which nothing changed.
+    :param past: what histories of figures like it have in common.
+    """
+
+    family: str
+    kind: str
+    case: str
+    before: Series
+    after: Series
+    better: Better
+    history: Series | None = None
+    past: Kind = NO_KIND
+
+    @property
+    def can_be_part(self) -> bool:
+        """Whether it has a ratio that may be any number."""
+        return self.better != 'exact' and all(
+            one.has_logarithms for one in (self.before, self.after)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is said of all figures of a suite.
+
+    :param comparisons: of each.
+    :param p_values: of each, adjusted for the suite: what is above the rate did not change.
+    :param families: the surest first; their members are positions of figures.
+    """
+
+    comparisons: list[Comparison]
+    p_values: list[float]
+    families: list[Family]
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """A family, or a kind within it, as a whole.
+
+    :param members: positions of its figures.
+    :param index: comparison of how slow sessions were over all members: above 0 is worse.
+    :param p_value: of no change in any member: of the index or of parts of it.
+    """
+
+    name: str
+    members: tuple[int, ...]
+    index: Comparison
+    p_value: float
+    kinds: tuple[Tested, ...] = ()
+
+    def at(self, positions: Sequence[int]) -> Tested:
+        """The same, with the members where they stand elsewhere."""
+        members = tuple(positions[number] for number in self.members)
+        return replace(self, members=members, kinds=tuple(one.at(positions) for one in self.kinds))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """What is said of a family.
+
+    :param p_value: adjusted for all families of the suite.
+    :param changed: p-value of each member within the family, by its position, adjusted; empty
+        unless the family as a whole changed.
+    """
+
+    tested: Tested
+    p_value: float
+    changed: dict[int, float]
+
+    def at(self, positions: Sequence[int]) -> Family:
+        """The same, with the members where they stand elsewhere."""
+        changed = {positions[number]: p for number, p in self.changed.items()}
+        return replace(self, tested=self.tested.at(positions), changed=changed)
+
+
+def pooled(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
+    """The variance of sessions that follow each other, of figures that are alike: a prior.
+
+    :param sides: of each figure the runs before and those after.
+    :returns: None if no side has two sessions, or none could be compared.
+    """
+    found = []
+    for both in sides:
+        if not all(one.has_logarithms for one in both):
+            continue
+        squares = sum(float(((one.locations - one.locations.mean()) ** 2).sum()) for one in both)
+        freedom = sum(one.size - 1 for one in both)
+        if freedom and squares:
+            found.append(Variance(squares / freedom, freedom))
+    return prior(found) if found else None
+
+
+def judge_suite(members: Sequence[Member], rate: float = SUITE_RATE) -> Judged:
+    """Say which families changed, and which figures in them.
+
+    :param rate: of suites in which nothing changed, at most so many have a family that did.
+    """
+    comparisons = _alone(members)
+    families = _tested(members, comparisons, rate)
+    p_values = [float(one.better != 'exact' or one.p_value > 0) for one in comparisons]
+    for family in families:
+        for number in family.tested.members:
+            within = family.changed.get(number, 1.0) * rate / FALSE_SHARE
+            p_values[number] = min(1.0, max(family.p_value, within))
+    return Judged(comparisons, p_values, families)
+
+
+def _alone(members: Sequence[Member]) -> list[Comparison]:
+    """The comparison of each figure, which leans on those of its family."""
+    sides: dict[str, list[tuple[Series, Series]]] = {}
+    for one in members:
+        if one.can_be_part:
+            sides.setdefault(one.family, []).append((one.before, one.after))
+    within = {family: pooled(both) for family, both in sides.items()}
+    compared = []
+    for one in members:
+        kind = replace(one.past, within=within.get(one.family))
+        compared.append(compare(one.before, one.after, one.better, one.history, kind))
+    return compared
+
+
+def _tested(
+    members: Sequence[Member], comparisons: Sequence[Comparison], rate: float
+) -> list[Family]:
+    by_family: dict[str, dict[str, list[int]]] = {}
+    for number, one in enumerate(members):
+        if one.can_be_part:
+            by_family.setdefault(one.family, {}).setdefault(one.kind, []).append(number)
+    wholes = {
+        family: [number for numbers in kinds.values() for number in numbers]
+        for family, kinds in by_family.items()
+    }
+    parts = {
+        (family, kind): numbers
+        for family, kinds in by_family.items()
+        for kind, numbers in kinds.items()
+    }
+    of_families = _indices(members, comparisons, wholes)
+    of_kinds = _indices(members, comparisons, parts)
+    sizes = [one.history.size if one.history else 0 for one in members]
+    alone = [one.p_value for one in empirical(comparisons, sizes)]
+    tested = []
+    for family, kinds in by_family.items():
+        inner = []
+        for kind, numbers in kinds.items():
+            index = of_kinds[family, kind]
+            p = _either(index.p_value, [alone[number] for number in numbers])
+            inner.append(Tested(kind, tuple(numbers), index, p))
+        index = of_families[family]
+        p = _either(index.p_value, [one.p_value for one in inner])
+        tested.append(Tested(family, tuple(wholes[family]), index, p, tuple(inner)))
+    adjusted = holm([one.p_value for one in tested]).tolist()
+    found = [
+        Family(one, p, _changed(one, comparisons) if p <= rate else {})
+        for one, p in zip(tested, adjusted, strict=True)
+    ]
+    return sorted(found, key=lambda one: (one.p_value, one.tested.p_value))
+
+
+def _either(index: float, parts: Sequence[float]) -> float:
+    """Of no change at all: half of the rate is the index's, half is shared by its parts."""
+    return min(1.0, 2 * min(index, len(parts) * min(parts)))
+
+
+def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, float]:
+    """The adjusted p-value of each figure of a family that changed, by its position.
+
+    Its kinds first, and then the figures of those that changed. Of a family that changed at least
+    one kind did, and of a kind at least one figure: if none is sure by itself, the surest.
+    """
+    found = {}
+    of_kinds = _at_least_one(benjamini_hochberg([one.p_value for one in family.kinds]))
+    selected = sum(p <= FALSE_SHARE for p in of_kinds)
+    for kind, p_of_kind in zip(family.kinds, of_kinds, strict=True):
+        # Of figures less may be false where fewer kinds were selected (Benjamini and Bogomolov).
+        share = len(family.kinds) / max(1, selected)
+        own = benjamini_hochberg([comparisons[number].p_value for number in kind.members])
+        adjusted = [min(1.0, max(p_of_kind, share * p)) for p in own]
+        if p_of_kind <= FALSE_SHARE:
+            adjusted = _at_least_one(adjusted)
+        found |= dict(zip(kind.members, adjusted, strict=True))
+    return found
+
+
+def _at_least_one(p_values: Sequence[float]) -> list[float]:
+    """Where none is sure, the surest is: something among them changed."""
+    least = min(p_values)
+    return [min(p, FALSE_SHARE) if p == least else p for p in p_values]
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted so that those up to a rate have at most this share of false ones."""
+    given = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(-given)
+    stepped = given[order] * given.size / np.arange(given.size, 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.minimum.accumulate(stepped), 1)
+    return adjusted.tolist()
+
+
+def slowness(one: Comparison) -> float:
+    """By how much a figure got worse, as a logarithm."""
+    return -one.change if one.better == 'higher' else one.change
+
+
+def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[Comparison]:
+    """Comparisons whose errors are as wide as the bulk of them shows, where no history does.
+
+    Most figures did not change: how far they went all the same is the spread of what did not (Efron,
+    Journal of the American Statistical Association 99, 2004). It gives way to a history.
+
+    :param sizes: of each, the sessions of its history.
+    """
+    able = [not one.reason and one.better != 'exact' for one in comparisons]
+    bulk = [
+        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), slowness(one))
+        for one, is_able in zip(comparisons, able, strict=True)
+        if is_able
+    ]
+    widening = max(0.0, _scale(bulk) - 1)
+    return [
+        with_error(one, one.error * (1 + widening * max(0.0, 1 - size / ENOUGH_HISTORY)))
+        if is_able
+        else one
+        for one, is_able, size in zip(comparisons, able, sizes, strict=True)
+    ]
+
+
+def _scale(changes: Sequence[tuple[float, float]]) -> float:
+    """The standard deviation of standardised changes where nothing changed.
+
+    What changed did so in one direction, mostly: the other side shows half of what did not.
+
+    :param changes: sizes that standard normal values would have, and their signs.
+    """
+    sides = [[size for size, sign in changes if sign * side > 0] for side in (-1, 1)]
+    medians = [float(np.median(side)) for side in sides if len(side) >= ENOUGH_BULK]
+    return min(medians, default=0.0) / float(special.ndtri(0.75))
+
+
+def _indices(
+    members: Sequence[Member],
+    comparisons: Sequence[Comparison],
+    groups: Mapping[Key, Sequence[int]],
+) -> dict[Key, Comparison]:
+    """The comparison of the index of each group; the spread of all of them is what one leans on."""
+    singles = np.array([one.single for one in comparisons])
+    sides = {
+        key: _index([members[i] for i in numbers], singles[numbers])
+        for key, numbers in groups.items()
+    }
+    histories = [one[2] for one in sides.values() if one[2]]
+    kind = learn(histories, pooled((one[0], one[1]) for one in sides.values()))
+    found = []
+    for key, (before, after, history) in sides.items():
+        cases = len({members[i].case for i in groups[key]})
+        found.append(compare(before, after, 'lower', history, kind, cases))
+    sizes = [one[2].size if one[2] else 0 for one in sides.values()]
+    return dict(zip(sides, empirical(found, sizes), strict=True))
+
+
+def _index(members: Sequence[Member], singles: Floats) -> tuple[Series, Series, Series | None]:
+    """How slow sessions were over all members: before, after, and in the history.
+
+    :param singles: shape (n,), the variance of a session of each member: it counts by how steady it
+        is.
+    """
+    weights = 1 / np.maximum(singles, FLOOR**2)
+    weights = np.minimum(weights, HEAVIEST * np.median(weights))
+    signed = [
+        -weight if one.better == 'higher' else weight
+        for one, weight in zip(members, weights.tolist(), strict=True)
+    ]
+    middles = [
+        (float(location(one.before.locations)) + float(location(one.after.locations))) / 2
+        for one in members
+    ]
+    before, after = (
+        _over(signed, [one.before for one in members], middles),
+        _over(signed, [one.after for one in members], middles),
+    )
+    assert before and after
+    pasts = [one.history for one in members]
+    own = [float(location(one.locations)) if one else 0.0 for one in pasts]
+    return before, after, _over(signed, pasts, own)
+
+
+def _over(
+    weights: Sequence[float], parts: Sequence[Series | None], middles: Sequence[float]
+) -> Series | None:
+    """The mean of figures in each session that most of them were measured in; None if in none.
+
+    :param weights: of each figure, below 0 where more is better.
+    :param middles: what is subtracted from the logarithms of each.
+    """
+    sums: dict[float, float] = {}
+    known: dict[float, float] = {}
+    for weight, one, middle in zip(weights, parts, middles, strict=True):
+        if one is None or not one.has_logarithms:
+            continue
+        for time, value in zip(one.session_times.tolist(), one.locations.tolist(), strict=True):
+            sums[time] = sums.get(time, 0.0) + weight * (value - middle)
+            known[time] = known.get(time, 0.0) + abs(weight)
+    if not known:
+        return None
+    # Sessions of a side may have had no figure in common: the fullest counts in any case.
+    enough = min(ENOUGH_WEIGHT * sum(map(abs, weights)), max(known.values()))
+    times = sorted(time for time, weight in known.items() if weight >= enough)
+    return series([math.exp(sums[time] / known[time]) for time in times], times)

@@ -1,0 +1,131 @@
+"""Families of figures: what is tested together, what is said of it, and what stays undecided."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from assay.results.statistics.families import (
+    FALSE_SHARE,
+    Member,
+    benjamini_hochberg,
+    judge_suite,
+)
+from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.statistics.series import series
+
+RUNS = 3
+FAMILIES, KINDS, FIGURES = 12, 3, 4
+
+
+class Suite:
+    """Figures of families, with a spread of their own each and one of the family."""
+
+    def __init__(self, seed, runs=2 * RUNS, spread=0.03):
+        self.random = np.random.default_rng(seed)
+        self.family = np.repeat(np.arange(FAMILIES), KINDS * FIGURES)
+        self.kind = np.repeat(np.arange(FAMILIES * KINDS), FIGURES)
+        own = self.random.standard_t(5, (len(self.family), runs))
+        shared = self.random.standard_normal((FAMILIES, runs))[self.family]
+        self.logs = spread * (own + 0.5 * shared)
+
+    def slower(self, which, times):
+        """Make figures slower after."""
+        self.logs[which, RUNS:] += np.log(times)
+        return self
+
+    def judged(self, better='lower', unmeasured=()):
+        sign = 1 if better == 'lower' else -1
+        members = []
+        for number, logs in enumerate(self.logs):
+            kept = [run for run in range(2 * RUNS) if (number, run) not in unmeasured]
+            sides = [
+                series(np.exp(sign * logs[runs]), [float(run) for run in runs])
+                for runs in (
+                    [run for run in kept if run < RUNS],
+                    [run for run in kept if run >= RUNS],
+                )
+            ]
+            names = f'family {self.family[number]}', f'kind {self.kind[number]}', f'case {number}'
+            members.append(Member(*names, *sides, better))
+        return judge_suite(members)
+
+
+def changed(judged):
+    return [one.tested.name for one in judged.families if one.p_value <= SUITE_RATE]
+
+
+@pytest.mark.parametrize('better', ['lower', 'higher'])
+def test_what_no_figure_tells_alone_a_family_does(better):
+    """Each figure varies by 5%: a loss of 35% of a single one cannot be told."""
+    suite = Suite(1, spread=0.04)
+    suite.slower(suite.family == 4, 1.35)
+    judged = suite.judged(better)
+    assert changed(judged) == ['family 4']
+    of_it = suite.family == 4
+    alone = [one.p_value for one in judged.comparisons]
+    assert min(alone) > SUITE_RATE / len(alone)
+    found = np.array(judged.p_values) <= SUITE_RATE
+    assert found[of_it].any() and not found[~of_it].any()
+    assert judged.families[0].tested.index.change == pytest.approx(np.log(1.35), rel=0.3)
+
+
+def test_one_kind_of_a_family_is_told_from_the_others():
+    suite = Suite(2)
+    suite.slower(suite.kind == 7, 1.4)
+    judged = suite.judged()
+    assert changed(judged) == ['family 2']
+    found = np.flatnonzero(np.array(judged.p_values) <= SUITE_RATE)
+    assert {*suite.kind[found]} == {7}
+    assert len(found) >= 3
+
+
+def test_what_moves_in_two_directions_is_found_by_its_kinds():
+    suite = Suite(3)
+    suite.slower(suite.kind == 0, 1.5).slower(suite.kind == 1, 1 / 1.5)
+    judged = suite.judged()
+    assert changed(judged) == ['family 0']
+    changes = np.array([one.change for one in judged.comparisons])
+    found = np.array(judged.p_values) <= SUITE_RATE
+    assert (changes[found & (suite.kind == 0)] > 0).all()
+    assert (changes[found & (suite.kind == 1)] < 0).all()
+
+
+def test_most_families_may_change_at_once():
+    suite = Suite(4)
+    suite.slower(suite.family < 5, 1.5)
+    assert {*changed(suite.judged())} == {f'family {number}' for number in range(5)}
+
+
+def test_unchanged_suites_are_silent_without_a_history():
+    assert not any(changed(Suite(100 + seed).judged()) for seed in range(30))
+
+
+def test_what_was_not_measured_in_each_session_counts_all_the_same():
+    suite = Suite(5)
+    suite.slower(suite.family == 1, 1.4)
+    missing = {(number, number % 6) for number in range(len(suite.logs))}
+    assert changed(suite.judged(unmeasured=missing)) == ['family 1']
+
+
+def test_counts_and_figures_with_zeros_are_in_no_family():
+    plain = Member('a', 'a', 'a', series([1.0, 1.01]), series([1.0, 1.01]), 'lower')
+    count = Member('a', 'a', 'a', series([5.0] * 2), series([6.0] * 2), 'exact')
+    empty = Member('a', 'a', 'a', series([0.0, 1]), series([0.0, 1]), 'lower')
+    judged = judge_suite([count, plain, empty])
+    assert judged.families[0].tested.members == (1,)
+    assert judged.p_values == [0, 1, 1]
+
+
+def test_one_run_each_tells_nothing_without_a_history():
+    members = [
+        Member('a', str(one), str(one), series([1.0]), series([9.0]), 'lower') for one in range(9)
+    ]
+    assert not changed(judge_suite(members))
+    assert judge_suite([]).families == []
+
+
+def test_shares_of_false_findings_as_elsewhere():
+    p_values = np.random.default_rng(6).uniform(0, 0.2, 40)
+    mine = benjamini_hochberg(p_values)
+    assert mine == pytest.approx(stats.false_discovery_control(p_values))
+    assert 0 < FALSE_SHARE < 1
