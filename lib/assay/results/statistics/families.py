@@ -43,8 +43,8 @@ FALSE_SHARE = 0.05
 HEAVIEST = 4.0
 #: A session counts for an index if so much of the weight was measured in it.
 ENOUGH_WEIGHT = 0.5
-#: Comparisons on a side without which it tells nothing.
-ENOUGH_BULK = 4
+#: Comparisons without which their bulk tells nothing, and those of them on one side.
+ENOUGH_BULK, ENOUGH_OF_SIDE = 16, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,8 +289,10 @@ def _scale(changes: Sequence[tuple[float, float]]) -> float:
 
     :param changes: sizes that standard normal values would have, and their signs.
     """
+    if len(changes) < ENOUGH_BULK:
+        return 1.0
     sides = [[size for size, sign in changes if sign * side > 0] for side in (-1, 1)]
-    medians = [float(np.median(side)) for side in sides if len(side) >= ENOUGH_BULK]
+    medians = [float(np.median(side)) for side in sides if len(side) >= ENOUGH_OF_SIDE]
     return min(medians, default=0.0) / float(special.ndtri(0.75))
 
 
