@@ -115,7 +115,7 @@ def test_good_nights_are_silent_and_remembered(site, capsys):
     assert {*site.labels} == {'nightly'}
     out, err = capsys.readouterr()
     assert 'there is no good night yet' in err
-    assert 'against 2 good nights: CANNOT TELL: 0 worse' in out
+    assert 'against 2 good nights: NOT WORSE: 0 worse' in out
     assert out.endswith('NIGHT PASSED: toy (smoke)\n')
 
 

@@ -25,8 +25,9 @@ def diff(
     """Say what is worse or better in some runs than in others, and what else changed.
 
     BEFORE and AFTER are chosen as in `assay history`: `last`, `last~1`, a date or two, a label, an
-    identifier, or a report of ReFrame's. The exit code is 1 if a figure is worse or a case gives
-    none any more.
+    identifier, or a report of ReFrame's. The exit code is 1 if something is worse or a case gives
+    no figures any more; 3 if something looks worse by more than the margin and could not be
+    decided; else 0.
 
     Examples:
 
@@ -49,4 +50,4 @@ def diff(
         print(as_text(found))
     else:
         show(found, everything)
-    raise typer.Exit(int(found.is_worse))
+    raise typer.Exit(found.exit_code)

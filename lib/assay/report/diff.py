@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any, get_args
 
 from rich.console import Console
@@ -18,20 +20,23 @@ from assay.report.table import (
     as_change,
     as_interval,
     as_multiple,
+    height,
     is_tenfold,
     percent,
     say,
     table,
 )
 from assay.results.diff.causes import Cause, Fact
-from assay.results.diff.compared import Compared
+from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
+from assay.results.diff.families import FamilyFinding
 from assay.results.figure_series import Figure, Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.comparison import Word
+from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import ratio
 from assay.results.time_spent import TimeSpent
 from assay.spelling import many
@@ -54,12 +59,15 @@ _SHARED = {
     'check': 'of {}',
     'figure': 'called {}',
 }
-#: Characters of a fact's value, and facts of a group, that are shown unless all is asked for.
-_MOST_OF_A_FACT, _MOST_FACTS = 60, 4
+#: Characters of a fact's value that are shown unless all is asked for.
+_MOST_OF_A_FACT = 60
+#: Lines of the window that show a comparison; causes that have a line, facts told in one, and rows
+#: of the table of what changed most: at most, and at least.
+SCREEN, _MOST_CAUSES, _FACTS_OF_A_CAUSE, _MOST_FIGURES, _FEWEST_FIGURES = 40, 5, 2, 8, 2
 
 
 def show(found: Difference, everything: bool = False) -> None:
-    """The difference as text: what is worse first, and the verdict in the last line.
+    """The difference as text on one screen: what is worse first, and the verdict in the last line.
 
     :param everything: all rows of all tables, and a table of what is the same.
     """
@@ -70,8 +78,24 @@ def show(found: Difference, everything: bool = False) -> None:
 
 def show_all(found: Difference, out: Console, everything: bool) -> None:
     """All but the last line."""
+    for line in _answer(found, everything):
+        say(out, visible(line))
+    out.print()
     _show_runs(found, out)
-    _show_machine(found, out, everything)
+    if everything:
+        _show_everything(found, out)
+        return
+    notes = [''] + [visible(one) for one in _short_notes(found)]
+    below = sum(height(one, out.width) for one in [*notes, conclusion(found)])
+    above = sum(height(one, out.width) for one in [*_answer(found, False), '', *_head(found)])
+    _show_most_changed(found, out, SCREEN - above - below)
+    for line in notes:
+        say(out, line)
+
+
+def _show_everything(found: Difference, out: Console) -> None:
+    """Every section, with all rows of its tables."""
+    _show_machine(found, out)
     if found.lost:
         rows = ((one.case, _ends(one)) for one in found.lost)
         title = f'lost: {many(len(found.lost), "case")} gave figures before, and none after'
@@ -79,18 +103,17 @@ def show_all(found: Difference, out: Console, everything: bool) -> None:
     if found.gone:
         title = f'gone: {many(len(found.gone), "figure")} that had a value before'
         rows = ((str(one.figure), one.reason) for one in found.gone)
-        table(out, title, '<figure|<why', rows, everything)
+        table(out, title, '<figure|<why', rows, all_rows=True)
     for cause in found.causes:
-        _show_cause(cause, out, everything)
+        _show_cause(cause, out)
     unsure = [one for one in found.figures if one.word == 'cannot tell' and not one.has_followed]
     if unsure:
-        _show_unsure(unsure, out, everything)
-    same = [one for one in found.figures if one.word == 'same']
-    if everything and same:
-        _figures(out, 'same', same, everything)
-    _show_facts(found.facts, len(found.figures), out, everything)
+        _show_unsure(unsure, out)
+    if same := [one for one in found.figures if one.word == 'same']:
+        _figures(out, 'same', same)
+    _show_facts(found.facts, len(found.figures), out)
     out.print()
-    for line in _notes(found, everything):
+    for line in _notes(found):
         say(out, visible(line))
 
 
@@ -105,19 +128,151 @@ def conclusion(found: Difference) -> str:
     ]
     total = many(len(found.figures), 'figure')
     told = ', '.join([f'{", ".join(words)} of {total}', *missed])
-    return f'{found.verdict.upper()}: {told}'
+    decides = f'; {decides}' if (decides := _what_decides(found)) else ''
+    return f'{found.verdict.upper()}: {told}{decides}'
+
+
+def _what_decides(found: Difference) -> str:
+    """What would decide on what looks worse; empty unless that is the verdict."""
+    if found.verdict != 'undecided':
+        return ''
+    if not found.suspects:
+        return 'most figures have no values before and after that can be compared: run again'
+    rate = SUITE_RATE / max(1, len(found.figures))
+    wanted = [
+        more
+        for one in found.suspicious
+        if one.verdict
+        and one.change
+        and (more := one.verdict.comparison.more_runs(math.expm1(abs(one.change)), rate))
+    ]
+    labels = {run.summary.label for run in found.before}
+    label = labels.pop() if len(labels) == 1 else None
+    again = f'`assay run --against {shlex.quote(label) if label else "BEFORE"}` measures it again'
+    if not wanted:
+        return again
+    seconds = median((run.ended - run.begun).total_seconds() for run in found.after)
+    runs = f'{many(min(wanted), "more run")} before and after'
+    return f'{runs}, about {in_minutes(2 * min(wanted) * seconds)}, may decide it; {again}'
+
+
+def in_minutes(seconds: float) -> str:
+    return f'{max(1, math.ceil(seconds / 60))} min'
+
+
+def _answer(found: Difference, everything: bool) -> Iterator[str]:
+    """What is worse, what looks so, and what is better: a line for each cause, and no figure."""
+    sides = ' and '.join(
+        f'{many(len(runs), "run")} {name}'
+        for name, runs in (('before', found.before), ('after', found.after))
+    )
+    yield f'{found.verdict.upper()}, by {sides} of {found.after[0].summary.system}'
+    lines = [
+        *(
+            f'lost: {one.case} gave figures before, and none after ({_ends(one)})'
+            for one in found.lost
+        ),
+        *(f'failed at times: {one.case} ({_ends(one)})' for one in found.at_times),
+        *(f'gone: {one.figure}: {one.reason}' for one in found.gone),
+        *_causes(found, 'worse'),
+        *(f'looks worse, not decided: {_suspect(one)}' for one in found.suspects),
+        *_causes(found, 'better'),
+    ]
+    most = len(lines) if everything else _MOST_CAUSES
+    for line in lines[:most]:
+        yield f'  {line}'
+    if len(lines) > most:
+        yield f'  ... and {len(lines) - most} more, of which --all tells'
+
+
+def _causes(found: Difference, word: Word) -> Iterator[str]:
+    """A line for each family that changed, then for what changed outside of any."""
+    told: set[int] = set()
+    for family in found.families:
+        if family.word == word:
+            told.update(id(one) for one in family.changed)
+            yield f'{word}: {_family(family, family.changed)}'
+    left = [one for one in found.figures if one.word == word and id(one) not in told]
+    for one in worst_first(left):
+        yield f'{word}: {_figure(one)}{_with_it(_facts_of(found, one))}'
+
+
+def _facts_of(found: Difference, one: Compared) -> list[Fact]:
+    """What changed with a figure, with fewest others first."""
+    number = next(n for n, other in enumerate(found.figures) if other is one)
+    facts = (fact for fact in found.facts if number in fact.figures)
+    return sorted(facts, key=lambda fact: (len(fact.figures), fact.name))
+
+
+def _suspect(one: Compared | FamilyFinding) -> str:
+    if isinstance(one, FamilyFinding):
+        return _family(one, one.changed or one.members)
+    return _figure(one)
+
+
+def _figure(one: Compared) -> str:
+    """Such as ``latency of Ring %fabric=tcp @...: +12.0%``."""
+    return f'{one.figure}{f": {as_change(ratio(one.change))}" if one.change else ""}'
+
+
+def _family(family: FamilyFinding, changed: Sequence[Compared]) -> str:
+    """Such as ``kernels: 12 of 14 figures, by 25.0% to 49.0%; changed with it: ...``."""
+    of_all = f'{len(changed)} of {many(len(family.members), "figure")}'
+    return f'{family.name}: {of_all}{_sizes_of(changed)}{_with_it(family.facts)}'
+
+
+def _with_it(facts: Sequence[Fact]) -> str:
+    shown = ', '.join(_fact(one) for one in facts[:_FACTS_OF_A_CAUSE])
+    more = f' and {len(facts) - _FACTS_OF_A_CAUSE} more' if len(facts) > _FACTS_OF_A_CAUSE else ''
+    return f'; changed with it: {shown}{more}' if shown else ''
+
+
+def _show_most_changed(found: Difference, out: Console, lines: int) -> None:
+    """A table of what changed most, as long as a number of lines allows.
+
+    What is worse comes first, then what looks so, then what is better.
+    """
+    order = [
+        *worst_first(one for one in found.figures if one.word == 'worse'),
+        *worst_first(one for one in found.suspicious if one.word != 'worse'),
+        *worst_first(one for one in found.figures if one.word == 'better'),
+    ]
+    if not order:
+        return
+    for rows in range(min(len(order), _MOST_FIGURES), 0, -1):
+        with out.capture() as captured:
+            _figures(out, f'changed most, of {many(len(order), "figure")}', order[:rows])
+        if captured.get().count('\n') <= lines or rows <= _FEWEST_FIGURES:
+            break
+    _figures(out, f'changed most, of {many(len(order), "figure")}', order[:rows])
 
 
 def _show_runs(found: Difference, out: Console) -> None:
+    for line in _head(found):
+        say(out, visible(line))
+
+
+def _head(found: Difference) -> Iterator[str]:
+    """Which runs these are, and what is wrong with them or with the machine: a line each."""
     for name, runs in (('before', found.before), ('after', found.after)):
-        say(out, f'{name + ":":8}{_runs(runs)}')
+        yield f'{name + ":":8}{_runs(runs)}'
     past = many(found.earlier.runs, 'earlier run') if found.earlier.runs else 'no earlier run'
-    say(out, f'system {found.after[0].summary.system}; the spread is learned from {past}')
+    yield f'system {found.after[0].summary.system}; the spread is learned from {past}'
     for name, states in zip(('before', 'after'), found.states, strict=True):
         if states:
             which = f'{many(len(states.figures), "figure")} (such as {states.figures[0]})'
             told = f'{name} covers two states: {which} had a step within it, most at run'
-            say(out, visible(f'{told} {states.run[:8]}. Choose runs of one state.'))
+            yield f'{told} {states.run[:8]}. Choose runs of one state.'
+    if found.moved:
+        worst = found.moved[0]
+        times = ratio(worst.change)
+        moved = f'to {as_multiple(times)}' if is_tenfold(times) else f'by {as_change(times)}'
+        yield (
+            f'the machine moved: {worst.figure} {moved}, which no software above the kernel can '
+            'have touched. Of other figures only what changed by more is blamed on anything else.'
+        )
+    if found.followed:
+        yield f'{many(len(found.followed), "figure")} may only have followed it'
 
 
 def _runs(runs: Sequence[StoredRun]) -> str:
@@ -128,32 +283,22 @@ def _runs(runs: Sequence[StoredRun]) -> str:
     return f'{many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
 
 
-def _show_machine(found: Difference, out: Console, everything: bool) -> None:
+def _show_machine(found: Difference, out: Console) -> None:
     if not found.moved:
         return
-    worst = found.moved[0]
-    times = ratio(worst.change)
-    moved = f'to {as_multiple(times)}' if is_tenfold(times) else f'by {as_change(times)}'
-    out.print()
-    say(
-        out,
-        f'the machine moved: {visible(str(worst.figure))} {moved}, '
-        'which no software above the kernel can have touched. Of other figures only what changed '
-        'by more is blamed on anything else.',
-    )
     _figures(out, 'figures of the machine that moved', found.moved)
     if found.followed:
         title = (
             f'may only have followed it: {many(len(found.followed), "figure")}'
             f'{_sizes_of(found.followed)}'
         )
-        _figures(out, title, found.followed, everything)
+        _figures(out, title, found.followed)
     if found.time:
         say(out, visible(f'  {_time(found.time)}'))
 
 
-def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
-    _figures(out, visible(cause_title(cause)), cause.figures, everything)
+def _show_cause(cause: Cause, out: Console) -> None:
+    _figures(out, visible(cause_title(cause)), cause.figures)
     if places := _places(cause):
         say(out, visible(f'  {places}'))
     group = cause.group
@@ -165,11 +310,10 @@ def _show_cause(cause: Cause, out: Console, everything: bool) -> None:
         if likewise:
             say(out, visible(f'  the same figures are those {_shared(likewise, " and ")}'))
         of_it = {*group.changed, *group.others}
-        shown = cause.facts if everything else cause.facts[:_MOST_FACTS]
-        for fact in shown:
+        for fact in cause.facts:
             others = len(fact.figures - of_it)
             where = f'here and for {many(others, "other figure")}' if others else 'only here'
-            say(out, visible(f'  changed {where}: {_fact(fact, everything)}'))
+            say(out, visible(f'  changed {where}: {_fact(fact, everything=True)}'))
     if cause.time:
         say(out, visible(f'  {_time(cause.time)}'))
 
@@ -217,11 +361,11 @@ def _sizes_of(figures: Iterable[Compared]) -> str:
     return f', by {" to ".join(dict.fromkeys(words))}' if words else ''
 
 
-def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> None:
+def _show_unsure(unsure: Sequence[Compared], out: Console) -> None:
     told = sorted((one for one in unsure if one.verdict), key=lambda one: -abs(one.change))
     title = f'cannot tell: {many(len(unsure), "figure")}'
     if told:
-        _figures(out, title, told, everything, more=True)
+        _figures(out, title, told, more=True)
     else:
         say(out, f'\n{title}:')
     reasons: dict[str, list[Compared]] = {}
@@ -231,24 +375,45 @@ def _show_unsure(unsure: Sequence[Compared], out: Console, everything: bool) -> 
     for reason, alike in sorted(reasons.items(), key=lambda one: -len(one[1])):
         if more := sorted(int(one.reason.split()[0]) for one in alike if one.reason[:1].isdigit()):
             reason = f'{" to ".join(map(str, dict.fromkeys((more[0], more[-1]))))} {reason}'
-        names = _listed([str(one.figure) for one in alike if not one.verdict], everything)
+        names = ', '.join(str(one.figure) for one in alike if not one.verdict)
         say(out, visible(f'  {many(len(alike), "figure")}: {reason}{names and f": {names}"}'))
 
 
-def _show_facts(facts: Sequence[Fact], total: int, out: Console, everything: bool) -> None:
+def _show_facts(facts: Sequence[Fact], total: int, out: Console) -> None:
     if not facts:
         return
     rows = (
-        (fact.name, *_values(fact, everything), f'{len(fact.figures)} of {total}') for fact in facts
+        (fact.name, *_values(fact, everything=True), f'{len(fact.figures)} of {total}')
+        for fact in facts
     )
-    table(out, 'what else changed', '<fact|<before|<after|figures', rows, everything)
+    table(out, 'what else changed', '<fact|<before|<after|figures', rows, all_rows=True)
 
 
-def _notes(found: Difference, everything: bool) -> Iterable[str]:
+def _short_notes(found: Difference) -> Iterator[str]:
+    """What was not compared, and what else changed: a line each, and that there is more."""
+    yield from _left_out(found, everything=False)
+    if found.facts:
+        first = found.facts[0]
+        more = f', and {many(len(found.facts) - 1, "fact")} more' if found.facts[1:] else ''
+        where = f'{len(first.figures)} of {many(len(found.figures), "figure")}'
+        yield f'what else changed: {_fact(first)} ({where}){more}'
+    yield '--all tells the rest'
+
+
+def _notes(found: Difference) -> Iterator[str]:
     """What is left out, what is not in both, and where the errors come from; a line each."""
-    if found.at_times:
-        names = _listed([f'{one.case} ({_ends(one)})' for one in found.at_times], everything)
-        yield f'failed at times after, and never before: {names}'
+    yield from _left_out(found, everything=True)
+    if found.conditions:
+        yield (
+            f'not judged: {many(found.conditions, "figure")} that only tell how quiet the nodes '
+            'were'
+        )
+    for term, count in _terms(found).most_common():
+        yield f'error of {many(count, "figure")}: {term}'
+
+
+def _left_out(found: Difference, everything: bool) -> Iterator[str]:
+    """What is not in both, or does not count; a line each."""
     for word, figures in (('before', found.only_before), ('after', found.only_after)):
         if figures:
             cases = dict.fromkeys(figure.case for figure in figures)
@@ -265,21 +430,15 @@ def _notes(found: Difference, everything: bool) -> Iterable[str]:
         sum(one.after.disturbed for one in found.figures),
     )
     if then or now:
-        why = _listed([sentence for sentence, _ in found.disturbances], everything, '; ')
+        sentences = [sentence for sentence, _ in found.disturbances]
+        why = f': {"; ".join(sentences)}' if everything else ''
         sides = f'{then} before and {now} after'
-        yield f'left out: {many(then + now, "value")} of disturbed jobs, {sides}: {why}'
+        yield f'left out: {many(then + now, "value")} of disturbed jobs, {sides}{why}'
     if misses := [one for one in found.figures if one.misses]:
         yield (
             f'missed references: {many(len(misses), "figure")} called worse because all runs after '
             'miss what all before meet, whatever the spread is'
         )
-    if found.conditions:
-        yield (
-            f'not judged: {many(found.conditions, "figure")} that only tell how quiet the nodes '
-            'were'
-        )
-    for term, count in _terms(found).most_common():
-        yield f'error of {many(count, "figure")}: {term}'
 
 
 def _terms(found: Difference) -> Counter[str]:
@@ -292,12 +451,10 @@ def _figures(
     out: Console,
     title: str,
     figures: Iterable[Compared],
-    everything: bool = False,
     more: bool = False,
 ) -> None:
-    """A table of figures.
+    """A table of figures, all of them.
 
-    :param everything: all of them, however many.
     :param more: how many more runs would tell, too.
     """
     is_narrow = out.width < WIDE
@@ -306,7 +463,7 @@ def _figures(
         (*_names(one.figure, is_narrow), *_cells(one), *([_more_runs(one)] if more else []))
         for one in figures
     )
-    table(out, title, '|'.join(columns), rows, everything)
+    table(out, title, '|'.join(columns), rows, all_rows=True)
 
 
 def _names(figure: Figure, is_narrow: bool) -> tuple[str, ...]:
@@ -355,7 +512,7 @@ def _values(fact: Fact, everything: bool) -> tuple[str, str]:
     return plain(fact.before, most), plain(fact.after, most)
 
 
-def _fact(fact: Fact, everything: bool) -> str:
+def _fact(fact: Fact, everything: bool = False) -> str:
     before, after = _values(fact, everything)
     return f'{fact.name}: {before} -> {after}'
 
@@ -366,10 +523,10 @@ def _ends(one: Failed) -> str:
     return f'{words} of {one.ends.total()}'
 
 
-def _listed(names: Sequence[str], everything: bool, between: str = ', ') -> str:
-    most = len(names) if everything else 3
+def _listed(names: Sequence[str], everything: bool) -> str:
+    most = len(names) if everything else 1
     more = [f'{len(names) - most} more'] if len(names) > most else []
-    return between.join([*names[:most], *more])
+    return ', '.join([*names[:most], *more])
 
 
 def as_text(found: Difference) -> str:
@@ -394,6 +551,8 @@ def as_json(found: Difference) -> dict[str, Any]:
         'lost': [_failed_as_json(one) for one in found.lost],
         'failed_at_times': [_failed_as_json(one) for one in found.at_times],
         'gone': [{**vars(one.figure), 'reason': one.reason} for one in found.gone],
+        'families': [_family_as_json(one, keys) for one in found.families],
+        'suspects': [keys[id(one)] for one in found.suspicious],
         'machine_moved': [keys[id(one)] for one in found.moved],
         'two_states': {
             name: states and {'run': states.run, 'figures': [vars(one) for one in states.figures]}
@@ -421,6 +580,18 @@ def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
         'others': list(group.others) if group else [],
         'facts': [_fact_as_json(fact) for fact in cause.facts],
         'time': asdict(cause.time) if cause.time else None,
+    }
+
+
+def _family_as_json(one: FamilyFinding, keys: dict[int, int]) -> dict[str, Any]:
+    return {
+        'name': one.name,
+        'word': one.word,
+        'ratio': _finite(ratio(one.change)),
+        'p_value': _finite(one.p_value),
+        'figures': [keys[id(figure)] for figure in one.members],
+        'changed': [keys[id(figure)] for figure in one.changed],
+        'facts': [_fact_as_json(fact) for fact in one.facts],
     }
 
 

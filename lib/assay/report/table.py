@@ -30,6 +30,11 @@ def say(out: Console, text: str) -> None:
     out.print(text, markup=False, soft_wrap=True)
 
 
+def height(text: str, width: int) -> int:
+    """How many lines of a window some text has."""
+    return sum(max(1, -(-len(line) // width)) for line in text.split('\n'))
+
+
 def table(
     out: Console, title: str, columns: str, rows: Iterable[Iterable[object]], all_rows: bool = False
 ) -> None:

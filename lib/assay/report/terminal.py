@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from assay.report.console import console
+from assay.report.table import height
 from assay.spelling import many
 from assay.text import plain
 
@@ -74,7 +75,7 @@ def show(
     out.print()
     own = [case for case in counted(report) if not case['fixture']]
     others = (*lines, *(f'assay: {one}' for one in below))
-    left = SCREEN - OTHERS - sum(_height(one, out.width) for one in others)
+    left = SCREEN - OTHERS - sum(height(one, out.width) for one in others)
     for line in matrix.matrix(own, out.width, matrix.MOST_LINES if everything else left):
         out.print(line, soft_wrap=True)
     if measured := [row for row in figures if row.value is not None]:
@@ -91,7 +92,7 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
     for sentences in reversed(said):
         kept: list[str] = []
         for one in sentences[:MOST_SENTENCES]:
-            left -= _height(one, width)
+            left -= height(one, width)
             if kept and left < 0:
                 break
             kept.append(one)
@@ -99,11 +100,6 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
             kept.append(f'{kept[0].partition(":")[0]}: {left_out} more, of which --all tells')
         found.append(kept)
     return found[::-1]
-
-
-def _height(text: str, width: int) -> int:
-    """How many lines of the window some text has."""
-    return sum(max(1, -(-len(line) // width)) for line in text.split('\n'))
 
 
 def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator[list[str]]:

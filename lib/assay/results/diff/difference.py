@@ -94,13 +94,23 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """``worse``, ``undecided``, ``not worse``, or ``cannot tell`` if that is most figures."""
+        """``worse``; ``undecided`` if something looks worse, or most cannot be compared at all.
+
+        Otherwise ``not worse``.
+        """
         if self.is_worse:
             return 'worse'
-        if self.is_undecided:
-            return 'undecided'
-        unknown = self.counts['cannot tell']
-        return 'cannot tell' if 2 * unknown > len(self.figures) else 'not worse'
+        return 'undecided' if self.is_undecided or self.lacks_values else 'not worse'
+
+    @property
+    def lacks_values(self) -> bool:
+        """Whether most figures have no values before and after that can be compared."""
+        return 2 * sum(one.verdict is None for one in self.figures) > len(self.figures)
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that compares."""
+        return {'worse': 1, 'undecided': 3, 'not worse': 0}[self.verdict]
 
     @property
     def counts(self) -> Counter[Word]:
