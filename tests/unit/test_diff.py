@@ -425,6 +425,41 @@ def test_what_looks_worse_and_could_not_be_decided_is_no_success(site, told):
     assert told_as_json['suspects']
 
 
+def test_what_was_measured_again_counts_by_that_alone(site):
+    """Else what was chosen because it looked bad would look bad for that reason."""
+
+    def only(check, change=lambda case, values: None):
+        def one(case, values):
+            change(case, values)
+            if not case['display_name'].startswith(check):
+                case |= {'result': 'skip'}
+                values.clear()
+
+        return one
+
+    def disturbed(case, values):
+        if case['fabric'] == 'tcp':
+            case['taken_by_others'] = ['others']
+
+    site.runs(10)
+    site.runs(1, label='before')
+    site.runs(3, slower(1.3), label='after')
+    site.runs(2, only('Ring', disturbed), label='after')
+    stored = load(site.database)
+    before, after = choose(stored, 'before'), choose(stored, 'after')
+    found = difference(stored, before, after, remeasured=after[3:])
+    words = {(one.after.check, one.after.fabric, one.word) for one in found.figures}
+    sizes = {(one.after.check, one.after.fabric): one.after.series.size for one in found.figures}
+    assert ('Ring', 'shm', 'same') in words and ('Ring', 'ofi-tcp', 'same') in words
+    # Others disturbed it each time: the first values are all that there is.
+    assert ('Ring', 'tcp', 'worse') in words
+    assert {word for check, _, word in words if check == 'PointToPoint'} == {'worse'}
+    assert {name: size for name, size in sizes.items() if size != 3} == {
+        ('Ring', 'shm'): 2,
+        ('Ring', 'ofi-tcp'): 2,
+    }
+
+
 # What cannot be told, and what is left out --------------------------------------------------------
 
 

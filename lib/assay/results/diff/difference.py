@@ -27,6 +27,7 @@ from assay.results.diff.sides import (
     some,
     tables_of,
     without_conditions,
+    without_first_values,
 )
 from assay.results.figure_series import Figure, measured
 from assay.results.history import History, StoredRun
@@ -125,6 +126,8 @@ def difference(
     environments: Environments | None = None,
     again: Mapping[Figure, Compared] | None = None,
     earlier: Earlier | None = None,
+    rate: float = SUITE_RATE,
+    remeasured: Sequence[StoredRun] = (),
 ) -> Difference:
     """What differs between runs.
 
@@ -134,6 +137,10 @@ def difference(
     :param environments: that of before and that of after, whose figures are compared.
     :param again: figures that were measured again, and what is said of them instead.
     :param earlier: what was learned of the runs before, if these runs were compared already.
+    :param rate: of suites in which nothing changed, at most so many have anything that is called
+        changed.
+    :param remeasured: those of the runs after in which a part was measured again: of a case that
+        gave figures in them the other runs after do not count.
     :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the
         margin is none.
     """
@@ -146,7 +153,8 @@ def difference(
             f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
             'they were read twice, from perflogs and from the database or a report.'
         )
-    old, new = (measured(table) for table in tables)
+    counting = tables[0], without_first_values(tables[1], remeasured)
+    old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
     both = sorted(then.keys() & now.keys())
@@ -208,7 +216,7 @@ def difference(
         families=findings(families, compared, facts),
         suspects=suspects(families, compared, margin),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
-        disturbances=_disturbances(pl.concat(tables)),
+        disturbances=_disturbances(pl.concat(counting)),
     )
 
 

@@ -72,6 +72,23 @@ def paired(
     return pairs, tuple(rest), tuple(only_after)
 
 
+def without_first_values(table: pl.DataFrame, again: Sequence[StoredRun]) -> pl.DataFrame:
+    """A table of figures without what was measured again, in what it was before that.
+
+    A case that others disturbed each time it was measured again keeps its first values.
+
+    :param again: the runs in which it was measured again, which are in the table as well.
+    """
+    if not again:
+        return table
+    is_again = pl.col('run').cast(pl.String).is_in([run.uuid for run in again])
+    counts = (pl.col('figure') != '-') & pl.col('disturbances').is_null()
+    case = ('system', 'partition', 'environment', 'case')
+    cases = table.filter(is_again & counts).select(case).unique()
+    first = table.filter(~is_again).join(cases, on=case, how='anti', maintain_order='left')
+    return pl.concat([first, table.filter(is_again)])
+
+
 def without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
     """Without the figures that only tell how quiet the nodes were."""
     return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
