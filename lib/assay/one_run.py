@@ -6,14 +6,18 @@ import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from assay.comparing.against import Against
+from assay.report import junit
 from assay.report.budget import tell
 from assay.report.conclusion import conclude
+from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.results.budget import Choice, choose
-from assay.results.history import load
+from assay.results.cases import read_report
+from assay.results.history import StoredRun, load
 from assay.results.past import past
 from assay.results.verdict import Verdict
-from assay.running import selection, session_extras
+from assay.running import runs, selection, session_extras
 from assay.running.listing import listed
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
@@ -51,6 +55,61 @@ def measure(
     if not end.code and not own.report.exists():
         selection.explain(site, suite.environment, given)
     return conclude(own, end, given, seconds + time.monotonic() - began, choice, site), end
+
+
+def measure_against(
+    suite: Suite,
+    site: _SiteConfig,
+    given: Given,
+    label: str | None,
+    options: Sequence[str],
+    handles: Sequence[int],
+    before: Sequence[StoredRun],
+    selected: Collection[str],
+    repeat: int,
+    budget: float,
+    choice: Choice | None = None,
+) -> int:
+    """Make runs, and compare them with stored ones: what looks worse is measured again.
+
+    :param before: the stored runs.
+    :param selected: names of the cases that the options select.
+    :param repeat: how many runs are made before anything is compared.
+    :param budget: seconds for measuring again what looks worse; with a choice for that and the runs
+        together.
+    :returns: the exit code: 1 if something is worse or failed, 3 if that could not be decided or
+        others disturbed it, 128 and the number of a signal that stopped it.
+    :raises AssayError: if nothing can be compared.
+    """
+    began = time.monotonic()
+    after: list[str] = []
+    verdicts: list[Verdict] = []
+    for number in range(repeat):
+        own = runs.begin() if number else suite.own
+        verdict, end = measure(suite, site, own, given, label, options, handles, choice=choice)
+        if end.stopped:
+            return 128 + end.stopped
+        if not own.report.exists():
+            return verdict.exit_code
+        after.append(read_report(own.report)['session_info']['uuid'])
+        verdicts.append(verdict)
+        if verdict.word == 'FAILED':  # which more runs would not mend
+            break
+    word = max((one.word for one in verdicts), key=('PASSED', 'DISTURBED', 'FAILED').index)
+    left = budget - (time.monotonic() - began if choice else 0.0)
+    chosen = options_of(choice) if choice else []
+    about = given, [*options, *chosen], handles, label, before, after, selected
+    held = Against(suite, *about).decide(max(0.0, left) if word != 'FAILED' else 0.0)
+    show_against(held, word, given.everything)
+    if given.junit and held.difference.is_worse:
+        problems = (*verdicts[0].problems, conclusion_against(held, word))
+        unmeasured = choice.titles_left_out if choice else ()
+        junit.write_of_run(given.junit, suite.own, Verdict(problems), unmeasured)
+    if held.signal:
+        return 128 + held.signal
+    if word == 'FAILED' or held.is_broken:
+        return 1
+    return held.difference.exit_code or (3 if word == 'DISTURBED' else 0)
 
 
 def choose_for(

@@ -22,6 +22,9 @@ from assay.commands.options import (
 )
 from assay.config import settings
 
+#: Seconds for which `--against` measures again what looks worse, unless a budget is given.
+AGAIN = 600.0
+
 
 def run(
     context: typer.Context,
@@ -37,10 +40,18 @@ def run(
         int,
         typer.Option(
             metavar='N',
-            help='Run the whole selection N times, one after the other. For a comparison, several '
-            'runs at different times tell more.',
+            help='Run the whole selection N times, one after the other; with --against as N runs. '
+            'For a comparison, several runs at different times tell more.',
         ),
     ] = 1,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar='BEFORE',
+            help='Compare with these stored runs, chosen as in `assay history`, and measure again '
+            'what looks worse until it is decided.',
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -58,7 +69,8 @@ def run(
     Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with
     what failed and a line for each check. The exit code is 0 only if something was measured and
     all of it passed. It is 3 if nothing failed, but others disturbed what some cases measured, each
-    time they tried; else 1.
+    time they tried; else 1. With --against it is also 1 if something is worse, and 3 if something
+    looks worse by more than 5% and could not be decided in 10 minutes, or --budget.
 
     Every other option is passed to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
     void the verdict are refused (docs/reframe-options.md).
@@ -72,16 +84,20 @@ def run(
       assay run --with spack
       assay run --with spack:applications --mode maintenance
       assay run -n '%fabric=tcp' -P layout=packed --report-junit=junit.xml
-      assay run --label before --repeat 5
+      assay run --label before
+      assay run --against before --repeat 3
       assay run --report report.html
       assay run --mode maintenance --budget 20m
       assay run -l
     """
-    from assay.one_run import choose_for, measure, options_of
+    from assay.comparing.against import assert_cases_in_common, runs_before
+    from assay.one_run import choose_for, measure, measure_against, options_of
     from assay.results.budget import seconds_of
     from assay.results.choice import assert_label
+    from assay.results.history import load
     from assay.results.ready import make_ready
     from assay.running import reframe_options, session
+    from assay.running.listing import listed
     from assay.running.prepare import name_mpis
 
     name_mpis(system, mpi or [])
@@ -98,6 +114,10 @@ def run(
     if budget is not None:
         seconds = seconds_of(budget)
         reframe_options.assert_can_be_chosen_for(given)
+    before = []
+    if against is not None:
+        reframe_options.assert_can_be_held_against(given, repeat)
+        before = runs_before(load(), against, system)
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
@@ -109,6 +129,10 @@ def run(
             command += options_of(choose_for(seconds, suite, site, given, context.args, repeat))
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
+    selected = []
+    if against is not None:
+        selected = listed(suite.command, context.args, suite.environment)
+        assert_cases_in_common(load(), before, against, selected)
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)
     so_far = time.monotonic() - started
@@ -117,6 +141,11 @@ def run(
     if seconds is not None:
         choice = choose_for(seconds, suite, site, given, context.args, repeat)
         so_far = 0.0  # a budget is for what is chosen, and not for what is waited for or installed
+    if against is not None:
+        names = {one.name for one in selected}
+        made = suite, site, given, label, context.args, handles
+        code = measure_against(*made, before, names, repeat, seconds or AGAIN, choice)
+        raise typer.Exit(code)
     about = given, label, options, handles, so_far, choice
     verdict, end = measure(suite, site, suite.own, *about)
     raise typer.Exit(128 + end.stopped if end.stopped else verdict.exit_code)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from assay import AssayError, say
 from assay.config import settings
@@ -19,7 +17,6 @@ from assay.nights.message import day, last_line, message, subject
 from assay.nights.notify import notify
 from assay.nights.outcome import Outcome, of_problem
 from assay.report import junit
-from assay.results.cases import read_report
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
@@ -97,24 +94,15 @@ class Night:
             if outcome.word in ('FAILED', 'WORSE') and self.given.junit:
                 choice = measuring.choice if measuring else None
                 left_out = choice.titles_left_out if choice else ()
-                self._write_junit(self.given.junit, outcome, left_out)
+                own = None if isinstance(self.suite, AssayError) else self.suite.own
+                verdict = Verdict(outcome.sentences)
+                junit.write_of_run(self.given.junit, own, verdict, left_out)
             print(last_line(self._which, outcome, memory.told))
             return 1 if problem else outcome.exit_code
 
     @property
     def _which(self) -> str:
         return f'{self.system} ({self.mode})'
-
-    def _write_junit(self, file: Path, outcome: Outcome, left_out: Iterable[str]) -> None:
-        """As of the run, with what this night is as the error of the run as a whole."""
-        report, log, seconds = None, [], 0.0
-        if not isinstance(self.suite, AssayError):
-            own = self.suite.own
-            with suppress(AssayError, OSError):  # of a night that did not get so far
-                log = own.log.read_text(errors='replace').splitlines()
-                report = read_report(own.report)
-                seconds = report['session_info']['time_elapsed']
-        junit.write(file, report, Verdict(outcome.sentences), log, seconds, left_out)
 
     def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, str]:
         """Tell people what is new; what they know now, and why they could not be told.

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from rich.console import Console
 
+from assay.comparing.against import Held
 from assay.report.console import console
 from assay.report.table import (
     FAR,
@@ -117,8 +118,11 @@ def _show_everything(found: Difference, out: Console) -> None:
         say(out, visible(line))
 
 
-def conclusion(found: Difference) -> str:
-    """The last line."""
+def conclusion(found: Difference, decides: str | None = None) -> str:
+    """The last line.
+
+    :param decides: what would decide it, if that is known better than by stored runs alone.
+    """
     counts = found.counts
     words = [f'{counts[word]} {word}' for word in get_args(Word)]
     missed = [
@@ -128,32 +132,74 @@ def conclusion(found: Difference) -> str:
     ]
     total = many(len(found.figures), 'figure')
     told = ', '.join([f'{", ".join(words)} of {total}', *missed])
-    decides = f'; {decides}' if (decides := _what_decides(found)) else ''
-    return f'{found.verdict.upper()}: {told}{decides}'
+    if found.verdict == 'undecided':
+        told += f'; {decides or _what_decides(found)}'
+    return f'{found.verdict.upper()}: {told}'
+
+
+def show_against(held: Held, word: str, everything: bool = False) -> None:
+    """As :func:`show`, of runs that were measured for it, and some of which again.
+
+    :param word: of the verdict on these runs.
+    """
+    out = console()
+    show_all(held.difference, out, everything)
+    if held.rounds:
+        again = f'measured again: {many(held.rounds, "round")} in {in_minutes(held.seconds)}'
+        say(out, f'{again}; of a case that was in them these count, and not its first values')
+    say(out, visible(conclusion_against(held, word)))
+
+
+def conclusion_against(held: Held, word: str) -> str:
+    """The last line of :func:`show_against`."""
+    found = held.difference
+    told = conclusion(found, _what_rounds_decide(held))
+    if held.signal or held.is_broken:
+        return f'STOPPED: {told}; {held.stopped}'
+    if word == 'FAILED':
+        return f'FAILED, see above; and with what was run before: {told}'
+    if word == 'DISTURBED' and found.verdict == 'not worse':
+        return f'DISTURBED: some cases are no evidence; of the others: {told}'
+    return told
+
+
+def _what_rounds_decide(held: Held) -> str:
+    """What would decide on what was measured again and still looks worse; empty if nothing was."""
+    if not held.rounds:
+        return f'{held.stopped}: give it more by --budget' if held.stopped else ''
+    seconds = held.seconds / held.rounds
+    if not (more := _fewest_runs(held.difference)):
+        return f'{held.stopped}, and no number of rounds would decide it: see --all'
+    enough = math.ceil((held.seconds + (more + 1) * seconds) / 60)
+    return (
+        f'{held.stopped}; {many(more, "more round")}, about {in_minutes(more * seconds)}, may '
+        f'decide it: --budget {enough}m'
+    )
 
 
 def _what_decides(found: Difference) -> str:
-    """What would decide on what looks worse; empty unless that is the verdict."""
-    if found.verdict != 'undecided':
-        return ''
+    """What would decide on what looks worse in stored runs."""
     if not found.suspects:
         return 'most figures have no values before and after that can be compared: run again'
-    rate = SUITE_RATE / max(1, len(found.figures))
-    wanted = [
-        more
-        for one in found.suspicious
-        if one.verdict
-        and one.change
-        and (more := one.verdict.comparison.more_runs(math.expm1(abs(one.change)), rate))
-    ]
     labels = {run.summary.label for run in found.before}
     label = labels.pop() if len(labels) == 1 else None
     again = f'`assay run --against {shlex.quote(label) if label else "BEFORE"}` measures it again'
-    if not wanted:
+    if not (more := _fewest_runs(found)):
         return again
     seconds = median((run.ended - run.begun).total_seconds() for run in found.after)
-    runs = f'{many(min(wanted), "more run")} before and after'
-    return f'{runs}, about {in_minutes(2 * min(wanted) * seconds)}, may decide it; {again}'
+    runs = f'{many(more, "more run")} before and after'
+    return f'{runs}, about {in_minutes(2 * more * seconds)}, may decide it; {again}'
+
+
+def _fewest_runs(found: Difference) -> int | None:
+    """How many more runs would show one of the suspects to be what it looks like; None if none."""
+    rate = SUITE_RATE / max(1, len(found.figures))
+    wanted = [
+        one.verdict.comparison.more_runs(math.expm1(abs(one.change)), rate)
+        for one in found.suspicious
+        if one.verdict and one.change
+    ]
+    return min(filter(None, wanted), default=None)
 
 
 def in_minutes(seconds: float) -> str:

@@ -6,6 +6,7 @@ ReFrame's own file knows neither what we hold a case to nor why a case was skipp
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,6 +20,7 @@ from assay.results.cases import (
     class_name,
     counted,
     is_no_evidence,
+    read_report,
     title,
     what_counts,
 )
@@ -31,6 +33,7 @@ from assay.results.failures import (
     skipped,
 )
 from assay.results.verdict import Verdict
+from assay.running.runs import Run
 from assay.text import plain, visible_lines
 
 
@@ -86,6 +89,22 @@ def write(
         ElementTree.ElementTree(suites).write(path, encoding='utf-8', xml_declaration=True)
     except OSError as error:
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
+
+
+def write_of_run(path: Path, own: Run | None, verdict: Verdict, left_out: Iterable[str]) -> None:
+    """Likewise of a run that has ended, with a verdict that goes beyond it.
+
+    :param own: the run; None if it never began.
+    :param left_out: as of :func:`write`.
+    :raises AssayError: if the file cannot be written.
+    """
+    report, log, seconds = None, [], 0.0
+    with suppress(AssayError, OSError):  # of one that did not get so far
+        if own:
+            log = own.log.read_text(errors='replace').splitlines()
+            report = read_report(own.report)
+            seconds = report['session_info']['time_elapsed']
+    write(path, report, verdict, log, seconds, left_out)
 
 
 def _add_cases(suite: Element, report: Report, log: list[str]) -> None:

@@ -352,6 +352,22 @@ def assert_can_be_chosen_for(given: Given) -> None:
             )
 
 
+def assert_can_be_held_against(given: Given, repeat: int) -> None:
+    """:raises AssayError: if what a command line asks for is no run to compare with others."""
+    if given.action:
+        raise AssayError(f'--against and {given.action}: there would be no run to compare.')
+    for name in ('--reruns', '--duration', '--max-retries'):
+        if name in given.names_of_options:
+            raise AssayError(f'--against and {name}: `--repeat N` makes N runs of it.')
+    files = {'--report-file': given.report, '--report-junit': given.junit, '--report': given.page}
+    for name, file in files.items():
+        if file and repeat > 1:
+            raise AssayError(
+                f'--against, --repeat {repeat} and {name}: that file is of one run; `assay report` '
+                'and `assay diff --json` tell of several.'
+            )
+
+
 def _unknown(argument: str) -> str:
     name = argument.partition('=')[0]
     if not name.startswith('-'):

@@ -1,0 +1,275 @@
+"""Runs after an upgrade against stored runs before it: what looks worse is measured again.
+
+The old state is gone, so only sessions after can be added: rounds, each of all suspects and of some
+controls, so that the two alternate. The first comparison only chooses the suspects. A case that was
+measured again counts by its rounds alone: its first values look bad because it was chosen for
+looking bad.
+
+**Why the promise holds.** At most 1% of upgrades that change nothing are called worse. Each look
+has a share of that rate, and all shares together are the rate: half for the first comparison, half
+of what is left for each look at the rounds, however many follow (spending of alpha, after Lan and
+DeMets, Biometrika 70, 1983, by Bonferroni). At every look all figures of the suite share the rate,
+not the suspects alone: the runs before are the same as at first, so where they were good by chance
+the rounds only repeat what they said. What would be called worse if every case was measured again
+is no less than what is called so of those that were.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from assay import AssayError, say
+from assay.results.choice import choose
+from assay.results.diff.compared import Compared
+from assay.results.diff.difference import Difference, difference
+from assay.results.diff.endings import ends_of
+from assay.results.diff.sides import some
+from assay.results.failures import failures
+from assay.results.history import History, StoredRun, load
+from assay.results.judged import judged, kept
+from assay.results.statistics.comparison import MARGIN
+from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.running import runs
+from assay.running.listing import Listed
+from assay.running.reframe_options import Given
+from assay.running.runs import Run
+from assay.running.selection import leaving_out
+from assay.running.session import Suite
+from assay.running.supervise import noted
+from assay.spelling import many
+
+#: By which the history knows the rounds: they are chosen for looking bad, and teach nothing.
+PURPOSE = 'against'
+#: Rounds before the first look at them; before each next one as many again as there are.
+FIRST_LOOK = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What came of it.
+
+    :param difference: at the last look.
+    :param rounds: how many rounds were measured.
+    :param seconds: that measuring again took.
+    :param stopped: why it ended before all was decided; empty if it did not.
+    :param is_broken: whether that is because a round was no good as a whole.
+    :param signal: by which it was stopped, if it was.
+    """
+
+    difference: Difference
+    rounds: int
+    seconds: float
+    stopped: str = ''
+    is_broken: bool = False
+    signal: signal.Signals | None = None
+
+
+def rate_of(look: int) -> float:
+    """The share of the suite's rate of a look: 0 is the first comparison."""
+    return SUITE_RATE / 2.0 ** (look + 1)
+
+
+def runs_before(history: History, words: str, system: str) -> list[StoredRun]:
+    """The runs of a system that are compared with, oldest first.
+
+    :raises AssayError: as :func:`~assay.results.choice.choose`; if they are of another system.
+    """
+    try:
+        return choose(history, words, system)
+    except AssayError:
+        others: list[StoredRun] = []
+        with suppress(AssayError):
+            others = choose(history, words)
+        if not others:
+            raise
+    raise AssayError(
+        f'--against {words}: these runs are of the system {others[0].summary.system}, not '
+        f'{system}: systems are never compared.'
+    )
+
+
+def assert_cases_in_common(
+    history: History, before: Sequence[StoredRun], words: str, selected: Collection[Listed]
+) -> None:
+    """:raises AssayError: if no selected case gave a figure in the runs before."""
+    ends = ends_of(history.figures(before))
+    then = {case for case, counts in ends.items() if None in counts}
+    if not then:
+        raise AssayError(f'--against {words}: none of these runs gave a figure.')
+    if not then & {one.title for one in selected}:
+        raise AssayError(
+            f'--against {words}: these runs share no case with those selected now. They ran '
+            f'{some(sorted(then))}; selected are {some(sorted(one.title for one in selected))}.'
+        )
+
+
+def measured_again(found: Difference) -> tuple[frozenset[str], frozenset[str]]:
+    """Names of the cases to measure again, and their environments.
+
+    These are the suspects, and as controls the cases that measure the machine itself, and one more,
+    if there is one of a check without a suspect.
+    """
+    suspects = {one.figure.case for one in found.suspicious}
+    checks = {one.after.check for one in found.suspicious}
+    environments = frozenset(one.figure.environment for one in found.suspicious)
+
+    def is_other(one: Compared) -> bool:
+        return one.figure.environment in environments and one.figure.case not in suspects
+
+    machine = {one.figure.case for one in found.figures if one.is_of == 'node' and is_other(one)}
+    others = sorted(
+        (one.after.check in checks, one.figure.case)
+        for one in found.figures
+        if one.verdict and is_other(one) and one.figure.case not in machine
+    )
+    return frozenset({*suspects, *machine, *(case for _, case in others[:1])}), environments
+
+
+class Against:
+    """A comparison under way.
+
+    :param given: what was asked of ReFrame.
+    :param options: of ReFrame, of the run.
+    :param handles: locks that are held all the while.
+    :param label: of the runs after, which the rounds get as well.
+    :param before: runs of the old state.
+    :param after: identifiers of runs of the new one.
+    :param selected: names of all cases that the options select.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        given: Given,
+        options: Sequence[str],
+        handles: Sequence[int],
+        label: str | None,
+        before: Sequence[StoredRun],
+        after: Sequence[str],
+        selected: Collection[str],
+    ) -> None:
+        # Options may name checks that are left out of a round.
+        self.given = replace(given, variables=[], parameters=[], is_whole=False)
+        self.suite, self.options, self.handles, self.label = suite, options, handles, label
+        self.before, self.after, self.selected = before, after, selected
+        #: Identifiers of the rounds so far, and how long the last one took.
+        self.rounds: list[str] = []
+        self.took = self._run_took = 0.0
+        self._looks, self._looked_at = 0, 0
+        self._last: Run | None = None
+
+    def decide(self, budget: float) -> Held:
+        """Compare, and measure again what looks worse until it is decided.
+
+        :param budget: seconds after which no round begins, nor one that would end later; 0 to
+            measure nothing again.
+        :raises AssayError: if there is nothing to compare.
+        """
+        began, stopped = time.monotonic(), None
+        with noted() as signals:
+            found = self._look()
+            while budget and found.suspects and not found.is_worse and not stopped:
+                stopped = self._until_next_look(found, began, budget, signals)
+                if len(self.rounds) > self._looked_at:
+                    found = self._look()
+        why, is_broken = stopped or ('', False)
+        decided = found.is_worse or not found.suspects
+        return Held(
+            found,
+            len(self.rounds),
+            time.monotonic() - began,
+            '' if decided and not is_broken and not signals else why,
+            is_broken,
+            signals[0] if signals else None,
+        )
+
+    def _look(self) -> Difference:
+        """Compare all that was measured so far, at the rate of this look."""
+        history = load()
+        by_uuid = {run.uuid: run for run in history.runs if not run.summary.problem}
+        if lacking := [one for one in (*self.after, *self.rounds) if one not in by_uuid]:
+            raise AssayError(f'the run {lacking[0]} was not stored: nothing can be compared.')
+        rounds = [by_uuid[one] for one in self.rounds]
+        first = by_uuid[self.after[-1]]
+        self._run_took = (first.ended - first.begun).total_seconds()
+        after = [*(by_uuid[one] for one in self.after), *rounds]
+        rate = rate_of(self._looks)
+        self._looks += 1
+        self._looked_at = len(rounds)
+        return difference(history, self.before, after, MARGIN, rate=rate, remeasured=rounds)
+
+    def _until_next_look(
+        self, found: Difference, began: float, budget: float, signals: list[signal.Signals]
+    ) -> tuple[str, bool] | None:
+        """Rounds until there is something to look at.
+
+        :returns: why it ended before that, and whether a round was no good; None if it did not.
+        """
+        cases, environments = measured_again(found)
+        until = max(FIRST_LOOK, 2 * len(self.rounds))
+        say(
+            f'{many(len(found.suspicious), "figure")} may be worse: measured again with controls, '
+            f'{many(len(cases), "case")} a round, up to round {until}'
+        )
+        # Of the first round as much as of the run, case for case.
+        took = self.took or self._run_took * len(cases) / max(1, len(self.selected))
+        while len(self.rounds) < until:
+            left = budget - (time.monotonic() - began)
+            if signals:
+                return f'stopped by {signals[0].name}', False
+            if left < took:
+                return f'the budget of {budget / 60:.3g} min was over', False
+            if problem := self._round(cases, environments, left, signals):
+                return problem, not signals
+            took = self.took
+        return None
+
+    def _round(
+        self,
+        cases: Collection[str],
+        environments: Collection[str],
+        left: float,
+        signals: list[signal.Signals],
+    ) -> str:
+        """One round, judged and stored; what is wrong with it as a whole, empty if nothing is.
+
+        :param left: seconds of the budget.
+        :param signals: gets the one that it was stopped by.
+        """
+        began, own = time.monotonic(), runs.begin()
+        # Nor is it waited longer than that for those who disturb it.
+        own.patience.write_text(f'{left:.1f}')
+        options = [*self.options, *leaving_out({*self.selected} - {*cases})]
+        if '--prgenv' not in self.given.names_of_options:
+            options += ['-p', f'^({"|".join(map(re.escape, sorted(environments)))})$']
+        say(f'round {len(self.rounds) + 1}')
+        end = self.suite.run(own, self.label, options, self.handles, purpose=PURPOSE)
+        ended = judged(own, end, self.given)
+        problems = ended.verdict.of_session
+        if ended.report:
+            problems = (*problems, *kept(ended.report, ended.verdict))
+        if end.stopped:
+            signals.insert(0, end.stopped)
+            return f'stopped by {end.stopped.name}'
+        for one in failures(ended.report) if ended.report else []:
+            say(f'failed: {one.case}: {one.reason}')
+        if problems or ended.report is None:
+            return f'a round is no good: {"; ".join(problems)}'
+        self.rounds.append(ended.report['session_info']['uuid'])
+        self.took = time.monotonic() - began
+        self._tidy(own, bool(ended.verdict.problems))
+        return ''
+
+    def _tidy(self, own: Run, has_failed: bool) -> None:
+        """Of good rounds the newest keeps its folder: else those of all other runs would go."""
+        if self._last:
+            shutil.rmtree(self._last.folder, ignore_errors=True)
+        self._last = None if has_failed else own
+        os.close(own.handle)
