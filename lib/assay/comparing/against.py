@@ -116,9 +116,9 @@ def measured_again(found: Difference) -> tuple[frozenset[str], frozenset[str]]:
     These are the suspects, and as controls the cases that measure the machine itself, and one more,
     if there is one of a check without a suspect.
     """
-    suspects = {one.figure.case for one in found.suspicious}
-    checks = {one.after.check for one in found.suspicious}
-    environments = frozenset(one.figure.environment for one in found.suspicious)
+    suspects = {one.figure.case for one in found.suspects}
+    checks = {one.after.check for one in found.suspects}
+    environments = frozenset(one.figure.environment for one in found.suspects)
 
     def is_other(one: Compared) -> bool:
         return one.figure.environment in environments and one.figure.case not in suspects
@@ -215,7 +215,7 @@ class Against:
         cases, environments = measured_again(found)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
         say(
-            f'{many(len(found.suspicious), "figure")} may be worse: measured again with controls, '
+            f'{many(len(found.suspects), "figure")} may be worse: measured again with controls, '
             f'{many(len(cases), "case")} a round, up to round {until}'
         )
         # Of the first round as much as of the run, case for case.

@@ -31,7 +31,7 @@ from assay.results.diff.causes import Cause, Fact
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
-from assay.results.diff.families import FamilyFinding
+from assay.results.diff.families import Finding
 from assay.results.figure_series import Figure, Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
@@ -196,7 +196,7 @@ def _fewest_runs(found: Difference) -> int | None:
     rate = SUITE_RATE / max(1, len(found.figures))
     wanted = [
         one.verdict.comparison.more_runs(math.expm1(abs(one.change)), rate)
-        for one in found.suspicious
+        for one in found.suspects
         if one.verdict and one.change
     ]
     return min(filter(None, wanted), default=None)
@@ -221,7 +221,7 @@ def _answer(found: Difference, everything: bool) -> Iterator[str]:
         *(f'failed at times: {one.case} ({_ends(one)})' for one in found.at_times),
         *(f'gone: {one.figure}: {one.reason}' for one in found.gone),
         *_causes(found, 'worse'),
-        *(f'looks worse, not decided: {_suspect(one)}' for one in found.suspects),
+        *_suspects(found),
         *_causes(found, 'better'),
     ]
     most = len(lines) if everything else _MOST_CAUSES
@@ -250,10 +250,12 @@ def _facts_of(found: Difference, one: Compared) -> list[Fact]:
     return sorted(facts, key=lambda fact: (len(fact.figures), fact.name))
 
 
-def _suspect(one: Compared | FamilyFinding) -> str:
-    if isinstance(one, FamilyFinding):
-        return _family(one, one.changed or one.members)
-    return _figure(one)
+def _suspects(found: Difference) -> Iterator[str]:
+    """A line for each family of which figures look worse."""
+    in_doubt = {id(one) for one in found.suspects}
+    for family in found.families:
+        if of_it := [one for one in family.members if id(one) in in_doubt]:
+            yield f'looks worse, not decided: {_family(family, worst_first(of_it))}'
 
 
 def _figure(one: Compared) -> str:
@@ -261,7 +263,7 @@ def _figure(one: Compared) -> str:
     return f'{one.figure}{f": {as_change(ratio(one.change))}" if one.change else ""}'
 
 
-def _family(family: FamilyFinding, changed: Sequence[Compared]) -> str:
+def _family(family: Finding, changed: Sequence[Compared]) -> str:
     """Such as ``kernels: 12 of 14 figures, by 25.0% to 49.0%; changed with it: ...``."""
     of_all = f'{len(changed)} of {many(len(family.members), "figure")}'
     return f'{family.name}: {of_all}{_sizes_of(changed)}{_with_it(family.facts)}'
@@ -280,7 +282,7 @@ def _show_most_changed(found: Difference, out: Console, lines: int) -> None:
     """
     order = [
         *worst_first(one for one in found.figures if one.word == 'worse'),
-        *worst_first(one for one in found.suspicious if one.word != 'worse'),
+        *worst_first(one for one in found.suspects if one.word != 'worse'),
         *worst_first(one for one in found.figures if one.word == 'better'),
     ]
     if not order:
@@ -598,7 +600,7 @@ def as_json(found: Difference) -> dict[str, Any]:
         'failed_at_times': [_failed_as_json(one) for one in found.at_times],
         'gone': [{**vars(one.figure), 'reason': one.reason} for one in found.gone],
         'families': [_family_as_json(one, keys) for one in found.families],
-        'suspects': [keys[id(one)] for one in found.suspicious],
+        'suspects': [keys[id(one)] for one in found.suspects],
         'machine_moved': [keys[id(one)] for one in found.moved],
         'two_states': {
             name: states and {'run': states.run, 'figures': [vars(one) for one in states.figures]}
@@ -629,7 +631,7 @@ def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
     }
 
 
-def _family_as_json(one: FamilyFinding, keys: dict[int, int]) -> dict[str, Any]:
+def _family_as_json(one: Finding, keys: dict[int, int]) -> dict[str, Any]:
     return {
         'name': one.name,
         'word': one.word,

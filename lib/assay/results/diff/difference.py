@@ -34,6 +34,7 @@ from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
 from assay.results.read_twice import read_twice
 from assay.results.statistics.comparison import MARGIN, Word
+from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.results.two_states import TwoStates, two_states
 
@@ -171,7 +172,7 @@ def difference(
             'nothing is to be compared.'
         )
     earlier = earlier or learn_earlier(history, before, after, tables, pairs)
-    judged, families = judge_figures(pairs, earlier, margin, environments, again or {})
+    judged, families = judge_figures(pairs, earlier, margin, environments, again or {}, rate)
     controls = figures_that_moved(judged)
     compared = not_blamed_on_software(judged, controls, families)
     gives = {case for case, ends in now.items() if None in ends}

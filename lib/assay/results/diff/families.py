@@ -1,4 +1,4 @@
-"""Families of figures: what can change together, fixed before anything is measured, and what did."""
+"""Families of figures: what can change together, fixed beforehand, and what of it did."""
 
 from __future__ import annotations
 

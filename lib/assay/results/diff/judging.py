@@ -16,6 +16,7 @@ from assay.results.machine_figures import is_of_the_network, is_of_the_node
 from assay.results.rows import is_beyond
 from assay.results.statistics.comparison import Better, judge
 from assay.results.statistics.families import Family, Member, judge_suite
+from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
 
@@ -40,11 +41,13 @@ def judge_figures(
     margin: float,
     environments: Environments | None,
     again: Mapping[Figure, Compared],
+    rate: float = SUITE_RATE,
 ) -> tuple[list[Compared], list[Family]]:
     """Every figure with its verdict: all of them are one suite, whose error rate is promised.
 
     :param earlier: what the runs before show, in which nothing is judged.
     :param again: as of :func:`~assay.results.diff.difference.difference`.
+    :param rate: likewise.
     :returns: the figures, and the families that they were tested in, whose members are positions
         among the figures.
     """
@@ -54,8 +57,8 @@ def judge_figures(
     ]
     told = [number for number, one in enumerate(found) if not one.why_not]
     members = [_member(found[number], past, environments) for number in told]
-    suite = judge_suite(members)
-    verdicts = judge(suite.comparisons, margin=margin, adjusted=suite.p_values)
+    suite = judge_suite(members, rate)
+    verdicts = judge(suite.comparisons, rate, margin, suite.p_values)
     for number, verdict in zip(told, verdicts, strict=True):
         one = found[number]
         if verdict.word != 'worse' and _misses_now(one, earlier.figures.get(one.figure)):

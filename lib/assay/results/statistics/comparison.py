@@ -237,7 +237,7 @@ def judge(
     Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
 
     :param margin: as a fraction: 0.05 is from 1/1.05 to 1.05.
-    :param adjusted: the p-value of each, adjusted for the suite; by Holm's method if there are none.
+    :param adjusted: the p-value of each, adjusted for the suite; by Holm's method without them.
     :raises AssayError: if rate or margin are not above 0, or the rate is not below 1.
     """
     if not 0 < rate < 1 or not margin > 0:

@@ -1,15 +1,15 @@
 """Figures that can change together, tested together: a cause has a verdict before its figures.
 
-Ten kernels that lose 40% each are one finding beyond doubt, and not ten that cannot be told. So each
-family of figures has an index, which is how much slower a session was over all of its members, and
-so has each kind of figure within it. The spread of an index between sessions has in it how its
-members go together: nothing is assumed of that.
+Ten kernels that lose 40% each are one finding beyond doubt, and not ten that cannot be told. So
+each family of figures has an index: how much slower a session was over all of its members. So has
+each kind of figure within it. The spread of an index between sessions has in it how its members go
+together: nothing is assumed of that.
 
 Of suites in which nothing changed, at most 1% have any family that is called changed: Holm's method
 over the families. Within a family that changed, figures are told by the method of Benjamini and
-Hochberg (Journal of the Royal Statistical Society B 57, 1995): testing families first and figures in
-those alone that are selected keeps the promise of both (Benjamini and Bogomolov, same journal 76,
-2014, whose correction for the share of selected families is within what Holm takes).
+Hochberg (Journal of the Royal Statistical Society B 57, 1995): testing families first, and figures
+in those alone that are selected, keeps the promise of both (Benjamini and Bogomolov, same journal
+76, 2014, whose correction for the share of selected families is within what Holm takes).
 """
 
 from __future__ import annotations
@@ -262,8 +262,8 @@ def slowness(one: Comparison) -> float:
 def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[Comparison]:
     """Comparisons whose errors are as wide as the bulk of them shows, where no history does.
 
-    Most figures did not change: how far they went all the same is the spread of what did not (Efron,
-    Journal of the American Statistical Association 99, 2004). It gives way to a history.
+    Most figures did not change: how far they went all the same is the spread of what did not
+    (Efron, Journal of the American Statistical Association 99, 2004). It gives way to a history.
 
     :param sizes: of each, the sessions of its history.
     """
