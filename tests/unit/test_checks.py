@@ -1062,6 +1062,20 @@ def test_builds_of_other_flags_are_other_builds(tmp_path, kind):
     assert shared[0] != shared[1]
 
 
+def test_flags_of_a_setting_follow_those_of_the_environment(tmp_path, monkeypatch):
+    of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    monkeypatch.setenv('ASSAY_MORE_FLAGS', '-O1 -g')
+    with check_on(*of_a_check) as (_, partition, environ):
+        environ._cflags, environ._cxxflags = ['-march=native'], ['-fopenmp']
+        build = BuildSources()
+        build.setup(partition, environ)
+        build.configure_out_of_source()
+        commands = '; '.join(build.build_system.emit_build_commands(environ))
+    assert "-DCMAKE_C_FLAGS='-march=native -O1 -g'" in commands.replace('"', "'")
+    assert "-DCMAKE_CXX_FLAGS='-fopenmp -O1 -g'" in commands.replace('"', "'")
+    assert '-march=native -O1 -g' in build.prebuild_cmds[0]
+
+
 @pytest.mark.parametrize('file', sorted((paths.CHECKS / 'apps').glob('*.py')), ids=lambda p: p.stem)
 def test_of_applications_only_the_one_that_runs_is_built(tmp_path, file):
     for name in check_classes(file):

@@ -1,4 +1,4 @@
-"""Two environments measured in turn: what is measured again, what is said, and how it ends."""
+"""Two settings measured in turn: what is measured again, what is said, and how it ends."""
 
 import json
 import math
@@ -31,12 +31,20 @@ from assay.results.history import load
 from assay.results.judged import Concluded
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
-from assay.running import reframe_options, runs, selection
-from assay.running.both_environments import assert_both
+from assay.running import reframe_options, runs
+from assay.running.listing import Listed
+from assay.running.setting import (
+    Setting,
+    assert_possible,
+    in_common,
+    read,
+    why_nothing_in_common,
+)
 from assay.running.supervise import Ended
 from stored import NOW, put
 
 BOTH = ('openmpi', 'mpich')
+ENVIRONMENTS = read(['env=openmpi'], ['env=mpich'])
 FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
 FABRICS = ('shm', 'tcp', 'ofi-tcp')
 
@@ -57,6 +65,7 @@ class Machine:
         self.number = 0
         self.ran = []
         self.labels = []
+        self.exports = []
         self.own = runs.begin()
         self.ends = {}
         self.partitions = ['node']
@@ -103,8 +112,10 @@ class Machine:
         put(self.database, *reports)
         self.number += 10_000  # of the sessions that follow, each a later second of today
 
-    def run(self, own, text, options, handles, purpose):
-        name = re.fullmatch(r'\^(.*)\$', options[1])[1]
+    def run(self, own, text, options, handles, purpose, exports):
+        at = options.index('-p') if '-p' in options else None
+        name = BOTH[0] if at is None else options[at + 1][1:-1]
+        self.exports.append(exports)
         excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
         (own.folder / 'stage').mkdir()
         self.ran.append((name, len(excluded)))
@@ -135,9 +146,9 @@ def machine(tmp_path, golden_report, monkeypatch):
     return one
 
 
-def compared(machine, seconds=None, margin=0.05):
+def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
     given = reframe_options.read_for_comparison([])
-    four_by_four = Foursomes(machine, None, BOTH, given, [], [])
+    four_by_four = Foursomes(machine, settings, given, [], [])
     return Measuring(four_by_four, margin, seconds).run()
 
 
@@ -231,7 +242,7 @@ def test_without_a_history_pairs_decide_about_all(machine):
     }
     assert not found.is_worse
     told = json.loads(as_text(found))
-    assert told['environments'] == ['openmpi', 'mpich']
+    assert told['settings'] == ['openmpi', 'mpich']
     assert told['verdict'] == 'not worse'
     assert {one['error_term'] for one in told['figures']} == {TERM}
 
@@ -270,7 +281,7 @@ def test_nothing_in_common_is_said_after_two_sessions(machine):
         (case['fabric'] == 'shm') == (name == BOTH[0])
     )
     with pytest.raises(
-        AssayError, match=r'no case is run with both openmpi and mpich: .* there are 1'
+        AssayError, match=r'no case is run with both openmpi and mpich, .*: there are 1'
     ):
         compared(machine)
     assert len(machine.ran) == 2
@@ -388,7 +399,7 @@ def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
         'Ring %fabric=tcp %layout=packed %scale=1_node @toy:node'
     ]
     assert conclusion(found).startswith('WORSE: ')
-    assert '1 case failed more often with one environment' in conclusion(found)
+    assert '1 case failed more often with one setting' in conclusion(found)
     show(found)
     assert f'4 of 4 sessions with {failing}' in capsys.readouterr().out
 
@@ -520,14 +531,58 @@ def test_a_case_that_fails_hides_nothing_else_that_is_wrong(machine):
         compared(machine)
 
 
-def test_an_empty_selection_says_what_there_is(machine, monkeypatch):
-    told = []
-    said = Verdict(('no check was selected, so nothing was measured',))
-    monkeypatch.setattr(foursomes, 'judged', lambda own, end, given: Concluded(None, [], said))
-    monkeypatch.setattr(selection, 'explain', lambda *about: told.append(about))
-    with pytest.raises(AssayError, match='a session of openmpi is no good: no check was selected'):
-        compared(machine)
-    assert len(told) == len(machine.ran) == 1
+def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
+    """And what is measured again is left out by the name that it has on each side."""
+    machine.change = lambda name, number, case, values: values.update(
+        {'latency': values['latency'] * (1.3 if case['fabric'] == 'tcp' else 1)}
+    )
+    found, code = compared(machine, settings=read(['fabric=shm'], ['fabric=tcp']))
+    assert (code, found.suspects) == (1, 2)
+    words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
+    assert words == {('%fabric=tcp', 'worse'), ('%fabric=tcp', 'same')}
+    show(found)
+    assert 'before is fabric=shm, after is fabric=tcp' in capsys.readouterr().out
+
+
+def test_a_case_that_fails_with_one_value_of_a_parameter_has_a_name_of_both(machine):
+    def change(name, number, case, values):
+        if case['fabric'] == 'tcp':
+            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
+            values.clear()
+
+    machine.change = change
+    found, _ = compared(machine, seconds=0, settings=read(['fabric=shm'], ['fabric=tcp']))
+    (one,) = found.uneven
+    assert one.case == 'Ring %fabric=* %layout=packed %scale=1_node @toy:node+openmpi'
+    assert (one.failed, one.ran) == ((0, 2), (2, 2))
+
+
+def test_flags_and_variables_leave_the_names_of_cases_as_they_are(machine):
+    settings = read([], ['flags=-O1', 'OMPI_MCA_pml=ob1'])
+    machine.history(30)
+    found, _ = compared(machine, seconds=0, settings=settings)
+    assert machine.exports == [{}, settings.after.exports, settings.after.exports, {}]
+    assert {one.figure.environment for one in found.difference.figures} == {'openmpi'}
+    assert machine.labels[1] == 'compare as it is with flags=-O1, OMPI_MCA_pml=ob1: ' + str(
+        settings.after
+    )
+
+
+def test_what_looks_worse_and_is_not_decided_has_an_exit_code_of_its_own(machine):
+    machine.history(30)
+    machine.change = worse_over('tcp')
+    found, code = compared(machine, seconds=0)
+    assert (code, found.verdict, len(found.undecided)) == (3, 'undecided', 2)
+    assert conclusion(found).startswith('STOPPED: UNDECIDED: 0 worse, ')
+    assert '2 figures of these look worse by more than 5%' in conclusion(found)
+    assert json.loads(as_text(found))['verdict'] == 'undecided'
+
+
+def test_what_looks_better_and_is_not_decided_is_not_worse(machine):
+    machine.history(30)
+    machine.change = worse_over('tcp', 1 / 1.2)
+    found, code = compared(machine, seconds=0)
+    assert (code, found.undecided) == (0, ())
 
 
 # How it ends --------------------------------------------------------------------------------------
@@ -537,7 +592,7 @@ def test_a_bound_in_time_leaves_what_is_open_undecided(machine):
     machine.history(30)
     machine.change = worse_over('tcp')
     found, code = compared(machine, seconds=0)
-    assert (code, found.is_worse, found.pairs) == (0, False, 0)
+    assert (code, found.is_worse, found.pairs) == (3, False, 0)
     assert [name for name, _ in machine.ran] == ['openmpi', 'mpich', 'mpich', 'openmpi']
     unsure = [one for one in found.difference.figures if one.word == 'cannot tell']
     assert {one.reason for one in unsure} == {'not decided by pairs: the time of 0 min was over'}
@@ -590,11 +645,11 @@ def test_its_sessions_leave_the_folders_of_other_runs(machine):
 def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
     compared(machine, seconds=0)
     stored = load(machine.database)
-    before, after = (choose(stored, label(BOTH, side)) for side in (0, 1))
+    before, after = (choose(stored, label(ENVIRONMENTS, side)) for side in (0, 1))
     assert [len(before), len(after)] == [2, 2]
     for side in (0, 1):
-        assert_label(label(BOTH, side))
-        assert_label(label(('gcc/13', 'gcc/14'), side))
+        assert_label(label(ENVIRONMENTS, side))
+        assert_label(label(read(['env=gcc/13'], ['env=gcc/14']), side))
     with pytest.raises(AssayError, match='no figure is of runs before'):
         difference(stored, before, after)
 
@@ -607,44 +662,161 @@ def test_a_session_that_was_not_stored_ends_it(machine):
 # What it is asked ---------------------------------------------------------------------------------
 
 
-class Site:
-    """A configuration with these environments by partition."""
+class Site(dict):
+    """A configuration of one partition, and with this environment."""
 
-    def __init__(self, **partitions):
-        self.partitions = [{'name': name, 'environs': own} for name, own in partitions.items()]
+    def __init__(self, scheduler='local', **environment):
+        super().__init__(environments=[environment])
+        self.scheduler = scheduler
 
     def get(self, key):
         assert key == 'systems/0/partitions'
-        return self.partitions
+        return [{'scheduler': self.scheduler}]
+
+
+CASES = [
+    Listed(f'Ring %fabric={fabric} %layout={layout}', 'toy:node', name)
+    for name, fabric, layout in (
+        ('openmpi', 'shm', 'packed'),
+        ('openmpi', 'tcp', 'packed'),
+        ('openmpi', 'tcp', 'spread'),
+        ('mpich', 'ofi-tcp', 'packed'),
+        ('mpich', 'ofi-shm', 'spread'),
+        ('cray', 'shm', 'spread'),
+    )
+]
+
+
+def of(setting):
+    """The cases that ReFrame would list with the options of a setting."""
+    options = setting.options
+    name = options[options.index('-p') + 1] if '-p' in options else ''
+    excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
+    return [
+        one
+        for one in CASES
+        if re.match(name, one.environment)
+        and not any(re.search(pattern, one.name.replace(' ', '')) for pattern in excluded)
+    ]
+
+
+def held(settings, scheduler='local'):
+    """See that they can be compared, as the command does."""
+    assert_possible(settings, Site(scheduler), reframe_options.read_for_comparison([]))
+    sides = [*map(of, settings)]
+    if not in_common(settings, sides):
+        raise AssayError(why_nothing_in_common(settings, sides, CASES))
+
+
+def test_nothing_is_selected():
+    told = why_nothing_in_common(ENVIRONMENTS, [[], []], [])
+    assert told == 'no check was selected, so nothing was measured.'
 
 
 @pytest.mark.parametrize(
-    ('names', 'system', 'sentence'),
+    ('before', 'after', 'sentence'),
     [
-        (('openmpi', 'openmpi'), 'toy', "'openmpi' is compared with itself"),
-        (('openmpi', 'mpihc'), 'toy', r"'mpihc': no environment .* did you mean mpich\?"),
-        (('', 'mpich'), 'toy', 'no environment of toy has this name'),
+        ('', '', 'as it is is compared with itself'),
+        ('env=openmpi', 'env=openmpi', 'openmpi is compared with itself'),
+        ('UCX_TLS=tcp FI_LOG=a', 'FI_LOG=a UCX_TLS=tcp', 'FI_LOG=a is compared with itself'),
+        ('fabric=tcp', '', 'fabric=tcp is held against no other fabric: give --b fabric='),
+        ('X=1', 'env=mpich', 'env=mpich is held against no other env: give --a env='),
+        ('', 'ompi_mca_pml=ob1', r'ompi_mca_pml=.* \(Variables of jobs begin with a capital'),
+        ('', 'OMPI-PML=ob1', "--b 'OMPI-PML=ob1': a setting is NAME=VALUE, such as env=mpich"),
+        ('tcp', 'fabric=shm', "--a 'tcp': a setting is NAME=VALUE"),
+        ('', 'flags=', "--b 'flags=': a setting is NAME=VALUE"),
+        ('', 'X=1 X=2', '--b gives X twice'),
+        ('env=openmpi', 'env=mpihc', r'env=mpihc: no env of the selected .* did you mean mpich\?'),
+        ('fabric=shm', 'fabric=tpc', r'fabric=tpc: no fabric .* did you mean tcp\?'),
+        ('size=1', 'size=2', "size=1: no selected case has a parameter 'size'"),
         (
-            ('openmpi', 'cray'),
-            'toy',
-            'no partition .* both .*: cpu has openmpi, mpich; gpu has cray',
+            'env=openmpi',
+            'env=mpich',
+            'no case is run with both openmpi and mpich: .* there are 3 with openmpi and 2 with',
         ),
-        (('openmpi', 'cray'), 'toy:cpu', "'cray' is an environment of the partition gpu of toy"),
+        ('env=mpich fabric=shm', 'env=openmpi fabric=shm', 'there are 0 with mpich, fabric=shm'),
+        ('', 'nodes=n[1-4]', 'nodes=... is for systems whose jobs Slurm starts'),
     ],
 )
-def test_environments_that_cannot_be_compared(monkeypatch, names, system, sentence):
-    whole = Site(cpu=['openmpi', 'mpich'], gpu=['cray'])
-    monkeypatch.setattr('assay.config.settings.load', lambda name: whole)
-    site = Site(cpu=['openmpi', 'mpich']) if ':' in system else whole
-    assert_both(site, 'toy', 'openmpi', 'mpich')
+def test_settings_that_cannot_be_compared(before, after, sentence):
     with pytest.raises(AssayError, match=sentence):
-        assert_both(site, system, *names)
+        held(read(before.split(), after.split()))
+
+
+@pytest.mark.parametrize(
+    ('before', 'after'),
+    [
+        ('', 'OMPI_MCA_pml=ob1'),
+        ('', 'flags=-O1'),
+        ('fabric=shm', 'fabric=tcp'),
+        ('layout=packed', 'layout=spread'),
+        ('env=openmpi fabric=tcp', 'env=mpich fabric=ofi-tcp'),
+        ('', 'nodes=n[1-4]'),
+    ],
+)
+def test_settings_that_can_be_compared(before, after):
+    held(read(before.split(), after.split()), 'slurm')
+
+
+@pytest.mark.parametrize(
+    ('after', 'options', 'sentence'),
+    [
+        ('env=mpich', ['-p', 'mpich'], '-p is not for a comparison of environments'),
+        ('env=mpich OMP_X=1', ['-S', 'Ring.env_vars=A:1'], '-S Ring.env_vars=A:1: give it as a s'),
+        ('env=mpich flags=-O1', [], r'flags=... is not for what Spack builds \(for openmpi\)'),
+    ],
+)
+def test_options_that_a_setting_leaves_no_room_for(after, options, sentence):
+    site = Site(name='openmpi', features=['mpi', 'spack'])
+    given = reframe_options.read_for_comparison(options)
+    with pytest.raises(AssayError, match=sentence):
+        assert_possible(read(['env=openmpi'], after.split()), site, given)
+
+
+def test_a_session_is_started_with_its_setting():
+    one, other = read(
+        ['env=gcc+13', 'fabric=shm', 'nodes=n[1-4]'],
+        ['env=mpich', 'fabric=tcp', 'OMPI_MCA_btl=self,tcp', 'UCX_TLS=', 'flags=-O1 -g'],
+    )
+    by_fabric = '--exclude=^(?!.*%fabric=shm(?:%|$))'
+    assert one.options == ['-p', r'^gcc\+13$', by_fabric, '-J', 'nodelist=n[1-4]']
+    assert one.exports == {}
+    # The value of a variable goes into a script as it stands.
+    said = '{"OMPI_MCA_btl": "self,tcp", "UCX_TLS": "\'\'"}'
+    assert other.options[-2:] == ['-S', f'env_vars={said}']
+    assert other.exports == {'ASSAY_MORE_FLAGS': '-O1 -g'}
+    names = (
+        'Ring%fabric=shm',
+        'Ring%fabric=shm%size=1',
+        'Ring%fabric=shm-2',
+        'Ring',
+        'My%ofabric=shm',
+    )
+    kept = [name for name in names if not re.search(by_fabric.partition('=')[2], name)]
+    assert kept == ['Ring%fabric=shm', 'Ring%fabric=shm%size=1']
+
+
+def test_what_a_case_is_called():
+    settings = read(['env=openmpi', 'fabric=shm'], ['env=mpich', 'fabric=ofi-tcp'])
+    before, after = (
+        f'Ring %fabric={fabric} %layout=packed @toy:node+{name}'
+        for fabric, name in (('shm', 'openmpi'), ('ofi-tcp', 'mpich'))
+    )
+    assert settings.as_after(before) == after
+    shared = 'Ring %fabric=* %layout=packed @toy:node'
+    assert [one.shared(title) for one, title in zip(settings, (before, after), strict=True)] == [
+        shared,
+        shared,
+    ]
+    assert settings.before.named('Ring %fabric=* %layout=packed') == before.partition(' @')[0]
+    assert str(settings.after) == 'mpich, fabric=ofi-tcp'
+    assert str(Setting({})) == 'as it is'
 
 
 @pytest.mark.parametrize(
     ('words', 'sentence'),
     [
-        ([*BOTH, '-p', 'mpich'], '--prgenv is not for a comparison: it measures in the two'),
+        ([], 'name two environments before all options of ReFrame, .* or two settings by --a'),
         ([*BOTH, '--repeat', '3'], '--repeat is not for a comparison'),
         ([*BOTH, '--max-retries=2'], '--max-retries is not for a comparison'),
         ([*BOTH, '--maxfail', '1'], '--maxfail is not for a comparison: a session that ends early'),
@@ -657,9 +829,12 @@ def test_environments_that_cannot_be_compared(monkeypatch, names, system, senten
         ([*BOTH, '--minutes', 'nan'], 'greater than or equal to 0'),
         ([*BOTH, '--mode', 'quick'], 'Known modes'),
         ([*BOTH, '--system', 'nowhere'], 'unknown system'),
-        ([*BOTH, 'intelmpi'], "'intelmpi' is no option"),
-        (['-n', 'Ring', *BOTH], 'the two environments come first'),
-        (['openmpi'], 'Missing parameter: after'),
+        ([*BOTH, 'intelmpi'], 'name two environments before all options'),
+        ([*BOTH, '-n', 'Ring', 'intelmpi'], "'intelmpi' is no option"),
+        (['-n', 'Ring', *BOTH], 'name two environments before all options'),
+        (['openmpi'], 'name two environments before all options'),
+        (['--a', 'fabric=tcp', '--b', 'fabric'], "--b 'fabric': a setting is NAME=VALUE"),
+        ([*BOTH, '--a', 'env=mpich'], '--a gives env twice'),
     ],
 )
 def test_words_that_it_does_not_take(monkeypatch, words, sentence):

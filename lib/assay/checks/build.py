@@ -18,7 +18,7 @@ from reframe.core.exceptions import BuildError, ReframeError
 from assay import AssayError, paths, say
 from assay.checks.time_limit import KeepsTimeLimit
 from assay.checks.waiting import IN_QUEUE, TakesTurns
-from assay.config.environments import OURS
+from assay.config.environments import MORE_FLAGS, OURS
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.checksum import checksum
@@ -120,6 +120,9 @@ class BuildSources(
         # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
         self.build_system.ftn = self.build_system.nvcc = ''
         environ = self.current_environ
+        if more := shlex.split(os.environ.get(MORE_FLAGS, '')):
+            self.build_system.cflags = [*environ.cflags, *more]
+            self.build_system.cxxflags = [*environ.cxxflags, *more]
         flags = [' '.join(words) for words in (environ.cflags, environ.cxxflags)]
         # With all that the environment's configuration says: its other flags too.
         commands = '; '.join(self.build_system.emit_build_commands(environ))

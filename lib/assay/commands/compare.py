@@ -1,4 +1,4 @@
-"""The command ``compare``: two environments that are both there, measured in turn.
+"""The command ``compare``: two settings that are both there, measured in turn.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -6,6 +6,7 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import Annotated
 
 import typer
@@ -23,9 +24,21 @@ from assay.config import settings
 
 
 def compare(
-    context: typer.Context,
-    before: Annotated[str, typer.Argument(metavar='ENV_A', help='The environment before.')],
-    after: Annotated[str, typer.Argument(metavar='ENV_B', help='The environment after.')],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar='[ENV_A ENV_B] [OPTIONS OF REFRAME]',
+            help='Two environments, short for --a env=ENV_A --b env=ENV_B.',
+        ),
+    ] = None,
+    before: Annotated[
+        list[str] | None,
+        typer.Option('--a', metavar='NAME=VALUE', help='A setting of the side before.'),
+    ] = None,
+    after: Annotated[
+        list[str] | None,
+        typer.Option('--b', metavar='NAME=VALUE', help='A setting of the side after.'),
+    ] = None,
     mode: ModeOption = 'smoke',
     system: SystemOption = settings.DEFAULT_SYSTEM,
     extra: ExtraOption = None,
@@ -42,11 +55,17 @@ def compare(
     everything: AllRowsOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure in two environments in turn, and say what is worse or better in the second.
+    """Measure with two settings in turn, and say what is worse or better with the second.
+
+    A setting is env=NAME; a parameter of the checks, as fabric=tcp or layout=spread; flags=-O1,
+    which builds add to their own; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins
+    with a capital. --a and --b take several, each with an option of its own. Without --a the side
+    before is as it is, and likewise --b.
 
     What looks changed is measured again, alone, in pairs A B B A: until it is decided, or 12 pairs
     are spent. The exit code is 1 if a figure is worse, or a case fails with one of them only, or
-    far more often with one. Every other option is passed to ReFrame, as `assay run` does it: -n,
+    far more often with one; 3 if nothing is, but a figure looks worse by more than the margin and
+    could not be decided. Every other option is passed to ReFrame, as `assay run` does it: -n, -p,
     -t, -S, ...
 
     Examples:
@@ -54,28 +73,48 @@ def compare(
     \b
       assay compare openmpi mpich
       assay compare openmpi mpich -n '^Ring%fabric=shm' --minutes 10
-      assay compare openmpi intelmpi --with intelmpi --mode maintenance
+      assay compare --a fabric=tcp --b fabric=shm -p '^openmpi$'
+      assay compare --b OMPI_MCA_btl_vader_single_copy_mechanism=none -p '^openmpi-system$'
+      assay compare --b flags=-O1 -n '^MiniGhost'
+      assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
     from assay.comparing.foursomes import Foursomes
     from assay.comparing.measuring import Measuring
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
     from assay.results.ready import make_ready
-    from assay.running import reframe_options, session
-    from assay.running.both_environments import assert_both
+    from assay.running import listing, reframe_options, selection, session, setting
 
-    if before.startswith('-') or after.startswith('-'):
-        raise AssayError('the two environments come first: `assay compare openmpi mpich -n Ring`.')
-    given = reframe_options.read_for_comparison(context.args)
+    # Options that are ReFrame's end the environments.
+    names = [*takewhile(lambda word: not word.startswith('-'), words or ())]
+    options = (words or [])[len(names) :]
+    if len(names) not in (0, 2) or not (names or before or after):
+        raise AssayError(
+            'name two environments before all options of ReFrame, as in `assay compare openmpi '
+            'mpich -n Ring`, or two settings by --a and --b.'
+        )
+    envs = [f'env={name}' for name in names]
+    sides = setting.read([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
+    given = reframe_options.read_for_comparison(options)
     assert_margin(margin)
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()
-    assert_both(site, system, before, after)
-    handles = make_ready(suite, site, [f'{re.escape(name)}$' for name in (before, after)])
+    setting.assert_possible(sides, site, given)
+
+    def cases_of(more: list[str]) -> list[listing.Listed]:
+        return listing.listed(suite.command, [*more, *options], suite.environment)
+
+    cases = [cases_of(one.options) for one in sides]
+    if not setting.in_common(sides, cases):
+        if not (all_cases := cases_of([])):
+            selection.explain(site, suite.environment, given)
+        raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))
+    wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
+    handles = make_ready(suite, site, wanted or given.environments)
     seconds = None if minutes is None else 60 * minutes
-    foursomes = Foursomes(suite, site, (before, after), given, context.args, handles)
+    foursomes = Foursomes(suite, sides, given, options, handles)
     found, code = Measuring(foursomes, margin, seconds).run()
     if as_json:
         print(as_text(found))

@@ -1,4 +1,4 @@
-"""Cases that failed: with one of two environments, or with both."""
+"""Cases that failed: with one of two settings, or with both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Failing:
     """A case that failed.
 
     :param case: its name and partition.
-    :param failed: in how many sessions of each environment.
+    :param failed: in how many sessions of each setting.
     :param ran: in how many sessions of each it was run.
     """
 
@@ -24,7 +24,7 @@ class Failing:
     ran: tuple[int, int]
 
     def is_uneven(self, rate: float) -> bool:
-        """Whether it failed with one environment alone, or more often than by chance.
+        """Whether it failed with one setting alone, or more often than by chance.
 
         Of both the shares of sessions in which it failed are compared by Fisher's exact test,
         two-sided (Statistical Methods for Research Workers, 5th edition, 1934).
@@ -41,7 +41,7 @@ class Failing:
 
 
 def failing(sessions: Sequence[Session]) -> tuple[tuple[Failing, ...], tuple[Failing, ...]]:
-    """Cases that failed unevenly with the two environments, and those that failed alike.
+    """Cases that failed unevenly with the two settings, and those that failed alike.
 
     The cases share the rate of the suite.
     """

@@ -1,13 +1,11 @@
-"""Four sessions of two environments at a time, A B B A: run, judged and stored."""
+"""Four sessions of two settings at a time, A B B A: run, judged and stored."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from assay import say
 from assay.comparing.sessions import (
@@ -17,17 +15,15 @@ from assay.comparing.sessions import (
     session,
     without_partition,
 )
-from assay.results.diff.sides import Environments
 from assay.results.failures import failures
 from assay.results.judged import judged, kept
 from assay.running import runs, selection
 from assay.running.reframe_options import Given
 from assay.running.runs import Run
 from assay.running.session import Suite
+from assay.running.setting import Settings
 from assay.spelling import many
-
-if TYPE_CHECKING:
-    from reframe.core.config import _SiteConfig
+from assay.text import plain
 
 #: So many times what others disturbed is measured again at once; what they still do is left out.
 AGAIN = 2
@@ -45,7 +41,7 @@ class Foursomes:
     """What measures four sessions after four others.
 
     :param suite: what its sessions are started with.
-    :param site: its configuration, loaded.
+    :param settings: of the two sides.
     :param options: of ReFrame, for all of them.
     :param handles: locks that are held all the while.
     """
@@ -53,13 +49,12 @@ class Foursomes:
     def __init__(
         self,
         suite: Suite,
-        site: _SiteConfig,
-        environments: Environments,
+        settings: Settings,
         given: Given,
         options: Sequence[str],
         handles: Sequence[int],
     ) -> None:
-        self.suite, self.site, self.environments, self.given = suite, site, environments, given
+        self.suite, self.settings, self.given = suite, settings, given
         self.options, self.handles = options, handles
         self.number = 0
         #: Folders of good sessions of this stage, the newest last.
@@ -93,7 +88,7 @@ class Foursomes:
                     one = one.then(self._session(side, left_out | calm, signals))
             done.append(one)
             if len(done) == 2:
-                assert_something_in_common(done, self.environments)
+                assert_something_in_common(done, self.settings)
 
     def _session(
         self, side: int, left_out: Iterable[str], signals: list[signal.Signals]
@@ -105,14 +100,19 @@ class Foursomes:
         """
         if signals:
             raise StoppedError(f'stopped by {signals[0].name}')
-        name = self.environments[side]
+        setting = self.settings[side]
         self.number += 1
-        say(f'session {self.number}: {name}')
-        without = selection.leaving_out(left_out)
+        say(f'session {self.number}: {setting}')
+        without = selection.leaving_out(map(setting.named, left_out))
         own = runs.begin() if self.number > 1 else self.suite.own
-        options = ['-p', f'^{re.escape(name)}$', *self.options, *without]
-        its_label = label(self.environments, side)
-        end = self.suite.run(own, its_label, options, self.handles, purpose='compare')
+        end = self.suite.run(
+            own,
+            label(self.settings, side),
+            [*setting.options, *self.options, *without],
+            self.handles,
+            purpose='compare',
+            exports=setting.exports,
+        )
         found = judged(own, end, self.given)
         report, verdict = found.report, found.verdict
         problems = verdict.of_session
@@ -123,17 +123,15 @@ class Foursomes:
             raise StoppedError(f'stopped by {end.stopped.name}')
         for one in failures(report) if report else []:
             say(f'failed: {one.case}: {one.reason}')
-        if report is None and not end.code:
-            selection.explain(self.site, self.suite.environment, self.given)
         if problems:
-            raise NoGoodError(f'a session of {name} is no good: {"; ".join(problems)}')
+            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(problems)}')
         assert report
         self._tidy(side, own, bool(verdict.problems))
         os.close(own.handle)
-        return session(report, side)
+        return session(report, side, self.settings)
 
     def _tidy(self, side: int, own: Run, has_failed: bool) -> None:
-        """Of good sessions the newest of each environment keeps its folder.
+        """Of good sessions the newest of each setting keeps its folder.
 
         A comparison has so many that those of all other runs would go.
         """
@@ -145,7 +143,7 @@ class Foursomes:
         self.folders = [(one, run) for one, run in self.folders if one != side] + [(side, own)]
 
 
-def label(environments: Environments, side: int) -> str:
+def label(settings: Settings, side: int) -> str:
     """By which `assay history` tells what a session was; no label has a stroke."""
-    before, after = (name.replace('/', '-') for name in environments)
+    before, after = (plain(str(one).replace('/', '-')) for one in settings)
     return f'compare {before} with {after}: {(before, after)[side]}'

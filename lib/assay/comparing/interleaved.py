@@ -1,7 +1,8 @@
-"""Two environments measured in turn: what is said of them at first, and in the end."""
+"""Two settings measured in turn: what is said of them at first, and in the end."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,17 +10,18 @@ from assay.comparing.failing import Failing, failing
 from assay.comparing.pairs import decisions, said_of
 from assay.comparing.sessions import Session, stored
 from assay.comparing.suspects import Suspect
+from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference, difference
-from assay.results.diff.sides import Environments
 from assay.results.history import History
 from assay.results.statistics.comparison import MARGIN
+from assay.running.setting import Settings
 
 
 @dataclass(frozen=True, eq=False)
 class Interleaved:
-    """All that is said of two environments.
+    """All that is said of two settings.
 
-    :param environments: before, and after.
+    :param settings: before, and after.
     :param difference: what was measured again with what the pairs say of it; without what failed.
     :param suspects: how many figures were to be measured again.
     :param pairs: how many pairs were measured.
@@ -28,7 +30,7 @@ class Interleaved:
     :param stopped: why it ended before all was decided; empty if it did not.
     """
 
-    environments: Environments
+    settings: Settings
     difference: Difference
     suspects: int
     pairs: int
@@ -40,11 +42,35 @@ class Interleaved:
     def is_worse(self) -> bool:
         return self.difference.is_worse or bool(self.uneven)
 
+    @property
+    def undecided(self) -> tuple[Compared, ...]:
+        """The figures that look worse by more than the margin, and could not be decided."""
+        margin = math.log1p(self.difference.margin)
+        return tuple(one for one in self.difference.figures if _loss(one) > margin)
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        if self.is_worse:
+            return 'worse'
+        return 'undecided' if self.undecided else self.difference.verdict
+
+    @property
+    def exit_code(self) -> int:
+        return {'worse': 1, 'undecided': 3}.get(self.verdict, 0)
+
+
+def _loss(one: Compared) -> float:
+    """By how much an undecided figure looks worse, as a logarithm; 0 if it does not."""
+    if one.word != 'cannot tell' or one.verdict is None or one.is_exact:
+        return 0.0
+    return max(0.0, -one.change if one.verdict.comparison.better == 'higher' else one.change)
+
 
 def compare_at_first(
     history: History,
     sessions: Sequence[Session],
-    environments: Environments,
+    settings: Settings,
     margin: float = MARGIN,
 ) -> Difference:
     """What the first sessions say.
@@ -52,7 +78,7 @@ def compare_at_first(
     :raises AssayError: if they have nothing in common, or are not stored.
     """
     before, after = stored(history, sessions)
-    return difference(history, before, after, margin, environments)
+    return difference(history, before, after, margin, settings)
 
 
 def finish(
@@ -61,7 +87,7 @@ def finish(
     wanted: Sequence[Suspect],
     first: Sequence[Session],
     pairs: Sequence[Session],
-    environments: Environments,
+    settings: Settings,
     stopped: str = '',
 ) -> Interleaved:
     """What is said in the end.
@@ -69,17 +95,17 @@ def finish(
     :param found: what :func:`compare_at_first` said of the sessions ``first``.
     :param stopped: why it ended, if that was before all was decided.
     """
-    told = decisions(history, wanted, pairs, environments, found.margin)
+    told = decisions(history, wanted, pairs, settings, found.margin)
     first_said = {one.figure: one for one in found.figures}
     again = {
         figure: said_of(first_said[figure], one, len(wanted), found.margin, stopped)
         for figure, one in told.items()
     }
     both = found.before, found.after
-    in_the_end = difference(history, *both, found.margin, environments, again, found.earlier)
+    in_the_end = difference(history, *both, found.margin, settings, again, found.earlier)
     uneven, failed = failing([*first, *pairs])
     return Interleaved(
-        environments,
+        settings,
         # What failed is told of all sessions, not of the first alone.
         replace(in_the_end, lost=(), at_times=()),
         len(wanted),

@@ -1,4 +1,4 @@
-"""Two environments measured in turn, in real sessions, until it is known which figures differ."""
+"""Two settings measured in turn, in real sessions, until it is known which figures differ."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Measuring:
 
     def __init__(self, foursomes: Foursomes, margin: float, seconds: float | None) -> None:
         self.foursomes, self.margin, self.seconds = foursomes, margin, seconds
-        self.environments = foursomes.environments
+        self.settings = foursomes.settings
         self.began = time.monotonic()
         #: Of the last four sessions.
         self.took = 0.0
@@ -42,14 +42,14 @@ class Measuring:
         """Measure until all is decided, or the budget is spent, or somebody stops it.
 
         :returns: what is said, and the exit code.
-        :raises AssayError: if a session is no good as a whole before both environments were
+        :raises AssayError: if a session is no good as a whole before both settings were
             measured, or there is nothing to compare.
         :raises SystemExit: if it was told to stop before that.
         """
         with noted() as signals:
             stopped = self._first(signals)
-            found = interleaved.compare_at_first(load(), self.first, self.environments, self.margin)
-            wanted = suspects(found, self.environments)
+            found = interleaved.compare_at_first(load(), self.first, self.settings, self.margin)
+            wanted = suspects(found, self.settings)
             say(
                 f'{many(len(found.figures), "figure")} of both, of which {len(wanted)} '
                 'are measured again, in pairs'
@@ -58,10 +58,10 @@ class Measuring:
             stopped = stopped or self._again(wanted, signals)
             sessions = self.first, self.pairs
             why = str(stopped or '')
-            result = interleaved.finish(load(), found, wanted, *sessions, self.environments, why)
+            result = interleaved.finish(load(), found, wanted, *sessions, self.settings, why)
             if signals:
                 return result, 128 + signals[0]
-            return result, int(result.is_worse or isinstance(stopped, NoGoodError))
+            return result, 1 if isinstance(stopped, NoGoodError) else result.exit_code
 
     def _first(self, signals: list[signal.Signals]) -> StoppedError | None:
         """The first sessions; why they ended early, if they did."""
@@ -76,10 +76,10 @@ class Measuring:
         return None
 
     def _end(self, stopped: StoppedError, signals: Sequence[signal.Signals]) -> NoReturn:
-        """End before both environments were measured."""
+        """End before both settings were measured."""
         told = f'{stopped}, before both were measured'
         if self.first:
-            its_label = label(self.environments, self.first[0].side)
+            its_label = label(self.settings, self.first[0].side)
             told += f'; what was is stored, with the label {its_label!r}'
         if isinstance(stopped, NoGoodError):
             raise AssayError(f'{told}.')
@@ -93,7 +93,7 @@ class Measuring:
         cases = {without_partition(case) for one in self.first for case in one.ran}
         still = [*wanted]
         while still and len(self.pairs) < 2 * BUDGET:
-            open_cases = {one.figure.case for one in still}
+            open_cases = {self.settings.after.shared(one.figure.case) for one in still}
             number = len(self.pairs) // 2 + 1
             at_most = (2 * BUDGET - len(self.pairs)) // 4 * self.took
             try:
@@ -106,7 +106,7 @@ class Measuring:
                 self._foursome(self.pairs, cases - open_cases, signals)
             except StoppedError as stopped:
                 return stopped
-            told = decisions(load(), wanted, self.pairs, self.environments, self.margin)
+            told = decisions(load(), wanted, self.pairs, self.settings, self.margin)
             still = [one for one in wanted if not told[one.figure].is_decided]
         return None
 

@@ -12,13 +12,14 @@ import polars as pl
 from assay.comparing.sessions import Session, stored
 from assay.comparing.suspects import Suspect
 from assay.results.diff.compared import Compared
-from assay.results.diff.sides import Environments, tables_of
+from assay.results.diff.sides import tables_of
 from assay.results.figure_series import Figure, Measured, measured
 from assay.results.history import History
 from assay.results.statistics.comparison import Better, Comparison, Verdict
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide
 from assay.results.statistics.spread import MANY
+from assay.running.setting import Settings
 
 #: Where the error of what was measured again comes from.
 TERM = 'pairs of sessions, A B B A'
@@ -46,7 +47,7 @@ def decisions(
     history: History,
     wanted: Sequence[Suspect],
     pairs: Sequence[Session],
-    environments: Environments,
+    settings: Settings,
     margin: float,
 ) -> dict[Figure, Told]:
     """What pairs say of suspects so far.
@@ -61,7 +62,7 @@ def decisions(
     if not fours:
         return told
     runs = stored(history, [one for four in fours for one in four])
-    before, after = (measured(one) for one in tables_of(history, *runs, environments))
+    before, after = (measured(one) for one in tables_of(history, *runs, settings))
     for one in wanted:
         old, new = before.get(one.figure), after.get(one.figure)
         if old and new:

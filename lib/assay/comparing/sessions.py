@@ -1,4 +1,4 @@
-"""Sessions of two environments, in the order A B B A: what came of each."""
+"""Sessions of two settings, in the order A B B A: what came of each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from assay import AssayError
 from assay.results.cases import Report, counted, title
-from assay.results.diff.sides import Environments
 from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
+from assay.running.setting import Settings
 
-#: Which environment each session of four is of: a drift, and a spell of four, touch both alike.
+#: Which setting each session of four is of: a drift, and a spell of four, touch both alike.
 FOURSOME = (0, 1, 1, 0)
 #: Sessions before anything is measured again: this many times four.
 FIRST = 2
@@ -19,11 +19,11 @@ FIRST = 2
 
 @dataclass(frozen=True)
 class Session:
-    """A session of one of the environments, and those that measured again what others disturbed.
+    """A session of one of the settings, and those that measured again what others disturbed.
 
     :param side: 0 of the first, 1 of the second.
     :param uuids: of their runs, in order of time.
-    :param ran: its cases that were run, without their environment.
+    :param ran: its cases that were run, without what the settings choose of them.
     :param failed: those of them that failed.
     :param disturbed: those of them that others disturbed, each time.
     """
@@ -44,14 +44,13 @@ class Session:
         )
 
 
-def session(report: Report, side: int) -> Session:
-    """What came of a session."""
+def session(report: Report, side: int, settings: Settings) -> Session:
+    """What came of a session of a side."""
     ran, failed, disturbed = set(), set(), set()
     for case in counted(report):
         if case['fixture'] or case['result'] == 'skip':
             continue
-        # The name ends with the environment.
-        name = title(case).removesuffix(f'+{case["environ"]}')
+        name = settings[side].shared(title(case))
         ran.add(name)
         if is_bad(case):
             failed.add(name)
@@ -61,18 +60,18 @@ def session(report: Report, side: int) -> Session:
     return Session(side, uuids, *map(frozenset, (ran, failed, disturbed)))
 
 
-def assert_something_in_common(sessions: Iterable[Session], environments: Environments) -> None:
+def assert_something_in_common(sessions: Iterable[Session], settings: Settings) -> None:
     """:raises AssayError: if no case was run with both."""
     ran: tuple[set[str], set[str]] = (set(), set())
     for one in sessions:
         ran[one.side].update(one.ran)
     if not ran[0] & ran[1]:
         told = ' and '.join(
-            f'{len(names)} with {name}' for names, name in zip(ran, environments, strict=True)
+            f'{len(names)} with {one}' for names, one in zip(ran, settings, strict=True)
         )
         raise AssayError(
-            f'no case is run with both {environments[0]} and {environments[1]}: of those selected '
-            f'there are {told}. `assay run -l -p NAME` lists the cases of one.'
+            f'no case is run with both {settings.before} and {settings.after}, without those that '
+            f'are skipped: there are {told}.'
         )
 
 
@@ -84,7 +83,7 @@ def without_partition(case: str) -> str:
 def stored(
     history: History, sessions: Iterable[Session]
 ) -> tuple[list[StoredRun], list[StoredRun]]:
-    """The runs of sessions in the history: of the one environment, and of the other.
+    """The runs of sessions in the history: of the one setting, and of the other.
 
     :raises AssayError: if one is not there, or cannot be read.
     """

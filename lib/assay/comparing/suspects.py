@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
 from assay.results.diff.judging import past_of
-from assay.results.diff.sides import Environments
 from assay.results.figure_series import Figure
 from assay.results.statistics.comparison import OCCASIONS_ASSUMED, Comparison, Verdict, Word
 from assay.results.statistics.retest import spread_of_foursomes
 from assay.results.statistics.retest import suspects as suspected
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import Variance
+from assay.running.setting import Settings
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Suspect:
     spread: Variance | None
 
 
-def suspects(found: Difference, environments: Environments) -> list[Suspect]:
+def suspects(found: Difference, settings: Settings) -> list[Suspect]:
     """What to measure again.
 
     That is what looks changed, what others disturbed, and what cannot be told for want of a history
@@ -50,7 +50,7 @@ def suspects(found: Difference, environments: Environments) -> list[Suspect]:
     wanted |= {one.figure: None for one in found.figures if _is_disturbed(one)}
     past = found.earlier.past
     return [
-        Suspect(figure, looked, _spread(past_of(figure, past, environments)))
+        Suspect(figure, looked, _spread(past_of(figure, past, settings)))
         for figure, looked in wanted.items()
     ]
 

@@ -18,6 +18,9 @@ AS_ROOT = [[*one] for family in FAMILIES.values() for one in family.as_root.item
 #: Set by `assay run --with spack`: the packages that Spack builds for checks, with commas between.
 WITH_SPACK = 'ASSAY_WITH_SPACK'
 
+#: Flags that builds add to those of their environment, for C and C++: a setting of a comparison.
+MORE_FLAGS = 'ASSAY_MORE_FLAGS'
+
 #: For this processor: the machine that builds is the machine that runs. Spack tunes for the target
 #: of the spec. How far to optimise stands in sources/CMakeLists.txt, for both.
 TUNED = ['-march=native']

@@ -1,4 +1,4 @@
-"""What is said of two environments that were measured in turn: as text, and as JSON."""
+"""What is said of two settings that were measured in turn: as text, and as JSON."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from assay.text import visible
 
 
 def show(found: Interleaved, everything: bool = False) -> None:
-    """As of stored runs; before it which environments these are, at its end what failed.
+    """As of stored runs; before it which settings these are, at its end what failed.
 
     :param everything: all rows of all tables, and a table of what is the same.
     """
     out = console()
-    before, after = found.environments
+    before, after = found.settings
     if found.stopped:
         say(out, visible(f'what follows is what was known when it ended: {found.stopped}'))
     say(out, visible(f'before is {before}, after is {after}'))
@@ -35,17 +35,22 @@ def show(found: Interleaved, everything: bool = False) -> None:
 
 def conclusion(found: Interleaved) -> str:
     """The last line."""
-    told = diff.conclusion(found.difference)
+    told = f'{found.verdict.upper()}: {diff.conclusion(found.difference).partition(": ")[2]}'
     if found.uneven:
-        counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
-        told = f'WORSE: {counts}, {cases} failed more often with one environment'
+        told += f', {many(len(found.uneven), "case")} failed more often with one setting'
+    if found.verdict == 'undecided':
+        told += (
+            f'; {many(len(found.undecided), "figure")} of these '
+            f'{"looks" if len(found.undecided) == 1 else "look"} worse by more than '
+            f'{found.difference.margin:.0%}'
+        )
     return f'STOPPED: {told}; {found.stopped}' if found.stopped else told
 
 
 def _failing(one: Failing, found: Interleaved) -> str:
     told = (
-        f'{bad} of {many(ran, "session")} with {name}'
-        for bad, ran, name in zip(one.failed, one.ran, found.environments, strict=True)
+        f'{bad} of {many(ran, "session")} with {setting}'
+        for bad, ran, setting in zip(one.failed, one.ran, found.settings, strict=True)
     )
     return f'{one.case}: {", ".join(told)}'
 
@@ -53,7 +58,7 @@ def _failing(one: Failing, found: Interleaved) -> str:
 def as_text(found: Interleaved) -> str:
     """JSON: that of stored runs, and what is known beside it."""
     told = {
-        'environments': list(found.environments),
+        'settings': [str(one) for one in found.settings],
         'suspects': found.suspects,
         'pairs': found.pairs,
         'stopped': found.stopped or None,
@@ -61,5 +66,5 @@ def as_text(found: Interleaved) -> str:
         'failed_with_both': [vars(one) for one in found.failed],
         **diff.as_json(found.difference),
     }
-    told['verdict'] = 'worse' if found.is_worse else found.difference.verdict
+    told['verdict'] = found.verdict
     return json.dumps(told, indent=2, allow_nan=False)

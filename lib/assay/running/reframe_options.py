@@ -203,7 +203,6 @@ _ONE_EACH = 'each session measures every case once, so that sessions alternate'
 
 #: What `assay compare` takes of the above no more, and why.
 NOT_IN_A_COMPARISON = {
-    '--prgenv': 'it measures in the two environments that it is given',
     '--repeat': _ONE_EACH,
     '--reruns': _ONE_EACH,
     '--duration': _ONE_EACH,

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
@@ -104,6 +105,7 @@ class Suite:
         handles: Sequence[int],
         audience: Audience | None = None,
         purpose: str | None = None,
+        exports: Mapping[str, str] = MappingProxyType({}),
     ) -> Ended:
         """Run ReFrame once, to its end.
 
@@ -112,12 +114,13 @@ class Suite:
         :param audience: who is told what goes on.
         :param purpose: the command that makes the run, if not to show how the machine is
             (:mod:`assay.results.unchanged`).
+        :param exports: variables for ReFrame, beside those of the suite.
         """
         runs.starts_jobs(own)
         asked = session_extras.options(label, self.mode, purpose)
         last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
         command = [*self.command, *asked, '-r', *options, *last]
-        environment = self.environment | own.exports
+        environment = {**self.environment, **own.exports, **exports}
         return supervise.supervise(command, environment, own, [own.handle, *handles], audience)
 
 

@@ -21,7 +21,6 @@ from assay.results.diff.families import Finding, findings, suspects
 from assay.results.diff.followed import figures_that_moved, not_blamed_on_software, slowed
 from assay.results.diff.judging import assert_margin, judge_figures
 from assay.results.diff.sides import (
-    Environments,
     assert_comparable,
     paired,
     some,
@@ -37,6 +36,7 @@ from assay.results.statistics.comparison import MARGIN, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.results.two_states import TwoStates, two_states
+from assay.running.setting import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def difference(
     before: Sequence[StoredRun],
     after: Sequence[StoredRun],
     margin: float = MARGIN,
-    environments: Environments | None = None,
+    settings: Settings | None = None,
     again: Mapping[Figure, Compared] | None = None,
     earlier: Earlier | None = None,
     rate: float = SUITE_RATE,
@@ -135,7 +135,7 @@ def difference(
     :param before: one or more, oldest first.
     :param after: likewise.
     :param margin: what is within it is called the same: 0.05 is 5%.
-    :param environments: that of before and that of after, whose figures are compared.
+    :param settings: that of before and that of after, if both were measured in turn.
     :param again: figures that were measured again, and what is said of them instead.
     :param earlier: what was learned of the runs before, if these runs were compared already.
     :param rate: of suites in which nothing changed, at most so many have anything that is called
@@ -147,9 +147,9 @@ def difference(
     """
     assert_margin(margin)
     assert_comparable(before, after)
-    tables = tables_of(history, before, after, environments)
-    # A job has one environment.
-    if environments is None and (twice := read_twice(tables[1], tables[0])):
+    tables = tables_of(history, before, after, settings)
+    # A job has one setting.
+    if settings is None and (twice := read_twice(tables[1], tables[0])):
         raise AssayError(
             f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
             'they were read twice, from perflogs and from the database or a report.'
@@ -172,7 +172,7 @@ def difference(
             'nothing is to be compared.'
         )
     earlier = earlier or learn_earlier(history, before, after, tables, pairs)
-    judged, families = judge_figures(pairs, earlier, margin, environments, again or {}, rate)
+    judged, families = judge_figures(pairs, earlier, margin, settings, again or {}, rate)
     controls = figures_that_moved(judged)
     compared = not_blamed_on_software(judged, controls, families)
     gives = {case for case, ends in now.items() if None in ends}
@@ -185,10 +185,8 @@ def difference(
     time = None
     if causes or controls:
         kept = folders(history, before), folders(history, after)
-        if environments:
-            ends = tuple(f'+{name}' for name in environments)
-            renamed = ((one.removesuffix(ends[0]) + ends[1], at) for one, at in kept[0].items())
-            kept = dict(renamed), kept[1]
+        if settings:
+            kept = {settings.as_after(one): at for one, at in kept[0].items()}, kept[1]
         causes = [replace(one, time=time_spent(*kept, _cases_of(one.figures))) for one in causes]
         time = time_spent(*kept, _cases_of(slowed(compared, controls)))
     return Difference(
@@ -206,9 +204,9 @@ def difference(
         moved=controls,
         followed=worst_first(one for one in compared if one.has_followed),
         time=time,
-        # Sessions of two environments are in turn: a step meets both, and pairs stand against it.
+        # Sessions of two settings are in turn: a step meets both, and pairs stand against it.
         states=(None, None)
-        if environments
+        if settings
         else (
             two_states((before for before, _ in pairs), earlier.past),
             two_states((after for _, after in pairs), earlier.past),

@@ -10,7 +10,7 @@ from assay import AssayError
 from assay.results.diff.compared import Compared
 from assay.results.diff.earlier import Earlier
 from assay.results.diff.families import family_of, kind_of
-from assay.results.diff.sides import Environments, Pair
+from assay.results.diff.sides import Pair, names_in_both
 from assay.results.figure_series import Figure, Measured, Past
 from assay.results.machine_figures import is_of_the_network, is_of_the_node
 from assay.results.rows import is_beyond
@@ -19,6 +19,7 @@ from assay.results.statistics.families import Family, Member, judge_suite
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
+from assay.running.setting import Settings
 
 #: Sessions that a figure was the same in before it counts as exact: of counts that a check says to
 #: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
@@ -39,7 +40,7 @@ def judge_figures(
     pairs: Sequence[Pair],
     earlier: Earlier,
     margin: float,
-    environments: Environments | None,
+    settings: Settings | None,
     again: Mapping[Figure, Compared],
     rate: float = SUITE_RATE,
 ) -> tuple[list[Compared], list[Family]]:
@@ -53,10 +54,10 @@ def judge_figures(
     """
     past = earlier.past
     found = [
-        Compared(*pair, None, _why_not(*pair, past, environments), _is_of(*pair)) for pair in pairs
+        Compared(*pair, None, _why_not(*pair, past, settings), _is_of(*pair)) for pair in pairs
     ]
     told = [number for number, one in enumerate(found) if not one.why_not]
-    members = [_member(found[number], past, environments) for number in told]
+    members = [_member(found[number], past, settings) for number in told]
     suite = judge_suite(members, rate)
     verdicts = judge(suite.comparisons, rate, margin, suite.p_values)
     for number, verdict in zip(told, verdicts, strict=True):
@@ -69,7 +70,7 @@ def judge_figures(
     return [again.get(one.figure, one) for one in found], families
 
 
-def _member(one: Compared, past: Past, environments: Environments | None) -> Member:
+def _member(one: Compared, past: Past, settings: Settings | None) -> Member:
     assert one.before.series and one.after.series
     return Member(
         family_of(one),
@@ -78,7 +79,7 @@ def _member(one: Compared, past: Past, environments: Environments | None) -> Mem
         one.before.series,
         one.after.series,
         _better(one),
-        past_of(one.figure, past, environments),
+        past_of(one.figure, past, settings),
         past.kinds.get(one.after.kind, NO_KIND),
     )
 
@@ -87,13 +88,10 @@ def _better(one: Compared) -> Better:
     return cast(Better, one.after.better or one.before.better)
 
 
-def past_of(figure: Figure, past: Past, environments: Environments | None = None) -> Series | None:
-    """The history of a figure; of two environments that one which varies more.
-
-    :param figure: as it is called in the environment after.
-    """
-    names = environments or (figure.environment,)
-    found = (past.unchanged.get(replace(figure, environment=name)) for name in names)
+def past_of(figure: Figure, past: Past, settings: Settings | None = None) -> Series | None:
+    """The history of a figure; of two settings that one which varies more."""
+    names = names_in_both(figure, settings) if settings else (figure,)
+    found = (past.unchanged.get(name) for name in names)
     usable = [one for one in found if one]
     return max(usable, key=_variation) if usable else None
 
@@ -126,7 +124,7 @@ def _misses_now(one: Compared, earlier: Measured | None) -> bool:
 
 
 def _why_not(
-    before: Measured, after: Measured, past: Past, environments: Environments | None = None
+    before: Measured, after: Measured, past: Past, settings: Settings | None = None
 ) -> str:
     """Why two sides of a figure cannot be compared; empty if they can."""
     old, new = before.figure.unit or 'none', after.figure.unit or 'none'
@@ -142,8 +140,7 @@ def _why_not(
     for side, when in ((before, 'before'), (after, 'after')):
         if side.series is None:
             return f'no value {when} is left: {_left_out(side)}'
-    environment = environments[0] if environments else after.figure.environment
-    past_name = replace(after.figure, environment=environment)
+    past_name = names_in_both(after.figure, settings)[0] if settings else after.figure
     return _why_not_exact(before, after, past.unchanged.get(past_name)) if better == 'exact' else ''
 
 

@@ -11,9 +11,8 @@ from assay import AssayError
 from assay.results.figure_series import Figure, Measured, is_negligible
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
+from assay.running.setting import Settings
 
-#: The environment that the figures before were measured in, and that of the figures after.
-Environments = tuple[str, str]
 Pair = tuple[Measured, Measured]
 
 
@@ -34,21 +33,36 @@ def tables_of(
     history: History,
     before: Sequence[StoredRun],
     after: Sequence[StoredRun],
-    environments: Environments | None = None,
+    settings: Settings | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The tables of figures of both.
 
-    :param environments: as of :func:`difference`: then each table is of one of them, and that of
-        before has the other's name for it, so that a figure of a case has one name in both.
+    :param settings: as of :func:`difference`: then a case before has the name that it has after, so
+        that its figures have one name in both.
     """
     tables = history.figures(before), history.figures(after)
-    if environments is None:
+    if settings is None:
         return tables
-    old, new = (
-        table.filter(pl.col('environment') == name)
-        for table, name in zip(tables, environments, strict=True)
+    old, new = tables
+    cases = old['case'].cast(pl.String)
+    named = {name: settings.after.named(name) for name in cases.unique()}
+    old = old.with_columns(cases.replace(named).cast(pl.Categorical()))
+    if settings.after.environment:
+        old = old.with_columns(environment=pl.lit(settings.after.environment, pl.Categorical()))
+    return old, new
+
+
+def names_in_both(figure: Figure, settings: Settings) -> tuple[Figure, Figure]:
+    """What a figure of either side is called before, and after."""
+    before, after = (
+        replace(
+            figure,
+            environment=one.environment or figure.environment,
+            case=one.named(figure.case),
+        )
+        for one in settings
     )
-    return old.with_columns(environment=pl.lit(environments[1], pl.Categorical())), new
+    return before, after
 
 
 def paired(

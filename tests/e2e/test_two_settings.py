@@ -1,5 +1,6 @@
-"""Two environments measured in turn, by the command itself, in real sessions."""
+"""Two settings measured in turn, by the command itself, in real sessions."""
 
+import json
 import re
 
 from command import assay
@@ -18,7 +19,7 @@ class Told(rfm.RunOnlyRegressionTest):
     tags = {'smoke'}
     local = True
     executable = 'echo'
-    executable_opts = ['latency', '42.5']
+    executable_opts = ['latency', '${TOLD:-42.5}']
     fabric = parameter(['shm', 'tcp'], loggable=True)
     reference = {'*': {'latency': (42, -0.1, 0.1, 'us')}}
 
@@ -48,6 +49,22 @@ def test_four_sessions_and_what_fails_with_one_environment(tmp_path):
     assert f'failed: {told}' in ended.stdout
     last = ended.stdout.splitlines()[-1]
     assert last.startswith('STOPPED: WORSE: 0 worse, ')
-    assert '1 case failed more often with one environment' in last
+    assert '1 case failed more often with one setting' in last
     listed = assay('history', 'compare openmpi with mpich: mpich', '--last', '2')
     assert listed.stdout.count('compare openmpi with mpich: mpich') == 2
+
+
+def test_a_parameter_is_held_against_another_and_a_variable_reaches_the_jobs(tmp_path):
+    check = tmp_path / 'told.py'
+    check.write_text(CHECK)
+    sides = ['--a', 'fabric=tcp', '--b', 'fabric=shm', '--b', 'TOLD=46']
+    words = ['--minutes', '0', '-c', str(check), '-n', '^Told', '-p', '^openmpi$', '--json']
+    ended = assay('compare', *sides, *words)
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    order = re.findall(r'session \d: (.+)', ended.stderr)
+    assert order == ['fabric=tcp', *['fabric=shm, TOLD=46'] * 2, 'fabric=tcp']
+    told = json.loads(ended.stdout)
+    assert told['settings'] == ['fabric=tcp', 'fabric=shm, TOLD=46']
+    (one,) = told['figures']
+    assert one['case'].startswith('Told %fabric=shm')
+    assert (one['before'], one['after']) == (42.5, 46)
