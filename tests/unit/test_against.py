@@ -1,0 +1,373 @@
+"""Runs held against stored ones: what is measured again, for how long, and how it ends."""
+
+import json
+import math
+import re
+import signal
+from datetime import timedelta
+from itertools import product
+
+import numpy as np
+import pytest
+
+from assay import AssayError
+from assay.comparing import against
+from assay.comparing.against import (
+    FIRST_LOOK,
+    PURPOSE,
+    Against,
+    assert_cases_in_common,
+    rate_of,
+    runs_before,
+)
+from assay.report.diff import conclusion_against, show_against
+from assay.results.cases import cases
+from assay.results.choice import choose
+from assay.results.diff.difference import difference
+from assay.results.history import load
+from assay.results.judged import Concluded
+from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.unchanged import usual
+from assay.results.verdict import Verdict
+from assay.running import reframe_options, runs
+from assay.running.listing import Listed
+from assay.running.reframe_options import read
+from assay.running.supervise import Ended
+from stored import NOW, put
+
+CHECKS = ('Ring', 'PointToPoint', 'Halo', 'Clock')
+FABRICS = ('shm', 'tcp')
+FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
+
+
+class Machine:
+    """Takes the place of ReFrame: stores runs of made-up cases, each a little different.
+
+    :param change: given the case, its values and the number of the round (0 of other runs), both of
+        which it may change.
+    """
+
+    system, mode = 'toy', 'smoke'
+
+    def __init__(self, database, golden_report):
+        self.database, self.golden_report = database, golden_report
+        self.change = lambda case, values, number: None
+        self.random = np.random.default_rng(5)
+        self.environment = {}
+        self.own = runs.begin()
+        self.number = self.rounds = 0
+        self.asked = []
+        self.ends = {}
+
+    def report(self, label, options=()):
+        self.number += 1
+        report = self.golden_report('Passed')
+        begun = (NOW - timedelta(hours=3)).timestamp() + 20 * self.number
+        report['session_info'] |= {
+            'uuid': f'{self.number:08x}-0000-4000-8000-{self.number:012x}',
+            'time_start_unix': begun,
+            'time_end_unix': begun + 9,
+            'label': label,
+        }
+        plain = cases(report)[1]
+        report['runs'][0]['testcases'] = []
+        excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
+        for check, fabric in product(CHECKS, FABRICS):
+            shown = f'{check} %fabric={fabric} %layout=packed %scale=1_node'
+            if any(re.search(one, shown.replace(' ', '')) for one in excluded):
+                continue
+            case = plain | {
+                'system': 'toy',
+                'partition': 'node',
+                'environ': 'mpich',
+                'display_name': shown,
+                'fabric': fabric,
+                'scale': '1_node',
+                'job_completion_time_unix': begun + 5,
+                'directions': {figure: better for figure, (_, better) in FIGURES.items()},
+                'built_by': 'cmake',
+                'built_mpi': 'mpich@5',
+                'built_compiler': 'gcc@14',
+                'built_flags': '-O3',
+                'built_target': 'zen5',
+            }
+            values = {one: 100 * math.exp(self.random.normal(0, 0.01)) for one in FIGURES}
+            self.change(case, values, self.rounds)
+            units = {figure: unit for figure, (unit, _) in FIGURES.items()}
+            if check == 'Clock':
+                values, units = (
+                    {'scalar_frequency': values['bandwidth']},
+                    {'scalar_frequency': 'GHz'},
+                )
+                case['directions'] = {'scalar_frequency': 'higher'}
+            case['perfvalues'] = {
+                f'toy:node:{one}': [value, 100, -0.9, 9, units[one], 'pass']
+                for one, value in values.items()
+            }
+            report['runs'][0]['testcases'].append(case)
+        return report
+
+    def runs(self, count, label):
+        reports = [self.report(label) for _ in range(count)]
+        put(self.database, *reports)
+        return [one['session_info']['uuid'] for one in reports]
+
+    def run(self, own, label, options, handles, purpose):
+        self.rounds += 1
+        self.asked.append(options)
+        (own.folder / 'stage').mkdir()
+        report = self.report(label, options)
+        report['session_info']['purpose'] = purpose
+        put(self.database, report)
+        own.report.write_text(json.dumps(report))
+        return self.ends.pop(self.rounds, Ended())
+
+
+@pytest.fixture
+def machine(tmp_path, golden_report, monkeypatch):
+    monkeypatch.setattr('assay.paths.RUNS', tmp_path / 'runs')
+    one = Machine(tmp_path / 'perflogs' / 'results.db', golden_report)
+
+    def judged(own, end, given):
+        report = json.loads(own.report.read_text())
+        return Concluded(report, [], Verdict(tuple(end.problems)))
+
+    monkeypatch.setattr(against, 'judged', judged)
+    monkeypatch.setattr(against, 'kept', lambda report, verdict: [])
+    monkeypatch.setattr(against, 'load', lambda: load(one.database))
+    monkeypatch.setenv('COLUMNS', '160')
+    return one
+
+
+def names():
+    return [
+        f'{check} %fabric={one} %layout=packed %scale=1_node' for check in CHECKS for one in FABRICS
+    ]
+
+
+def held(machine, after, budget=600.0, options=()):
+    stored = load(machine.database)
+    before = choose(stored, 'before')
+    one = Against(machine, read([*options]), [*options], [], 'after', before, after, names())
+    return one.decide(budget)
+
+
+def slower(factor, fabric='tcp', check='Ring', rounds=range(1000)):
+    def change(case, values, number):
+        if case['display_name'].startswith(f'{check} %fabric={fabric} ') and number in rounds:
+            values['latency'] *= factor
+            values['bandwidth'] /= factor
+
+    return change
+
+
+def looks_worse(machine, monkeypatch):
+    """Let the statistics suspect what is worse by more than a tenth, and decide nothing by less."""
+
+    def suspecting(*about, **options):
+        found = difference(*about, **options)
+        machine.rates = [*getattr(machine, 'rates', []), options['rate']]
+        return Suspecting(found, machine)
+
+    monkeypatch.setattr(against, 'difference', suspecting)
+
+
+class Suspecting:
+    """A difference whose words the test makes.
+
+    Worse from a fifth on where at least as many rounds were measured as the machine says; what is
+    worse by a tenth is suspect until then.
+    """
+
+    def __init__(self, found, machine):
+        self.found = found
+        losses = {
+            one: one.change if one.after.better == 'lower' else -one.change for one in found.figures
+        }
+        enough = machine.rounds >= getattr(machine, 'enough', FIRST_LOOK)
+        self.is_worse = enough and any(loss > 0.2 for loss in losses.values())
+        self.suspects = tuple(one for one in found.figures if losses[one] > 0.1)
+        if self.is_worse:
+            self.suspects = ()
+
+    def __getattr__(self, name):
+        return getattr(self.found, name)
+
+
+# What is measured again ---------------------------------------------------------------------------
+
+
+def test_suspects_are_measured_again_with_controls_and_nothing_else(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    found = held(machine, after)
+    assert found.difference.is_worse
+    assert (found.rounds, found.stopped) == (FIRST_LOOK, '')
+    excluded = [one.partition('=')[2] for one in machine.asked[0] if one.startswith('--exclude')]
+    ran = {
+        name
+        for name in names()
+        if not any(re.search(one, name.replace(' ', '')) for one in excluded)
+    }
+    # The machine itself, and one case of a check that has no suspect.
+    assert {one.partition(' %layout')[0] for one in ran} == {
+        *('Ring %fabric=tcp', 'Clock %fabric=shm', 'Clock %fabric=tcp', 'Halo %fabric=shm'),
+    }
+    assert machine.asked[0][-2:] == ['-p', '^(mpich)$']
+    assert machine.rates == [rate_of(0), rate_of(1)]
+
+
+def test_the_environments_that_somebody_chose_stay(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(1, 'after')
+    looks_worse(machine, monkeypatch)
+    held(machine, after, options=['-p', 'mp'])
+    assert machine.asked[0][:2] == ['-p', 'mp'] and '^(mpich)$' not in machine.asked[0]
+
+
+def test_what_looked_worse_by_chance_is_not_worse(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3, rounds=[0])
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    found = held(machine, after)
+    assert (found.difference.is_worse, found.difference.suspects) == (False, ())
+    assert (found.rounds, found.stopped) == (FIRST_LOOK, '')
+
+
+def test_nothing_is_measured_again_where_nothing_looks_worse(machine, monkeypatch):
+    machine.runs(3, 'before')
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    assert held(machine, after).rounds == 0
+    assert machine.rates == [rate_of(0)]
+
+
+def test_the_rate_of_the_suite_is_spent_once(machine, monkeypatch):
+    machine.enough = 4 * FIRST_LOOK
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    found = held(machine, after)
+    assert found.rounds == 4 * FIRST_LOOK
+    assert len(machine.rates) == 4 and sum(machine.rates) < SUITE_RATE
+    assert sum(map(rate_of, range(1000))) == pytest.approx(SUITE_RATE)
+
+
+def test_rounds_have_the_label_of_the_runs_and_teach_nothing(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    held(machine, after)
+    stored = load(machine.database)
+    again = [run for run in choose(stored, 'after') if run.summary.purpose]
+    assert [run.summary.purpose for run in again] == [PURPOSE] * FIRST_LOOK
+    assert not {run.uuid for run in again} & {run.uuid for run in usual(stored.runs)}
+
+
+# How it ends --------------------------------------------------------------------------------------
+
+
+def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
+    machine.enough = 1000
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    clock = iter(range(0, 100_000, 20))
+    monkeypatch.setattr(against.time, 'monotonic', lambda: next(clock))
+    found = held(machine, after, 120.0)
+    assert 0 < found.rounds < FIRST_LOOK
+    assert found.stopped == 'the budget of 2 min was over'
+    machine.rounds = 0
+    assert held(machine, after, 4.0).rounds == 0
+
+
+def test_a_budget_of_nothing_only_compares(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    assert held(machine, after, 0.0).rounds == 0
+
+
+def test_a_signal_ends_it_with_what_is_known(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    machine.ends[2] = Ended(stopped=signal.SIGINT)
+    found = held(machine, after)
+    assert (found.rounds, found.signal) == (1, signal.SIGINT)
+    assert found.stopped == 'stopped by SIGINT'
+    assert conclusion_against(found, 'PASSED').startswith('STOPPED: ')
+
+
+def test_a_round_that_is_no_good_ends_it(machine, monkeypatch):
+    machine.runs(3, 'before')
+    machine.change = slower(1.3)
+    after = machine.runs(3, 'after')
+    looks_worse(machine, monkeypatch)
+    machine.ends[1] = Ended(problems=['ReFrame was killed'])
+    found = held(machine, after)
+    assert (found.rounds, found.is_broken) == (0, True)
+    assert found.stopped == 'a round is no good: ReFrame was killed'
+
+
+@pytest.mark.parametrize(
+    ('word', 'factor', 'beginning'),
+    [
+        ('PASSED', 1, 'NOT WORSE: '),
+        ('DISTURBED', 1, 'DISTURBED: some cases are no evidence; of the others: NOT WORSE: '),
+        ('FAILED', 1, 'FAILED, see above; and with what was run before: NOT WORSE: '),
+    ],
+)
+def test_the_last_line_has_the_verdict_of_the_runs_too(machine, capsys, word, factor, beginning):
+    machine.runs(12, 'before')
+    after = machine.runs(3, 'after')
+    show_against(held(machine, after, 0.0), word)
+    assert capsys.readouterr().out.splitlines()[-1].startswith(beginning)
+
+
+# What is said before anything is measured --------------------------------------------------------
+
+
+def test_runs_of_another_system_are_named(machine):
+    machine.runs(1, 'before')
+    stored = load(machine.database)
+    assert [run.summary.label for run in runs_before(stored, 'before', 'toy:node')] == ['before']
+    with pytest.raises(AssayError, match='before: these runs are of the system toy, not mycluster'):
+        runs_before(stored, 'before', 'mycluster')
+    with pytest.raises(AssayError, match="no run is meant by 'befroe': did you mean before"):
+        runs_before(stored, 'befroe', 'toy')
+
+
+def test_runs_that_share_no_case_are_refused(machine):
+    machine.runs(1, 'before')
+    stored = load(machine.database)
+    before = choose(stored, 'before')
+    shared = Listed(names()[0], 'toy:node', 'mpich')
+    assert_cases_in_common(stored, before, 'before', [shared, Listed('Other', 'toy:node', 'mpich')])
+    with pytest.raises(
+        AssayError, match=r'before: these runs share no case .* selected are Ring @toy:node.openmpi'
+    ):
+        assert_cases_in_common(stored, before, 'before', [Listed('Ring', 'toy:node', 'openmpi')])
+
+
+@pytest.mark.parametrize(
+    ('options', 'repeat', 'message'),
+    [
+        (['-l'], 1, '--against and --list: there would be no run to compare'),
+        (['--reruns=2'], 1, r'--against and --reruns: `--repeat N` makes N runs of it'),
+        (['--report-junit=x.xml'], 3, '--against, --repeat 3 and --report-junit: that file is of'),
+    ],
+)
+def test_what_is_no_run_to_compare_is_refused(options, repeat, message):
+    with pytest.raises(AssayError, match=re.escape(message).replace('\\ ', ' ')):
+        reframe_options.assert_can_be_held_against(read(options), repeat)
+    reframe_options.assert_can_be_held_against(read(['--report-junit=x.xml']), 1)
