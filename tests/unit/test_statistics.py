@@ -185,7 +185,7 @@ def test_tails():
 
 
 def test_without_history_the_runs_show_their_own_spread():
-    """By hand: their variance within the sides, and the share of occasions that none of them met."""
+    """By hand: their variance within the sides, and the share of what one occasion misses."""
     before, after = noise(8, 5), 0.9 * noise(9, 5)
     found = compare(series(before), series(after), 'higher')
     logs = [np.log(before), np.log(after)]

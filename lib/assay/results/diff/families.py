@@ -151,9 +151,12 @@ def suspects(
         for one in (compared[number] for number in kind.members):
             if one.word != 'cannot tell' or one.verdict is None:
                 continue
-            loss, alone = slowness(one.verdict.comparison), one.verdict.comparison.p_value
+            comparison = one.verdict.comparison
+            loss = slowness(comparison)
             is_of_kind = p <= DOUBT and kind.index.change > 0
-            is_great = loss > math.log1p(GREAT_LOSS) and alone <= SUSPICION
+            # Of one run each nothing says that it is by chance.
+            is_by_itself = comparison.p_value <= SUSPICION or not comparison.is_seen
+            is_great = loss > math.log1p(GREAT_LOSS) and is_by_itself
             if loss > math.log1p(margin) and (is_of_kind or is_great):
                 found.append(one)
     return worst_first(found)
