@@ -26,7 +26,8 @@ _WHOLE = frozenset(
         *('cg_time', 'cg_rate', 'structure_time'),
     }
 )
-#: In names of figures that say how quiet it was.
+#: The family of figures that say how quiet it was, and what is in their names.
+JITTER = 'jitter'
 _JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance')
 _MESSAGES = ('PointToPoint', 'Ring', 'Pairs', 'IntelMpi', 'Osu')
 _BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
@@ -49,7 +50,7 @@ def family_of(compared: Compared) -> str:
     if figure in STARTUP:
         return f'start-up{where}'
     if any(part in figure for part in _JITTER):
-        return 'jitter'
+        return JITTER
     if check in _OF_NODES:
         return _OF_NODES[check]
     over = f' over {one.fabric}' if one.fabric not in ('', '-') else ''
@@ -144,7 +145,10 @@ def suspects(
 
     :param families: their members are positions in ``compared``.
     """
-    kinds = [kind for family in families for kind in family.tested.kinds]
+    # How quiet it was says nothing by chance alone.
+    kinds = [
+        kind for family in families if family.tested.name != JITTER for kind in family.tested.kinds
+    ]
     in_doubt = benjamini_hochberg([kind.index.p_value for kind in kinds]) if kinds else []
     found = []
     for kind, p in zip(kinds, in_doubt, strict=True):
