@@ -1,5 +1,9 @@
 """Each of ReFrame's options has been decided on."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -118,6 +122,43 @@ def test_what_assay_does_itself():
 def test_repetitions_are_of_the_whole_selection():
     assert repetitions(['-n', 'Ring'], 1) == []
     assert repetitions(['-n', 'Ring'], 5) == ['--reruns=4']
+
+
+TOY = """
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before, sanity_function
+
+@rfm.simple_test
+class Toy(rfm.RunOnlyRegressionTest):
+    number = parameter([1, 2, 3])
+    valid_systems = valid_prog_environs = ['*']
+    executable = 'true'
+
+    @run_before('run')
+    def noted(self):
+        self.executable_opts = [f'&& echo {self.number} >>{ORDER}']
+
+    @sanity_function
+    def validate(self):
+        return True
+"""
+
+
+def test_repetitions_are_spread_over_the_whole_run(tmp_path):
+    """All cases and then all again: a spell of the machine meets no case in all its repetitions."""
+    order = tmp_path / 'order'
+    (tmp_path / 'toy.py').write_text(TOY.replace('{ORDER}', str(order)))
+    program = Path(sys.executable).with_name('reframe')
+    own = {'RFM_PREFIX': str(tmp_path), 'RFM_PERFLOG_DIR': str(tmp_path / 'perflogs')}
+    subprocess.run(
+        [program, '-c', tmp_path / 'toy.py', '--exec-policy=serial', '-r', *repetitions([], 3)],
+        env={**{name: one for name, one in os.environ.items() if 'RFM_' not in name}, **own},
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    ran = order.read_text().split()
+    assert sorted(ran[:3]) == ['1', '2', '3'] and ran == 3 * ran[:3]
 
 
 @pytest.mark.parametrize(
