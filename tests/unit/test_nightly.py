@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -18,6 +19,7 @@ from assay.nights.maintenance import in_maintenance
 from assay.nights.night import PUT_OFF, Night
 from assay.nights.outcome import RUN, Outcome
 from assay.results import judged, store
+from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.running import reframe_options, runs
 from assay.running.supervise import Ended
@@ -178,6 +180,22 @@ def test_what_looked_worse_once_is_not(site):
     site.ran.clear()
     code, told = spend(site)
     assert (code, told, site.ran) == (0, None, [0, 2])
+
+
+def test_what_looks_worse_is_measured_again_and_if_undecided_no_success(site, monkeypatch, capsys):
+    good_nights(site)
+
+    def in_doubt(*about):
+        found = difference(*about)
+        return replace(found, suspects=found.figures[:1])
+
+    monkeypatch.setattr(measuring, 'difference', in_doubt)
+    site.ran.clear()
+    assert spend(site) == (3, None)
+    assert site.ran == [0, 2, 2]
+    # Nobody is told, and it is no good night either.
+    assert remembered().told == Told() and len(remembered().good) == 6
+    assert capsys.readouterr().out.endswith('NIGHT UNDECIDED: toy (smoke)\n')
 
 
 def test_a_failure_is_told_and_so_is_another_one(site):

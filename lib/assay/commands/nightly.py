@@ -48,8 +48,9 @@ def nightly(
     the machine is in maintenance, nothing is done.
 
     The exit code is 0 if all passed and nothing is worse; 1 if something failed or is worse, or
-    nobody could be told; 3 if others disturbed it; and 75 if it was put off. After 48 hours of
-    maintenance it is 1. Every other option is passed to ReFrame, as with `assay run`.
+    nobody could be told; 3 if something looks worse and was not decided, or others disturbed it;
+    and 75 if it was put off. After 48 hours of maintenance it is 1. Every other option is passed to
+    ReFrame, as with `assay run`.
 
     Examples:
 

@@ -33,7 +33,7 @@ def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
         told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
     if not told:
         return outcome
-    if outcome.word == 'DISTURBED':  # which alone would leave what people know as it is
+    if not outcome.is_evidence:  # which alone would leave what people know as it is
         others = [one for one in known if one not in told]
         told |= dict.fromkeys(others, 'was bad in an earlier night, and others disturbed this one')
         bad += others

@@ -107,9 +107,9 @@ class Night:
     def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, str]:
         """Tell people what is new; what they know now, and why they could not be told.
 
-        That others disturbed a night says nothing of the machine, and nobody is told.
+        A night that is undecided, or that others disturbed, says nothing: nobody is told.
         """
-        if outcome.word == 'DISTURBED' or before.is_of(outcome):
+        if not outcome.is_evidence or before.is_of(outcome):
             return before, ''
         headline = subject(self._which, outcome, before)
         if self.command is not None:

@@ -14,7 +14,7 @@ from assay.results.failures import disturbed_cases, failures
 from assay.results.statistics.series import ratio
 from assay.results.verdict import Verdict
 
-Word = Literal['PASSED', 'WORSE', 'FAILED', 'DISTURBED']
+Word = Literal['PASSED', 'WORSE', 'FAILED', 'UNDECIDED', 'DISTURBED']
 
 #: The culprit where no case is: whatever kept the run from measuring counts as the same.
 RUN = 'the run itself'
@@ -27,7 +27,8 @@ GONE = 'was run in good nights, and not now'
 class Outcome:
     """What came of a night.
 
-    :param word: ``WORSE``: all references were met, and something is worse than in good nights.
+    :param word: ``WORSE``: all references were met, and something is worse than in good nights;
+        ``UNDECIDED``: something looks so, also when it was measured again, and may be chance.
     :param culprits: cases that failed, or figures that are worse: the same words each night.
     :param sentences: what is said of them.
     """
@@ -38,7 +39,12 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        return {'PASSED': 0, 'DISTURBED': 3}.get(self.word, 1)
+        return 0 if self.word == 'PASSED' else 1 if self.is_evidence else 3
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether it says anything of the machine: otherwise what people know stays."""
+        return self.word not in ('UNDECIDED', 'DISTURBED')
 
 
 def of_run(verdict: Verdict, report: Report | None) -> Outcome:
@@ -79,6 +85,9 @@ def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
     if worse:
         words = 'worse than in good nights, and others disturbed it when it was measured again'
         return Outcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
+    if found.suspects:
+        told = {str(one.figure): f'{_change(one)}, which may be chance' for one in found.suspects}
+        return Outcome('UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items()))
     return Outcome('PASSED')
 
 
@@ -104,6 +113,7 @@ def suspicious_cases(found: Difference) -> set[str]:
     """Cases of which something looks worse: name, partition and environment."""
     figures = [
         *(one.figure for one in worse_figures(found)),
+        *(one.figure for one in found.suspects),
         *(one.figure for one in found.gone),
     ]
     failed = [one.case for one in (*found.lost, *found.at_times)]
