@@ -27,11 +27,12 @@ from assay.results.machine_figures import CONDITIONS
 from assay.results.rows import BAD
 from assay.results.statistics.comparison import Word
 from assay.results.summary import Summary
+from assay.running import setting
 
 #: Runs of the unchanged machine that are compared with some after a change, and how many these are.
 BEFORE, AFTER = 5, (1, 3, 5)
 #: What the environment of the changed machine is called beside that of the unchanged one.
-BOTH = ('unchanged', 'changed')
+BOTH = setting.read(['env=unchanged'], ['env=changed'])
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,11 @@ def paired(ours: pl.DataFrame, change: Change, database: Path) -> dict[str, Comp
     The first rounds choose the suspects, the others are the pairs.
     """
     is_changed = pl.col('label') == change.name
-    environment = pl.when(is_changed).then(pl.lit(BOTH[1])).otherwise(pl.lit(BOTH[0]))
+    environment = (
+        pl.when(is_changed)
+        .then(pl.lit(BOTH.after.environment))
+        .otherwise(pl.lit(BOTH.before.environment))
+    )
     table = ours.with_columns(environment=environment.cast(pl.Categorical()))
     fours = []
     for _, figures in table.filter(pl.col('round') > 0).group_by('round', maintain_order=True):

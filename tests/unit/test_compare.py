@@ -563,7 +563,7 @@ def test_flags_and_variables_leave_the_names_of_cases_as_they_are(machine):
     found, _ = compared(machine, seconds=0, settings=settings)
     assert machine.exports == [{}, settings.after.exports, settings.after.exports, {}]
     assert {one.figure.environment for one in found.difference.figures} == {'openmpi'}
-    assert machine.labels[1] == 'compare as it is with flags=-O1, OMPI_MCA_pml=ob1: ' + str(
+    assert machine.labels[1] == 'compare unchanged with flags=-O1, OMPI_MCA_pml=ob1: ' + str(
         settings.after
     )
 
@@ -716,7 +716,7 @@ def test_nothing_is_selected():
 @pytest.mark.parametrize(
     ('before', 'after', 'sentence'),
     [
-        ('', '', 'as it is is compared with itself'),
+        ('', '', 'unchanged is compared with itself'),
         ('env=openmpi', 'env=openmpi', 'openmpi is compared with itself'),
         ('UCX_TLS=tcp FI_LOG=a', 'FI_LOG=a UCX_TLS=tcp', 'FI_LOG=a is compared with itself'),
         ('fabric=tcp', '', 'fabric=tcp is held against no other fabric: give --b fabric='),
@@ -810,7 +810,7 @@ def test_what_a_case_is_called():
     ]
     assert settings.before.named('Ring %fabric=* %layout=packed') == before.partition(' @')[0]
     assert str(settings.after) == 'mpich, fabric=ofi-tcp'
-    assert str(Setting({})) == 'as it is'
+    assert str(Setting({})) == 'unchanged'
 
 
 @pytest.mark.parametrize(

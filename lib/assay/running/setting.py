@@ -47,7 +47,7 @@ class Setting:
             value if name == ENVIRONMENT else f'{name}={value}'
             for name, value in self.values.items()
         )
-        return ', '.join(told) or 'as it is'
+        return ', '.join(told) or 'unchanged'
 
     @property
     def environment(self) -> str | None:
