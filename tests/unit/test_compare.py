@@ -69,6 +69,8 @@ class Machine:
         self.own = runs.begin()
         self.ends = {}
         self.partitions = ['node']
+        self.layouts = ['packed']
+        self.cases = []
 
     def report(self, name, excluded=(), days=0.0, text=None):
         self.number += 1
@@ -81,8 +83,8 @@ class Machine:
         } | ({'label': text} if text else {})
         plain = cases(report)[1]
         report['runs'][0]['testcases'] = []
-        for fabric, partition in product(FABRICS, self.partitions):
-            shown = f'Ring %fabric={fabric} %layout=packed %scale=1_node'
+        for fabric, layout, partition in product(FABRICS, self.layouts, self.partitions):
+            shown = f'Ring %fabric={fabric} %layout={layout} %scale=1_node'
             if any(re.search(one, shown.replace(' ', '')) for one in excluded):
                 continue
             case = plain | {
@@ -122,6 +124,7 @@ class Machine:
         self.labels.append(text)
         report = self.report(name, excluded, text=text)
         report['session_info']['purpose'] = purpose
+        self.cases.append([case['display_name'] for case in cases(report)])
         put(self.database, report)
         own.report.write_text(json.dumps(report))
         return self.ends.pop(len(self.ran), Ended())
@@ -532,14 +535,31 @@ def test_a_case_that_fails_hides_nothing_else_that_is_wrong(machine):
 
 
 def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
-    """And what is measured again is left out by the name that it has on each side."""
-    machine.change = lambda name, number, case, values: values.update(
-        {'latency': values['latency'] * (1.3 if case['fabric'] == 'tcp' else 1)}
-    )
+    """And what is left out of the pairs is so by the name that it has on each side."""
+    machine.layouts = ['packed', 'spread']
+    machine.history(30)
+
+    def change(name, number, case, values):
+        if 'fabric=tcp' in case['display_name'] and 'spread' in case['display_name']:
+            values['latency'] *= 1.3
+
+    machine.change = change
     found, code = compared(machine, settings=read(['fabric=shm'], ['fabric=tcp']))
-    assert (code, found.suspects) == (1, 2)
-    words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
-    assert words == {('%fabric=tcp', 'worse'), ('%fabric=tcp', 'same')}
+    assert code == 1
+    words = {(one.figure.case, one.figure.figure): one.word for one in found.difference.figures}
+    assert words == {
+        (f'Ring %fabric=tcp %layout={layout} %scale=1_node', figure): (
+            'worse' if (layout, figure) == ('spread', 'latency') else 'same'
+        )
+        for layout in ('packed', 'spread')
+        for figure in FIGURES
+    }
+    of_both = [
+        [f'Ring %fabric={fabric} %layout={layout} %scale=1_node' for layout in machine.layouts]
+        for fabric in ('shm', 'tcp', 'tcp', 'shm')
+    ]
+    assert machine.cases[:8] == of_both * 2
+    assert machine.cases[8:12] == [names[1:] for names in of_both]
     show(found)
     assert 'before is fabric=shm, after is fabric=tcp' in capsys.readouterr().out
 
