@@ -378,8 +378,9 @@ def test_a_case_disturbed_on_one_partition_is_measured_again_on_both(machine):
 
 def test_what_others_always_disturb_cannot_be_told(machine):
     machine.change = lambda *about: about[2].update(taken_by_others=['others took 60%'])
-    found, _ = compared(machine, seconds=0)
-    assert (found.suspects, found.pairs, len(machine.ran)) == (6, 0, 12)
+    found, code = compared(machine, seconds=0)
+    assert (code, found.suspects, found.pairs, len(machine.ran)) == (3, 6, 0, 12)
+    assert re.match('STOPPED: UNDECIDED: .* of 6 figures; the time of 0 min', conclusion(found))
     assert {one.reason.partition(':')[0] for one in found.difference.figures} == {
         'no value before is left'
     }

@@ -50,10 +50,11 @@ class Interleaved:
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """In a word; ``undecided`` also where no figure could be compared at all."""
         if self.is_worse:
             return 'worse'
-        return 'undecided' if self.undecided else self.difference.verdict
+        is_compared = any(one.verdict for one in self.difference.figures)
+        return self.difference.verdict if is_compared and not self.undecided else 'undecided'
 
     @property
     def exit_code(self) -> int:

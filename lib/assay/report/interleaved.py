@@ -38,7 +38,7 @@ def conclusion(found: Interleaved) -> str:
     told = f'{found.verdict.upper()}: {diff.conclusion(found.difference).partition(": ")[2]}'
     if found.uneven:
         told += f', {many(len(found.uneven), "case")} failed more often with one setting'
-    if found.verdict == 'undecided':
+    if found.verdict == 'undecided' and found.undecided:
         told += (
             f'; {many(len(found.undecided), "figure")} of these '
             f'{"looks" if len(found.undecided) == 1 else "look"} worse by more than '
