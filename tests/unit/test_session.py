@@ -6,7 +6,7 @@ import pytest
 
 from assay import paths
 from assay.machine import slurm
-from assay.running import prepare, reframe_options, session
+from assay.running import prepare, reframe_options, runs, session
 
 FILE = """
 site_configuration = {{
@@ -49,3 +49,17 @@ def test_what_a_user_binds_outside_of_jobs_is_told(monkeypatch):
     monkeypatch.delenv('SLURM_JOB_ID', raising=False)
     monkeypatch.setenv('SBATCH_MEM_BIND', 'local')
     assert slurm.forget_sbatch_defaults() == ['SBATCH_MEM_BIND']
+
+
+def test_variables_of_one_session_are_for_that_one(tmp_path, monkeypatch):
+    """And are stronger than those of the suite."""
+    monkeypatch.setattr('assay.paths.RUNS', tmp_path)
+    seen = []
+    monkeypatch.setattr(
+        session.supervise, 'supervise', lambda command, given, *rest: seen.append(given)
+    )
+    own = runs.begin()
+    suite = session.Suite(own, 'toy', 'smoke', ('reframe',), {'A': '1', 'B': '2'})
+    suite.run(own, None, [], [], exports={'B': '3'})
+    suite.run(own, None, [], [])
+    assert [(one['A'], one['B']) for one in seen] == [('1', '3'), ('1', '2')]
