@@ -34,7 +34,8 @@ static const struct bench_about about = {
     .text =
         "Time: the slowest rank's time for a batch of calls over the number of calls. A barrier,\n"
         "which is not timed, precedes each call of an operation with a root (bcast, reduce,\n"
-        "scatter, gather; the root is rank 0); the others are called back to back.\n"
+        "scatter, gather; the root is rank 0); the others are called back to back. Points are\n"
+        "measured in turn, in up to 4 bouts each.\n"
         "Size, in bytes:\n"
         "  bcast, reduce, allreduce              the whole message\n"
         "  allgather, gather                     what each rank contributes\n"
@@ -42,7 +43,7 @@ static const struct bench_about about = {
         "  scatter, reduce_scatter               what each rank ends up with\n"
         "Reductions sum doubles; reduce_scatter is MPI_Reduce_scatter_block. The barrier has no\n"
         "size and is measured once.\n"
-        "With --limits, rank 0 and the last rank first play ping-pong (pt2pt's) in the same job.\n",
+        "With --limits, rank 0 and the last rank play ping-pong (pt2pt's) in between.\n",
     .examples = "  mpirun -n 4 collectives\n"
                 "  mpirun -n 64 collectives --op allreduce,alltoall --min 8 --max 64K --limits\n",
     .min_ranks = 2,
@@ -78,6 +79,7 @@ struct point {
     size_t size;
     long message;
     char *send, *receive;
+    struct sample *sample;
 };
 
 /* What the operations are ---------------------------------------------------------------------- */
@@ -290,10 +292,9 @@ static void report(const struct point *point, const struct sample_result *result
 {
     const struct stats *time = &result->time;
     printf("%-15s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %s\n", op_names[point->op],
-           point->size, time->min * 1e6, time->median * 1e6, time->p95 * 1e6,
+           point->size, time->best * 1e6, time->median * 1e6, time->p95 * 1e6,
            (time->ci_high - time->ci_low) / 2 / time->median * 100, result->samples,
            result->iterations, result->stopped_by);
-    fflush(stdout);
 
     json_object(bench.json, NULL);
     json_string(bench.json, "op", op_names[point->op]);
@@ -302,42 +303,48 @@ static void report(const struct point *point, const struct sample_result *result
     json_end(bench.json);
 }
 
-static void measure(struct point *point)
+/* Of all operations, in the order of their report; free() it. */
+static struct point *list_points(int *count)
 {
-    static long message = 0;
-    point->message = message++;
+    int sizes = 1;
+    for (size_t size = smallest; size < largest; size = sizes_next(size, largest))
+        sizes++;
+    struct point *points = memory_allocate((size_t)(sizes * OPS) * sizeof *points);
+    *count = 0;
+    for (int op = 0; op < OPS; op++) {
+        if (!(chosen_ops & 1u << op))
+            continue;
+        size_t size = op == BARRIER ? 0 : smallest, last = op == BARRIER ? 0 : largest;
+        for (; size <= last; size = op == BARRIER ? 1 : sizes_next(size, last)) {
+            points[*count] = (struct point){ .op = op, .size = size, .message = *count };
+            points[(*count)++].sample =
+                sample_start(sample_plan_for(plan, &focus, size), SAMPLE_ROUNDS);
+        }
+    }
+    return points;
+}
+
+static void measure(struct point *point, char *send, char *receive)
+{
+    point->send = send;
+    point->receive = receive;
     fill(point);
     spoil(point);
-    struct sample_plan planned = sample_plan_for(plan, &focus, point->size);
-    struct sample_result result = sample_run(planned, MPI_COMM_WORLD, batch, point);
-    if (bench.rank == 0)
-        report(point, &result);
+    sample_bout(point->sample, MPI_COMM_WORLD, batch, point);
 }
 
-static void measure_all_sizes(enum op op)
+/* Blocks of the largest operation's two buffers. */
+static void most_blocks(size_t *sent, size_t *received)
 {
-    struct point point = { .op = op };
-    if (op == BARRIER) {
-        measure(&point);
-        return;
-    }
-    point.send = memory_allocate((size_t)blocks_sent(op) * largest);
-    point.receive = memory_allocate((size_t)blocks_received(op) * largest);
-    for (point.size = smallest; point.size <= largest; point.size = sizes_next(point.size, largest))
-        measure(&point);
-    free(point.send);
-    free(point.receive);
-}
-
-static void require_memory(void)
-{
-    int most = 0;
+    *sent = *received = 0;
     for (int op = 0; op < OPS; op++) {
-        int blocks = blocks_sent(op) + blocks_received(op);
-        if (chosen_ops & 1u << op && blocks > most)
-            most = blocks;
+        if (!(chosen_ops & 1u << op))
+            continue;
+        if ((size_t)blocks_sent(op) > *sent)
+            *sent = (size_t)blocks_sent(op);
+        if ((size_t)blocks_received(op) > *received)
+            *received = (size_t)blocks_received(op);
     }
-    memory_require((size_t)most * largest, "use a smaller --max or fewer ranks per host");
 }
 
 /* Limits: the ping-pong over the same MPI ------------------------------------------------------ */
@@ -359,8 +366,17 @@ static double volley_batch(void *context, long iterations)
     return seconds;
 }
 
-/* Best time in seconds; valid on rank 0. */
-static double ping_pong_time(MPI_Comm pair, size_t size)
+/* The ping-pongs that operations are held against. */
+enum { PING_PONG_SMALL, PING_PONG_LARGEST, PING_PONGS };
+
+static struct sample *ping_pongs[PING_PONGS];
+
+static size_t ping_pong_size(int which)
+{
+    return which == PING_PONG_SMALL ? 8 : largest;
+}
+
+static void measure_ping_pong(MPI_Comm pair, size_t size, struct sample *sample)
 {
     struct volley volley = {
         .pair = pair,
@@ -373,28 +389,42 @@ static double ping_pong_time(MPI_Comm pair, size_t size)
     memory_pool_divide(&volley.receive, size, 1);
     payload_fill(memory_pool_slot(&volley.send), size, bench.rank, volley.size);
     payload_spoil(memory_pool_slot(&volley.receive), size, volley.other, volley.size);
-    struct sample_result result = sample_run(plan, pair, volley_batch, &volley);
+    sample_bout(sample, pair, volley_batch, &volley);
     memory_pool_free(&volley.send);
     memory_pool_free(&volley.receive);
-    return result.time.min; /* a limit is a bound */
 }
 
-static void measure_limits(void)
+static void start_limits(void)
+{
+    for (int which = 0; which < PING_PONGS; which++)
+        ping_pongs[which] = sample_start(plan, SAMPLE_ROUNDS);
+}
+
+/* Their bouts of a round. */
+static void measure_limits(int round)
 {
     MPI_Comm pair = pair_enter();
     if (pair == MPI_COMM_NULL)
         return;
-    double latency = ping_pong_time(pair, 8), longest = ping_pong_time(pair, largest);
+    for (int which = 0; which < PING_PONGS; which++)
+        if (sample_is_due(ping_pongs[which], round))
+            measure_ping_pong(pair, ping_pong_size(which), ping_pongs[which]);
     pair_leave(&pair);
+}
+
+static void report_limits(void)
+{
+    struct sample_result small = sample_end(ping_pongs[PING_PONG_SMALL]);
+    struct sample_result longest = sample_end(ping_pongs[PING_PONG_LARGEST]);
     if (bench.rank != 0)
         return;
-    double bandwidth = (double)largest / longest;
+    double bandwidth = (double)largest / longest.time.best;
     printf("\nLimits: ping-pong between rank 0 and rank %d\n"
            "  %.3f us (8 B), %.2f MB/s (%zu B)\n",
-           bench.ranks - 1, latency * 1e6, bandwidth * 1e-6, largest);
+           bench.ranks - 1, small.time.best * 1e6, bandwidth * 1e-6, largest);
     json_object(bench.json, "limits");
     json_object(bench.json, "ping_pong");
-    json_number(bench.json, "latency", latency);
+    json_number(bench.json, "latency", small.time.best);
     json_integer(bench.json, "size", (long long)largest);
     json_number(bench.json, "bandwidth", bandwidth);
     json_end(bench.json);
@@ -409,17 +439,36 @@ int main(int argc, char **argv)
     if (smallest % 8 || largest % 8)
         bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
                      smallest, largest);
-    require_memory();
-
+    size_t sent, received;
+    most_blocks(&sent, &received);
+    memory_require((sent + received) * largest, "use a smaller --max or fewer ranks per host");
+    char *send = memory_allocate(sent * largest), *receive = memory_allocate(received * largest);
+    int count;
+    struct point *points = list_points(&count);
     if (with_limits)
-        measure_limits();
+        start_limits();
+
     if (bench.rank == 0)
-        printf("\n%-15s %10s %12s %12s %12s %8s %8s %10s  %s\n", "op", "bytes", "min us",
+        printf("\n%-15s %10s %12s %12s %12s %8s %8s %10s  %s\n", "op", "bytes", "best us",
                "median us", "p95 us", "+- %", "samples", "iterations", "stopped by");
+    for (int round = 0; round < SAMPLE_ROUNDS; round++) {
+        if (with_limits)
+            measure_limits(round);
+        for (int i = 0; i < count; i++)
+            if (sample_is_due(points[i].sample, round))
+                measure(&points[i], send, receive);
+    }
     json_array(bench.json, "results");
-    for (int op = 0; op < OPS; op++)
-        if (chosen_ops & 1u << op)
-            measure_all_sizes(op);
+    for (int i = 0; i < count; i++) {
+        struct sample_result result = sample_end(points[i].sample);
+        if (bench.rank == 0)
+            report(&points[i], &result);
+    }
     json_end(bench.json);
+    if (with_limits)
+        report_limits();
+    free(points);
+    free(send);
+    free(receive);
     return bench_end();
 }

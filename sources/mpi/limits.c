@@ -38,7 +38,7 @@ static const struct bench_about about = {
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
-    limits_measure();
+    limits_measure(0.05);
     limits_report();
     json_array(bench.json, "results");
     json_end(bench.json);

@@ -8,6 +8,7 @@
  * has stopped; then the buffer is spoiled, so that it cannot pass again unless it is received
  * again. The warm-up batches begin with a single message, so each point checks its first. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "bench.h"
 #include "clock.h"
@@ -39,8 +40,10 @@ static const struct bench_about about = {
         "                 directions (MPI_Irecv, MPI_Isend, MPI_Waitall). The window is 16\n"
         "                 messages, or as many as make 4 MiB, but at least 2. t: time of a window\n"
         "                 over its messages per direction. bandwidth: 2*S/t (both directions).\n"
-        "t is the slowest rank's, except for ping-pong, where rank 0 holds the clock. Times are\n"
-        "the median over samples of the mean of a sample's iterations. Idle ranks sleep.\n"
+        "t is the slowest rank's, except for ping-pong, where rank 0 holds the clock. It is the\n"
+        "first decile over samples of the mean of a sample's iterations: what others took of the\n"
+        "machine meanwhile is not in it. Points are measured in turn, in up to 4 bouts each. Idle\n"
+        "ranks sleep.\n"
         "The first message of a point and the last of every batch are checked whole, outside the\n"
         "time that counts. With cache off, each message uses another buffer out of a pool of\n"
         "twice the last-level cache, on the sending and on the receiving side.\n",
@@ -94,8 +97,11 @@ struct point {
     int rank;         /* in comm */
     int right, left;  /* in comm; the same rank for a pair */
     int right_world, left_world;
-    struct memory_pool send, receive;
+    struct sample *sample;
 };
+
+/* The buffers, of which each point makes its own slots. */
+static struct memory_pool sending, receiving;
 
 static void check_and_spoil(struct point *point, char *slot, int sender)
 {
@@ -105,8 +111,8 @@ static void check_and_spoil(struct point *point, char *slot, int sender)
 
 static double run_ping_pong(struct point *point, long iterations)
 {
-    double seconds = ping_pong(point->comm, point->size, &point->send, &point->receive, iterations);
-    check_and_spoil(point, memory_pool_slot(&point->receive), point->right_world);
+    double seconds = ping_pong(point->comm, point->size, &sending, &receiving, iterations);
+    check_and_spoil(point, memory_pool_slot(&receiving), point->right_world);
     return seconds;
 }
 
@@ -117,14 +123,13 @@ static double ping_ping(struct point *point, long iterations)
     MPI_Barrier(comm);
     double start = clock_seconds();
     for (long i = 0; i < iterations; i++) {
-        MPI_Request sending;
-        MPI_Isend(memory_pool_next(&point->send), size, MPI_BYTE, other, TAG, comm, &sending);
-        MPI_Recv(memory_pool_next(&point->receive), size, MPI_BYTE, other, TAG, comm,
-                 MPI_STATUS_IGNORE);
-        MPI_Wait(&sending, MPI_STATUS_IGNORE);
+        MPI_Request request;
+        MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, comm, &request);
+        MPI_Recv(memory_pool_next(&receiving), size, MPI_BYTE, other, TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     double seconds = clock_seconds() - start;
-    check_and_spoil(point, memory_pool_slot(&point->receive), point->right_world);
+    check_and_spoil(point, memory_pool_slot(&receiving), point->right_world);
     return seconds;
 }
 
@@ -135,11 +140,11 @@ static double sendrecv(struct point *point, long iterations)
     MPI_Barrier(comm);
     double start = clock_seconds();
     for (long i = 0; i < iterations; i++)
-        MPI_Sendrecv(memory_pool_next(&point->send), size, MPI_BYTE, point->right, TAG,
-                     memory_pool_next(&point->receive), size, MPI_BYTE, point->left, TAG, comm,
+        MPI_Sendrecv(memory_pool_next(&sending), size, MPI_BYTE, point->right, TAG,
+                     memory_pool_next(&receiving), size, MPI_BYTE, point->left, TAG, comm,
                      MPI_STATUS_IGNORE);
     double seconds = clock_seconds() - start;
-    check_and_spoil(point, memory_pool_slot(&point->receive), point->left_world);
+    check_and_spoil(point, memory_pool_slot(&receiving), point->left_world);
     return seconds;
 }
 
@@ -151,15 +156,15 @@ static double exchange(struct point *point, long iterations)
     MPI_Barrier(comm);
     double start = clock_seconds();
     for (long i = 0; i < iterations; i++) {
-        MPI_Request sending[2];
-        char *message = memory_pool_next(&point->send);
-        MPI_Isend(message, size, MPI_BYTE, point->right, TAG, comm, &sending[0]);
-        MPI_Isend(message, size, MPI_BYTE, point->left, TAG, comm, &sending[1]);
-        from_left = memory_pool_next(&point->receive);
-        from_right = memory_pool_next(&point->receive);
+        MPI_Request requests[2];
+        char *message = memory_pool_next(&sending);
+        MPI_Isend(message, size, MPI_BYTE, point->right, TAG, comm, &requests[0]);
+        MPI_Isend(message, size, MPI_BYTE, point->left, TAG, comm, &requests[1]);
+        from_left = memory_pool_next(&receiving);
+        from_right = memory_pool_next(&receiving);
         MPI_Recv(from_left, size, MPI_BYTE, point->left, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Recv(from_right, size, MPI_BYTE, point->right, TAG, comm, MPI_STATUS_IGNORE);
-        MPI_Waitall(2, sending, MPI_STATUSES_IGNORE);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
     double seconds = clock_seconds() - start;
     check_and_spoil(point, from_left, point->left_world);
@@ -177,11 +182,11 @@ static double bidirectional(struct point *point, long iterations)
     for (long i = 0; i < iterations; i++) {
         MPI_Request requests[2 * MOST_IN_WINDOW];
         for (int w = 0; w < window; w++) {
-            slots[w] = memory_pool_next(&point->receive);
+            slots[w] = memory_pool_next(&receiving);
             MPI_Irecv(slots[w], size, MPI_BYTE, other, TAG, comm, &requests[w]);
         }
         for (int w = 0; w < window; w++)
-            MPI_Isend(memory_pool_next(&point->send), size, MPI_BYTE, other, TAG, comm,
+            MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, comm,
                       &requests[window + w]);
         MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
     }
@@ -237,15 +242,20 @@ static size_t receive_bytes(enum pattern pattern)
     return most;
 }
 
-static void require_memory(void)
+static bool takes_part(enum pattern pattern)
+{
+    bool outermost = bench.rank == 0 || bench.rank == bench.ranks - 1;
+    return chosen_patterns & 1u << pattern && (outermost || is_chain(pattern));
+}
+
+/* Of this rank; 0 if it takes part in nothing. */
+static size_t most_received(void)
 {
     size_t most = 0;
-    for (int pattern = 0; pattern < PATTERNS; pattern++) {
-        bool idle = !is_chain(pattern) && bench.rank > 0 && bench.rank < bench.ranks - 1;
-        if (chosen_patterns & 1u << pattern && !idle && receive_bytes(pattern) > most)
+    for (int pattern = 0; pattern < PATTERNS; pattern++)
+        if (takes_part(pattern) && receive_bytes(pattern) > most)
             most = receive_bytes(pattern);
-    }
-    memory_require(most ? send_bytes() + most : 0, "use a smaller --max or fewer ranks per host");
+    return most;
 }
 
 /* Bytes that pass through a rank for each reported time, in messages. */
@@ -261,29 +271,28 @@ static double messages_counted(enum pattern pattern)
 static void prepare_payload(struct point *point)
 {
     size_t size = (size_t)point->size;
-    for (size_t at = 0; at < point->send.end; at += point->send.stride)
-        payload_fill(point->send.memory + at, size, bench.rank, point->message);
-    for (size_t at = 0; at < point->receive.end; at += point->receive.stride)
-        payload_spoil(point->receive.memory + at, size, point->left_world, point->message);
+    for (size_t at = 0; at < sending.end; at += sending.stride)
+        payload_fill(sending.memory + at, size, bench.rank, point->message);
+    for (size_t at = 0; at < receiving.end; at += receiving.stride)
+        payload_spoil(receiving.memory + at, size, point->left_world, point->message);
 }
 
 static void print_head(enum pattern pattern)
 {
     printf("\n%s, cache %s\n%10s %12s %12s %12s %8s %12s %8s %10s  %s\n", pattern_names[pattern],
-           cache_names[cache], "bytes", "min us", "median us", "p95 us", "+- %", "MB/s", "samples",
+           cache_names[cache], "bytes", "best us", "median us", "p95 us", "+- %", "MB/s", "samples",
            "iterations", "stopped by");
 }
 
 static void report(const struct point *point, const struct sample_result *result)
 {
     const struct stats *time = &result->time;
-    double bandwidth = messages_counted(point->pattern) * point->size / time->median;
+    double bandwidth = messages_counted(point->pattern) * point->size / time->best;
 
-    printf("%10d %12.3f %12.3f %12.3f %8.2f %12.2f %8d %10ld  %s\n", point->size, time->min * 1e6,
+    printf("%10d %12.3f %12.3f %12.3f %8.2f %12.2f %8d %10ld  %s\n", point->size, time->best * 1e6,
            time->median * 1e6, time->p95 * 1e6,
            (time->ci_high - time->ci_low) / 2 / time->median * 100, bandwidth * 1e-6,
            result->samples, result->iterations, result->stopped_by);
-    fflush(stdout);
 
     json_object(bench.json, NULL);
     json_string(bench.json, "pattern", pattern_names[point->pattern]);
@@ -296,46 +305,81 @@ static void report(const struct point *point, const struct sample_result *result
     json_end(bench.json);
 }
 
-/* All sizes of one pattern, on the ranks of `comm`. */
-static void measure(enum pattern pattern, MPI_Comm comm)
+/* Of all patterns, in the order of their report; free() it. */
+static struct point *list_points(int *count)
 {
-    int ranks;
-    struct point point = { .pattern = pattern, .comm = comm };
-    MPI_Comm_rank(comm, &point.rank);
-    MPI_Comm_size(comm, &ranks);
-    point.right = (point.rank + 1) % ranks;
-    point.left = (point.rank + ranks - 1) % ranks;
-    point.right_world = is_chain(pattern) ? point.right : bench.ranks - 1 - bench.rank;
-    point.left_world = is_chain(pattern) ? point.left : point.right_world;
-
-    point.send = memory_pool_make(send_bytes(), cache == CACHE_ON);
-    point.receive = memory_pool_make(receive_bytes(pattern), cache == CACHE_ON);
-
-    if (bench.rank == 0)
-        print_head(pattern);
-    for (size_t size = smallest; size <= largest; size = sizes_next(size, largest)) {
-        point.size = (int)size;
-        point.window = window_of(pattern, size);
-        point.message = (long)size * PATTERNS + pattern;
-        memory_pool_divide(&point.send, size, 1);
-        memory_pool_divide(&point.receive, size, receive_slots(pattern, size));
-        prepare_payload(&point);
-        struct sample_plan planned = sample_plan_for(plan, &focus, size);
-        struct sample_result result = sample_run(planned, comm, batch, &point);
-        if (bench.rank == 0)
-            report(&point, &result);
+    int sizes = 1;
+    for (size_t size = smallest; size < largest; size = sizes_next(size, largest))
+        sizes++;
+    struct point *points = memory_allocate((size_t)(sizes * PATTERNS) * sizeof *points);
+    /* To fill a pool that is larger than the caches takes longer than a bout. */
+    int bouts = cache == CACHE_ON ? SAMPLE_ROUNDS : 1;
+    *count = 0;
+    for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        if (!(chosen_patterns & 1u << pattern))
+            continue;
+        for (size_t size = smallest; size <= largest; size = sizes_next(size, largest))
+            points[(*count)++] = (struct point){
+                .pattern = pattern,
+                .size = (int)size,
+                .window = window_of(pattern, size),
+                .message = (long)size * PATTERNS + pattern,
+                .sample = sample_start(sample_plan_for(plan, &focus, size), bouts),
+            };
     }
-    memory_pool_free(&point.send);
-    memory_pool_free(&point.receive);
+    return points;
 }
 
-static void measure_pair(enum pattern pattern)
+/* A bout, on the ranks of `comm`. */
+static void measure(struct point *point, MPI_Comm comm)
 {
-    MPI_Comm pair = pair_enter();
-    if (pair != MPI_COMM_NULL) {
-        measure(pattern, pair);
-        pair_leave(&pair);
+    int ranks;
+    point->comm = comm;
+    MPI_Comm_rank(comm, &point->rank);
+    MPI_Comm_size(comm, &ranks);
+    point->right = (point->rank + 1) % ranks;
+    point->left = (point->rank + ranks - 1) % ranks;
+    bool chain = is_chain(point->pattern);
+    point->right_world = chain ? point->right : bench.ranks - 1 - bench.rank;
+    point->left_world = chain ? point->left : point->right_world;
+
+    size_t size = (size_t)point->size;
+    memory_pool_divide(&sending, size, 1);
+    memory_pool_divide(&receiving, size, receive_slots(point->pattern, size));
+    prepare_payload(point);
+    sample_bout(point->sample, comm, batch, point);
+}
+
+/* All points in turn, those of a kind by the ranks that take part in them. */
+static void measure_round(struct point *points, int count, int round)
+{
+    for (int i = 0, next = 0; i < count; i = next) {
+        bool chain = is_chain(points[i].pattern);
+        while (next < count && is_chain(points[next].pattern) == chain)
+            next++;
+        MPI_Comm comm = chain ? MPI_COMM_WORLD : pair_enter();
+        if (comm == MPI_COMM_NULL)
+            continue;
+        for (int at = i; at < next; at++)
+            if (sample_is_due(points[at].sample, round))
+                measure(&points[at], comm);
+        if (!chain)
+            pair_leave(&comm);
     }
+}
+
+static void report_all(struct point *points, int count)
+{
+    json_array(bench.json, "results");
+    for (int i = 0; i < count; i++) {
+        struct sample_result result = sample_end(points[i].sample);
+        if (bench.rank != 0)
+            continue;
+        if (i == 0 || points[i].pattern != points[i - 1].pattern)
+            print_head(points[i].pattern);
+        report(&points[i], &result);
+    }
+    json_end(bench.json);
 }
 
 int main(int argc, char **argv)
@@ -343,23 +387,25 @@ int main(int argc, char **argv)
     bench_start(&argc, &argv, &about, options);
     if (smallest > largest)
         bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
-    require_memory();
+    size_t received = most_received(), sent = received ? send_bytes() : 0;
+    memory_require(sent + received, "use a smaller --max or fewer ranks per host");
+    sending = memory_pool_make(sent, cache == CACHE_ON);
+    receiving = memory_pool_make(received, cache == CACHE_ON);
+    int count;
+    struct point *points = list_points(&count);
 
+    for (int round = 0; round < SAMPLE_ROUNDS; round++) {
+        if (with_limits)
+            limits_measure(LIMITS_SECONDS);
+        measure_round(points, count, round);
+    }
     if (with_limits)
-        limits_measure();
-    json_array(bench.json, "results");
-    for (int pattern = 0; pattern < PATTERNS; pattern++) {
-        if (!(chosen_patterns & 1u << pattern))
-            continue;
-        if (is_chain(pattern))
-            measure(pattern, MPI_COMM_WORLD);
-        else
-            measure_pair(pattern);
-    }
-    json_end(bench.json);
-    if (with_limits) {
-        limits_measure();
+        limits_measure(LIMITS_SECONDS);
+    report_all(points, count);
+    if (with_limits)
         limits_report();
-    }
+    free(points);
+    memory_pool_free(&sending);
+    memory_pool_free(&receiving);
     return bench_end();
 }

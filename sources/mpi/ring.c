@@ -23,8 +23,9 @@ static const struct bench_about about = {
     .purpose = "a message goes round all ranks; time and bandwidth per hop",
     .text = "Rank 0 sends to rank 1, each rank receives and then sends on, the last one to rank\n"
             "0. The time per hop is that of a lap over the number of ranks (all hops, inside a\n"
-            "host and between hosts, count the same); bandwidth is the message over it. Sizes\n"
-            "are 2^k - 1 and 2^k words of 8 bytes, for k = 0, 1, 2, ...\n",
+            "host and between hosts, count the same), as the first decile over samples; bandwidth\n"
+            "is the message over it. Sizes, measured in turn in up to 4 bouts each, are 2^k - 1\n"
+            "and 2^k words of 8 bytes, for k = 0, 1, 2, ...\n",
     .examples = "  mpirun -n 4 ring\n"
                 "  mpirun -n 16 ring --max-words 1048576 --json ring.json\n",
     .min_ranks = 2,
@@ -80,14 +81,33 @@ static double batch(void *context, long iterations)
     return seconds;
 }
 
+/* The sizes that are measured, in words: 0 and 1, 1 and 2, 3 and 4, 7 and 8, ... */
+enum { MOST_POINTS = 64 };
+
+struct point {
+    long words;
+    struct sample *sample;
+};
+
+static int list_points(struct point *points)
+{
+    int count = 0;
+    for (long power = 1; power - 1 <= max_words; power *= 2) {
+        if (count == 0 || power - 1 > points[count - 1].words)
+            points[count++].words = power - 1;
+        if (power <= max_words)
+            points[count++].words = power;
+    }
+    return count;
+}
+
 static void report(long words, const struct sample_result *result)
 {
-    double bandwidth = (double)(words * WORD) / result->time.median;
-    printf("%10ld %12ld %14.3f %14.2f %8.2f %8d  %s\n", words, words * WORD,
-           result->time.median * 1e6, bandwidth * 1e-6,
+    double bandwidth = (double)(words * WORD) / result->time.best;
+    printf("%10ld %12ld %12.3f %12.3f %14.2f %8.2f %8d  %s\n", words, words * WORD,
+           result->time.best * 1e6, result->time.median * 1e6, bandwidth * 1e-6,
            (result->time.ci_high - result->time.ci_low) / 2 / result->time.median * 100,
            result->samples, result->stopped_by);
-    fflush(stdout);
 
     json_object(bench.json, NULL);
     json_integer(bench.json, "words", words);
@@ -97,16 +117,13 @@ static void report(long words, const struct sample_result *result)
     json_end(bench.json);
 }
 
-static void measure(struct lap *lap, long words)
+static void measure(struct lap *lap, const struct point *point)
 {
-    lap->size = (int)(words * WORD);
-    lap->message = words;
+    lap->size = (int)(point->words * WORD);
+    lap->message = point->words;
     payload_fill(lap->send, (size_t)lap->size, 0, lap->message);
     payload_spoil(lap->receive, (size_t)lap->size, 0, lap->message);
-    struct sample_plan planned = sample_plan_for(plan, &focus, (size_t)lap->size);
-    struct sample_result result = sample_run(planned, MPI_COMM_WORLD, batch, lap);
-    if (bench.rank == 0)
-        report(words, &result);
+    sample_bout(point->sample, MPI_COMM_WORLD, batch, lap);
 }
 
 int main(int argc, char **argv)
@@ -115,26 +132,34 @@ int main(int argc, char **argv)
     size_t bytes = (size_t)max_words * WORD;
     memory_require(2 * bytes, "use a smaller --max-words or fewer ranks per host");
     struct lap lap = { .send = memory_allocate(bytes), .receive = memory_allocate(bytes) };
+    struct point points[MOST_POINTS];
+    int count = list_points(points);
+    for (int i = 0; i < count; i++) {
+        size_t size = (size_t)(points[i].words * WORD);
+        points[i].sample = sample_start(sample_plan_for(plan, &focus, size), SAMPLE_ROUNDS);
+    }
 
-    if (with_limits)
-        limits_measure();
     if (bench.rank == 0)
-        printf("\n%10s %12s %14s %14s %8s %8s  %s\n", "words", "bytes", "us per hop",
-               "MB/s per hop", "+- %", "samples", "stopped by");
+        printf("\n%10s %12s %12s %12s %14s %8s %8s  %s\n", "words", "bytes", "us per hop",
+               "median us", "MB/s per hop", "+- %", "samples", "stopped by");
+    for (int round = 0; round < SAMPLE_ROUNDS; round++) {
+        if (with_limits)
+            limits_measure(LIMITS_SECONDS);
+        for (int i = 0; i < count; i++)
+            if (sample_is_due(points[i].sample, round))
+                measure(&lap, &points[i]);
+    }
+    if (with_limits)
+        limits_measure(LIMITS_SECONDS);
     json_array(bench.json, "results");
-    long measured = -1;
-    for (long power = 1; power - 1 <= max_words; power *= 2) {
-        if (power - 1 > measured)
-            measure(&lap, power - 1);
-        if (power <= max_words)
-            measure(&lap, power);
-        measured = power;
+    for (int i = 0; i < count; i++) {
+        struct sample_result result = sample_end(points[i].sample);
+        if (bench.rank == 0)
+            report(points[i].words, &result);
     }
     json_end(bench.json);
-    if (with_limits) {
-        limits_measure();
+    if (with_limits)
         limits_report();
-    }
     free(lap.send);
     free(lap.receive);
     return bench_end();

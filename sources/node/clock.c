@@ -21,8 +21,8 @@ static const struct bench_about about = {
         "A chain of dependent integer additions, one cycle each, tells the frequency: alone\n"
         "(scalar), and in short turns with multiply-adds in the widest vectors, for which many\n"
         "CPUs run slower (vector). Each thread measures in slices of a millisecond. A rank's\n"
-        "frequency is the median of its threads' slices; its slowest slice and the cycles lost\n"
-        "against its fastest slice tell of interruptions, of cores shared with others and of\n"
+        "frequency is that of its threads' best slices (the first decile); its slowest slice and\n"
+        "the cycles lost against its fastest slice tell of interruptions, of cores shared with others and of\n"
         "throttling. At the end stand the CPU time that others took, time that a hypervisor\n"
         "stole, quotas used up, and how often heat or power slowed the CPUs down.\n",
     .examples = "  mpirun -n 2 clock\n"
@@ -42,6 +42,9 @@ static const struct option_spec options[] = {
 /* clang-format on */
 
 static const double SLICE = 1e-3;
+
+/* The loads take turns, so that phases of the machine meet both alike. */
+enum { ROUNDS = 4 };
 
 enum { FMA_ITERATIONS = 32000 }; /* some 320,000 cycles: vectors work for four fifths of the time */
 
@@ -63,7 +66,7 @@ static void measure_thread(enum load load, const struct vector_kernels *kernels,
 {
     double start = omp_get_wtime(), now = start;
     long sum = 0;
-    while (now < start + seconds && times->slices < most_slices) {
+    while (now < start + seconds / ROUNDS && times->slices < most_slices) {
         double slice_start = now, additions = 0, chain_seconds = 0, flops = 0, fma_seconds = 0;
         while (now < slice_start + SLICE) {
             double before = now;
@@ -88,46 +91,53 @@ static void measure_thread(enum load load, const struct vector_kernels *kernels,
 /* What rank 0 learns of a rank. */
 struct rank_clock {
     double threads;
-    double median, slowest, fastest; /* slices, in cycles per second */
+    double best, slowest, fastest; /* slices, in cycles per second */
     double lost; /* share of the cycles that the fastest slice would have had */
-    double flops; /* per second: median of slices times threads */
+    double flops; /* per second: that of the best slices times threads */
 };
 
 enum { RANK_CLOCK_DOUBLES = sizeof(struct rank_clock) / sizeof(double) };
 
-static struct rank_clock measure(enum load load, struct thread_times *threads, int most_slices)
+static void measure(enum load load, struct thread_times *threads, int most_slices)
 {
     const struct vector_kernels *kernels = vector_kernels();
-    int team = 0;
     MPI_Barrier(MPI_COMM_WORLD);
 #pragma omp parallel
     {
         struct thread_times times = threads[omp_get_thread_num()];
-#pragma omp single
-        team = omp_get_num_threads();
         measure_thread(load, kernels, most_slices, &times);
         threads[omp_get_thread_num()] = times;
     }
-    struct rank_clock clock = { .threads = team };
+}
+
+/* Of rates that are sorted: what windows_best() is of times. */
+static double best_rate(const double *sorted, int count)
+{
+    return sorted[count - (count + 9) / 10];
+}
+
+/* All slices of the threads that measured, behind those of the first. */
+static struct rank_clock summarise(struct thread_times *threads, int most_threads)
+{
+    struct rank_clock clock = { 0 };
     double additions = 0, chain_seconds = 0;
     double *hz = threads[0].hz, *flops = threads[0].flops;
-    int slices = 0; /* of all threads, behind those of the first */
-    for (int i = 0; i < team; i++) {
+    int slices = 0;
+    for (int i = 0; i < most_threads && threads[i].slices > 0; i++) {
         size_t bytes = (size_t)threads[i].slices * sizeof(double);
         memmove(hz + slices, threads[i].hz, bytes);
         memmove(flops + slices, threads[i].flops, bytes);
         slices += threads[i].slices;
         additions += threads[i].additions;
         chain_seconds += threads[i].chain_seconds;
-        threads[i].slices = 0;
-        threads[i].additions = threads[i].chain_seconds = 0;
+        clock.threads++;
     }
-    struct stats stats = stats_of(hz, slices);
-    clock.median = stats.median;
-    clock.slowest = stats.min;
-    clock.fastest = hz[slices - 1]; /* sorted by now */
+    clock.slowest = stats_of(hz, slices).min; /* which sorts them */
+    clock.best = best_rate(hz, slices);
+    clock.fastest = hz[slices - 1];
     clock.lost = 1 - additions / chain_seconds / clock.fastest;
-    clock.flops = team * stats_of(flops, slices).median;
+    stats_of(flops, slices);
+    clock.flops = clock.threads * best_rate(flops, slices);
     return clock;
 }
 
@@ -137,7 +147,7 @@ static void write_rank(int rank, const struct rank_clock *clock)
     json_integer(bench.json, "rank", rank);
     json_string(bench.json, "host", bench.hosts[bench.host_of[rank]]);
     json_integer(bench.json, "threads", (long long)clock->threads);
-    json_number(bench.json, "frequency", clock->median);
+    json_number(bench.json, "frequency", clock->best);
     json_number(bench.json, "slowest_slice", clock->slowest);
     json_number(bench.json, "fastest_slice", clock->fastest);
     json_number(bench.json, "lost_share", clock->lost);
@@ -146,21 +156,21 @@ static void write_rank(int rank, const struct rank_clock *clock)
     json_end(bench.json);
 }
 
-static void report(enum load load, const struct rank_clock *clocks, double *medians)
+static void report(enum load load, const struct rank_clock *clocks, double *sorted)
 {
     int slowest = 0;
     double flops = 0, cycles = 0, slice = clocks[0].slowest, lost = 0;
     for (int rank = 0; rank < bench.ranks; rank++) {
-        medians[rank] = clocks[rank].median;
-        if (clocks[rank].median < clocks[slowest].median)
+        sorted[rank] = clocks[rank].best;
+        if (clocks[rank].best < clocks[slowest].best)
             slowest = rank;
         slice = clocks[rank].slowest < slice ? clocks[rank].slowest : slice;
         lost = clocks[rank].lost > lost ? clocks[rank].lost : lost;
         flops += clocks[rank].flops;
-        cycles += clocks[rank].threads * clocks[rank].median;
+        cycles += clocks[rank].threads * clocks[rank].best;
     }
-    struct stats stats = stats_of(medians, bench.ranks);
-    double max = medians[bench.ranks - 1];
+    struct stats stats = stats_of(sorted, bench.ranks);
+    double max = sorted[bench.ranks - 1];
     const char *host = bench.hosts[bench.host_of[slowest]];
 
     printf("%-8s %8.3f %8.3f %8.3f %9.3f %8.1f %10.1f %10.1f  %d on %s\n", load_names[load],
@@ -193,16 +203,17 @@ static void report(enum load load, const struct rank_clock *clocks, double *medi
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
-    int most_slices = (int)(seconds / SLICE) + 1;
+    int most_slices = (int)(seconds / SLICE) + ROUNDS;
     int team = omp_get_max_threads();
-    double *slices = memory_allocate(2 * (size_t)team * (size_t)most_slices * sizeof *slices);
-    struct thread_times *threads = memory_allocate((size_t)team * sizeof *threads);
-    for (int i = 0; i < team; i++) {
+    size_t of_a_load = (size_t)team * (size_t)most_slices;
+    double *slices = memory_allocate(2 * LOADS * of_a_load * sizeof *slices);
+    struct thread_times *threads = memory_allocate(LOADS * (size_t)team * sizeof *threads);
+    for (int i = 0; i < LOADS * team; i++) {
         threads[i].hz = slices + (long)i * most_slices;
-        threads[i].flops = slices + (long)(team + i) * most_slices;
+        threads[i].flops = slices + (long)(LOADS * team + i) * most_slices;
     }
     struct rank_clock *clocks = memory_allocate((size_t)bench.ranks * sizeof *clocks);
-    double *medians = memory_allocate((size_t)bench.ranks * sizeof *medians);
+    double *sorted = memory_allocate((size_t)bench.ranks * sizeof *sorted);
 
     const struct vector_kernels *kernels = vector_kernels();
     if (bench.rank == 0)
@@ -216,19 +227,22 @@ int main(int argc, char **argv)
     json_integer(bench.json, "bits", kernels->bits);
     json_end(bench.json);
     watch_start();
+    for (int round = 0; round < ROUNDS; round++)
+        for (enum load load = 0; load < LOADS; load++)
+            measure(load, threads + load * team, most_slices);
     json_array(bench.json, "results");
     for (enum load load = 0; load < LOADS; load++) {
-        struct rank_clock own = measure(load, threads, most_slices);
+        struct rank_clock own = summarise(threads + load * team, team);
         MPI_Gather(&own, RANK_CLOCK_DOUBLES, MPI_DOUBLE, clocks, RANK_CLOCK_DOUBLES, MPI_DOUBLE, 0,
                    MPI_COMM_WORLD);
         if (bench.rank == 0)
-            report(load, clocks, medians);
+            report(load, clocks, sorted);
     }
     json_end(bench.json);
     watch_report();
     free(slices);
     free(threads);
     free(clocks);
-    free(medians);
+    free(sorted);
     return bench_end();
 }

@@ -140,7 +140,7 @@ static struct bandwidths bandwidths_of(const struct crew *crew)
     for (int operation = 0; operation < VECTOR_OPERATIONS; operation++) {
         struct stats time = crew->results[operation].time;
         double bytes = element_bytes[operation] * crew->elements;
-        found.best[operation] = bytes / time.min;
+        found.best[operation] = bytes / time.best;
         found.median[operation] = bytes / time.median;
         found.interval[operation] = (time.ci_high - time.ci_low) / 2 / time.median;
     }

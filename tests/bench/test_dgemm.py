@@ -18,7 +18,10 @@ def test_figures(run, ranks):
     assert entry['n'] == 150
     assert entry['rate'] == pytest.approx(2 * 150**3 * ranks / entry['time']['median'], rel=1e-6)
     assert entry['rate_best'] >= entry['rate']
-    assert entry['limit'] > 1e9 * ranks
+    assert entry['rate_best'] == pytest.approx(2 * 150**3 * ranks / entry['time']['best'], rel=1e-6)
+    # Before, between and after the bouts.
+    assert len(entry['limits']) == len(entry['bouts']) + 1 == 5
+    assert entry['limit'] == sorted(entry['limits'])[2] > 1e9 * ranks
     rates = entry['per_rank']
     assert len(rates) == ranks
     spread = entry['rank_rates']

@@ -12,13 +12,16 @@ def test_table(run, ranks):
     done = run('ring', '--max-words', '20', '--budget', '0.01', '--limits', ranks=ranks)
     assert done.code == 0, done.err
     check_head(done.report, 'ring', ranks)
-    assert set(done.report['limits']) == {'memcpy', 'cacheline', 'socket'}
+    limits = done.report['limits']
+    assert set(limits) == {'memcpy', 'cacheline', 'socket', 'measured'}
+    latencies = [one['cacheline_latency'] for one in limits['measured']]
+    assert limits['cacheline']['latency'] == sorted(latencies)[2]
     results = done.report['results']
     assert [r['words'] for r in results] == [0, 1, 2, 3, 4, 7, 8, 15, 16]
     for entry in results:
         check_samples(entry)
         assert entry['size'] == 8 * entry['words']
-        bandwidth = entry['size'] / entry['time']['median']
+        bandwidth = entry['size'] / entry['time']['best']
         assert entry['bandwidth'] == pytest.approx(bandwidth, rel=1e-6)
         assert f'{entry["words"]:10d} {entry["size"]:12d}' in done.out
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "memory.h"
 #include "pair.h"
 #include "socket_pair.h"
+#include "stats.h"
 
 enum { CACHE_LINE = 64, TAG = 1, LARGE = 4 << 20, MEDIUM = 64 << 10 };
 
@@ -34,8 +36,8 @@ struct limits {
     double socket_received[2];   /* bytes/s, LARGE, by each end */
 };
 
-/* Seconds for which each figure's best repeat is sought. */
-static const double TIME_PER_FIGURE = 0.05;
+/* For which each figure's best repeat is sought in the present measurement. */
+static double seconds_per_figure;
 
 /* A peer that has not moved for so long is dead or stopped. */
 static const double PATIENCE = 5;
@@ -75,7 +77,7 @@ static double measure_memcpy(MPI_Comm pair)
     memset(from, 1, LARGE);
     MPI_Barrier(pair);
     double best = INFINITY, start = clock_seconds(), now = start;
-    while (now < start + TIME_PER_FIGURE) {
+    while (now < start + seconds_per_figure) {
         double before = now;
         memcpy(to, from, LARGE);
         from[0] = to[LARGE - 1]; /* keeps the compiler from leaving copies out */
@@ -153,7 +155,7 @@ static double measure_cacheline(MPI_Comm pair, int rank)
     if (rank == 0) {
         uint64_t count = 0;
         double start = clock_seconds(), now = start;
-        while (now < start + TIME_PER_FIGURE) {
+        while (now < start + seconds_per_figure) {
             double before = now;
             for (int i = 0; i < BATCH; i++) {
                 atomic_store_explicit(&page->to_echo, count + 1, memory_order_release);
@@ -210,11 +212,11 @@ static double transfer(int fd, char *buffer, size_t size, bool sending)
  * The caller's first byte tells the echo when to stop. */
 static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, double *received)
 {
-    enum { MORE = 1, STOP = 2, FEWEST = 4 }; /* TCP starts slowly, and a network may be slow */
+    enum { MORE = 1, STOP = 2, FEWEST = 3 }; /* TCP starts slowly, and a network may be slow */
     double best = INFINITY;
     if (rank == 0) {
         double start = clock_seconds(), now = start;
-        for (int i = 0; i < FEWEST || now < start + TIME_PER_FIGURE; i++) {
+        for (int i = 0; i < FEWEST || now < start + seconds_per_figure; i++) {
             double before = now;
             buffer[0] = MORE;
             transfer(fd, buffer, size, true);
@@ -274,6 +276,45 @@ static struct limits measure(void)
     return limits;
 }
 
+static struct limits measured[LIMITS_MOST];
+static int count;
+
+void limits_measure(double seconds)
+{
+    if (count == LIMITS_MOST)
+        bench_abort(EXIT_BROKEN, "limits are measured %d times at most", LIMITS_MOST);
+    seconds_per_figure = seconds;
+    measured[count++] = measure();
+}
+
+/* The median over the measurements of the member at `offset`. */
+static double middle(size_t offset)
+{
+    double values[LIMITS_MOST];
+    for (int i = 0; i < count; i++)
+        values[i] = *(const double *)((const char *)&measured[i] + offset);
+    return stats_of(values, count).median;
+}
+
+static struct limits whole(void)
+{
+    struct limits limits = measured[count - 1];
+    limits.memcpy_bandwidth = middle(offsetof(struct limits, memcpy_bandwidth));
+    limits.cacheline_latency = middle(offsetof(struct limits, cacheline_latency));
+    limits.socket_latency = middle(offsetof(struct limits, socket_latency));
+    limits.socket_bandwidth = middle(offsetof(struct limits, socket_bandwidth));
+    limits.socket_bandwidth_64k = middle(offsetof(struct limits, socket_bandwidth_64k));
+    /* What disturbs one of the measurements is no matter of buffers, or of a direction. */
+    for (int i = 0; i < count; i++) {
+        limits.socket_kernel_sized =
+            fmax(limits.socket_kernel_sized, measured[i].socket_kernel_sized);
+        for (int end = 0; end < 2; end++)
+            limits.socket_received[end] =
+                fmax(limits.socket_received[end], measured[i].socket_received[end]);
+    }
+    return limits;
+}
+
 static void print(const struct limits *limits)
 {
     printf("\nLimits between rank 0 and rank %d, without MPI\n", bench.ranks - 1);
@@ -307,9 +348,26 @@ static void write_ends(struct json *json, const struct limits *limits)
     json_end(json);
 }
 
+static void write_measured(struct json *json)
+{
+    json_array(json, "measured");
+    for (int i = 0; i < count; i++) {
+        json_object(json, NULL);
+        json_number(json, "memcpy_bandwidth", measured[i].memcpy_bandwidth);
+        if (measured[i].same_host)
+            json_number(json, "cacheline_latency", measured[i].cacheline_latency);
+        json_number(json, "socket_latency", measured[i].socket_latency);
+        json_number(json, "socket_bandwidth", measured[i].socket_bandwidth);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 static void write_json(struct json *json, const struct limits *limits)
 {
     json_object(json, "limits");
+    if (count > 1)
+        write_measured(json);
     json_object(json, "memcpy");
     json_integer(json, "size", LARGE);
     json_number(json, "bandwidth", limits->memcpy_bandwidth);
@@ -330,34 +388,11 @@ static void write_json(struct json *json, const struct limits *limits)
     json_end(json);
 }
 
-/* Of the two times; { 0 } before the first. */
-static struct limits slower;
-
-static double slower_rate(double last, double now)
-{
-    return last > 0 ? fmin(last, now) : now;
-}
-
-void limits_measure(void)
-{
-    struct limits last = slower;
-    slower = measure();
-    slower.memcpy_bandwidth = slower_rate(last.memcpy_bandwidth, slower.memcpy_bandwidth);
-    slower.cacheline_latency = fmax(last.cacheline_latency, slower.cacheline_latency);
-    slower.socket_latency = fmax(last.socket_latency, slower.socket_latency);
-    slower.socket_bandwidth = slower_rate(last.socket_bandwidth, slower.socket_bandwidth);
-    slower.socket_bandwidth_64k =
-        slower_rate(last.socket_bandwidth_64k, slower.socket_bandwidth_64k);
-    /* What disturbs one of the two times is no matter of buffers, or of a direction. */
-    slower.socket_kernel_sized = fmax(last.socket_kernel_sized, slower.socket_kernel_sized);
-    for (int end = 0; end < 2; end++)
-        slower.socket_received[end] = fmax(last.socket_received[end], slower.socket_received[end]);
-}
-
 void limits_report(void)
 {
     if (bench.rank != 0)
         return;
-    print(&slower);
-    write_json(bench.json, &slower);
+    struct limits limits = whole();
+    print(&limits);
+    write_json(bench.json, &limits);
 }

@@ -2,7 +2,7 @@
  * job and without MPI, so that MPI's figures can be judged as fractions of them.
  *
  * What each is, and why it bounds a message, is said in the help text of the program `limits`.
- * A measurement takes less than 0.5 s, over a slow network as long as it needs for 30 MiB each way. */
+ * Over a slow network a measurement takes as long as it needs for 25 MiB each way. */
 #ifndef ASSAY_MACHINE_LIMITS_H
 #define ASSAY_MACHINE_LIMITS_H
 
@@ -13,13 +13,20 @@
       .help = "measure the machine's limits in the same job (see limits --help)" }
 /* clang-format on */
 
-/* Collective over MPI_COMM_WORLD, at least 2 ranks. Call it before and after what is held against
- * the limits: in between, the host of a virtual machine may move its CPUs together or apart. The
- * slower of the two counts. Aborts with a sentence when something is refused or the peer stops
- * answering. */
-void limits_measure(void);
+enum { LIMITS_MOST = 8 };
 
-/* Prints a table, and writes the object "limits" to the program's JSON file. */
+/* Seconds of one of several measurements. */
+#define LIMITS_SECONDS 0.02
+
+/* Collective over MPI_COMM_WORLD, at least 2 ranks: up to `seconds` for each of five figures, of
+ * which each is the best in them. Call it before, after and in between what is held against the
+ * limits, LIMITS_MOST times at most: the host of a virtual machine may move its CPUs together or
+ * apart, and each part of what is measured has limits that are its neighbours in time. Aborts with
+ * a sentence when something is refused or the peer stops answering. */
+void limits_measure(double seconds);
+
+/* Prints a table, and writes the object "limits" to the program's JSON file: the medians over the
+ * measurements, and of several "measured", the bounds of each. */
 void limits_report(void);
 
 #endif

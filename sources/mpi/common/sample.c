@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 #include "clock.h"
@@ -12,20 +13,28 @@
  * of 512 bytes over loopback was 30% too long, and that of 1 MiB 10% too short. */
 static const double BATCH_SECONDS = 500e-6;
 
+/* In less, a bout would be little but warm-up. */
+static const double BOUT_SECONDS = 2.5e-3;
+
 enum {
-    WARM_UPS = 2,       /* batches thrown away at least */
+    WARM_UPS = 2,       /* batches thrown away at first */
     FEWEST_FOR_CI = 11, /* samples below which the interval is not believed */
     MOST = 4096,        /* samples kept */
 };
 
-/* What rank 0 knows while it samples. */
-struct sampling {
+/* What rank 0 knows of a point; the other ranks keep the iterations alone. */
+struct sample {
     struct sample_plan plan;
-    double start;
-    double longest; /* seconds that a batch took, with what is not timed in it */
-    int batches;
-    int look; /* the number of samples from which to look at the interval again */
-    double *seconds;
+    int bouts;       /* that there will be */
+    int bout;        /* the present one, from 0 */
+    double start;    /* of the present bout */
+    double earlier;  /* seconds that the bouts before took */
+    double longest;  /* seconds that a batch took, with what is not timed in it */
+    int batches;     /* of the present bout */
+    int first;       /* sample of the present bout */
+    int look;        /* the number of samples from which to look at the interval again */
+    double *seconds; /* of each sample, in their order */
+    double *sorted;  /* room for as many */
     struct sample_result result;
 };
 
@@ -33,53 +42,75 @@ struct sampling {
  * what the batch took with what is not timed in it, such as the barriers before each call: where
  * ranks wait for a core those are a thousand times longer, and the fewest batches have to fit into
  * the budget. */
-static long longer_batch(const struct sampling *sampling, double seconds, double whole)
+static long longer_batch(const struct sample *sample, double seconds, double whole)
 {
     double factor = seconds > 0 ? 1.2 * BATCH_SECONDS / seconds : 10;
-    double affordable = sampling->plan.budget / (WARM_UPS + STATS_FEWEST) / whole;
-    return (long)((double)sampling->result.iterations * fmin(fmin(factor, affordable), 10)) + 1;
+    double affordable = sample->plan.budget / (WARM_UPS + STATS_FEWEST) / whole;
+    return (long)((double)sample->result.iterations * fmin(fmin(factor, affordable), 10)) + 1;
 }
 
-static bool narrow_enough(struct sampling *sampling)
+static struct stats summary(const struct sample *sample, int first)
 {
-    struct sample_result *result = &sampling->result;
-    if (result->samples < sampling->look)
+    int count = sample->result.samples - first;
+    memcpy(sample->sorted, sample->seconds + first, (size_t)count * sizeof *sample->seconds);
+    return stats_of(sample->sorted, count);
+}
+
+static bool narrow_enough(struct sample *sample)
+{
+    int samples = sample->result.samples;
+    if (samples < sample->look)
         return false;
-    sampling->look = result->samples + 1 + result->samples / 8;
-    result->time = stats_of(sampling->seconds, result->samples);
-    double half_width = (result->time.ci_high - result->time.ci_low) / 2;
-    return half_width <= sampling->plan.ci * result->time.median;
+    sample->look = samples + 1 + samples / 8;
+    struct stats time = summary(sample, 0);
+    return (time.ci_high - time.ci_low) / 2 <= sample->plan.ci * time.median;
+}
+
+/* Samples that there have to be at the end of the present bout: its share of the fewest. */
+static int fewest(const struct sample *sample)
+{
+    return ((sample->bout + 1) * STATS_FEWEST + sample->bouts - 1) / sample->bouts;
+}
+
+/* Batches that the present bout throws away. Later bouts have less to warm up: messages find their
+ * connections, and a batch that takes a quarter of the bout is long enough to warm up by itself. */
+static int warm_ups(const struct sample *sample, double whole)
+{
+    if (sample->bout == 0)
+        return WARM_UPS;
+    return 4 * whole < sample->plan.budget / sample->bouts ? 1 : 0;
 }
 
 /* Takes in a batch that was measured with result.iterations and began at `before`. Returns whether
- * another one is needed. A batch that turns out too short for the clock makes the next ones longer
- * and the samples so far void: a first batch often pays for a connection, or is interrupted, and
- * looks longer than the rest. In the first half of the budget only, of which the longest batch
+ * the bout needs another one. A batch that turns out too short for the clock makes the next ones
+ * longer and the samples so far void: a first batch often pays for a connection, or is interrupted,
+ * and looks longer than the rest. In the first half of the budget only, of which the longest batch
  * does not count: an interruption may have taken all of it. */
-static bool take(struct sampling *sampling, double before, double seconds)
+static bool take(struct sample *sample, double before, double seconds)
 {
-    struct sample_result *result = &sampling->result;
-    double now = clock_seconds(), used = now - sampling->start, budget = sampling->plan.budget;
-    double whole = now - before;
+    struct sample_result *result = &sample->result;
+    double now = clock_seconds(), used = now - sample->start, whole = now - before;
+    double budget = sample->plan.budget / sample->bouts;
 
-    sampling->longest = fmax(sampling->longest, whole);
-    if (seconds < BATCH_SECONDS / 2 && used - sampling->longest < budget / 2) {
-        result->iterations = longer_batch(sampling, seconds, whole);
-        result->samples = 0;
-        sampling->look = FEWEST_FOR_CI;
+    sample->longest = fmax(sample->longest, whole);
+    if (seconds < BATCH_SECONDS / 2 &&
+        sample->earlier + used - sample->longest < sample->plan.budget / 2) {
+        result->iterations = longer_batch(sample, seconds, whole);
+        result->samples = sample->first = 0;
+        memset(result->bouts, 0, sizeof result->bouts);
+        sample->look = FEWEST_FOR_CI;
         return true;
     }
-    if (++sampling->batches <= WARM_UPS)
+    if (++sample->batches <= warm_ups(sample, whole))
         return true;
 
-    sampling->seconds[result->samples++] = seconds / (double)result->iterations;
-    if (used > budget / 10 && narrow_enough(sampling)) {
+    sample->seconds[result->samples++] = seconds / (double)result->iterations;
+    if (used > budget / 10 && narrow_enough(sample)) {
         result->stopped_by = "ci";
         return false;
     }
-    bool spent = used + whole > budget || result->samples == MOST;
-    if (spent && result->samples >= STATS_FEWEST) {
-        result->time = stats_of(sampling->seconds, result->samples);
+    bool spent = used + whole > budget || result->samples - sample->first == MOST / sample->bouts;
+    if (spent && result->samples >= fewest(sample)) {
         result->stopped_by = "budget";
         return false;
     }
@@ -97,41 +128,90 @@ struct sample_plan sample_plan_for(struct sample_plan plan, const struct option_
     return plan;
 }
 
-struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
-                                void *context)
+struct sample *sample_start(struct sample_plan plan, int most)
+{
+    int bouts = most;
+    while (bouts > 1 && plan.budget / bouts < BOUT_SECONDS)
+        bouts /= 2;
+    struct sample *sample = malloc(sizeof *sample);
+    double *room = malloc(2 * MOST * sizeof *room);
+    if (!sample || !room)
+        bench_abort(EXIT_BROKEN, "no memory for %d samples", MOST);
+    *sample = (struct sample){
+        .plan = plan,
+        .bouts = bouts,
+        .look = FEWEST_FOR_CI,
+        .seconds = room,
+        .sorted = room + MOST,
+        .result = { .iterations = 1, .budget = plan.budget, .bout_count = bouts },
+    };
+    return sample;
+}
+
+bool sample_is_due(const struct sample *sample, int round)
+{
+    return round % (SAMPLE_ROUNDS / sample->bouts) == 0;
+}
+
+void sample_bout(struct sample *sample, MPI_Comm comm, sample_batch *batch, void *context)
 {
     int rank;
     MPI_Comm_rank(comm, &rank);
-    struct sampling sampling = {
-        .plan = plan,
-        .start = clock_seconds(),
-        .look = FEWEST_FOR_CI,
-        .seconds = malloc(MOST * sizeof(double)),
-        .result = { .iterations = 1, .budget = plan.budget },
-    };
-    if (!sampling.seconds)
-        bench_abort(EXIT_BROKEN, "no memory for %d samples", MOST);
-
-    for (long iterations = 1; iterations > 0;) {
+    sample->start = clock_seconds();
+    sample->batches = 0;
+    sample->first = sample->result.samples;
+    for (long iterations = sample->result.iterations; iterations > 0;) {
         double before = clock_seconds(), own = batch(context, iterations), slowest = 0;
         MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
         if (rank == 0)
-            iterations = take(&sampling, before, slowest) ? sampling.result.iterations : 0;
+            iterations = take(sample, before, slowest) ? sample->result.iterations : 0;
         MPI_Bcast(&iterations, 1, MPI_LONG, 0, comm);
+        if (iterations > 0)
+            sample->result.iterations = iterations;
     }
-    free(sampling.seconds);
-    return sampling.result;
+    sample->earlier += clock_seconds() - sample->start;
+    if (rank == 0)
+        sample->result.bouts[sample->bout] = summary(sample, sample->first).best;
+    sample->bout++;
+}
+
+struct sample_result sample_end(struct sample *sample)
+{
+    struct sample_result result = sample->result;
+    if (result.samples > 0)
+        result.time = summary(sample, 0);
+    for (int i = 0; i < result.bout_count; i++)
+        if (result.bouts[i] == 0) /* all samples of the bout were void */
+            result.bouts[i] = result.time.best;
+    free(sample->seconds);
+    free(sample);
+    return result;
+}
+
+struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
+                                void *context)
+{
+    struct sample *sample = sample_start(plan, 1);
+    sample_bout(sample, comm, batch, context);
+    return sample_end(sample);
 }
 
 void sample_json(struct json *json, const struct sample_result *result)
 {
     json_object(json, "time");
     json_number(json, "min", result->time.min);
+    json_number(json, "best", result->time.best);
     json_number(json, "median", result->time.median);
     json_number(json, "p95", result->time.p95);
     json_number(json, "ci_low", result->time.ci_low);
     json_number(json, "ci_high", result->time.ci_high);
     json_end(json);
+    if (result->bout_count > 1) {
+        json_array(json, "bouts");
+        for (int i = 0; i < result->bout_count; i++)
+            json_number(json, NULL, result->bouts[i]);
+        json_end(json);
+    }
     json_integer(json, "samples", result->samples);
     json_integer(json, "iterations_per_sample", result->iterations);
     json_string(json, "stopped_by", result->stopped_by);

@@ -9,11 +9,13 @@
  * control. It can be overrun only to find how long a batch has to be, and to collect the
  * STATS_FEWEST samples of which an interval can be given; a tenth of it is always used, because
  * the interval takes samples as independent, and samples taken within a millisecond are not:
- * machines have phases. */
+ * machines have phases. So a program with several points measures them in bouts: all of them in
+ * turn, and that again, so that each meets all of the program's time. */
 #ifndef ASSAY_SAMPLE_H
 #define ASSAY_SAMPLE_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "json.h"
 #include "options.h"
@@ -36,12 +38,17 @@ struct sample_plan {
       .low = 1e-3, .high = 3600, .help = "... or after this time per point" }
 /* clang-format on */
 
+/* Times that a program goes through its points; a power of two. */
+enum { SAMPLE_ROUNDS = 4 };
+
 struct sample_result {
     struct stats time; /* seconds per operation */
+    double bouts[SAMPLE_ROUNDS]; /* the best of each bout, as in struct stats */
     int samples;
     long iterations;        /* operations per sample */
-    const char *stopped_by; /* "ci" or "budget" */
+    const char *stopped_by; /* "ci" or "budget": the last bout */
     double budget;          /* of the plan */
+    int bout_count;
 };
 
 /* The --focus option of a program that measures many sizes, of which few are made figures of. */
@@ -62,11 +69,28 @@ struct sample_plan sample_plan_for(struct sample_plan plan, const struct option_
  * step before it starts the clock, and checks payloads after it has stopped it. */
 typedef double sample_batch(void *context, long iterations);
 
-/* Collective over `comm`. The result is valid on rank 0 of `comm` only. */
+/* What is known of a point between its bouts. */
+struct sample;
+
+/* Local. The point will have a bout in each round, or in every other one or the first alone where
+ * its budget is too short to be divided by more; `most` bouts, a power of two, at most. */
+struct sample *sample_start(struct sample_plan plan, int most);
+
+/* Whether it has a bout in this round, from 0. */
+bool sample_is_due(const struct sample *sample, int round);
+
+/* Collective over `comm`: the next bout. */
+void sample_bout(struct sample *sample, MPI_Comm comm, sample_batch *batch, void *context);
+
+/* After the last bout; frees the sample. The result is valid on rank 0 of `comm` only. */
+struct sample_result sample_end(struct sample *sample);
+
+/* Collective over `comm`: all of it in one bout. */
 struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
                                 void *context);
 
-/* Writes "time" (an object), "samples", "iterations_per_sample", "stopped_by", "budget". */
+/* Writes "time" (an object), "bouts" where there were several, "samples", "iterations_per_sample",
+ * "stopped_by", "budget". */
 void sample_json(struct json *json, const struct sample_result *result);
 
 #endif

@@ -4,6 +4,7 @@
 
 struct stats {
     double min;
+    double best; /* what the machine does when it is let (windows.h): the first decile */
     double median;          /* mean of the two middle values when the number is even */
     double p95; /* nearest rank: the smallest value with at least 95% at or below it */
     double ci_low, ci_high; /* 95% confidence interval of the median */
