@@ -44,7 +44,7 @@ def test_operations_in_focus_have_the_whole_budget(run):
     done = run('collectives', '--op', 'barrier,bcast', *sizes)
     assert done.code == 0, done.err
     found = [(one['op'], one['size'], one['budget']) for one in done.report['results']]
-    assert found == [('barrier', 0, 0.02), ('bcast', 8, 0.02), ('bcast', 16, 0.005)]
+    assert found == [('barrier', 0, 0.02), ('bcast', 8, 0.02), ('bcast', 16, 0.0025)]
 
 
 @on_one_mpi

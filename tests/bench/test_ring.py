@@ -30,7 +30,7 @@ def test_sizes_in_focus_have_the_whole_budget(run):
     done = run('ring', '--max-words', '2', '--focus', '8', '--budget', '0.02')
     assert done.code == 0, done.err
     budgets = {entry['words']: entry['budget'] for entry in done.report['results']}
-    assert budgets == {0: 0.005, 1: 0.02, 2: 0.005}
+    assert budgets == {0: 0.0025, 1: 0.02, 2: 0.0025}
 
 
 def test_a_flipped_byte_is_found(run, fault):

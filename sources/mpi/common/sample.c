@@ -124,7 +124,7 @@ struct sample_plan sample_plan_for(struct sample_plan plan, const struct option_
         if (focus->values[i] == (double)size)
             return plan;
     if (focus->count)
-        plan.budget /= 4;
+        plan.budget /= 8;
     return plan;
 }
 

@@ -56,7 +56,7 @@ struct sample_result {
 #define SAMPLE_FOCUS_OPTION(sizes)                                                                \
     { .name = "focus", .kind = OPTION_NUMBERS, .value = &(sizes), .argument = "LIST", .low = 0,   \
       .high = (size_t)1 << 30,                                                                    \
-      .help = "sizes in bytes that have the whole budget, where all others have a quarter of "    \
+      .help = "sizes in bytes that have the whole budget, where all others have an eighth of "    \
               "it (without it all have the whole)" }
 /* clang-format on */
 
