@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "abort_job.h"
 #include "host.h"
+#include "windows.h"
 
 namespace assay {
 
@@ -49,6 +52,22 @@ int first_rank_of(const Name &name)
     MPI_Allgather(name.data(), name.size(), MPI_CHAR, names.data(), name.size(), MPI_CHAR,
                   MPI_COMM_WORLD);
     return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+// A bout of fewer windows says little: its best is that of a few.
+constexpr std::size_t FEWEST_WINDOWS = 5;
+
+// The upper one of the two in the middle.
+double median(std::vector<double> values)
+{
+    auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+double best(std::vector<double> seconds)
+{
+    return windows_best(seconds.data(), static_cast<long>(seconds.size()));
 }
 
 [[noreturn]] void leave(int code)
@@ -139,12 +158,100 @@ void require_memory(double bytes_on_this_rank, const char *remedy)
            need / GIB, (need - worst.lack) / GIB, remedy);
 }
 
-void print_limit(const char *kernel, const char *limit_name, const char *unit, double limit,
-                 double achieved)
+Bouts::Bouts(MPI_Comm comm, long steps, std::function<double()> slice)
+    : comm_(comm), interval_(std::max((steps + MOST - 1) / MOST, long{ FEWEST_WINDOWS })),
+      measure_(std::move(slice))
+{
+}
+
+double Bouts::slice()
+{
+    double start = MPI_Wtime();
+    MPI_Barrier(comm_); // all measure at the same time
+    limits_.push_back(measure_());
+    return MPI_Wtime() - start;
+}
+
+double Bouts::before(long step)
+{
+    is_fresh_ = step % interval_ == 0;
+    return is_fresh_ ? slice() : 0;
+}
+
+double Bouts::end()
+{
+    return slice();
+}
+
+void Bouts::add(std::size_t kernel, double seconds)
+{
+    kernels_.resize(std::max(kernels_.size(), kernel + 1));
+    kernels_[kernel].push_back({ seconds, limits_.size() - 1, is_fresh_ });
+}
+
+std::vector<Bouts::Window> Bouts::of_slowest(std::size_t kernel) const
+{
+    if (kernel >= kernels_.size())
+        return {};
+    std::vector<Window> all = kernels_[kernel], steady;
+    std::vector<double> seconds;
+    for (const Window &window : all)
+        seconds.push_back(window.seconds);
+    MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE,
+                  MPI_MAX, comm_);
+    for (std::size_t i = 0; i < all.size(); i++) {
+        all[i].seconds = seconds[i];
+        if (!all[i].is_fresh)
+            steady.push_back(all[i]);
+    }
+    return steady.empty() ? all : steady;
+}
+
+Windows Bouts::windows(std::size_t kernel) const
+{
+    std::vector<double> seconds;
+    for (const Window &window : of_slowest(kernel))
+        seconds.push_back(window.seconds);
+    if (seconds.empty())
+        return {};
+    auto count = static_cast<double>(seconds.size());
+    double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+    return { static_cast<long>(seconds.size()), best(seconds), sum / count };
+}
+
+OfLimit Bouts::of_limit(double work) const
+{
+    std::vector<std::vector<double>> bouts(limits_.size());
+    for (const Window &window : of_slowest(0))
+        bouts[window.bout].push_back(window.seconds);
+    std::size_t longest = 0;
+    for (const std::vector<double> &seconds : bouts)
+        longest = std::max(longest, seconds.size());
+    std::vector<double> fractions;
+    for (std::size_t bout = 0; bout + 1 < limits_.size(); bout++)
+        if (!bouts[bout].empty() && bouts[bout].size() >= std::min(longest, FEWEST_WINDOWS))
+            fractions.push_back(work / best(bouts[bout]) /
+                                std::max(limits_[bout], limits_[bout + 1]));
+    if (fractions.empty())
+        return {};
+    return { work / windows(0).best, *std::max_element(limits_.begin(), limits_.end()),
+             median(fractions) };
+}
+
+void print_windows(const char *kernel, const char *unit, const Windows &windows, double work)
+{
+    if (job.rank == 0 && windows.count > 0)
+        std::printf("Windows of %s: %ld; best %.6g %s; whole of best %.6g\n", kernel, windows.count,
+                    work / windows.best, unit, windows.best / windows.mean);
+}
+
+void print_limit(const char *kernel, const char *limit_name, const char *unit,
+                 const OfLimit &of_limit)
 {
     if (job.rank == 0)
         std::printf("Limit of %s: %s %.6g %s; achieved %.6g %s; fraction %.6g\n", kernel,
-                    limit_name, limit, unit, achieved, unit, achieved / limit);
+                    limit_name, 1e-9 * of_limit.limit, unit, 1e-9 * of_limit.achieved, unit,
+                    of_limit.fraction);
 }
 
 int finish(bool passed)

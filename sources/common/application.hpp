@@ -1,13 +1,21 @@
-// The frame of an application: start, the ways to stop, end, and the fraction of the limit.
+// The frame of an application: start, the ways to stop, end, and the loop that is measured: its
+// windows, and slices of its limit between them.
 //
 //     auto job = assay::start(&argc, &argv, "miniFE", help);   MPI and threads; --help, --version
 //     ... read options: refuse(); require_memory(); compute, report ...
-//     assay::print_limit("MATVEC", "triad", "GB/s", limit, achieved);
+//     assay::Bouts bouts(MPI_COMM_WORLD, steps, [&] { return limit_triad(limit, 8); });
+//     for (...) { start += bouts.before(step); ... bouts.add(0, seconds); } start += bouts.end();
+//     assay::print_windows("MATVEC", "Gflop/s", bouts.windows(0), 1e-9 * flops);
+//     assay::print_limit("MATVEC", "triad", "GB/s", bouts.limit(bytes));
 //     return assay::finish(passed);
 #ifndef ASSAY_APPLICATION_HPP
 #define ASSAY_APPLICATION_HPP
 
 #include <mpi.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
 
 namespace assay {
 
@@ -41,10 +49,70 @@ const char *version();
 // the host has available. Call it before anything large is allocated. `remedy`: an imperative.
 void require_memory(double bytes_on_this_rank, const char *remedy);
 
+// Windows of equal work, each as long as it took the slowest rank.
+struct Windows {
+    long count = 0;
+    double best = 0, mean = 0; // seconds; see windows.h
+};
+
+// A rate, the limit that it is held against, and the part of it that it reached.
+struct OfLimit {
+    double achieved, limit, fraction;
+};
+
+// A loop whose kernels are timed in windows, one in a step. It is cut into bouts, and before and
+// after each the limit is measured for a moment: where others share the machine, what the loop gets
+// can only be held against what it could have got at that time.
+class Bouts {
+public:
+    static constexpr int MOST = 10;
+
+    // Of a loop of so many steps. `slice` is collective, and returns the limit over all ranks.
+    Bouts(MPI_Comm comm, long steps, std::function<double()> slice);
+
+    // Collective. Before step 0, 1, ...: measures the limit where a bout begins. Returns the seconds
+    // that took, which belong to no time of the loop.
+    double before(long step);
+    // Collective. After the last step; also where that came early.
+    double end();
+
+    // Of this step, on this rank. Kernel 0 is the one that is held against the limit.
+    void add(std::size_t kernel, double seconds);
+
+    // Collective, as what follows. Of all steps but those that begin a bout, which find the caches as
+    // the slice left them; of those if there are no others.
+    Windows windows(std::size_t kernel) const;
+    // Of kernel 0, which does so much work in a window, over all ranks and in units of the limit. The
+    // fraction is the median of the bouts', each the best of its windows over the better slice beside it.
+    OfLimit of_limit(double work) const;
+
+private:
+    struct Window {
+        double seconds;
+        std::size_t bout;
+        bool is_fresh; // in the step after a slice
+    };
+    double slice();
+    std::vector<Window> of_slowest(std::size_t kernel) const;
+
+    MPI_Comm comm_;
+    long interval_; // steps of a bout
+    std::function<double()> measure_;
+    std::vector<double> limits_; // of each slice
+    bool is_fresh_ = false;
+    std::vector<std::vector<Window>> kernels_;
+};
+
+// Rank 0 prints one line, which lib/assay/programs/application.py reads:
+//     Windows of MATVEC: 190; best 3.1 Gflop/s; whole of best 0.93
+// `work` is that of a window over all ranks. Nothing where there was no window.
+void print_windows(const char *kernel, const char *unit, const Windows &windows, double work);
+
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Limit of MATVEC: triad 12.345 GB/s; achieved 10.234 GB/s; fraction 0.829
-void print_limit(const char *kernel, const char *limit_name, const char *unit, double limit,
-                 double achieved);
+// Rates in 1e-9 of the unit.
+void print_limit(const char *kernel, const char *limit_name, const char *unit,
+                 const OfLimit &of_limit);
 
 // Collective. Finalises MPI; returns main's value: 0, or FAILED_CHECK.
 int finish(bool passed);

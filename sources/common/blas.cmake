@@ -45,7 +45,7 @@ if(NOT ASSAY_OPENBLAS)
 endif()
 
 add_library(blas STATIC blas.c dgemm_limit.c)
-target_compile_options(blas PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
+target_compile_options(blas PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}" PRIVATE ${ASSAY_LIMITS})
 # RTLD_DEFAULT of dlfcn.h
 target_compile_definitions(blas PRIVATE _GNU_SOURCE)
 if(ASSAY_OPENBLAS)
@@ -64,4 +64,4 @@ else()
   # Not BLAS::BLAS, which is the first that FindBLAS came upon.
   target_link_libraries(blas PUBLIC ${BLAS_LIBRARIES} ${BLAS_LINKER_FLAGS})
 endif()
-target_link_libraries(blas PUBLIC OpenMP::OpenMP_C ${CMAKE_DL_LIBS} m)
+target_link_libraries(blas PUBLIC windows OpenMP::OpenMP_C ${CMAKE_DL_LIBS} m)

@@ -36,22 +36,21 @@ void blas_solve_upper(int n, const double *u, int ldu, double *x);
 void blas_add_product_vector(int m, int n, double factor, const double *a, int lda, const double *x,
                              double *y);
 
-/* Bytes that the functions below allocate on a rank. */
-double limit_dgemm_bytes(int n, int k);
-
-/* Collective. The limit of an LU factorisation: floating-point operations per second of
- * C -= A B with A n x k and B k x n, over all ranks of `comm` at the same time, each with its
- * OpenMP threads. The best of several repeats, of which each counts with its slowest rank. Takes
- * about `seconds`. 0 where memory runs out. */
-double limit_dgemm(MPI_Comm comm, int n, int k, double seconds);
-
-/* For programs that look at each rank: make, multiply again and again, check, free. NULL without
- * memory. */
+/* The limit of an LU factorisation: C -= A B with A n x k and B k x n on each rank. Make, multiply again
+ * and again, check, free. NULL without memory. */
 struct dgemm *dgemm_make(int n, int k);
 void dgemm_free(struct dgemm *dgemm);
 
+/* Bytes that it takes. */
+double limit_dgemm_bytes(int n, int k);
+
 /* Returns seconds. */
 double dgemm_multiply(struct dgemm *dgemm);
+
+/* Collective. Floating-point operations per second over all ranks of `comm`, which multiply at the same
+ * time, each with its OpenMP threads. The best (windows.h) of so many products, each as long as it
+ * took the slowest rank. */
+double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products);
 
 /* A column of C whose checked element is wrong; -1 if none is. */
 int dgemm_wrong_column(const struct dgemm *dgemm);

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 
 #include "blas.h"
+#include "windows.h"
 
-enum { PAGE = 4096, FEWEST_REPEATS = 3 };
+enum { PAGE = 4096, MOST_PRODUCTS = 64 };
 
 /* The columns of C are shared among the threads, each thread's being touched by it first. */
 struct dgemm {
@@ -105,24 +106,16 @@ void dgemm_free(struct dgemm *d)
     free(d);
 }
 
-double limit_dgemm(MPI_Comm comm, int n, int k, double seconds)
+double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products)
 {
-    struct dgemm *dgemm = dgemm_make(n, k);
-    int ranks, everywhere = dgemm != NULL;
+    double seconds[MOST_PRODUCTS];
+    int ranks;
+    products = products < MOST_PRODUCTS ? products : MOST_PRODUCTS;
     MPI_Comm_size(comm, &ranks);
-    MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, comm);
-    double best = 0, start = omp_get_wtime(), elapsed = 0;
-    if (everywhere)
-        dgemm_multiply(dgemm); /* brings caches and clocks up */
-    for (int repeat = 0; everywhere && (repeat < FEWEST_REPEATS || elapsed < seconds); repeat++) {
+    for (int i = 0; i < products; i++) {
         MPI_Barrier(comm);
-        double times[] = { dgemm_multiply(dgemm), omp_get_wtime() - start };
-        /* The slowest rank counts, and all agree on when to end. */
-        MPI_Allreduce(MPI_IN_PLACE, times, 2, MPI_DOUBLE, MPI_MAX, comm);
-        double rate = 2.0 * n * n * k * ranks / times[0];
-        best = rate > best ? rate : best;
-        elapsed = times[1];
+        seconds[i] = dgemm_multiply(dgemm);
     }
-    dgemm_free(dgemm);
-    return best;
+    MPI_Allreduce(MPI_IN_PLACE, seconds, products, MPI_DOUBLE, MPI_MAX, comm);
+    return 2.0 * dgemm->n * dgemm->n * dgemm->k * ranks / windows_best(seconds, products);
 }

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "application.hpp"
 #include "blas.h"
@@ -55,11 +57,29 @@ std::vector<Test> tests_of(const Input &input, std::size_t grid)
 
 // The limit is measured with at most so large a matrix: memory is well outside the caches then.
 constexpr int LARGEST_LIMIT = 4096;
-constexpr double LIMIT_SECONDS = 0.5;
+// Operations of a thread in a slice of it: some 50 ms.
+constexpr double LIMIT_OPERATIONS = 2.5e9;
 
-int limit_order(const Test &test)
+struct LimitSize {
+    int n, k;
+};
+
+LimitSize limit_size(const Test &test)
 {
-    return std::clamp(test.n / std::max(test.p, test.q), 1, LARGEST_LIMIT);
+    int n = std::clamp(test.n / std::max(test.p, test.q), 1, LARGEST_LIMIT);
+    return { n, std::min(test.nb, n) };
+}
+
+int limit_products(const LimitSize &size, int threads)
+{
+    double operations = 2.0 * size.n * size.n * size.k;
+    return static_cast<int>(std::clamp(LIMIT_OPERATIONS * threads / operations, 3.0, 50.0));
+}
+
+const Test &largest_of(const std::vector<Test> &tests)
+{
+    return *std::max_element(tests.begin(), tests.end(),
+                             [](const Test &a, const Test &b) { return a.n < b.n; });
 }
 
 void require_memory(const Input &input, int threads)
@@ -67,13 +87,15 @@ void require_memory(const Input &input, int threads)
     double most = 0;
     for (std::size_t i = 0; i < input.p.size(); i++) {
         Grid grid(input.p[i], input.q[i], input.row_major);
-        for (const Test &test : tests_of(input, i)) {
-            if (!grid.inside())
-                continue;
-            int block = block_of(test), order = limit_order(test);
-            most = std::max({ most, limit_dgemm_bytes(order, std::min(test.nb, order)),
-                              Matrix::bytes(grid, test.n, block) +
-                                  solve_bytes(grid, test.n, block, threads) });
+        if (!grid.inside())
+            continue;
+        const std::vector<Test> tests = tests_of(input, i);
+        LimitSize limit = limit_size(largest_of(tests));
+        for (const Test &test : tests) {
+            int block = block_of(test);
+            most = std::max(most, limit_dgemm_bytes(limit.n, limit.k) +
+                                      Matrix::bytes(grid, test.n, block) +
+                                      solve_bytes(grid, test.n, block, threads));
         }
     }
     int n = *std::max_element(input.n.begin(), input.n.end());
@@ -90,7 +112,8 @@ double greatest(double value, MPI_Comm comm)
 }
 
 // Collective over the grid. Returns the Gflop/s.
-double run(const Test &test, const Input &input, const Grid &grid, Report &report, Tally &tally)
+double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts &bouts,
+           long first_step, Report &report, Tally &tally)
 {
     Matrix matrix(grid, test.n, block_of(test));
     matrix.generate();
@@ -100,8 +123,8 @@ double run(const Test &test, const Input &input, const Grid &grid, Report &repor
     MPI_Barrier(grid.all);
     timing.began = std::time(nullptr);
     double start = MPI_Wtime();
-    Buffer x = solve(matrix, algorithm, timing.phases);
-    timing.seconds = greatest(MPI_Wtime() - start, grid.all);
+    Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);
+    timing.seconds = greatest(MPI_Wtime() - start - timing.phases.paused, grid.all);
     timing.ended = std::time(nullptr);
     for (double *phase : { &timing.phases.factor, &timing.phases.wait, &timing.phases.update,
                            &timing.phases.substitute })
@@ -133,15 +156,41 @@ std::FILE *open_report(const Input &input, int rank)
     return file;
 }
 
-// The fastest test, held against DGEMM on the same ranks, with a block of the same size.
-void print_limit(const Test &test, const Input &input, double achieved)
+// What the tests on a grid reached.
+struct Reached {
+    double gflops = 0; // of the fastest test
+    assay::Windows factorisation, update;
+    assay::OfLimit limit;
+};
+
+// Collective over the grid. All tests, with DGEMM in between on the same ranks and with blocks of the
+// same size.
+Reached run_all(const std::vector<Test> &tests, const Input &input, const Grid &grid,
+                const assay::Job &job, Report &report, Tally &tally)
 {
-    Grid grid(test.p, test.q, input.row_major);
-    if (!grid.inside())
-        return;
-    int n = limit_order(test);
-    double limit = limit_dgemm(grid.all, n, std::min(test.nb, n), LIMIT_SECONDS);
-    assay::print_limit("HPL", "DGEMM", "Gflop/s", limit * 1e-9, achieved);
+    const LimitSize size = limit_size(largest_of(tests));
+    const int products = limit_products(size, job.threads);
+    std::unique_ptr<dgemm, void (*)(dgemm *)> limit(dgemm_make(size.n, size.k), dgemm_free);
+    if (!limit)
+        assay::fail("cannot allocate three matrices of order %d to measure the limit", size.n);
+    long steps = 0;
+    for (const Test &test : tests)
+        steps += panels_of(test.n, block_of(test));
+    assay::Bouts bouts(grid.all, steps,
+                       [&] { return limit_dgemm(grid.all, limit.get(), products); });
+
+    long step = 0;
+    Reached reached;
+    for (const Test &test : tests) {
+        double gflops = run(test, input, grid, bouts, step, report, tally);
+        reached.gflops = std::max(reached.gflops, gflops);
+        step += panels_of(test.n, block_of(test));
+    }
+    bouts.end();
+    reached.factorisation = bouts.windows(FACTORISATION);
+    reached.update = bouts.windows(UPDATE);
+    reached.limit = bouts.of_limit(1);
+    return reached;
 }
 
 } // namespace
@@ -160,25 +209,21 @@ int main(int argc, char **argv)
     Report report(file, input);
     report.parameters(job.ranks, job.threads, blas_name());
     Tally tally;
-    struct {
-        double gflops;
-        Test test;
-    } best = { 0, {} };
+    Reached best;
     for (std::size_t i = 0; i < input.p.size(); i++) {
         Grid grid(input.p[i], input.q[i], input.row_major);
-        for (const Test &test : tests_of(input, i)) {
-            if (!grid.inside())
-                continue;
-            double rate = run(test, input, grid, report, tally);
-            if (rate > best.gflops)
-                best = { rate, test };
-        }
+        if (!grid.inside())
+            continue;
+        Reached reached = run_all(tests_of(input, i), input, grid, job, report, tally);
+        if (reached.gflops > best.gflops)
+            best = reached;
     }
-    MPI_Bcast(&best, sizeof best, MPI_BYTE, 0, MPI_COMM_WORLD);
     MPI_Bcast(&tally, sizeof tally, MPI_BYTE, 0, MPI_COMM_WORLD);
     report.summary(tally);
     if (file && file != stdout && file != stderr)
         std::fclose(file);
-    print_limit(best.test, input, best.gflops);
+    assay::print_windows("factorisation", "Gflop/s", best.factorisation, 1e-9);
+    assay::print_windows("update", "Gflop/s", best.update, 1e-9);
+    assay::print_limit("HPL", "DGEMM", "Gflop/s", best.limit);
     return assay::finish(tally.failed == 0);
 }

@@ -28,8 +28,8 @@ int tile_for(int columns)
 
 class Factors {
 public:
-    Factors(Matrix &to_factor, const Algorithm &chosen, Seconds &times)
-        : matrix(to_factor), grid(matrix.grid), algorithm(chosen), seconds(times),
+    Factors(Matrix &to_factor, const Algorithm &chosen, Seconds &times, assay::Bouts &of_loop)
+        : matrix(to_factor), grid(matrix.grid), algorithm(chosen), seconds(times), bouts(of_loop),
           factorisation(grid, matrix.row_map.block, chosen.least, chosen.divisions),
           panels{ { matrix, chosen.topology }, { matrix, chosen.topology } }, buffers(grid, matrix),
           u(omp_get_max_threads())
@@ -39,11 +39,18 @@ public:
                           WIDEST_TILE);
     }
 
-    void compute()
+    void compute(long first_step)
     {
+        seconds.paused += bouts.before(first_step);
         begin(0);
-        for (int first = 0; first < matrix.n; first += matrix.row_map.block)
+        for (int first = 0; first < matrix.n; first += matrix.row_map.block) {
+            if (first > 0)
+                seconds.paused += bouts.before(++first_step);
+            double start = MPI_Wtime();
             step(first);
+            if (is_wide(first))
+                bouts.add(FACTORISATION, (MPI_Wtime() - start) / operations(first));
+        }
     }
 
 private:
@@ -107,9 +114,31 @@ private:
             update(panel, interchange, column + ahead, matrix.columns,
                    look_ahead ? &travelling(next).broadcast : nullptr);
         }
-        seconds.update += MPI_Wtime() - start - (seconds.factor - factored);
+        double took = MPI_Wtime() - start - (seconds.factor - factored);
+        seconds.update += took;
+        if (!last && is_wide(first))
+            bouts.add(UPDATE, took / operations_of_update(panel.width, matrix.n - next));
         if (!last && !look_ahead)
             begin(next);
+    }
+
+    // Further on there is less and less to multiply at a time.
+    bool is_wide(int first) const
+    {
+        return first == 0 || first + matrix.row_map.block <= matrix.n / 2;
+    }
+
+    // Of all ranks, to eliminate the columns of a block: as HPL counts, without the right-hand side.
+    double operations(int first) const
+    {
+        double order = matrix.n - first, rest = order - matrix.row_map.block;
+        return 2.0 / 3 * (order * order * order - rest * rest * rest);
+    }
+
+    // Of all ranks, to update so many rows and columns by a panel.
+    static double operations_of_update(double width, double order)
+    {
+        return 2 * width * order * order + width * width * order;
     }
 
     // Back substitution wants U; L has done its work, b included.
@@ -153,6 +182,7 @@ private:
     const Grid &grid;
     const Algorithm algorithm;
     Seconds &seconds;
+    assay::Bouts &bouts;
     Factorisation factorisation;
     Travelling panels[2];
     InterchangeBuffers buffers;
@@ -161,9 +191,15 @@ private:
 
 } // namespace
 
-Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds)
+int panels_of(int n, int block)
 {
-    Factors(matrix, algorithm, seconds).compute();
+    return (n + block - 1) / block;
+}
+
+Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds, assay::Bouts &bouts,
+             long first_step)
+{
+    Factors(matrix, algorithm, seconds, bouts).compute(first_step);
     double start = MPI_Wtime();
     Buffer x = substitute(matrix);
     seconds.substitute = MPI_Wtime() - start;

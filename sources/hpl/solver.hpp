@@ -2,6 +2,7 @@
 #ifndef HPL_SOLVER_HPP
 #define HPL_SOLVER_HPP
 
+#include "application.hpp"
 #include "broadcast.hpp"
 #include "matrix.hpp"
 
@@ -18,11 +19,20 @@ struct Seconds {
     double wait = 0;      // for panels of others
     double update = 0;    // interchanges, U, and the trailing matrix
     double substitute = 0;
+    double paused = 0;    // to measure the limit, and in none of the others
 };
 
+// Of the loop's bouts: windows are the steps of the first half, in seconds of an operation.
+enum Kernel { FACTORISATION, UPDATE };
+
+// How many panels a matrix of that order has.
+int panels_of(int n, int block);
+
 // Collective over the grid. Overwrites the matrix; returns the part of x that belongs to this rank's
-// columns, the same on all process rows. The times are this rank's.
-Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds);
+// columns, the same on all process rows. The times are this rank's. Panels are steps of `bouts`, from
+// `first_step` on.
+Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds, assay::Bouts &bouts,
+             long first_step);
 
 // Bytes that it needs on this rank.
 double solve_bytes(const Grid &grid, int n, int block, int threads);

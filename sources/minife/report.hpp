@@ -32,10 +32,6 @@ struct MatrixFacts {
     Spread rows_per_rank, nonzeros_per_rank;
 };
 
-struct Limit {
-    double triad, achieved; // bytes/s over all ranks
-};
-
 // Floating-point operations of the solver, counted as miniFE always has: vectors have as many
 // elements as the mesh, and one product more than there are iterations starts the solver.
 struct Flops {
@@ -43,6 +39,8 @@ struct Flops {
     double total() const { return waxpy + dot + matvec; }
 };
 Flops count_flops(const std::array<int, 3> &elements, double nonzeros, int iterations);
+// Of one iteration.
+Flops flops_of_iteration(const std::array<int, 3> &elements, double nonzeros);
 
 struct Results {
     const assay::Job &job;
@@ -53,7 +51,7 @@ struct Results {
     const Solution &solution; // its times are the slowest rank's
     const ResidualCheck &residual;
     const std::optional<CentreCheck> &centre;
-    const Limit &limit;
+    const assay::OfLimit &limit; // the product's bytes/s
     double all_memory, most_memory; // kB of all ranks, of one
     bool passed;
 };

@@ -1,6 +1,5 @@
 #include "solver.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -90,7 +89,7 @@ double dot(std::int64_t count, const Vector &x_vector, const Vector &y_vector)
     return result;
 }
 
-Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
+Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts &bouts, bool print)
 {
     constexpr double EPSILON = std::numeric_limits<double>::epsilon();
     const double start = MPI_Wtime();
@@ -103,13 +102,8 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
     Vector &x = solution.x, &r = solution.r, &p = solution.p;
     SolverTimes &times = solution.times;
     auto multiply = [&] {
-        double seconds = 0;
-        {
-            Stopwatch stopwatch(seconds);
-            product(p, q);
-        }
-        times.matvec += seconds;
-        times.fastest_matvec = std::min(times.fastest_matvec, seconds);
+        Stopwatch stopwatch(times.matvec);
+        product(p, q);
     };
     auto timed_dot = [&](const Vector &u, const Vector &v) {
         Stopwatch stopwatch(times.dot);
@@ -133,6 +127,9 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
 
     double smallest = EPSILON; // of p A p, before it is looked at
     for (int k = 1; k <= MOST_ITERATIONS && solution.residual > EPSILON; k++) {
+        times.paused += bouts.before(k - 1);
+        const SolverTimes before_all = times;
+        const double began = MPI_Wtime();
         double beta = 0;
         if (k > 1) {
             double before = rr;
@@ -163,11 +160,18 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print)
             }
             smallest = 0.1 * pq;
         }
-        Stopwatch stopwatch(times.waxpy);
-        advance(rows, rr / pq, p, q, x, r);
+        {
+            Stopwatch stopwatch(times.waxpy);
+            advance(rows, rr / pq, p, q, x, r);
+        }
         solution.iterations = k;
+        bouts.add(MATVEC, times.matvec - before_all.matvec);
+        bouts.add(DOT, times.dot - before_all.dot);
+        bouts.add(WAXPY, times.waxpy - before_all.waxpy);
+        bouts.add(ITERATION, MPI_Wtime() - began);
     }
-    times.total = MPI_Wtime() - start;
+    times.total = MPI_Wtime() - start - times.paused;
+    times.paused += bouts.end();
     if (print)
         std::printf("Final Resid Norm: %g\n", solution.residual);
     return solution;

@@ -2,8 +2,7 @@
 #ifndef MINIFE_SOLVER_HPP
 #define MINIFE_SOLVER_HPP
 
-#include <limits>
-
+#include "application.hpp"
 #include "matrix.hpp"
 #include "matvec.hpp"
 
@@ -14,8 +13,11 @@ constexpr int MOST_ITERATIONS = 200;
 // Seconds of this rank.
 struct SolverTimes {
     double waxpy = 0, dot = 0, matvec = 0, total = 0;
-    double fastest_matvec = std::numeric_limits<double>::infinity(); // one product
+    double paused = 0; // to measure the limit, and in none of the others
 };
+
+// Of the loop's bouts: windows are what an iteration spends with each.
+enum Kernel { MATVEC, DOT, WAXPY, ITERATION };
 
 struct Solution {
     Vector x;
@@ -27,8 +29,10 @@ struct Solution {
     SolverTimes times;
 };
 
-// Solves A x = b from x = 0, and prints the residuals on rank 0.
-Solution solve(const Mesh &mesh, Product &product, const Vector &b, bool print);
+// Solves A x = b from x = 0 in at most MOST_ITERATIONS steps of `bouts`, and prints the residuals on
+// rank 0.
+Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts &bouts,
+               bool print);
 
 // Over all ranks.
 double dot(std::int64_t count, const Vector &x, const Vector &y);

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <vector>
 
 #include "application.hpp"
@@ -20,9 +21,7 @@
 namespace minighost {
 namespace {
 
-constexpr double LIMIT_SECONDS = 0.3;
-// Enough to be far out of any cache.
-constexpr double LIMIT_BYTES = 512.0 * 1024 * 1024;
+constexpr int LIMIT_WINDOWS = 12; // of a slice
 // One read and one write of each point.
 constexpr double BYTES_PER_UPDATE = 2 * sizeof(double);
 
@@ -42,7 +41,8 @@ void require_resources(const Options &options, const Domain &domain)
             largest_face = std::fmax(largest_face, face);
     }
     double heats = sizeof(double) * static_cast<double>(options.spikes) * options.variables;
-    assay::require_memory(grid * (options.variables + 1.0) + buffers + heats,
+    double grids = grid * (options.variables + 1.0);
+    assay::require_memory(grids + limit_triad_bytes(grids) + buffers + heats,
                           "use a smaller mesh, fewer --num_vars or more hosts");
     if (largest_face * together > INT_MAX)
         assay::refuse("a message would have %.3g values, and MPI counts to %d only; use more "
@@ -86,7 +86,12 @@ public:
           exchange_(options, domain, variables_), stencil_(options.stencil, domain, layout_),
           modes_(options, domain, source_.start()), flux_(options.variables),
           put_in_(options.variables, source_.start() * domain.all_points()),
-          tolerance_(std::pow(10.0, -options.error_digits))
+          tolerance_(std::pow(10.0, -options.error_digits)),
+          limit_(limit_triad_make(MPI_COMM_WORLD,
+                                  limit_triad_bytes(layout_.bytes(options.variables))),
+                 limit_triad_free),
+          bouts_(MPI_COMM_WORLD, static_cast<long>(options.spikes) * options.steps,
+                 [this] { return limit_triad(limit_.get(), LIMIT_WINDOWS); })
     {
     }
 
@@ -96,7 +101,8 @@ public:
 
     const Taken &taken() const { return taken_; }
     const Exchange &exchange() const { return exchange_; }
-    double bytes() const { return layout_.bytes(options_.variables); }
+    // Collective. What the stencil made of the memory's bandwidth.
+    void print_stencil() const;
 
 private:
     void insert(const Spike &spike);
@@ -128,6 +134,8 @@ private:
     std::vector<double> flux_, put_in_; // heat of each variable; flux on this rank
     double tolerance_;
     Taken taken_;
+    std::unique_ptr<triad_limit, void (*)(triad_limit *)> limit_;
+    assay::Bouts bouts_; // its windows are time steps
 };
 
 void Run::insert(const Spike &spike)
@@ -151,13 +159,17 @@ bool Run::step_through()
 {
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
+    long done = 0;
     for (int spike = 0; spike < options_.spikes; spike++) {
         insert(source_.spike(spike));
-        for (int number = 1; number <= options_.steps; number++)
+        for (int number = 1; number <= options_.steps; number++) {
+            start += bouts_.before(done++);
             if (!step(spike + 1, number))
                 return false;
+        }
     }
     taken_.wall = MPI_Wtime() - start;
+    bouts_.end();
     return true;
 }
 
@@ -174,6 +186,7 @@ bool Run::step(int spike, int number)
     }
     modes_.step();
     stores_.took(taken_.stencil - before);
+    bouts_.add(0, taken_.stencil - before);
     return true;
 }
 
@@ -257,24 +270,22 @@ bool Run::check_end()
     return passed;
 }
 
+void Run::print_stencil() const
+{
+    double bytes = domain_.all_points() * options_.variables * BYTES_PER_UPDATE;
+    assay::print_windows("stencil", "GB/s", bouts_.windows(0), 1e-9 * bytes);
+    assay::print_limit("stencil", "triad", "GB/s", bouts_.of_limit(bytes));
+}
+
 bool run(const Options &options, const Domain &domain, const assay::Job &job)
 {
-    double bytes, stencil_seconds;
-    {
-        Run run(options, domain, job);
-        if (!run.step_through() || !run.check_end())
-            return false;
-        if (job.rank == 0)
-            std::printf("\n Computation within error tolerance.\n\n");
-        report(options, domain, job, run.taken(), run.exchange());
-        bytes = std::fmin(run.bytes(), LIMIT_BYTES);
-        MPI_Allreduce(&run.taken().stencil, &stencil_seconds, 1, MPI_DOUBLE, MPI_MAX,
-                      MPI_COMM_WORLD);
-    } // its memory serves for the limit
-    double updates = domain.all_points() * options.variables * options.steps * options.spikes;
-    double triad = limit_triad(MPI_COMM_WORLD, static_cast<size_t>(bytes), LIMIT_SECONDS);
-    assay::print_limit("stencil", "triad", "GB/s", triad * 1e-9,
-                       updates * BYTES_PER_UPDATE / stencil_seconds * 1e-9);
+    Run run(options, domain, job);
+    if (!run.step_through() || !run.check_end())
+        return false;
+    if (job.rank == 0)
+        std::printf("\n Computation within error tolerance.\n\n");
+    report(options, domain, job, run.taken(), run.exchange());
+    run.print_stencil();
     return true;
 }
 

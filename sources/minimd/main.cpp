@@ -8,7 +8,6 @@
 #include <string>
 
 #include "application.hpp"
-#include "node_limits.h"
 #include "settings.hpp"
 #include "simulation.hpp"
 
@@ -110,7 +109,6 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
     Pairs pairs = simulation.pairs();
     double sums[] = { pairs.listed, pairs.inside, simulation.operations(pairs) };
     MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    double limit = limit_vector(MPI_COMM_WORLD, 0.2);
     if (job.rank == 0) {
         double other = total - force.mean - lists.mean - messages.mean;
         double rate = static_cast<double>(atoms.total) * settings.steps / total;
@@ -132,9 +130,11 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
         std::printf("# Pairs: %.0f in lists, %.0f within the cut-off, %.6g operations a step\n\n",
                     sums[0], sums[1], sums[2]);
     }
-    // The slowest rank's time: the others wait for it.
-    assay::print_limit("force", "vector", "Gflop/s", limit / 1e9,
-                       sums[2] * settings.steps / force.most / 1e9);
+    const assay::Bouts &windows = simulation.windows();
+    auto count = static_cast<double>(atoms.total);
+    assay::print_windows("force", "atom-steps/s", windows.windows(FORCE), count);
+    assay::print_windows("neighbour", "atom-lists/s", windows.windows(NEIGHBOURS), count);
+    assay::print_limit("force", "vector", "Gflop/s", windows.of_limit(sums[2]));
 }
 
 } // namespace

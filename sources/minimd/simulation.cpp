@@ -5,16 +5,21 @@
 #include <cmath>
 #include <cstdio>
 
+#include "node_limits.h"
+
 namespace minimd {
 
 namespace {
 
-// Adds the time since the last call to a phase.
-void charge(double &last, double &phase)
+constexpr int LIMIT_WINDOWS = 8; // of a slice
+
+// Adds the time since the last call to a phase, and returns it.
+double charge(double &last, double &phase)
 {
-    double now = MPI_Wtime();
-    phase += now - last;
-    last = now;
+    double seconds = MPI_Wtime() - last;
+    phase += seconds;
+    last += seconds;
+    return seconds;
 }
 
 Buffer<double> copy(const Buffer<double> &rows, int count)
@@ -45,6 +50,8 @@ Simulation::Simulation(const Settings &settings, const Domain &domain, const Uni
     : settings(settings), domain(domain), units(units), force(force), atoms(atoms),
       ghosts(domain, settings.neighbour_cut, rank), neighbours(settings, domain),
       judge(settings, units, force),
+      bouts(MPI_COMM_WORLD, settings.steps,
+            [] { return limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS); }),
       kick(0.5 * settings.timestep / (units.mass_velocity2_to_energy * atoms.mass)),
       next_sort(settings.sort_every), rank(rank)
 {
@@ -87,7 +94,7 @@ void Simulation::renew_lists(int step)
     charge(last, spent.communication);
     spent.moving += last - before;
     neighbours.build(atoms);
-    charge(last, spent.neighbours);
+    bouts.add(NEIGHBOURS, charge(last, spent.neighbours));
 }
 
 void Simulation::forces(bool with_sums)
@@ -96,7 +103,9 @@ void Simulation::forces(bool with_sums)
         sums = force.compute_with_sums(atoms, neighbours, ghosts);
     else
         force.compute(atoms, neighbours, ghosts);
-    charge(last, spent.force);
+    double seconds = charge(last, spent.force);
+    if (!with_sums) // which are more work
+        bouts.add(FORCE, seconds);
     if (settings.half && settings.ghost_newton) {
         ghosts.reverse_forces(atoms);
         charge(last, spent.communication);
@@ -189,6 +198,7 @@ void Simulation::run()
     MPI_Barrier(MPI_COMM_WORLD);
     began = MPI_Wtime();
     for (int step = 1; step <= settings.steps; step++) {
+        began += bouts.before(step - 1);
         first_half_step();
         last = MPI_Wtime();
         if (step % settings.neighbour_every == 0) {
@@ -206,6 +216,7 @@ void Simulation::run()
     }
     MPI_Barrier(MPI_COMM_WORLD);
     spent.total = MPI_Wtime() - began;
+    bouts.end();
     double error = gradient_error();
     judge.finish(atoms, error, sums.inside, ghosts.missing());
 }

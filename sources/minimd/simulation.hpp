@@ -2,6 +2,7 @@
 #ifndef MINIMD_SIMULATION_HPP
 #define MINIMD_SIMULATION_HPP
 
+#include "application.hpp"
 #include "atoms.hpp"
 #include "force.hpp"
 #include "ghosts.hpp"
@@ -16,6 +17,9 @@ struct Times {
     double moving = 0; // of the communication: exchange, sorting and borders
 };
 
+// Of the loop's bouts.
+enum Kernel { FORCE, NEIGHBOURS };
+
 class Simulation {
 public:
     Simulation(const Settings &settings, const Domain &domain, const Units &units, Force &force,
@@ -25,6 +29,7 @@ public:
     void run();
 
     const Times &times() const { return spent; }
+    const assay::Bouts &windows() const { return bouts; }
     Verdict &verdict() { return judge; }
     Pairs pairs() const { return count_pairs(atoms, neighbours, force.cut()); }
     double operations(const Pairs &pairs) const { return force.operations(pairs, neighbours); }
@@ -51,6 +56,7 @@ private:
     Verdict judge;
     Sums sums; // of this rank, where the last computation of forces asked for them
     Times spent;
+    assay::Bouts bouts; // windows are computations of forces and of lists
     double kick; // half a time step over the mass, in the units of velocities and forces
     double began = 0, last = 0;
     int next_sort;

@@ -1,32 +1,27 @@
 #include "node_limits.h"
 
 #include <omp.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "abort_job.h"
 #include "arrays.h"
 #include "vector_kernels.h"
+#include "windows.h"
 
 /* Seconds of one measurement. Short enough that some fall between the turns of another process that
  * shares a CPU, long enough for the clock and for the start of the threads. */
 static const double WINDOW = 2e-3;
 
+/* Of a thread's part of the triad's arrays. Some ten times the last-level cache that a core has. */
+static const double MOST_BYTES = 128.0 * 1024 * 1024;
+
 enum {
-    FEWEST_REPEATS = 3,
+    MOST_WINDOWS = 64, /* of one call */
     CHUNK = 16384, /* elements between looks at the clock: some 10 us in memory, 1 us in cache */
     TRIAD_BYTES = 24, /* of an element */
     EXIT_BROKEN = 4,
 };
-
-/* Whether there is time for another repeat, on which all ranks agree; they go on together. */
-static bool goes_on(MPI_Comm comm, int repeats, double start, double seconds)
-{
-    int in_time = omp_get_wtime() - start < seconds;
-    MPI_Allreduce(MPI_IN_PLACE, &in_time, 1, MPI_INT, MPI_MIN, comm);
-    return in_time || repeats < FEWEST_REPEATS;
-}
 
 static double sum_over_ranks(MPI_Comm comm, double own)
 {
@@ -55,15 +50,16 @@ static double fma_rate(const struct vector_kernels *kernels)
     return rate;
 }
 
-double limit_vector(MPI_Comm comm, double seconds)
+double limit_vector(MPI_Comm comm, int windows)
 {
     const struct vector_kernels *kernels = vector_kernels();
-    double best = 0, start = omp_get_wtime();
-    for (int i = 0; goes_on(comm, i, start, seconds); i++) {
-        double rate = fma_rate(kernels);
-        best = rate > best ? rate : best;
+    double seconds[MOST_WINDOWS]; /* of an operation */
+    windows = windows < MOST_WINDOWS ? windows : MOST_WINDOWS;
+    for (int i = 0; i < windows; i++) {
+        MPI_Barrier(comm);
+        seconds[i] = 1 / fma_rate(kernels);
     }
-    return sum_over_ranks(comm, best);
+    return sum_over_ranks(comm, 1 / windows_best(seconds, windows));
 }
 
 /* Elements per second of this rank's threads. Each goes on for a window of time, and not for a
@@ -97,38 +93,53 @@ static double triad_rate(const struct arrays *arrays, vector_operate *triad, siz
     return rate;
 }
 
-static double triad_best(MPI_Comm comm, const struct arrays *arrays, vector_operate *triad,
-                         size_t *positions, double seconds)
+double limit_triad_bytes(double working_set)
 {
-    double best = 0, start = omp_get_wtime();
-    for (int i = 0; goes_on(comm, i, start, seconds); i++) {
-        double rate = sum_over_ranks(comm, triad_rate(arrays, triad, positions));
-        best = rate > best ? rate : best;
-    }
-    return best;
+    double most = MOST_BYTES * omp_get_max_threads();
+    return working_set < most ? working_set : most;
 }
 
-double limit_triad(MPI_Comm comm, size_t bytes_on_this_rank, double seconds)
-{
-    const struct vector_kernels *kernels = vector_kernels();
-    size_t elements = bytes_on_this_rank / TRIAD_BYTES;
-    size_t *positions = calloc((size_t)omp_get_max_threads(), sizeof *positions);
+struct triad_limit {
+    MPI_Comm comm;
     struct arrays arrays;
-    if (!positions || !arrays_take(&arrays, elements)) {
+    size_t positions[]; /* of each thread */
+};
+
+struct triad_limit *limit_triad_make(MPI_Comm comm, double bytes_on_this_rank)
+{
+    size_t elements = (size_t)(bytes_on_this_rank / TRIAD_BYTES);
+    size_t threads = (size_t)omp_get_max_threads();
+    struct triad_limit *limit = calloc(1, sizeof *limit + threads * sizeof *limit->positions);
+    if (!limit || !arrays_take(&limit->arrays, elements)) {
         fprintf(stderr,
                 "limit_triad: cannot allocate %zu bytes; use a smaller problem or fewer "
                 "ranks per host\n",
                 arrays_bytes(elements));
         abort_job(comm, EXIT_BROKEN);
     }
-    double best = triad_best(comm, &arrays, kernels->normal[VECTOR_TRIAD], positions, seconds / 2);
-    /* All ranks have them or none: the kinds of stores belong to the architecture. */
-    if (kernels->streaming[VECTOR_TRIAD]) {
-        double streaming =
-            triad_best(comm, &arrays, kernels->streaming[VECTOR_TRIAD], positions, seconds / 2);
-        best = streaming > best ? streaming : best;
+    limit->comm = comm;
+    return limit;
+}
+
+double limit_triad(struct triad_limit *limit, int windows)
+{
+    const struct vector_kernels *kernels = vector_kernels();
+    vector_operate *normal = kernels->normal[VECTOR_TRIAD];
+    vector_operate *streaming = kernels->streaming[VECTOR_TRIAD];
+    double seconds[MOST_WINDOWS]; /* of an element */
+    windows = windows < MOST_WINDOWS ? windows : MOST_WINDOWS;
+    for (int i = 0; i < windows; i++) {
+        /* Both kinds in turn: which is faster depends on the size. All ranks have both or one, as
+         * the kinds of stores belong to the architecture. */
+        vector_operate *triad = streaming && i % 2 ? streaming : normal;
+        double own = triad_rate(&limit->arrays, triad, limit->positions);
+        seconds[i] = 1 / sum_over_ranks(limit->comm, own);
     }
-    arrays_return(&arrays);
-    free(positions);
-    return best * TRIAD_BYTES;
+    return TRIAD_BYTES / windows_best(seconds, windows);
+}
+
+void limit_triad_free(struct triad_limit *limit)
+{
+    arrays_return(&limit->arrays);
+    free(limit);
 }

@@ -206,8 +206,10 @@ class ApplicationCheck(ApplicationJob):
             raise SanityError(f'{launch.program}: {error}') from None
 
     def figures(self) -> dict[str, Figure]:
-        rate = self.application.rate
-        return self.answer | {rate: replace(self.answer[rate], headline=True)}
+        name = self.application.headline
+        if name not in self.answer:  # of a program that times no windows
+            name = self.application.rate
+        return self.answer | {name: replace(self.answer[name], headline=True)}
 
 
 def _is_script(path: str) -> bool:

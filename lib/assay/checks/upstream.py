@@ -25,8 +25,9 @@ class UpstreamCheck(ApplicationCheck):
     """The same problem, read and verified the same way, on the program of a package of Spack's.
 
     Our own program runs it just before, in the same job: the figure ``<rate>_of_ours`` is
-    upstream's rate as a fraction of ours. A subclass gives ``package`` and ``program``. It runs in
-    environments that Spack builds the package for (``assay run --with spack:<package>``).
+    upstream's rate as a fraction of ours, both of the whole time, as upstream has no windows. A
+    subclass gives ``package`` and ``program``. It runs in environments that Spack builds the
+    package for (``assay run --with spack:<package>``).
     """
 
     package: str = variable(str)
@@ -77,6 +78,6 @@ class UpstreamCheck(ApplicationCheck):
         super().verify()
 
     def figures(self) -> dict[str, Figure]:
-        figures, rate = super().figures(), self.application.rate
-        of_ours = figures[rate].value / self.ours[rate].value
-        return figures | {f'{rate}_of_ours': Figure(of_ours, '1', 'higher')}
+        figures, time = super().figures(), self.application.time
+        of_ours = self.ours[time].value / figures[time].value
+        return figures | {f'{self.application.rate}_of_ours': Figure(of_ours, '1', 'higher')}

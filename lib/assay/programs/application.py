@@ -6,6 +6,7 @@ a vendor. One class reads them all.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -19,6 +20,13 @@ from assay.programs.figure import Figure
 _LIMIT = re.compile(
     r'^Limit of (?P<kernel>[\w ]+): (?P<limit>[\w -]+) \S+ \S+; '
     r'achieved (?P<achieved>\S+) (?P<unit>\S+); fraction (?P<fraction>\S+)$',
+    re.MULTILINE,
+)
+
+# Written by print_windows of the same file.
+_WINDOWS = re.compile(
+    r'^Windows of (?P<kernel>[\w ]+): [1-9]\d*; best (?P<rate>\S+) (?P<unit>\S+); '
+    r'whole of best (?P<share>\S+)$',
     re.MULTILINE,
 )
 
@@ -50,6 +58,10 @@ class Application(ABC):
     program: str
     #: Of the figures, the rate that sizes and numbers of ranks are compared by.
     rate: str
+    #: Of the figures, the time of the whole that implementations are compared by.
+    time: str
+    #: Of the figures, the one that people ask for first.
+    headline: str
     #: Patterns of the names of files that it leaves beside its output, and that are read.
     leaves: tuple[str, ...] = ()
 
@@ -79,8 +91,42 @@ def limit_figures(output: str) -> dict[str, Figure]:
     Empty for other implementations. Names are ``<kernel>_of_limit``.
     """
     return {
-        f'{found["kernel"].lower().replace(" ", "_")}_of_limit': Figure(
-            float(found['fraction']), '1', 'higher'
-        )
+        f'{_name(found["kernel"])}_of_limit': Figure(float(found['fraction']), '1', 'higher')
         for found in _LIMIT.finditer(output)
     }
+
+
+def window_figures(output: str, main: str) -> dict[str, Figure]:
+    """Rates in the best windows of kernels, which an application of ours times one by one.
+
+    Empty for other implementations, and for ours of before there were windows: the limit, which is
+    printed after them, tells whether the output is whole. Names are ``<kernel>_rate``, and
+    ``<kernel>_whole_of_best`` for the main one: how much of its best rate its windows had on
+    average, 1 if nothing disturbed it.
+
+    :param main: the kernel that has both.
+    :raises WrongAnswerError: if one is no number above zero.
+    """
+    figures = {}
+    for found in _WINDOWS.finditer(output):
+        kernel = _name(found['kernel'])
+        rate = Figure(_above_zero(found, 'rate'), found['unit'], 'higher')
+        figures[f'{kernel}_rate'] = rate
+        if kernel == main:
+            share = _above_zero(found, 'share')
+            figures[f'{kernel}_whole_of_best'] = Figure(share, '1', 'higher')
+    return figures
+
+
+def _name(kernel: str) -> str:
+    return kernel.lower().replace(' ', '_')
+
+
+def _above_zero(found: re.Match[str], group: str) -> float:
+    try:
+        value = float(found[group])
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise WrongAnswerError(f'a rate that is no number above zero: {found[0]!r}')
+    return value

@@ -7,7 +7,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.application import (
+    Application,
+    Problem,
+    WrongAnswerError,
+    limit_figures,
+    window_figures,
+)
 from assay.programs.figure import Figure
 
 _BYTES = 8  # of an element
@@ -120,6 +126,8 @@ class Hpl(Application):
     name = 'hpl'
     program = 'hpl'
     rate = 'rate'
+    time = 'time'
+    headline = 'factorisation_rate'
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         choice = _largest(size, ranks)
@@ -159,7 +167,7 @@ class Hpl(Application):
         limits = limit_figures(output)
         if _ours(output) and 'hpl_of_limit' not in limits:
             raise WrongAnswerError("HPL's output ends before the limit that it measures")
-        return figures | limits
+        return figures | window_figures(output, 'factorisation') | limits
 
 
 def _ours(output: str) -> bool:

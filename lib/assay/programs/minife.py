@@ -10,7 +10,13 @@ from typing import Any
 
 import yaml
 
-from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.application import (
+    Application,
+    Problem,
+    WrongAnswerError,
+    limit_figures,
+    window_figures,
+)
 from assay.programs.figure import Figure
 
 # Of a node: 27 entries of 8 + 4 bytes, where its row starts, five vectors and its number.
@@ -45,6 +51,8 @@ class MiniFE(Application):
     name = 'minife'
     program = 'minife'
     rate = 'cg_rate'
+    time = 'cg_time'
+    headline = 'cg_rate'
     leaves = (_REPORTS,)
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
@@ -77,7 +85,7 @@ class MiniFE(Application):
 
         figures = _figures(report)
         if ours:
-            figures |= limit_figures(output)
+            figures |= window_figures(output, 'matvec') | limit_figures(output)
             if 'matvec_of_limit' not in figures:
                 raise WrongAnswerError('miniFE printed no limit: its output is not whole')
         wrong = [name for name, figure in figures.items() if not 0 < figure.value < math.inf]

@@ -7,7 +7,13 @@ import math
 import re
 from pathlib import Path
 
-from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.application import (
+    Application,
+    Problem,
+    WrongAnswerError,
+    limit_figures,
+    window_figures,
+)
 from assay.programs.figure import Figure
 
 # As in the run of the Trinity procurement.
@@ -79,6 +85,8 @@ class MiniGhost(Application):
     name = 'minighost'
     program = 'minighost'
     rate = 'rate'
+    time = 'total_time'
+    headline = 'stencil_rate'
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         """The same mesh for any number of ranks; ``size`` is without the halos between them."""
@@ -159,7 +167,7 @@ class MiniGhost(Application):
                 for way, seconds in zip(_WAYS, times, strict=True)
                 if seconds > 0
             }
-        return figures | limit_figures(output)
+        return figures | window_figures(output, 'stencil') | limit_figures(output)
 
 
 def _process_grid(ranks: int) -> tuple[int, int, int]:

@@ -7,7 +7,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from assay.programs.application import Application, Problem, WrongAnswerError, limit_figures
+from assay.programs.application import (
+    Application,
+    Problem,
+    WrongAnswerError,
+    limit_figures,
+    window_figures,
+)
 from assay.programs.figure import Figure
 
 # Positions, velocities, forces, their copies for sorting, half lists of 39 neighbours on average
@@ -65,6 +71,8 @@ class MiniMD(Application):
     name = 'minimd'
     program = 'minimd'
     rate = 'performance'
+    time = 'total_time'
+    headline = 'force_rate'
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         """The same box for any number of ranks: strong scaling is a question of ``ranks`` only."""
@@ -224,7 +232,7 @@ def _check_summary(
 
 def _figures_of_ours(output: str) -> dict[str, Figure]:
     """What upstream does not print: the fraction of the limit, and the balance of ranks."""
-    figures = limit_figures(output)
+    figures = window_figures(output, 'force') | limit_figures(output)
     spread = _SPREAD.search(output)
     if 'force_of_limit' not in figures or spread is None:
         raise WrongAnswerError('miniMD printed no limit: its output is not whole')

@@ -42,12 +42,11 @@ static const struct option_spec options[] = {
 };
 /* clang-format on */
 
-/* Seconds of each measurement of the limit. */
-static const double LIMIT_SECONDS = 0.04;
-
-enum { LIMITS = SAMPLE_ROUNDS + 1 };
-
-enum { MOST_SAMPLES = 8192 }; /* whose times a rank keeps */
+enum {
+    LIMIT_WINDOWS = 20, /* of each measurement of the limit */
+    LIMITS = SAMPLE_ROUNDS + 1,
+    MOST_SAMPLES = 8192, /* whose times a rank keeps */
+};
 
 struct run {
     struct dgemm *dgemm;
@@ -158,13 +157,13 @@ int main(int argc, char **argv)
         printf("\nBLAS: %s\nThreads: %d a rank\n\nGflop/s:\n", blas_name(), omp_get_max_threads());
 
     watch_start();
-    double limits[LIMITS] = { limit_vector(MPI_COMM_WORLD, LIMIT_SECONDS) };
+    double limits[LIMITS] = { limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS) };
     json_array(bench.json, "results");
     struct sample *sample = sample_start(plan, SAMPLE_ROUNDS);
     for (int round = 0; round < SAMPLE_ROUNDS; round++) {
         if (sample_is_due(sample, round))
             sample_bout(sample, MPI_COMM_WORLD, batch, run);
-        limits[round + 1] = limit_vector(MPI_COMM_WORLD, LIMIT_SECONDS);
+        limits[round + 1] = limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS);
     }
     struct sample_result result = sample_end(sample);
     int kept = run->samples < MOST_SAMPLES ? run->samples : MOST_SAMPLES;

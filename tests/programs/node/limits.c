@@ -1,7 +1,7 @@
 /* Prints the node's limits: the vector limit, and the triad limit for each of some sizes. Aborts
  * when ranks learn different ones.
  *
- * Usage: limits SECONDS BYTES... */
+ * Usage: limits WINDOWS BYTES... */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +24,14 @@ int main(int argc, char **argv)
 {
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
-    double seconds = argc > 1 ? atof(argv[1]) : 1;
-    print_same(limit_vector(MPI_COMM_WORLD, seconds));
-    for (int i = 2; i < argc; i++)
-        print_same(limit_triad(MPI_COMM_WORLD, strtoull(argv[i], NULL, 10), seconds));
+    int windows = argc > 1 ? atoi(argv[1]) : 1;
+    print_same(limit_vector(MPI_COMM_WORLD, windows));
+    for (int i = 2; i < argc; i++) {
+        struct triad_limit *limit = limit_triad_make(MPI_COMM_WORLD, atof(argv[i]));
+        print_same(limit_triad(limit, windows));
+        print_same(limit_triad(limit, windows));
+        limit_triad_free(limit);
+    }
     MPI_Finalize();
     return 0;
 }
