@@ -3,6 +3,7 @@
 #define MINIMD_FORCE_HPP
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,9 +43,36 @@ struct Pairs {
     double listed = 0, inside = 0;
 };
 
+// The time of each thread's atoms, in blocks of equally many. A thread that has to wait for a core
+// waits within one or two of them, and the others tell how long all would have taken.
+class Blocks {
+public:
+    static constexpr int ATOMS = 256; // some 50 us
+
+    void begin(int threads);
+    void took(int thread, double seconds, int atoms)
+    {
+        Thread &own = threads[static_cast<std::size_t>(thread)];
+        own.all += seconds;
+        if (atoms == ATOMS)
+            own.whole.push_back(seconds);
+    }
+    // Seconds of the slowest thread that went beyond what its blocks take, each by their median.
+    double interruption() const;
+
+private:
+    struct alignas(64) Thread {
+        double all = 0;            // seconds
+        std::vector<double> whole; // of each block that is not the last
+    };
+    std::vector<Thread> threads;
+};
+
 class Force {
 public:
     virtual ~Force() = default;
+    // Seconds of the last computation in which it was interrupted, as far as that is known.
+    virtual double interruption() const { return 0; }
     // Forces on all atoms; of ghosts, what lists with ghost newton give them.
     virtual void compute(Atoms &atoms, const Neighbours &neighbours, Ghosts &ghosts) = 0;
     // The same with the sums.

@@ -1,5 +1,9 @@
 // Lennard-Jones: 4 epsilon ((sigma / r)^12 - (sigma / r)^6), cut off without a shift.
+#include <omp.h>
+
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "force.hpp"
 
@@ -35,6 +39,8 @@ public:
 
     double cut() const override { return cut_off; }
 
+    double interruption() const override { return blocks.interruption(); }
+
     double energy_at_cut() const override { return pair_energy(cut_off); }
 
     double crystal_energy(const std::vector<double> &distances) const override
@@ -55,11 +61,11 @@ private:
     template <bool SUMS>
     Sums run(Atoms &atoms, const Neighbours &neighbours);
     template <bool SUMS, bool HALF>
-    Sums run_part(const double *x, double *f, int own, const Neighbours &neighbours,
-                  int thread) const;
+    Sums run_part(const double *x, double *f, int own, const Neighbours &neighbours, int thread);
 
     double epsilon, sigma6, cut_off;
     SharedRows shared;
+    Blocks blocks;
 };
 
 template <bool SUMS>
@@ -68,6 +74,7 @@ Sums LennardJones::run(Atoms &atoms, const Neighbours &neighbours)
     const double *x = atoms.x.data();
     double *f = atoms.f.data();
     std::vector<Sums> sums(static_cast<std::size_t>(neighbours.threads()));
+    blocks.begin(neighbours.threads());
     if (neighbours.half()) {
         shared.sum(f, neighbours, atoms.all() + 1, [&](int thread, double *rows) {
             sums[thread] = run_part<SUMS, true>(x, rows, atoms.local, neighbours, thread);
@@ -88,66 +95,97 @@ Sums LennardJones::run(Atoms &atoms, const Neighbours &neighbours)
 
 template <bool SUMS, bool HALF>
 Sums LennardJones::run_part(const double *x, double *f, int own, const Neighbours &neighbours,
-                            int thread) const
+                            int thread)
 {
     const Lanes cut_squared = all(cut_off * cut_off), s6 = all(sigma6), one = all(1);
     const Lanes repulsion = all(48 * epsilon), half = all(0.5);
     LongSum energies, virials;
     double insides = 0;
     Neighbours::Range range = neighbours.atoms_of(thread);
-    for (int i = range.first; i < range.last; i++) {
-        Neighbours::List list = neighbours.of(thread, i);
-        const double *at = x + ROW * static_cast<std::size_t>(i);
-        const Lanes xi = all(at[0]), yi = all(at[1]), zi = all(at[2]);
-        Lanes fx{}, fy{}, fz{}, energy{}, virial{}, inside{};
-        for (int n = 0; n < list.count; n += LANES) {
-            const int *names = list.names + n;
-            Columns other = gather(x, names);
-            Lanes dx = xi - other.c0, dy = yi - other.c1, dz = zi - other.c2;
-            Lanes squared = dx * dx + dy * dy + dz * dz;
-            Mask near = squared < cut_squared;
-            Lanes inverse = one / squared;
-            Lanes ratio = inverse * inverse * inverse * s6;
-            Lanes force = repulsion * ratio * (ratio - half) * inverse; // over the distance
-            force = near ? force : Lanes{};
-            Lanes px = dx * force, py = dy * force, pz = dz * force;
-            fx += px;
-            fy += py;
-            fz += pz;
-            if (HALF)
-                subtract(f, names, px, py, pz);
+    for (int first = range.first; first < range.last; first += Blocks::ATOMS) {
+        const int last = std::min(first + Blocks::ATOMS, range.last);
+        const double start = omp_get_wtime();
+        for (int i = first; i < last; i++) {
+            Neighbours::List list = neighbours.of(thread, i);
+            const double *at = x + ROW * static_cast<std::size_t>(i);
+            const Lanes xi = all(at[0]), yi = all(at[1]), zi = all(at[2]);
+            Lanes fx{}, fy{}, fz{}, energy{}, virial{}, inside{};
+            for (int n = 0; n < list.count; n += LANES) {
+                const int *names = list.names + n;
+                Columns other = gather(x, names);
+                Lanes dx = xi - other.c0, dy = yi - other.c1, dz = zi - other.c2;
+                Lanes squared = dx * dx + dy * dy + dz * dz;
+                Mask near = squared < cut_squared;
+                Lanes inverse = one / squared;
+                Lanes ratio = inverse * inverse * inverse * s6;
+                Lanes force = repulsion * ratio * (ratio - half) * inverse; // over the distance
+                force = near ? force : Lanes{};
+                Lanes px = dx * force, py = dy * force, pz = dz * force;
+                fx += px;
+                fy += py;
+                fz += pz;
+                if (HALF)
+                    subtract(f, names, px, py, pz);
+                if (SUMS) {
+                    // Pairs in two lists, or on two ranks, count by half in each.
+                    Lanes weight = near ? one : Lanes{};
+                    for (int l = 0; l < LANES; l++)
+                        if (!HALF || (!neighbours.ghost_newton_on() && names[l] >= own))
+                            weight[l] *= 0.5;
+                    energy += weight * (ratio * (ratio - one));
+                    virial += weight * (squared * force);
+                    inside += weight;
+                }
+            }
             if (SUMS) {
-                // Pairs in two lists, or on two ranks, count by half in each.
-                Lanes weight = near ? one : Lanes{};
-                for (int l = 0; l < LANES; l++)
-                    if (!HALF || (!neighbours.ghost_newton_on() && names[l] >= own))
-                        weight[l] *= 0.5;
-                energy += weight * (ratio * (ratio - one));
-                virial += weight * (squared * force);
-                inside += weight;
+                energies.add(sum(energy));
+                virials.add(sum(virial));
+                insides += sum(inside);
+            }
+            double *to = f + ROW * static_cast<std::size_t>(i);
+            if (HALF) {
+                to[0] += sum(fx);
+                to[1] += sum(fy);
+                to[2] += sum(fz);
+            } else {
+                to[0] = sum(fx);
+                to[1] = sum(fy);
+                to[2] = sum(fz);
+                to[3] = 0;
             }
         }
-        if (SUMS) {
-            energies.add(sum(energy));
-            virials.add(sum(virial));
-            insides += sum(inside);
-        }
-        double *to = f + ROW * static_cast<std::size_t>(i);
-        if (HALF) {
-            to[0] += sum(fx);
-            to[1] += sum(fy);
-            to[2] += sum(fz);
-        } else {
-            to[0] = sum(fx);
-            to[1] = sum(fy);
-            to[2] = sum(fz);
-            to[3] = 0;
-        }
+        blocks.took(thread, omp_get_wtime() - start, last - first);
     }
     return { 4 * epsilon * energies.value(), virials.value(), insides };
 }
 
 } // namespace
+
+void Blocks::begin(int count)
+{
+    threads.resize(static_cast<std::size_t>(count));
+    for (Thread &thread : threads) {
+        thread.all = 0;
+        thread.whole.clear();
+    }
+}
+
+double Blocks::interruption() const
+{
+    double all = 0, undisturbed = 0;
+    for (const Thread &thread : threads) {
+        all = std::max(all, thread.all);
+        if (thread.whole.empty())
+            return 0;
+        std::vector<double> whole = thread.whole;
+        auto middle = whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2);
+        std::nth_element(whole.begin(), middle, whole.end());
+        double last = thread.all - std::accumulate(whole.begin(), whole.end(), 0.0);
+        undisturbed = std::max(undisturbed, *middle * static_cast<double>(whole.size()) +
+                                                std::min(last, *middle));
+    }
+    return std::max(all - undisturbed, 0.0);
+}
 
 std::unique_ptr<Force> make_lennard_jones(const Settings &settings)
 {

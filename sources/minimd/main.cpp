@@ -132,7 +132,9 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
     }
     const assay::Bouts &windows = simulation.windows();
     auto count = static_cast<double>(atoms.total);
-    assay::print_windows("force", "atom-steps/s", windows.windows(FORCE), count);
+    assay::Windows force_windows = windows.windows(FORCE);
+    force_windows.mean = windows.windows(WHOLE_FORCE).mean;
+    assay::print_windows("force", "atom-steps/s", force_windows, count);
     assay::print_windows("neighbour", "atom-lists/s", windows.windows(NEIGHBOURS), count);
     assay::print_limit("force", "vector", "Gflop/s", windows.of_limit(sums[2]));
 }

@@ -104,8 +104,10 @@ void Simulation::forces(bool with_sums)
     else
         force.compute(atoms, neighbours, ghosts);
     double seconds = charge(last, spent.force);
-    if (!with_sums) // which are more work
-        bouts.add(FORCE, seconds);
+    if (!with_sums) { // which are more work
+        bouts.add(FORCE, seconds - force.interruption());
+        bouts.add(WHOLE_FORCE, seconds);
+    }
     if (settings.half && settings.ghost_newton) {
         ghosts.reverse_forces(atoms);
         charge(last, spent.communication);

@@ -17,8 +17,9 @@ struct Times {
     double moving = 0; // of the communication: exchange, sorting and borders
 };
 
-// Of the loop's bouts.
-enum Kernel { FORCE, NEIGHBOURS };
+// Of the loop's bouts. A step is too long to be left alone where others share the machine: FORCE is without
+// the interruptions that it had.
+enum Kernel { FORCE, WHOLE_FORCE, NEIGHBOURS };
 
 class Simulation {
 public:
