@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+#: The commit before figures were made of the best windows: `Change.commit` of what is compared.
+EARLIER_COMMIT = '27c6cb9'
+#: Values of these files are restored when the session ends.
+NET = '/proc/sys/net/ipv4'
+HUGE_PAGES = '/sys/kernel/mm/transparent_hugepage/enabled'
+
 
 @dataclass(frozen=True)
 class Change:
@@ -12,83 +18,125 @@ class Change:
 
     :param name: the label of its sessions.
     :param says: what it is, for the tables.
-    :param aimed_at: the figure that it is to make worse, as ``check figure``.
-    :param touches: an expression for all those that it can change, likewise.
+    :param aimed_at: the figure whose change is told as its true size: check, fabric and figure.
+    :param families: an expression for the names of the families that it can change, fixed before
+        anything was measured; what else is called its first cause is a wrong one.
     :param variables: of the jobs.
     :param flags: of the compilers; empty for the usual ones.
-    :param beside: whether another process copies memory (or computes), and in which share of time.
-    :param rounds: how many rounds it is measured in; None for all.
+    :param kernel: files of the kernel, and what is written to them for the session.
+    :param sources: texts in files of the checkout, each with the file and what it becomes.
+    :param commit: of the suite; empty for that of this checkout.
+    :param share: of the time, in which another process computes on the last CPU.
     """
 
     name: str
     says: str
-    aimed_at: str = ''
-    touches: str = ''
+    aimed_at: tuple[str, str, str] = ('', '', '')
+    families: str = ''
     variables: Mapping[str, str] = field(default_factory=dict)
     flags: str = ''
-    beside: tuple[bool, float] | None = None
-    rounds: int | None = None
+    kernel: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[tuple[str, str, str], ...] = ()
+    commit: str = ''
+    share: float = 0.0
 
 
-UNCHANGED = Change('unchanged', 'nothing', touches='(?!)')
-#: What a change of the collectives can touch, of messages, and of everything.
-REDUCTIONS, MESSAGES, ANY = '^Collectives .*allreduce', '^Collectives ', ''
+def _stencil(each: int) -> tuple[tuple[str, str, str], ...]:
+    """Each so many planes of miniGhost's stencil are computed twice; the answers stay the same."""
+    path = 'sources/minighost/stencil.cpp'
+    return (
+        (
+            path,
+            'for (int z = share.z0; z < share.z1; z++) {',
+            'for (int z = share.z0, again = 0; z < share.z1;\n'
+            f'             again || z % {each} ? (again = 0, z++) : again++) {{',
+        ),
+        (path, 'heat.sum += put_row(', 'heat.sum += (again ? 0.0 : 1.0) * put_row('),
+        (path, 'heat.flux += weight * row_flux', 'heat.flux += (again ? 0.0 : weight) * row_flux'),
+    )
+
+
+UNCHANGED = Change('unchanged', 'nothing')
+#: Measured in turn with the unchanged machine, to tell by how much figures got steadier.
+EARLIER = Change('earlier', f'the suite at commit {EARLIER_COMMIT}', commit=EARLIER_COMMIT)
+
+_KERNELS = '^application kernels|^applications'
+_TCP = 'over (tcp|ucx-tcp|ofi-tcp)'
 CHANGES = (
     Change(
-        'allreduce',
-        'another algorithm of `MPI_Allreduce`: reduce, then broadcast',
-        'Collectives allreduce_large_time',
-        REDUCTIONS,
-        {
-            'OMPI_MCA_coll_tuned_use_dynamic_rules': '1',
-            'OMPI_MCA_coll_tuned_allreduce_algorithm': '2',
-        },
+        'flags',
+        '`-O1` instead of `-O3` and `-O2`',
+        ('MiniGhost', 'shm', 'stencil_rate'),
+        f'{_KERNELS}|^halo exchange|^communication of applications',
+        flags='-march=native -O1',
+    ),
+    Change(
+        'stencil-25',
+        "one kernel 25% more work: each fourth plane of miniGhost's stencil twice",
+        ('MiniGhost', 'shm', 'stencil_rate'),
+        _KERNELS,
+        sources=_stencil(4),
+    ),
+    Change(
+        'stencil-10',
+        "one kernel 10% more work: each tenth plane of miniGhost's stencil twice",
+        ('MiniGhost', 'shm', 'stencil_rate'),
+        _KERNELS,
+        sources=_stencil(10),
+    ),
+    Change(
+        'buffers',
+        'socket buffers of 64 KiB: `tcp_rmem` and `tcp_wmem`',
+        ('PointToPoint', 'tcp', 'bandwidth'),
+        _TCP,
+        kernel={f'{NET}/tcp_rmem': '4096 65536 65536', f'{NET}/tcp_wmem': '4096 16384 65536'},
+    ),
+    Change(
+        'window-scaling',
+        '`tcp_window_scaling` off',
+        ('PointToPoint', 'tcp', 'bandwidth'),
+        _TCP,
+        kernel={f'{NET}/tcp_window_scaling': '0'},
+    ),
+    Change(
+        'single-copy',
+        'single copy off: `btl_vader_single_copy_mechanism=none`',
+        ('PointToPoint', 'shm', 'bandwidth'),
+        'over shm',
+        {'OMPI_MCA_btl_vader_single_copy_mechanism': 'none'},
+    ),
+    Change(
+        'eager',
+        'eager limit of 128 B over `shm` and `tcp`',
+        ('Collectives', 'tcp', 'alltoall_over_ping_pong'),
+        'over (shm|tcp)',
+        {'OMPI_MCA_btl_vader_eager_limit': '128', 'OMPI_MCA_btl_tcp_eager_limit': '128'},
+    ),
+    Change(
+        'collectives',
+        'basic collectives: `coll=basic,libnbc,self`',
+        ('Collectives', 'shm', 'allreduce_time'),
+        '^collectives',
+        {'OMPI_MCA_coll': 'basic,libnbc,self'},
+    ),
+    Change(
+        'huge-pages',
+        'no transparent huge pages',
+        ('Stream', 'shm', 'triad'),
+        f'{_KERNELS}|^memory bandwidth|^DGEMM',
+        kernel={HUGE_PAGES: 'never'},
     ),
     Change(
         'blas',
         'a BLAS without FMA: `OPENBLAS_CORETYPE=Sandybridge`',
-        'Dgemm rate',
-        '^Dgemm ',
+        ('Dgemm', 'shm', 'rate'),
+        f'{_KERNELS}|^DGEMM',
         {'OPENBLAS_CORETYPE': 'Sandybridge'},
     ),
     Change(
-        'flags',
-        '`-O1 -fno-tree-vectorize` instead of `-O3` and `-O2`',
-        'Stream triad',
-        ANY,
-        flags='-march=native -O1 -fno-tree-vectorize',
-    ),
-    Change(
-        'eager',
-        'an eager limit of 512 B instead of 4 KiB',
-        'Collectives allreduce_large_time',
-        MESSAGES,
-        {'OMPI_MCA_btl_sm_eager_limit': '512'},
-    ),
-    Change(
-        'logging',
-        'debug logging left on: `OMPI_MCA_coll_base_verbose=100` and all parameters printed',
-        'Collectives allreduce_time',
-        MESSAGES,
-        {'OMPI_MCA_coll_base_verbose': '100', 'OMPI_MCA_mpi_show_mca_params': 'all'},
-    ),
-    Change(
-        'spin-1', 'a process that computes 1% of the time', 'Dgemm rate', ANY, beside=(False, 0.01)
-    ),
-    Change(
-        'spin-10',
-        'a process that computes 10% of the time',
-        'Dgemm rate',
-        ANY,
-        beside=(False, 0.1),
-        rounds=1,
-    ),
-    Change(
-        'copy-20',
-        'a process that copies memory 20% of the time',
-        'Stream triad',
-        ANY,
-        beside=(True, 0.2),
-        rounds=1,
+        'shared',
+        'another process on the last CPU 30% of the time',
+        ('Dgemm', 'shm', 'rate'),
+        share=0.3,
     ),
 )

@@ -1,121 +1,147 @@
-"""Changes that really make something slower here, and what `assay diff` and pairs say of them.
+"""Changes that really make something slower here: sessions to be compared three and three.
 
-    .venv/bin/python measurements/real_changes.py --minutes 30
-    .venv/bin/python measurements/real_changes.py --only blas --rounds 3 --data /tmp/blas.parquet
-    .venv/bin/python measurements/real_changes.py --again
+    .venv/bin/python measurements/real_changes.py --minutes 60
+    .venv/bin/python measurements/tables_of_changes.py
 
-Every session is a real `assay run` of a few cases. First come sessions of this machine as it is,
-then rounds: in each of them every change is made and measured twice, in the order of the changes
-and back, with a session of the unchanged machine before and after them all. So a spell of the
-machine, or a drift, meets all of them alike. A change is one of the system's configuration, as a
-site makes it (variables of jobs, flags of the compilers), or a process beside the jobs.
+Every session is a real `assay run` of the whole smoke mode of Debian's Open MPI, with the machine's
+turn (docs/runs.md). Some of the unchanged machine come first, then rounds: in each of them every
+change is made once, with a session of the unchanged machine before each two, and of the suite as it
+was at an earlier commit before each four; every second round goes back. A change is one of the
+system's configuration, as a site makes it (variables of jobs, flags of the compilers), of a setting
+of the kernel's, of the suite's sources (in a clone of its own), or a process beside the jobs.
 
-The figures are stored after each round, so that it can be stopped at any time. From them come the
-tables (tables_of_changes.py), which `--again` prints without measuring. The turn on this machine
-(docs/runs.md) is held for all sessions.
+The figures are stored after each session: the measurement may be stopped at any time, and goes on
+where it was. Kernel settings are restored when a session ends, and after a signal. Needs root for
+those.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import multiprocessing
 import os
+import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
-from injected import CHANGES, UNCHANGED, Change
-from tables_of_changes import tell
+from injected import CHANGES, EARLIER, UNCHANGED, Change
 
 from assay import AssayError, paths
 from assay.results.cases import read_report
 from assay.results.figures import plain_rows, table
 from assay.running import turn
 
-DATA = Path(__file__).with_name('data') / 'real_changes.parquet'
-#: The system of these sessions, of this checkout for as long as they last.
-SYSTEM = 'real-changes'
-SELECTION = '^(Collectives|Stream|Dgemm)%fabric=shm%layout=packed%scale=1_node'
+DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'
+#: The system of these sessions, in a configuration of its own.
+SYSTEM, ENVIRONMENT = 'upgrade-day', 'openmpi-system'
+#: What the sessions leave, and the clones of the suite that changes are made in.
+WORK = paths.STATE / 'upgrade-day'
+#: Cases for which everything is built.
+BUILT = '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%layout=packed'
+#: Sessions of the unchanged machine before the first round.
+FIRST = 6
 #: Seconds of which a process beside the jobs works for its share.
 PERIOD = 0.02
 
 
-class Measuring:
-    """Sessions, one after the other, and what was measured so far."""
+def schedule(changes: Sequence[Change]) -> Iterator[Change]:
+    """The sessions in their order, without an end."""
+    yield from [UNCHANGED] * FIRST
+    for number in itertools.count():
+        for position, change in enumerate(changes[:: -1 if number % 2 else 1]):
+            if position % 4 == 0:
+                yield EARLIER
+            if position % 2 == 0:
+                yield UNCHANGED
+            yield change
 
-    def __init__(self, data: Path, minutes: float) -> None:
-        self.data, self.ends = data, time.monotonic() + 60 * minutes
-        self.tables: list[pl.DataFrame] = []
-        self.took: list[float] = []
 
-    def session(self, change: Change, number: int) -> None:
-        """Measure once, with a change made.
+def session(change: Change, number: int, selection: str = '') -> pl.DataFrame:
+    """The figures of one session, with a change made.
 
-        :param number: of the round; 0 before the first.
-        :raises AssayError: if no figure came of it.
-        """
-        began = time.monotonic()
-        configure(change)
-        with beside(change), tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, 'report.json')
-            command = [paths.ROOT / 'assay', 'run', '--system', SYSTEM, '-p', '^openmpi$']
-            # What others disturb is no evidence, and what a change disturbs would be so again.
-            command += ['--label', change.name, '-S', 'wait_for_quiet=0', f'--report-file={path}']
-            command += ['-n', SELECTION]
-            # This process has the turn for all of them.
-            surroundings = {**os.environ, turn.VARIABLE: 'yes'}
-            done = subprocess.run(
-                command, env=surroundings, capture_output=True, text=True, timeout=1800
-            )
-            # 1 if something missed its reference, 3 if it was disturbed: that is measured as well.
-            if done.returncode not in (0, 1, 3) or not path.exists():
-                said = (done.stdout + done.stderr)[-4000:]
-                raise AssayError(f'a run ended with exit code {done.returncode}:\n{said}')
-            figures = table(plain_rows(read_report(path)))
-        # Where this checkout is tells nobody anything.
-        told = pl.col('provenance').cast(pl.String)
-        told = told.str.replace_all(str(paths.ROOT), '.', literal=True)
-        self.tables.append(
-            figures.with_columns(
-                provenance=told.cast(pl.Categorical()), round=pl.lit(number, pl.UInt8)
-            )
+    :param number: of the session.
+    :param selection: an expression for the cases; empty for all of smoke.
+    :raises AssayError: if no figure came of it.
+    """
+    root = checkout(change)
+    configure(change)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, turn.take('measurement of real changes', say))
+        stack.enter_context(kernel_set_to(change))
+        stack.enter_context(beside(change))
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory()), 'report.json')
+        command = [root / 'assay', 'run', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
+        # What others disturb is no evidence, and what a change disturbs would be so again.
+        command += ['--label', change.name, '-S', 'wait_for_quiet=0', f'--report-file={path}']
+        command += ['-n', selection] if selection else []
+        surroundings = os.environ | {
+            turn.VARIABLE: 'yes',
+            paths.RESULTS_VARIABLE: str(WORK / 'results'),
+            paths.SYSTEMS_VARIABLE: str(WORK / 'systems'),
+        }
+        # Signals of a terminal are this process's, which ends the run by its own.
+        process = subprocess.Popen(
+            command,
+            env=surroundings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
         )
-        self.took.append(time.monotonic() - began)
-        last = done.stdout.strip().splitlines()[-1]
-        say(f'round {number}, {change.name}: {last} ({self.took[-1]:.0f} s)')
+        stack.callback(end, process)
+        said, _ = process.communicate(timeout=1800)
+        # 1 if something missed its reference, 3 if it was disturbed: that is measured as well.
+        if process.returncode not in (0, 1, 3) or not path.exists():
+            code = process.returncode
+            raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
+        figures = table(plain_rows(read_report(path)))
+    shutil.rmtree(WORK / 'results')
+    say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
+    # Where this checkout is tells nobody anything.
+    told = pl.col('provenance').cast(pl.String)
+    for folder in (root, paths.ROOT):
+        told = told.str.replace_all(str(folder), '.', literal=True)
+    return figures.with_columns(provenance=told.cast(pl.Categorical()))
 
-    def round(self, number: int, changes: list[Change]) -> bool:
-        """Measure all changes twice, there and back; whether there was time for it."""
-        there = [UNCHANGED, *changes]
-        states = [*there, *reversed(there)]
-        usual = statistics.fmean(self.took[-10:])
-        if time.monotonic() + len(states) * usual > self.ends:
-            say(f'no time is left for round {number}: {len(states)} sessions of {usual:.0f} s')
-            return False
-        for change in states:
-            self.session(change, number)
-        self.store()
-        return True
 
-    def store(self) -> None:
-        self.data.parent.mkdir(exist_ok=True)
-        draft = self.data.with_suffix('.draft')
-        whole = pl.concat(self.tables)
-        whole.write_parquet(draft, compression='zstd', compression_level=19)
-        draft.replace(self.data)
+def end(process: subprocess.Popen[str]) -> None:
+    """End a run that is still there."""
+    if process.poll() is None:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def checkout(change: Change) -> Path:
+    """The suite's folder for a change: a clone, if its sources or its commit are others."""
+    if not change.sources and not change.commit:
+        return paths.ROOT
+    folder = WORK / change.name
+    if not folder.exists():
+        draft = folder.with_suffix('.draft')
+        shutil.rmtree(draft, ignore_errors=True)
+        subprocess.run(['git', 'clone', '-q', paths.ROOT, draft], check=True)
+        if change.commit:
+            subprocess.run(['git', '-C', draft, 'checkout', '-q', change.commit], check=True)
+        for name, before, after in change.sources:
+            text = (draft / name).read_text()
+            if text.count(before) != 1:
+                raise AssayError(f'{name} has not one {before!r}')
+            (draft / name).write_text(text.replace(before, after))
+        draft.replace(folder)
+    return folder
 
 
 def configure(change: Change) -> None:
     """Write the configuration of the system: that of this machine, with a change made."""
-    generic = (paths.SYSTEMS / 'generic.py').read_text()
+    generic = (paths.CONFIG / 'systems' / 'generic.py').read_text()
     named = generic.replace("'name': 'generic'", f"'name': '{SYSTEM}'")
     lines = [named.replace("stand_in_for('generic')\n", '')]
     variables = [[*one] for one in change.variables.items()]
@@ -126,16 +152,35 @@ def configure(change: Change) -> None:
         lines += [
             f'    environment |= dict.fromkeys(("cflags", "cxxflags"), {change.flags.split()})'
         ]
-    (paths.SYSTEMS / f'{SYSTEM}.py').write_text('\n'.join(lines) + '\n')
+    (WORK / 'systems').mkdir(parents=True, exist_ok=True)
+    (WORK / 'systems' / f'{SYSTEM}.py').write_text('\n'.join(lines) + '\n')
+
+
+@contextlib.contextmanager
+def kernel_set_to(change: Change) -> Iterator[None]:
+    """Have the kernel's settings as the change has them, and then as they were."""
+    before = {path: current(Path(path).read_text()) for path in change.kernel}
+    try:
+        for path, value in change.kernel.items():
+            Path(path).write_text(value)
+        yield
+    finally:
+        for path, value in before.items():
+            Path(path).write_text(value)
+
+
+def current(text: str) -> str:
+    """What a file of the kernel's has; of several choices the one in brackets."""
+    return text.partition('[')[2].partition(']')[0] or text
 
 
 @contextlib.contextmanager
 def beside(change: Change) -> Iterator[None]:
     """Have another process use the last CPU of this machine, if that is the change."""
-    if not change.beside:
+    if not change.share:
         yield
         return
-    worker = multiprocessing.Process(target=work, args=change.beside, daemon=True)
+    worker = multiprocessing.Process(target=work, args=(change.share,), daemon=True)
     worker.start()
     try:
         yield
@@ -144,18 +189,13 @@ def beside(change: Change) -> Iterator[None]:
         worker.join()
 
 
-def work(copies: bool, share: float) -> None:
-    """Compute or copy memory for a share of the time, without an end."""
+def work(share: float) -> None:
+    """Compute for a share of the time, without an end."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    source = np.ones(1 << 20)  # 8 MiB at a time of 256
-    target = np.empty((32, source.size))
-    chunk = 0
     while True:
         ends = time.perf_counter() + share * PERIOD
         while time.perf_counter() < ends:
-            if copies:
-                chunk = (chunk + 1) % len(target)
-                target[chunk] = source
+            pass
         time.sleep((1 - share) * PERIOD)
 
 
@@ -163,25 +203,31 @@ def say(text: str) -> None:
     print(f'{time.strftime("%H:%M:%S")} {text}', file=sys.stderr, flush=True)
 
 
-def measure(options: argparse.Namespace, changes: list[Change]) -> None:
-    measuring = Measuring(options.data, options.minutes)
-    handle = turn.take('measurement of real changes', say)
-    try:
-        # What they need is built, before any of them counts.
-        for change in (UNCHANGED, *(one for one in changes if one.flags)):
-            measuring.session(change, 0)
-        measuring.tables.clear()
-        measuring.took.clear()
-        for _ in range(options.earlier):
-            measuring.session(UNCHANGED, 0)
-        measuring.store()
-        for number in range(1, options.rounds + 1):
-            asked = [one for one in changes if one.rounds is None or number <= one.rounds]
-            if not measuring.round(number, asked):
+def store(data: Path, sessions: Sequence[pl.DataFrame]) -> None:
+    data.parent.mkdir(exist_ok=True)
+    draft = data.with_suffix('.draft')
+    pl.concat(sessions).write_parquet(draft, compression='zstd', compression_level=19)
+    draft.replace(data)
+
+
+def measure(data: Path, minutes: float, changes: Sequence[Change]) -> None:
+    """Measure for so long, and store after each session.
+
+    What is stored already is where the schedule goes on.
+    """
+    ends = time.monotonic() + 60 * minutes
+    sessions = [pl.read_parquet(data)] if data.exists() else []
+    done = sessions[0]['run'].n_unique() if sessions else 0
+    # What they need is built, before any of them counts.
+    if not sessions:
+        for change in (UNCHANGED, EARLIER, *(one for one in changes if one.flags or one.sources)):
+            session(change, 0, BUILT)
+    for number, change in enumerate(schedule(changes), start=1):
+        if number > done:
+            if time.monotonic() > ends:
                 break
-    finally:
-        (paths.SYSTEMS / f'{SYSTEM}.py').unlink(missing_ok=True)
-        os.close(handle)
+            sessions.append(session(change, number))
+            store(data, sessions)
 
 
 def main() -> None:
@@ -189,24 +235,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [one.name for one in CHANGES]
-    parser.add_argument(
-        '--minutes', type=float, default=30, help='no round begins that would end later'
-    )
-    parser.add_argument('--earlier', type=int, default=12, help='sessions before the first round')
-    parser.add_argument('--rounds', type=int, default=8, help='at most')
+    parser.add_argument('--minutes', type=float, default=60, help='no session begins after so many')
     parser.add_argument(
         '--only', nargs='+', choices=names, default=names, help='only these changes'
     )
     parser.add_argument('--data', type=Path, default=DATA, help='where the figures are stored')
-    parser.add_argument('--again', action='store_true', help='measure nothing: print the tables')
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit('stopped'))  # and the configuration removed
+    for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
+        signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
-        if not options.again:
-            measure(options, [one for one in CHANGES if one.name in options.only])
-        tell(pl.read_parquet(options.data))
-    except AssayError as error:
-        sys.exit(str(error))
+        changes = [one for one in CHANGES if one.name in options.only]
+        measure(options.data, options.minutes, changes)
+    except (AssayError, KeyboardInterrupt) as error:
+        sys.exit(str(error) or 'stopped')
 
 
 if __name__ == '__main__':

@@ -1,186 +1,197 @@
-"""The tables of what real_changes.py measured: each change, and what was said of it."""
+"""The tables of what real_changes.py measured: how steady figures are, and what changes are found.
+
+.venv/bin/python measurements/tables_of_changes.py
+.venv/bin/python measurements/tables_of_changes.py --data /tmp/some.parquet
+"""
 
 from __future__ import annotations
 
-import math
-import sqlite3
-import statistics
+import argparse
+import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import get_args
 
+import numpy as np
 import polars as pl
-from injected import CHANGES, UNCHANGED
-from told_of_changes import AFTER, Told, pairs_of, real, told_of
+from injected import CHANGES, EARLIER, UNCHANGED, Change
+from real_changes import DATA
+from told_of_changes import (
+    NOT_WORSE,
+    UNDECIDED,
+    WORSE,
+    Told,
+    empty_database,
+    judged,
+    pairs_of,
+    runs_of,
+    told_of,
+)
 
-from assay.results.statistics.comparison import Word
-from assay.spelling import many
+#: What a run shows first, by check.
+HEADLINES = {
+    'Clock': ('vector_frequency',),
+    'Stream': ('triad',),
+    'Dgemm': ('rate',),
+    'MiniFE': ('cg_rate',),
+    'HPL': ('rate',),
+    'MiniMD': ('performance',),
+    'MiniMDMixed': ('performance',),
+    'MiniGhost': ('rate',),
+    'Collectives': ('allreduce_time',),
+    'Pairs': ('message_rate', 'bisection_bandwidth'),
+    'Ring': ('hop_latency',),
+    'Halo': ('efficiency',),
+    'PointToPoint': ('latency', 'bandwidth'),
+}
 
-#: Sizes of changes, from and to.
-SIZES = (0, 0.01, 0.03, 0.1, 0.3, math.inf)
-WORDS = get_args(Word)
-#: Larger changes are not told apart.
-MOST = 10
 
-
-def tell(stored: pl.DataFrame) -> None:
-    """Print the tables.
-
-    :param stored: the table of figures of all sessions, with the column ``round``.
-    """
-    labels = {*stored['label'].cast(pl.String)}
-    with tempfile.TemporaryDirectory() as folder:
-        # Of these runs no database holds a report, which would tell where the time went.
-        database = Path(folder, 'results.db')
-        with closing(sqlite3.connect(database)) as connection:
-            connection.execute('CREATE TABLE sessions(uuid TEXT, json_blob TEXT)')
-        changes = [one for one in (UNCHANGED, *CHANGES) if one.name in labels]
-        found = [told_of(one, stored, database) for one in changes]
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('--data', type=Path, default=DATA, help='where the figures are stored')
+    options = parser.parse_args()
+    stored = pl.read_parquet(options.data)
+    of_spreads(stored)
+    changes = [one for one in (UNCHANGED, *CHANGES) if runs_of(stored, one)]
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(os.cpu_count()) as pool:
+        tell = partial(told_of, stored=stored, database=empty_database(Path(folder)))
+        found = {one: [*pool.map(tell, pairs_of(stored, one))] for one in changes}
     of_changes(stored, found)
-    of_comparisons(found)
-    by_size(stored, found)
-    of_figures(found)
+    beside_others(found)
+    of_causes(found)
 
 
-def of_changes(stored: pl.DataFrame, found: Sequence[Told]) -> None:
-    """A row for each change: what was said of the figure that it is aimed at, and false alarms."""
-    spreads = spreads_of(stored)
-    looks = [f'{many(count, "run")} after' for count in AFTER]
-    table_head(
-        *('change', 'figure', 'spread', 'true size', *looks, 'pairs', 'finds'),
-        *('disturbed', 'false alarms'),
+# ----- how steady figures are -------------------------------------------------------------------
+
+
+def of_spreads(stored: pl.DataFrame) -> None:
+    """Spread from session to session, of the suite as it was and as it is, measured in turn."""
+    turns = in_turn(stored)
+    if not turns:
+        return
+    then, now = (spreads(stored, runs) for runs in zip(*turns, strict=True))
+    both = then.join(now, on=('check', 'case', 'figure'), suffix='_now')
+    print(f'\n{len(turns)} sessions of each, {len(both)} figures that both have\n')
+    table_head('figure', 'then: range', 'interquartile range', 'now: range', 'interquartile range')
+    columns = ('range', 'quartiles', 'range_now', 'quartiles_now')
+    row('median of all', *(share(both[name].median()) for name in columns))
+    for low, high in pairwise((0, 0.05, 0.15, 10.0)):
+        counts = (int(both[name].is_between(low, high, closed='left').sum()) for name in columns)
+        row(f'figures from {low:.0%} to {high:.0%}', *map(str, counts))
+    for check, figures in HEADLINES.items():
+        ours = both.filter((pl.col('check') == check) & pl.col('figure').is_in([*figures]))
+        for one in ours.sort('figure', 'case').to_dicts():
+            fabric = one['case'].partition('%fabric=')[2].partition(' ')[0]
+            row(f'{check} {fabric} {one["figure"]}', *(share(one[name]) for name in columns))
+
+
+def in_turn(stored: pl.DataFrame) -> list[tuple[str, str]]:
+    """Each session of the suite as it was, and that of the unchanged machine after it."""
+    order = stored.sort('begun').select('run', 'label').cast(pl.String).unique(maintain_order=True)
+    follow = pairwise(order.rows())
+    wanted = (EARLIER.name, UNCHANGED.name)
+    return [(one, other) for (one, a), (other, b) in follow if (a, b) == wanted]
+
+
+def spreads(stored: pl.DataFrame, runs: Sequence[str]) -> pl.DataFrame:
+    """Of each figure that all sessions have: range and interquartile range over the median."""
+    value = pl.col('value')
+    ours = judged(stored.filter(pl.col('run').cast(pl.String).is_in(runs)))
+    return (
+        ours.cast({pl.Categorical: pl.String})
+        .group_by('check', 'case', 'figure')
+        .agg(
+            range=(value.max() - value.min()) / value.median(),
+            quartiles=(value.quantile(0.75, 'linear') - value.quantile(0.25, 'linear'))
+            / value.median(),
+            sessions=pl.len(),
+        )
+        .filter(pl.col('sessions') == len(runs))
     )
-    for one in found:
-        about = one.change.aimed_at
-        said = of_figure(one, about) if about else ['-'] * (len(AFTER) + 3)
-        spread = f'{spreads[about]:.1%}' if about else '-'
-        disturbed = f'{one.disturbed:.0%}'
-        row(one.change.says, about or '-', spread, *said, disturbed, false_alarms(one))
 
 
-def of_figure(one: Told, name: str) -> list[str]:
-    """The true size of a change of a figure, what was said of it, and the smallest to be found."""
-    size = '-'
-    if name in one.sizes:
-        ratio, low, high = (f'{ratio - 1:+.1%}' for ratio in one.sizes[name])
-        size = f'{ratio} ({low} to {high})'
-    by_diff = [tally(each[name].word for each in one.said(n) if name in each) for n in AFTER]
-    by_pairs = '-'
-    if name in one.by_pairs:
-        pairs = pairs_of(one.by_pairs[name])
-        by_pairs = one.by_pairs[name].word + (f', {pairs} pairs' if pairs else '')
-    verdicts = [each[name].verdict for each in one.said(AFTER[-1]) if name in each]
-    smallest = [verdict.smallest for verdict in verdicts if verdict]
-    finds = '-'
-    if smallest:
-        middle = statistics.median(smallest)
-        finds = f'{middle:.0%}' if middle < MOST else f'>{MOST:.0%}'
-    return [size, *by_diff, by_pairs, finds]
+# ----- what is found ----------------------------------------------------------------------------
 
 
-def false_alarms(one: Told) -> str:
-    """How often figures that the change cannot touch were called worse or better."""
-    said = [*(each for count in AFTER for each in one.said(count)), one.by_pairs]
-    untouched = [
-        (name, told.word) for each in said for name, told in each.items() if not one.can_touch(name)
-    ]
-    wrong = Counter(name for name, word in untouched if word in ('worse', 'better'))
-    names = ''.join(f', {name} {count}' for name, count in wrong.most_common())
-    return f'{wrong.total()} of {len(untouched)}{names}'
-
-
-def of_comparisons(found: Sequence[Told]) -> None:
-    """A row for each change and number of runs after: what `assay diff` said as a whole."""
+def of_changes(stored: pl.DataFrame, found: dict[Change, list[Told]]) -> None:
+    """A row for each change: its true size, and what `assay diff` said of three and three."""
+    print()
     table_head(
-        *('change', 'runs after', 'comparisons', 'exit code 1', *WORDS),
-        *('the machine moved', 'what else changed'),
+        *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs'),
+        *('WORSE, 1', 'undecided, 3', 'not worse, 0', 'right cause first'),
     )
-    for one in found:
-        for count, some in one.by_diff.items():
-            if some:
-                facts = sorted({fact.name for each in some for fact in each.facts})
-                means = [statistics.fmean(each.counts[word] for each in some) for word in WORDS]
-                row(
-                    *(one.change.name, str(count), str(len(some))),
-                    str(sum(each.is_worse for each in some)),
-                    *(f'{mean:.1f}' for mean in means),
-                    str(sum(bool(each.moved) for each in some)),
-                    ', '.join(facts) or '-',
-                )
+    for change, told in found.items():
+        codes = Counter(one.code for one in told)
+        counts = [of_all(codes[code], told) for code in (WORSE, UNDECIDED, NOT_WORSE)]
+        worse = [one for one in told if one.code == WORSE]
+        right = of_all(sum(one.is_right for one in worse), worse) if change.families else '-'
+        runs = len(runs_of(stored, change))
+        row(change.says, *true_size(stored, change), str(runs), str(len(told)), *counts, right)
 
 
-def by_size(stored: pl.DataFrame, found: Sequence[Told]) -> None:
-    """How many of the changes of a size are found, whatever they are of."""
-    spreads = spreads_of(stored)
-    looks = [f'{count} after' for count in AFTER]
-    table_head('true size', 'figures', 'spread', *looks, 'pairs', 'pairs taken', 'opposite')
-    for low, high in pairwise(SIZES):
-        some = [
-            (one, name, word)
-            for one in found
-            for name, word, size in real(one)
-            if low <= size < high
-        ]
-        if not some:
-            continue
-        said = [
-            [
-                (each[name].word, word)
-                for one, name, word in some
-                for each in one.said(count)
-                if name in each
-            ]
-            for count in AFTER
-        ]
-        paired = [(one.by_pairs[name], word) for one, name, word in some if name in one.by_pairs]
-        said.append([(told.word, word) for told, word in paired])
-        taken = [pairs for told, _ in paired if (pairs := pairs_of(told))]
+def true_size(stored: pl.DataFrame, change: Change) -> tuple[str, str, str]:
+    """Of the figure that a change is aimed at: its name, spread unchanged, and median change."""
+    check, fabric, figure = change.aimed_at
+    ours = stored.filter(
+        (pl.col('check') == check) & (pl.col('fabric') == fabric) & (pl.col('figure') == figure)
+    )
+    before, after = (
+        ours.filter(pl.col('label') == one.name)['value'].drop_nulls().to_numpy()
+        for one in (UNCHANGED, change)
+    )
+    if not check or not len(before) or not len(after):
+        return f'{check} {figure}'.strip() or '-', '-', '-'
+    spread = np.log(before).std(ddof=1)
+    size = np.median(after) / np.median(before) - 1
+    return f'{check} {fabric} {figure}', f'{spread:.1%}', f'{size:+.1%}'
+
+
+def beside_others(found: dict[Change, list[Told]]) -> None:
+    """Shares of pairs in which each rule calls at least one figure worse."""
+    rules = [*next(iter(found.values()))[0].others]
+    print()
+    table_head('change', 'Assay', *rules)
+    for change, told in found.items():
+        ours = of_all(sum(one.code == WORSE for one in told), told)
         row(
-            f'{low:.0%} to {high:.0%}' if high < math.inf else f'{low:.0%} and more',
-            str(len(some)),
-            f'{statistics.median(spreads[name] for _, name, _ in some):.1%}',
-            *(share_found(look) for look in said),
-            f'{statistics.fmean(taken):.1f}' if taken else '-',
-            str(sum({told, word} == {'worse', 'better'} for look in said for told, word in look)),
+            change.says,
+            ours,
+            *(of_all(sum(one.others[name] for one in told), told) for name in rules),
         )
 
 
-def share_found(look: Sequence[tuple[Word, Word]]) -> str:
-    """How often what was said is what is so."""
-    return f'{statistics.fmean(told == word for told, word in look):.0%}' if look else '-'
+def of_causes(found: dict[Change, list[Told]]) -> None:
+    """Which families were named first, by change."""
+    print()
+    table_head('change', 'families named first')
+    for change, told in found.items():
+        first = Counter(one.first for one in told if one.code == WORSE)
+        said = (f'{name or "a case that failed"} {count}' for name, count in first.most_common())
+        row(change.says, ', '.join(said) or '-')
 
 
-def spreads_of(stored: pl.DataFrame) -> dict[str, float]:
-    """Of each figure the standard deviation of logarithms from session to session, unchanged."""
-    usable = stored.filter((pl.col('label') == UNCHANGED.name) & (pl.col('value') > 0))
-    names = pl.format('{} {}', 'check', 'figure').alias('name')
-    return dict(usable.group_by(names).agg(pl.col('value').log().std()).rows())
+def of_all(count: int, told: Sequence[Told]) -> str:
+    return share(count / len(told)) if told else '-'
 
 
-def of_figures(found: Sequence[Told]) -> None:
-    """A row for each figure that a change can touch."""
-    looks = [f'{count} after' for count in AFTER]
-    table_head('change', 'figure', 'true size', *looks, 'pairs', 'finds')
-    for one in found:
-        for name in sorted({name for each in one.said(1) for name in each}):
-            if one.can_touch(name):
-                row(one.change.name, name, *of_figure(one, name))
-
-
-def tally(said: Iterable[str]) -> str:
-    """Such as ``worse 11, cannot tell 1``."""
-    return ', '.join(f'{word} {count}' for word, count in Counter(said).most_common()) or '-'
+def share(value: float | None) -> str:
+    return '-' if value is None else f'{100 * value:.3g}%'
 
 
 def table_head(*names: str) -> None:
-    print()
     row(*names)
     row(*['---'] * len(names))
 
 
 def row(*cells: str) -> None:
     print('|', ' | '.join(cells), '|')
+
+
+if __name__ == '__main__':
+    main()

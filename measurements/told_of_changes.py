@@ -1,77 +1,136 @@
-"""What `assay diff` and pairs say of the sessions that real_changes.py measured, by change.
+"""What `assay diff` says of three stored sessions before and three after, and what others say.
 
-The verdicts are those of the product: a history is made of the stored figures, and handed to what
-`assay diff` and `assay compare` call.
+The verdicts are those of the product: of each pair a history is made that holds these six sessions
+alone, and handed to what `assay diff` calls. The rules of others (error_rates.py) are given the
+same values. Pairs share sessions: shares of pairs are less sure than so many independent ones.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
+import error_rates
+import numpy as np
 import polars as pl
-from common import interval
 from injected import UNCHANGED, Change
 
-from assay.comparing.interleaved import compare_at_first, finish
-from assay.comparing.pairs import TERM
-from assay.comparing.sessions import FIRST, FOURSOME, Session
-from assay.comparing.suspects import suspects
-from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference, difference
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
-from assay.results.rows import BAD
-from assay.results.statistics.comparison import Word
 from assay.results.summary import Summary
-from assay.running import setting
 
-#: Runs of the unchanged machine that are compared with some after a change, and how many these are.
-BEFORE, AFTER = 5, (1, 3, 5)
-#: What the environment of the changed machine is called beside that of the unchanged one.
-BOTH = setting.read(['env=unchanged'], ['env=changed'])
+#: Sessions of a side, and pairs of a change.
+RUNS, PAIRS = 3, 20
+#: Of the unchanged machine: each session, and each second.
+STEPS = (1, 2)
+#: Exit codes of `assay diff`.
+WORSE, UNDECIDED, NOT_WORSE = 1, 3, 0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Sessions that are compared.
+
+    :param change: what was changed between them.
+    :param before: identifiers of runs, oldest first.
+    :param after: likewise.
+    """
+
+    change: Change
+    before: tuple[str, ...]
+    after: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Told:
-    """What was said of a change; of each figure by its name, ``check figure``.
+    """What is said of a pair.
 
-    :param sizes: after over before, and its interval, of what has values above 0.
-    :param disturbed: the share of its jobs that others disturbed.
-    :param by_diff: what each comparison with some runs after said, by their number.
-    :param by_pairs: what pairs said; empty if there were too few rounds.
+    :param code: the exit code of `assay diff`.
+    :param worse: how many figures it calls worse.
+    :param first: the family that it names first, if any is worse.
+    :param is_right: whether that is one that the change can touch.
+    :param others: of each other rule, whether it calls any figure worse.
     """
 
-    change: Change
-    sizes: dict[str, tuple[float, float, float]]
-    disturbed: float
-    by_diff: dict[int, list[Difference]]
-    by_pairs: dict[str, Compared]
-
-    def can_touch(self, name: str) -> bool:
-        return re.search(self.change.touches, name) is not None
-
-    def said(self, count: int) -> list[dict[str, Compared]]:
-        """Of each comparison with so many runs after, its figures."""
-        return [figures_of(one) for one in self.by_diff[count]]
+    pair: Pair
+    code: int
+    worse: int
+    first: str
+    is_right: bool
+    others: dict[str, bool]
 
 
-def told_of(change: Change, stored: pl.DataFrame, database: Path) -> Told:
-    named = [UNCHANGED.name, change.name]
-    ours = stored.filter(pl.col('label').cast(pl.String).is_in(named))
-    of_change = ours.filter(pl.col('label') == change.name)
-    jobs = of_change.unique(['run', 'case'])
-    history = history_of(ours, database)
-    return Told(
-        change,
-        true_sizes(ours, change),
-        jobs['disturbances'].is_not_null().mean(),
-        {count: [*compared(history, change, count)] for count in AFTER},
-        paired(ours, change, database),
-    )
+def runs_of(stored: pl.DataFrame, change: Change) -> list[str]:
+    """Identifiers of the sessions of a change, oldest first."""
+    ours = stored.filter(pl.col('label') == change.name).sort('begun')
+    return ours['run'].cast(pl.String).unique(maintain_order=True).to_list()
+
+
+def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
+    """Three sessions of the unchanged machine, and three later ones of a change.
+
+    Of a change: three successive sessions before, three of its sessions after, and
+    :data:`PAIRS` of them, evenly chosen. Of no change: all, successive and each second.
+    """
+    unchanged = runs_of(stored, UNCHANGED)
+    order = dict(stored.sort('begun').select(pl.col('run').cast(pl.String), 'begun').rows())
+    if change is UNCHANGED:
+        found = []
+        for step in STEPS:
+            triples = _triples(unchanged, step)
+            for before, after in combinations(triples, 2):
+                if order[before[-1]] < order[after[0]]:
+                    found.append(Pair(change, before, after))
+        return found
+    after_triples = [*combinations(runs_of(stored, change), RUNS)]
+    found = [
+        Pair(change, before, after)
+        for after in after_triples
+        for before in _triples(unchanged, 1)
+        if order[before[-1]] < order[after[0]]
+    ]
+    if len(found) <= PAIRS:
+        return found
+    return [found[i] for i in np.linspace(0, len(found) - 1, PAIRS).round().astype(int)]
+
+
+def _triples(runs: Sequence[str], step: int) -> list[tuple[str, ...]]:
+    last = len(runs) - (RUNS - 1) * step
+    return [tuple(runs[i : i + RUNS * step : step]) for i in range(last)]
+
+
+def told_of(pair: Pair, stored: pl.DataFrame, database: Path) -> Told:
+    """What is said of a pair.
+
+    :param database: an empty one (:func:`empty_database`).
+    """
+    wanted = [*pair.before, *pair.after]
+    figures = stored.filter(pl.col('run').cast(pl.String).is_in(wanted))
+    history = history_of(figures, database)
+    by_name = {run.uuid: run for run in history.runs}
+    before, after = ([by_name[one] for one in some] for some in (pair.before, pair.after))
+    found = difference(history, before, after)
+    first = next((one.name for one in found.families if one.word == 'worse'), '')
+    is_right = bool(first) and re.search(pair.change.families, first) is not None
+    return Told(pair, code_of(found), found.counts['worse'], first, is_right, others(figures, pair))
+
+
+def code_of(found: Difference) -> int:
+    return WORSE if found.is_worse else UNDECIDED if found.is_undecided else NOT_WORSE
+
+
+def empty_database(folder: Path) -> Path:
+    """Of these runs no database holds a report, which would tell where the time went."""
+    database = folder / 'results.db'
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute('CREATE TABLE sessions(uuid TEXT, json_blob TEXT)')
+    return database
 
 
 def history_of(figures: pl.DataFrame, database: Path) -> History:
@@ -80,103 +139,44 @@ def history_of(figures: pl.DataFrame, database: Path) -> History:
         StoredRun(run, begun, begun, Summary(label=label, system=system))
         for run, begun, label, system in runs.cast({pl.Categorical: pl.String}).rows()
     )
-    return History(tuple(summaries), database, figures.drop('round'))
+    return History(tuple(summaries), database, figures)
 
 
-def compared(history: History, change: Change, count: int) -> Iterator[Difference]:
-    """What `assay diff` says of each so many runs of a change, and the newest before them.
-
-    All other runs of the unchanged machine before them are the history.
-    """
-    unchanged = [run for run in history.runs if run.summary.label == UNCHANGED.name]
-    after = [run for run in history.runs if run.summary.label == change.name]
-    # Of the unchanged machine only those that have enough before them.
-    after = [run for run in after if run.begun > unchanged[2 * BEFORE - 1].begun]
-    for at in range(0, len(after) - count + 1, count):
-        some = after[at : at + count]
-        past = [run for run in unchanged if run.begun < some[0].begun]
-        known = replace(history, runs=(*past, *some))
-        yield difference(known, past[-BEFORE:], some)
-
-
-def figures_of(found: Difference) -> dict[str, Compared]:
-    return {f'{one.after.check} {one.figure.figure}': one for one in found.figures}
-
-
-def paired(ours: pl.DataFrame, change: Change, database: Path) -> dict[str, Compared]:
-    """What `assay compare` says of the rounds, as if the change were another environment.
-
-    The first rounds choose the suspects, the others are the pairs.
-    """
-    is_changed = pl.col('label') == change.name
-    environment = (
-        pl.when(is_changed)
-        .then(pl.lit(BOTH.after.environment))
-        .otherwise(pl.lit(BOTH.before.environment))
-    )
-    table = ours.with_columns(environment=environment.cast(pl.Categorical()))
-    fours = []
-    for _, figures in table.filter(pl.col('round') > 0).group_by('round', maintain_order=True):
-        runs = [*figures.sort('begun').group_by('run', maintain_order=True)]
-        four = [session_of(str(run), rows, change) for (run,), rows in runs]
-        if [one.side for one in four] == [*FOURSOME]:
-            fours.append(four)
-    if len(fours) <= FIRST:
-        return {}
-    first, pairs = (
-        [one for four in some for one in four] for some in (fours[:FIRST], fours[FIRST:])
-    )
-    history = history_of(table, database)
-    found = compare_at_first(history, first, BOTH)
-    wanted = suspects(found, BOTH)
-    return figures_of(finish(history, found, wanted, first, pairs, BOTH).difference)
-
-
-def pairs_of(one: Compared) -> int:
-    """How many pairs it took; 0 of what was not measured again."""
-    is_paired = one.verdict is not None and one.verdict.comparison.term == TERM
-    return one.verdict.comparison.sizes[0] if is_paired else 0
-
-
-def session_of(run: str, rows: pl.DataFrame, change: Change) -> Session:
-    """As :func:`assay.comparing.sessions.session` makes it of the report."""
-    case = pl.format('{} @{}:{}', 'case', 'system', 'partition')
-    named = rows.with_columns(name=case)
-    bad = pl.col('verdict').cast(pl.String).is_in([*BAD])
-    failed = {*named.filter(bad)['name']}
-    disturbed = {*named.filter(pl.col('disturbances').is_not_null())['name']} - failed
-    side = int(rows['label'][0] == change.name)
-    return Session(side, (run,), *map(frozenset, (named['name'], failed, disturbed)))
-
-
-def true_sizes(ours: pl.DataFrame, change: Change) -> dict[str, tuple[float, float, float]]:
-    """After over before of each figure in each round, disturbed or not; median and interval."""
-    logs = ours.filter(
-        (pl.col('round') > 0)
+def judged(figures: pl.DataFrame) -> pl.DataFrame:
+    """The figures of which more or less is better, disturbed or not: a row for each session."""
+    return figures.filter(
+        pl.col('better').cast(pl.String).is_in(['higher', 'lower'])
         & (pl.col('value') > 0)
         & ~pl.col('figure').cast(pl.String).is_in([*CONDITIONS])
-    ).with_columns(
-        name=pl.format('{} {}', 'check', 'figure'),
-        log=pl.col('value').log() * pl.when(pl.col('label') == change.name).then(1).otherwise(-1),
     )
-    of_rounds = (
-        logs.group_by('name', 'round')
-        .agg(ratio=(pl.col('log').sum() / 2).exp(), values=pl.len())
-        .filter(pl.col('values') == len(FOURSOME))
-    )
-    return {
-        name: interval(ratios)
-        for name, ratios in of_rounds.group_by('name').agg('ratio').sort('name').rows()
-    }
 
 
-def real(one: Told) -> Iterator[tuple[str, Word, float]]:
-    """The figures that a change made worse or better for sure, which of both, and by how much."""
-    if one.change.beside:
-        return
-    directions = {name: told.after.better for each in one.said(1) for name, told in each.items()}
-    for name, (ratio, low, high) in one.sizes.items():
-        better = directions.get(name)
-        if one.can_touch(name) and better in ('higher', 'lower') and (low > 1 or high < 1):
-            word: Word = 'better' if (ratio > 1) == (better == 'higher') else 'worse'
-            yield name, word, math.expm1(abs(math.log(ratio)))
+def others(figures: pl.DataFrame, pair: Pair) -> dict[str, bool]:
+    """Whether each other rule calls any figure worse, of those that all six sessions have."""
+    wide = (
+        judged(figures)
+        .cast({pl.Categorical: pl.String})
+        .pivot(on='run', index=('case', 'figure', 'better'), values='value')
+        .drop_nulls()
+    )
+    before, after = (wide.select(some).to_numpy() for some in (pair.before, pair.after))
+    higher = (wide['better'] == 'higher').to_numpy()
+    is_loss = (after.mean(axis=1) < before.mean(axis=1)) == higher
+    return {name: bool((found & is_loss).any()) for name, found in _rules(before, after)}
+
+
+def _rules(before: np.ndarray, after: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """What each rule calls changed: shape (figures,).
+
+    :param before: shape (figures, sessions).
+    :param after: likewise.
+    """
+    if error_rates.compute_change_points:
+        yield 'Otava', error_rates.otava(np.hstack([before, after]), RUNS)
+    yield 'Perfherder', error_rates.perfherder(before, after)
+    # What --performance-compare prints is the difference in per cent; people choose a threshold.
+    medians = np.median(after, axis=1) / np.median(before, axis=1)
+    for least in (0.05, 0.1, 0.25):
+        yield f"ReFrame's comparison, {least:.0%}", np.abs(medians - 1) > least
+    for bound in (0.1, 0.25):
+        yield f'bounds of {bound:.0%}', error_rates.reframe_bounds(before, after, bound)
