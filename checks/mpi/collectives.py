@@ -3,36 +3,50 @@
 import math
 
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark, whole_of_best
 from assay.checks.cases import scales
 from assay.programs.figure import Figure
 
 #: A barrier has none.
 NO_SIZE = 0
-SMALL, LARGE = 8, 64 << 10
+SMALL, MEDIUM, LARGE, LARGEST = 8, 8 << 10, 64 << 10, 1 << 20
 OPERATIONS = (
     *('barrier', 'bcast', 'reduce', 'allreduce', 'allgather'),
     *('alltoall', 'reduce_scatter', 'scatter', 'gather'),
 )
 
+#: Ranks up to which LARGEST is measured: a rank may have two buffers of a block for each.
+FEW_RANKS = 64
+
 
 @rfm.simple_test
 class Collectives(MpiBenchmark):
-    """Nine operations from 8 B to 64 KiB, as multiples of the same MPI's ping-pong.
+    """Nine operations from 8 B to 1 MiB, at 8 B as multiples of the same MPI's ping-pong.
 
     An operation between N ranks needs at least ceil(log2 N) messages one after the other, so it is
-    held against that many ping-pong latencies, measured in the same job.
+    held against that many ping-pong latencies, measured in the same job. With many ranks sizes end
+    at 64 KiB.
     """
 
     program = 'collectives'
-    arguments = [
-        *('--limits', f'--max {LARGE}', '--ci 0.01', '--budget 0.03'),
-        f'--focus {NO_SIZE},{SMALL},{LARGE}',
-    ]
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(scales(), type=str)
+
+    @property
+    def sizes(self):
+        """The sizes above SMALL that all operations have figures of, by their names in these."""
+        return {'8k': MEDIUM} | ({'1m': LARGEST} if self.num_tasks <= FEW_RANKS else {})
+
+    @run_after('setup')
+    def set_sizes(self):
+        largest = max(LARGE, *self.sizes.values())
+        focus = sorted({NO_SIZE, SMALL, LARGE, *self.sizes.values()})
+        self.arguments = [
+            *('--limits', f'--max {largest}', '--ci 0.01', '--budget 0.03'),
+            f'--focus {",".join(map(str, focus))}',
+        ]
 
     def figures(self):
         latency = self.report['limits']['ping_pong']['latency']
@@ -41,14 +55,20 @@ class Collectives(MpiBenchmark):
             op: self.select(op=op, size=NO_SIZE if op == 'barrier' else SMALL)['time']
             for op in OPERATIONS
         }
-        large = self.select(op='allreduce', size=LARGE)['time']['median']
+        large = self.select(op='allreduce', size=LARGE)['time']
         figures = {
             'allreduce_time': Figure(
-                small['allreduce']['median'] * 1e6, 'us', 'lower', headline=True
+                small['allreduce']['best'] * 1e6, 'us', 'lower', headline=True
             ),
-            'allreduce_large_time': Figure(large * 1e6, 'us', 'lower'),
+            'allreduce_large_time': Figure(large['best'] * 1e6, 'us', 'lower'),
+            'allreduce_whole_of_best': whole_of_best(small['allreduce']),
         }
         for op, time in small.items():
-            over = time['min'] / (steps * latency)
+            over = time['best'] / (steps * latency)
             figures[f'{op}_over_ping_pong'] = Figure(over, '1', 'lower', must_be_held=True)
+            if op == 'barrier':
+                continue
+            for name, size in self.sizes.items():
+                seconds = self.select(op=op, size=size)['time']['best']
+                figures[f'{op}_{name}_time'] = Figure(seconds * 1e6, 'us', 'lower')
         return figures

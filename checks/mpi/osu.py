@@ -86,6 +86,6 @@ class OsuMicroBenchmarks(MpiBenchmark):
             'allreduce_time': Figure(values['allreduce_time'] * 1e6, 'us', 'lower'),
             'alltoall_time': Figure(values['alltoall_time'] * 1e6, 'us', 'lower'),
         }
-        small = {'size': SMALL, 'time': {'min': values['latency']}}
-        large = {'size': LARGE, 'time': {'min': LARGE / one_way}}
+        small = {'size': SMALL, 'bouts': [values['latency']]}
+        large = {'size': LARGE, 'bouts': [LARGE / one_way]}
         return figures | self.limit_figures('', small, large)

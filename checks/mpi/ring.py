@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.checks.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark, whole_of_best, worst_step
 from assay.checks.cases import scales
 from assay.programs.figure import Figure
 
@@ -17,7 +17,7 @@ class Ring(MpiBenchmark):
 
     program = 'ring'
     arguments = [
-        *('--limits', f'--max-words {WORDS_LARGE}', '--ci 0.01', '--budget 0.05'),
+        *('--limits', f'--max-words {WORDS_LARGE}', '--ci 0.01', '--budget 0.1'),
         f'--focus {BYTES_OF_WORD * WORDS_SMALL},{BYTES_OF_WORD * WORDS_LARGE}',
     ]
     layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'], type=str)
@@ -27,7 +27,22 @@ class Ring(MpiBenchmark):
         small = self.select(words=WORDS_SMALL)
         large = self.select(words=WORDS_LARGE)
         figures = {
-            'hop_latency': Figure(small['time']['median'] * 1e6, 'us', 'lower', headline=True),
+            'hop_latency': Figure(small['time']['best'] * 1e6, 'us', 'lower', headline=True),
             'hop_bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher'),
+            'worst_step': Figure(worst_step(self.even), '1', 'lower'),
+            'odd_over_even': Figure(self.odd_over_even, '1', 'lower'),
+            'hop_whole_of_best': whole_of_best(small['time']),
         }
         return figures | self.limit_figures('hop_', small, large)
+
+    @property
+    def even(self):
+        """The sizes of 2^k words, and their times."""
+        return [(size, time) for size, time in self.curve() if size & (size - 1) == 0]
+
+    @property
+    def odd_over_even(self):
+        """The worst factor between 2^k - 1 and 2^k words, whichever is slower, from k = 3 on."""
+        times = dict(self.curve())
+        ratios = [times[size - BYTES_OF_WORD] / times[size] for size, _ in self.even[3:]]
+        return max(max(ratio, 1 / ratio) for ratio in ratios)

@@ -3,6 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
+from assay.checks.benchmark import whole_of_best
 from assay.checks.node_benchmark import NodeBenchmark
 from assay.programs.figure import Figure
 
@@ -35,6 +36,7 @@ class Stream(NodeBenchmark):
             for operation in OPERATIONS
         }
         evenness = triad['slowest']['bandwidth'] / triad['fastest']['bandwidth']
+        figures['triad_whole_of_best'] = whole_of_best(triad['time'])
         figures['slowest_rank_of_fastest'] = Figure(evenness, '1', 'higher', among_cores=True)
         if self.layout == 'hybrid':
             alone = self.select(operation='triad', ranks='alone')

@@ -145,6 +145,7 @@ def edit(name, change):
 def slow(report):
     for entry in report['results']:
         entry['time'] = {key: value * 1000 for key, value in entry['time'].items()}
+        entry['bouts'] = [value * 1000 for value in entry['bouts']]
 
 
 def witnessed(seen):

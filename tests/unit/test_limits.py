@@ -8,6 +8,7 @@ import yaml
 from reframe.core.exceptions import SanityError
 
 from assay import paths
+from assay.checks.benchmark import over_limit, whole_of_best, worst_step
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
 from assay.witness.disturbance import DISTURBANCES
@@ -35,7 +36,7 @@ LIMITS = {
         ],
     },
 }
-SMALL, LARGE = {'time': {'min': 30e-6}}, {'size': 4e6, 'time': {'min': 8e-3}}
+SMALL, LARGE = {'bouts': [30e-6]}, {'size': 4e6, 'bouts': [8e-3]}
 
 
 @pytest.fixture
@@ -192,3 +193,46 @@ def test_nodes_that_share_this_machine_are_no_others_in_the_history(ended):
     ended.current_partition.extras['on_this_machine'] = True
     ended.collect_figures()
     assert ended.disturbances and ended.taken_by_others == []
+
+
+def test_a_bout_is_held_against_the_limits_beside_it(check):
+    """Those of two bouts of four rounds were in the first and in the third."""
+    measured = [
+        {'cacheline_latency': latency, 'memcpy_bandwidth': bandwidth}
+        for latency, bandwidth in [(2e-7, 8e9), (6e-7, 4e9), (6e-7, 4e9), (5e-7, 8e9), (5e-7, 8e9)]
+    ]
+    check.fabric = 'shm'
+    check.report = {'limits': LIMITS | {'measured': measured}, 'hosts': ['n1']}
+    small = {'bouts': [9e-7, 6e-7, 8e-7, 5.5e-7]}
+    large = {'size': 4e6, 'bouts': [2e-3, 1e-3]}
+    figures = check.limit_figures('', small, large)
+    # The CPUs were together at the start alone, and before any message.
+    assert figures['latency_over_limit'].value == pytest.approx(5.5 / 5)
+    assert figures['bandwidth_of_limit'].value == pytest.approx(4e9 / 8e9)
+
+
+def test_limits_that_were_disturbed_do_not_count():
+    """Else a message would seem to take next to nothing."""
+    assert over_limit([2e-7, 3e-7], [1e-7, 1.1e-7, 1.2e-7]) == pytest.approx(2)
+    assert over_limit([3e-7, 2e-7], [1e-7, 1.1e-7, 9e-4, 9e-4, 1e-7]) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ('times', 'worst'),
+    [
+        ([1, 1, 1, 1], 1),  # a constant
+        ([1, 2, 4, 8], 1),  # a part for each byte
+        ([1, 1.5, 2.5, 4.5], 0.9),  # both
+        ([1, 1, 3, 3], 1.5),  # from here on a protocol of three times the latency
+        ([1, 3, 1, 1], 3),  # a size that is too slow
+        ([1, 2, 4, 20], 2.5),  # a longer message gets less of the bandwidth
+    ],
+)
+def test_the_worst_step_of_a_curve(times, worst):
+    curve = [*zip([8, 16, 32, 64], times, strict=True)]
+    assert worst_step(curve) == pytest.approx(worst)
+
+
+def test_how_much_of_the_best_the_whole_got():
+    figure = whole_of_best({'best': 2e-6, 'median': 2.5e-6})
+    assert (figure.value, figure.better) == (pytest.approx(0.8), 'higher')

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,6 +80,14 @@ class MpiBenchmark(MpiCheck):
     def limited_by(self) -> Literal['memory', 'socket'] | None:
         return load_catalogue().fabrics[self.fabric].limit
 
+    def curve(self, **wanted: Any) -> list[tuple[int, float]]:
+        """Sizes in bytes, without 0, and best times in seconds of the results with these values."""
+        return [
+            (entry['size'], entry['time']['best'])
+            for entry in self.report['results']
+            if entry['size'] and all(entry[key] == value for key, value in wanted.items())
+        ]
+
     @property
     def limit(self) -> Limit | None:
         """What bounds a message on this fabric, measured in the same job; None if nothing was."""
@@ -99,18 +108,28 @@ class MpiBenchmark(MpiCheck):
         """What a raw TCP socket between the two ranks did."""
         return _socket_in(self.report)
 
+    @property
+    def limits(self) -> list[Limit]:
+        """The limit before, between and after the rounds of the measurement, or a socket's."""
+        measured = self.report['limits'].get('measured')
+        if measured is None:
+            return 2 * [self.limit or self.socket]
+        if self.limited_by == 'memory':
+            return [Limit(one['cacheline_latency'], one['memcpy_bandwidth']) for one in measured]
+        return [Limit(one['socket_latency'], one['socket_bandwidth']) for one in measured]
+
     def limit_figures(
         self, prefix: str, small: dict[str, Any], large: dict[str, Any]
     ) -> dict[str, Figure]:
         """Latency and bandwidth of two results as multiple and fraction of the fabric's limit.
 
-        The best time is held against the best of the machine, so that a passing disturbance of the
-        machine does not count. Of a fabric with a device, which nothing but itself limits, they are
-        those of a raw TCP socket between the same nodes: it ought to be better.
+        Each is held as :func:`over_limit` says. Of a fabric with a device, which nothing but itself
+        limits, they are those of a raw TCP socket between the same nodes: it ought to be better.
         """
-        than, limit = ('limit', self.limit) if self.limit else ('socket', self.socket)
-        over = small['time']['min'] / limit.latency
-        of = large['size'] / large['time']['min'] / limit.bandwidth
+        than = 'limit' if self.limit else 'socket'
+        over = over_limit(small['bouts'], [one.latency for one in self.limits])
+        size = large['size']
+        of = 1 / over_limit(large['bouts'], [size / one.bandwidth for one in self.limits])
         return {
             f'{prefix}latency_over_{than}': Figure(over, '1', 'lower', must_be_held=True),
             f'{prefix}bandwidth_of_{than}': Figure(of, '1', 'higher', must_be_held=True),
@@ -154,6 +173,41 @@ class MpiBenchmark(MpiCheck):
 
     def verify_answers(self) -> None:
         assert self.report, 'reading it says what is wrong with it'
+
+
+def over_limit(bouts: Sequence[float], limits: Sequence[float]) -> float:
+    """The best bout of a result as a multiple of its limit, in seconds both.
+
+    The limit is the faster of the two that were measured just before and just after the bout: the
+    host of a virtual machine may move its CPUs together or apart. Where others took the CPUs from
+    both, it is the second fastest of all.
+
+    :param bouts: shape (b,): the best seconds of each, of all rounds or of every n-th.
+    :param limits: shape (rounds + 1,).
+    """
+    seconds, place = min((seconds, place) for place, seconds in enumerate(bouts))
+    at = place * ((len(limits) - 1) // len(bouts))
+    return seconds / min(limits[at], limits[at + 1], sorted(limits)[1])
+
+
+def whole_of_best(time: Mapping[str, float]) -> Figure:
+    """How much of what it gives when it is let a program got as a rule: 1 without any jitter."""
+    return Figure(time['best'] / time['median'], '1', 'higher')
+
+
+def worst_step(curve: Sequence[tuple[int, float]]) -> float:
+    """The worst step between neighbouring sizes of a curve, as a factor.
+
+    A message that is r times as long as another takes at least as long, and at most r times as
+    long, wherever a time is a constant and a part for each byte: that gives 1 at most. More is the
+    factor by which the longer one is too slow (a change of protocol, a dip), or the shorter.
+
+    :param curve: sizes in bytes, more than 0 and ascending, and their times.
+    """
+    return max(
+        max(slower / faster * short / long, faster / slower)
+        for (short, faster), (long, slower) in pairwise(curve)
+    )
 
 
 def _socket_in(report: dict[str, Any]) -> Limit:
