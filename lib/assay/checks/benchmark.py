@@ -29,6 +29,11 @@ LINK_FIGURE = 'socket_bandwidth_of_link'
 FAST = 1.25e9
 
 
+#: Bytes up to which MPIs change their protocols. A curve is judged to here: of longer messages too
+#: few fit into the time of a size to tell a dip from what others did meanwhile.
+CURVE_END = 64 << 10
+
+
 @dataclass(frozen=True)
 class Limit:
     """The bound of a message between two ranks.
@@ -81,11 +86,12 @@ class MpiBenchmark(MpiCheck):
         return load_catalogue().fabrics[self.fabric].limit
 
     def curve(self, **wanted: Any) -> list[tuple[int, float]]:
-        """Sizes in bytes, without 0, and best times in seconds of the results with these values."""
+        """Sizes from 1 byte on and best times in seconds of the results with these values."""
         return [
             (entry['size'], entry['time']['best'])
             for entry in self.report['results']
-            if entry['size'] and all(entry[key] == value for key, value in wanted.items())
+            if 0 < entry['size'] <= CURVE_END
+            and all(entry[key] == value for key, value in wanted.items())
         ]
 
     @property
