@@ -37,7 +37,7 @@ def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
     ]
     assert time.across.title == 'size of a message [B]'
     assert (time.upwards.title, bandwidth.upwards.title) == (
-        'time, median [µs]',
+        'time [µs]',
         'bandwidth [MB/s]',
     )
     sizes = [float(1 << power) for power in range(23)]  # and not that of 0 bytes
@@ -66,6 +66,13 @@ def test_layouts_have_charts_of_their_own_and_not_without_end(measured):
     found = curves.charts([Run('', measured(6 * 30))])
     assert len(found) == curves.MOST
     assert found[-1].notes == ('These are the first 48 of 60 charts of curves.',)
+
+
+def test_a_curve_is_of_the_best_windows():
+    entry = {'size': 8, 'bandwidth': 4e6}
+    times = ({'best': 2e-6, 'median': 3e-6}, {'median': 3e-6})
+    found = [curves._points([entry | {'time': time}], {}) for time in times]
+    assert found == [[(8, 2.0, 4.0)], [(8, pytest.approx(3.0), 4.0)]]
 
 
 def test_files_that_are_gone_are_told(measured, tmp_path):
