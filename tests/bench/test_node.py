@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from assay import paths
-from building import SANITIZED, SOURCES
+from building import SANITIZED, SOURCES, configure
 from families import on_one_mpi
 from measured import check_head, check_samples
 
@@ -304,6 +306,20 @@ def limits(mpi, surroundings, build, tmp_path_factory):
         )
 
     return run
+
+
+@on_one_mpi
+def test_limits_are_optimised_whatever_a_site_asks_for(mpi, surroundings, tmp_path):
+    flags = [f'-DCMAKE_{language}_FLAGS=-O1' for language in ('C', 'CXX')]
+    configure(mpi, surroundings, tmp_path, *flags)
+    levels = {}
+    for entry in json.loads((tmp_path / 'compile_commands.json').read_text()):
+        path = Path(entry['file']).relative_to(SOURCES)
+        levels[str(path)] = re.findall(r' -O\w+', entry['command'])[-1].strip()
+    limits = {name for name in levels if name.startswith('node/')}
+    limits |= {'common/blas.c', 'common/dgemm_limit.c'}
+    assert {levels[name] for name in limits} == {'-O3'}
+    assert {levels[f'{name}/main.cpp'] for name in ('hpl', 'minife', 'minighost')} == {'-O1'}
 
 
 @pytest.mark.parametrize(('ranks', 'threads'), TEAMS)

@@ -52,6 +52,32 @@ def test_ours():
     assert figures['force_imbalance'].better == 'lower'
 
 
+WINDOWS = """\
+Windows of force: 188; best 4.2e+06 atom-steps/s; whole of best 0.75
+Windows of neighbour: 10; best 130000 atom-lists/s; whole of best 0.5
+"""
+
+
+def with_windows(lines=WINDOWS):
+    return golden('ours-np2').replace('Limit of force', f'{lines}Limit of force')
+
+
+def test_the_best_windows_of_ours():
+    figures = read_ours(with_windows())
+    assert figures['force_rate'].value == 4.2e6
+    assert figures['force_rate'].unit == 'atom-steps/s'
+    assert figures['neighbour_rate'].value == 130000
+    assert figures['force_whole_of_best'].value == 0.75
+    assert 'neighbour_whole_of_best' not in figures
+    assert figures['performance'] == read_ours(golden('ours-np2'))['performance']
+
+
+@pytest.mark.parametrize(('old', 'new'), [('4.2e+06', 'inf'), ('0.75', 'nan'), ('130000', '0')])
+def test_windows_that_are_no_numbers(old, new):
+    with pytest.raises(WrongAnswerError, match='no number above zero'):
+        read_ours(with_windows(WINDOWS.replace(old, new)))
+
+
 def test_ranks_with_different_threads():
     said = golden('ours-np2').replace('threads: 1\n', 'threads: 2 (least 1, of all ranks 3)\n')
     assert read_ours(said.replace('\n2 1 100', '\n2 2 100'), threads=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import reframe.core.runtime as rt
 from reframe.core.builtins import parameter, run_after
 from reframe.core.environments import ProgEnvironment
@@ -10,7 +12,12 @@ from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import offered
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
+from assay.machine.provenance import Provenance
 from assay.programs.figure import Figure
+
+#: The flags of what measures a node: sources/CMakeLists.txt puts them (ASSAY_LIMITS) behind a
+#: site's own.
+OWN_FLAGS = "the suite's own"
 
 WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if not one.crosses_nodes]
 
@@ -30,6 +37,11 @@ class NodeBenchmark(MpiBenchmark):
     def run_once(self) -> None:
         mark_who_measures_nodes()
         self.valid_prog_environs = [f'+{_mark(self.fabric)}']
+
+    @property
+    def provenance(self) -> Provenance:
+        """Of the program: no figure of it depends on the flags that the site builds with."""
+        return replace(super().provenance, flags=OWN_FLAGS)
 
     def disturbance_figures(self) -> dict[str, Figure]:
         """The share of the CPU time that other processes, hypervisor and quotas left."""

@@ -18,7 +18,8 @@ OF_THE_NODE = {
     ),
     'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
 }
-#: What a compiler can change of those: they are controls only where these facts are the same.
+#: What a build can change of those: they are controls only where these facts are the same. Their
+#: flags are the suite's own, whatever a site builds with.
 _OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
 
 #: Shares of a job's time that went to others. They excuse a value, and are none themselves.
