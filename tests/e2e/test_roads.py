@@ -6,6 +6,9 @@ import pytest
 
 from assay import paths
 from assay.machine.mpi import find_mpis
+from assay.results.choice import choose
+from assay.results.figure_series import measured as measured_figures
+from assay.results.history import load
 from command import assert_good, counts
 from roads import Road
 
@@ -25,54 +28,64 @@ def test_after_an_upgrade(first_uses, tmp_path):
     root, _ = first_uses
     with Road('after-an-upgrade.md', root=root, HOME=str(tmp_path)) as road:
         assert road.type(road.next('sed ')).returncode == 0
-        before = measured(road, 'before')
+        line = road.next('./assay run --system mycluster ')
+        for _ in range(3):
+            measured(road, line, 'before')
         assert road.type(road.next(f'export {SETTING}=none')).returncode == 0
-        after = measured(road, 'after')
 
-        ended = road.type(road.next('./assay diff before after'))
+        line = road.next('./assay run --system mycluster ')
+        assert line.endswith(' --label after --against before --repeat 3')
+        ended = road.type(line, '-S', 'wait_for_quiet=5s', '--budget=6m')
         said = ended.stdout + ended.stderr
-        assert re.search(r'^before: \d runs? with the label before, ', ended.stdout, re.M), said
-        assert re.search(r'^after: +\d runs? with the label after, ', ended.stdout, re.M), said
-        # What has changed is told of values that count, and of none that others disturbed.
-        changed = re.search(rf'^{SETTING} +- +none ', ended.stdout, re.M)
-        assert changed or re.search(r'no value .* is left: .* disturbed by others', said), said
-        word, _, rest = ended.stdout.splitlines()[-1].partition(': ')
-        # With a run on each side nothing tells how far good ones are apart; what missed a reference
-        # while others disturbed it may look as if it failed at times.
-        # Runs that had to be repeated do tell it.
-        once = before == after == [0]
-        told = {('CANNOT TELL', 0)} | (set() if once else {('WORSE', 1), ('NOT WORSE', 0)})
-        assert (word, ended.returncode) in told, said
-        assert re.match(
-            r'\d+ worse, \d+ better, \d+ same, \d+ cannot tell of [1-9]\d* figures', rest
-        )
+        word = re.split('[:,]', ended.stdout.splitlines()[-1])[0]
+        if is_plain(root):
+            assert (word, ended.returncode) == ('WORSE', 1), said
+            assert re.search(
+                r'^  worse: bandwidth over shm of openmpi-system: ', ended.stdout, re.M
+            )
+            assert f'{SETTING}: - -> none' in ended.stdout, said
+        # Elsewhere others disturbed most of it, or messages were never copied directly.
+        codes = {'WORSE': 1, 'FAILED': 1, 'UNDECIDED': 3, 'DISTURBED': 3, 'NOT WORSE': 0}
+        assert codes[word] == ended.returncode, said
 
         assert road.type(road.next('./assay report after -o after.html')).returncode == 0
         assert '<title>' in (root / 'after.html').read_text()
         ended = road.type(road.next('./assay screen '))
         assert (ended.returncode, ended.stderr) == (1, f'{printed("assay: mycluster has no")}\n')
 
-        for _ in range(2):  # first what would change, then the change
+        # First what would change, then the change. What was measured again for long may be enough.
+        for _ in range(2):
             ended = road.type(road.next('./assay baseline after'))
-            assert ended.returncode == 1, ended.stderr
             refused = r'^refused: \w+ of \w+ .*@mycluster:\S+: \d sessions are too few: '
-            assert re.search(refused, ended.stdout + ended.stderr, re.M), ended
-        assert not (root / 'config' / 'references' / 'mycluster.yaml').exists()
+            told = re.search(refused, ended.stdout + ended.stderr, re.M)
+            assert ended.returncode == (1 if told else 0), ended
 
 
-def measured(road, label):
-    """Type the run, again if others disturbed it, as the page says: the code of each."""
-    line = road.next('./assay run --system mycluster ')
+def measured(road, line, label):
+    """Type the run, again if others disturbed it, as the page says."""
     assert line.endswith(f' --label {label}')
-    codes = []
     for _ in range(3):
         ended = road.type(line, *IMPATIENT)
         assert_good(ended)
         assert counts(ended)[2] == 2
-        codes.append(ended.returncode)
         if ended.returncode == 0:
             break
-    return codes
+
+
+def is_plain(root):
+    """Whether three runs before and after that nobody disturbed differ as the page says, by far."""
+    stored = load(root / 'perflogs' / 'results.db')
+    sides = [
+        {
+            figure: one.values.to_list()
+            for figure, one in measured_figures(stored.figures(choose(stored, label))).items()
+            if one.check == 'PointToPoint' and figure.figure.endswith('bandwidth')
+        }
+        for label in ('before', 'after')
+    ]
+    both = [(sides[0].get(figure, []), now) for figure, now in sides[1].items()]
+    plain = [len(then) >= 3 <= len(now) and max(now) < min(then) / 2 for then, now in both]
+    return bool(plain) and all(plain)
 
 
 def printed(beginning):
