@@ -386,6 +386,26 @@ def test_what_is_said_fits_on_one_screen_with_the_answer_first_and_last(site, to
         assert section not in text
 
 
+def test_three_runs_before_and_after_decide_a_great_loss_without_a_history(site, told):
+    """As the page about upgrades has it, however unsteady the machine is."""
+
+    def unsteady(left):
+        def change(case, values):
+            for name in values:
+                values[name] *= math.exp(site.random.normal(0, 0.2))
+            if case['fabric'] == 'shm':
+                values['bandwidth'] *= left
+
+        return change
+
+    site.runs(3, unsteady(1), label='before')
+    site.runs(3, unsteady(0.2), label='after')
+    code, text = told('before', 'after', screen=True)
+    assert code == 1
+    assert '\n  worse: bandwidth over shm of mpich: 2 of 2 figures, by ' in text
+    assert re.search('^WORSE: 2 worse, 0 better, ', text, re.M)
+
+
 def test_many_causes_and_figures_are_counted_beyond_the_screen(site, told):
     def many_figures(change=lambda case, values: None):
         def made(case, values):
