@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from assay import AssayError
+from assay import AssayError, one_run
 from assay.comparing import against
 from assay.comparing.against import (
     FIRST_LOOK,
@@ -283,7 +283,7 @@ def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
     monkeypatch.setattr(against.time, 'monotonic', lambda: next(clock))
     found = held(machine, after, 120.0)
     assert 0 < found.rounds < FIRST_LOOK
-    assert found.stopped == 'the budget of 2 min was over'
+    assert found.stopped == 'the 2 min for measuring again are over'
     machine.rounds = 0
     assert held(machine, after, 4.0).rounds == 0
 
@@ -332,6 +332,73 @@ def test_the_last_line_has_the_verdict_of_the_runs_too(machine, capsys, word, fa
     after = machine.runs(3, 'after')
     show_against(held(machine, after, 0.0), word)
     assert capsys.readouterr().out.splitlines()[-1].startswith(beginning)
+
+
+@pytest.fixture
+def command(machine, monkeypatch, tmp_path):
+    """Makes runs and holds them against earlier ones; the exit code.
+
+    Of each run the word of its verdict is given, of the comparison whether it is worse and what is
+    in doubt.
+    """
+
+    def made(words, *options, repeat=1, factor=1.0, stopped=None):
+        ended = iter(words)
+
+        def measure(suite, site, own, given, label, options, handles, choice=None):
+            word = next(ended)
+            report = machine.report(label)
+            put(machine.database, report)
+            own.report.write_text(json.dumps(report))
+            own.log.write_text('')
+            verdict = Verdict(('a case failed',) if word == 'FAILED' else (), word == 'DISTURBED')
+            return verdict, Ended(stopped=stopped)
+
+        monkeypatch.setattr(one_run, 'measure', measure)
+        machine.runs(3, 'before')
+        machine.change = slower(factor)
+        before = choose(load(machine.database), 'before')
+        about = machine, None, read([*options]), 'after', [*options], []
+        code = one_run.measure_against(*about, before, names(), repeat, 600.0)
+        return code, [*ended]
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ('words', 'factor', 'code'),
+    [
+        (['PASSED'] * 3, 1, 0),
+        (['PASSED', 'DISTURBED', 'PASSED'], 1, 3),
+        (['PASSED'] * 3, 1.3, 1),
+        (['DISTURBED'] * 3, 1.3, 1),
+    ],
+)
+def test_the_exit_code_is_of_the_runs_and_of_the_comparison(
+    command, machine, monkeypatch, words, factor, code
+):
+    looks_worse(machine, monkeypatch)
+    assert command(words, repeat=3, factor=factor) == (code, [])
+
+
+def test_a_run_that_failed_is_compared_but_neither_repeated_nor_measured_again(
+    command, machine, monkeypatch, capsys
+):
+    looks_worse(machine, monkeypatch)
+    assert command(['PASSED', 'FAILED', 'PASSED'], repeat=3, factor=1.3) == (1, ['PASSED'])
+    assert machine.rounds == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith('FAILED, see above; and with ')
+
+
+def test_a_run_that_is_stopped_ends_it(command):
+    assert command(['PASSED'] * 3, repeat=3, stopped=signal.SIGTERM) == (143, ['PASSED'] * 2)
+
+
+def test_what_is_worse_is_an_error_in_junit(command, machine, monkeypatch, tmp_path):
+    looks_worse(machine, monkeypatch)
+    file = tmp_path / 'junit.xml'
+    command(['PASSED'], f'--report-junit={file}', factor=1.3)
+    assert file.read_text().count('<error') == 1 and 'UNDECIDED' not in file.read_text()
 
 
 # What is said before anything is measured --------------------------------------------------------

@@ -225,7 +225,7 @@ class Against:
             if signals:
                 return f'stopped by {signals[0].name}', False
             if left < took:
-                return f'the budget of {budget / 60:.3g} min was over', False
+                return f'the {budget / 60:.3g} min for measuring again are over', False
             if problem := self._round(cases, environments, left, signals):
                 return problem, not signals
             took = self.took

@@ -170,7 +170,9 @@ def _what_rounds_decide(held: Held) -> str:
     seconds = held.seconds / held.rounds
     if not (more := _fewest_runs(held.difference)):
         return f'{held.stopped}, and no number of rounds would decide it: see --all'
-    enough = math.ceil((held.seconds + (more + 1) * seconds) / 60)
+    # Of the runs and all rounds, as --budget has it.
+    runs = sum((run.ended - run.begun).total_seconds() for run in held.difference.after)
+    enough = math.ceil((runs + (more + 1) * seconds) / 60)
     return (
         f'{held.stopped}; {many(more, "more round")}, about {in_minutes(more * seconds)}, may '
         f'decide it: --budget {enough}m'
