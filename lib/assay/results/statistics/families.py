@@ -224,7 +224,7 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
     Its kinds first, and then the figures of those that changed. Of a family that changed at least
     one kind did, and of a kind at least one figure: if none is sure by itself, the surest.
     """
-    found = {}
+    found: dict[int, float] = {}
     of_kinds = _at_least_one(benjamini_hochberg([one.p_value for one in family.kinds]))
     selected = sum(p <= FALSE_SHARE for p in of_kinds)
     for kind, p_of_kind in zip(family.kinds, of_kinds, strict=True):
@@ -251,7 +251,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     stepped = given[order] * given.size / np.arange(given.size, 0, -1)
     adjusted = np.empty_like(given)
     adjusted[order] = np.minimum(np.minimum.accumulate(stepped), 1)
-    return adjusted.tolist()
+    return [float(one) for one in adjusted]
 
 
 def slowness(one: Comparison) -> float:

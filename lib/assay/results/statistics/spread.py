@@ -145,8 +145,8 @@ def prior(variances: list[Variance]) -> Variance:
     half0 = _inverse_trigamma(float(excess))
     if half0 > MANY / 2:
         return Variance(float(np.exp(mean)), most)
-    value = float(np.exp(mean + special.digamma(half0) - np.log(half0)))
-    return Variance(value, min(2 * half0, most))
+    common = float(np.exp(mean + special.digamma(half0) - np.log(half0)))
+    return Variance(common, min(2 * half0, most))
 
 
 def _inverse_trigamma(value: float) -> float:
