@@ -127,7 +127,7 @@ class Hpl(Application):
     program = 'hpl'
     rate = 'rate'
     time = 'time'
-    headline = 'factorisation_rate'
+    headline = 'update_rate'
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         choice = _largest(size, ranks)
