@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from command import assay
 
 CHECK = '''
@@ -68,4 +70,4 @@ def test_a_parameter_is_held_against_another_and_a_variable_reaches_the_jobs(tmp
     assert told['settings'] == ['fabric=tcp', 'fabric=shm, TOLD=46']
     (one,) = told['figures']
     assert one['case'].startswith('Told %fabric=shm')
-    assert (one['before'], one['after']) == (42.5, 46)
+    assert [one[side]['value'] for side in ('before', 'after')] == pytest.approx([42.5, 46])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +9,6 @@ from assay.comparing.failing import Failing, failing
 from assay.comparing.pairs import decisions, said_of
 from assay.comparing.sessions import Session, stored
 from assay.comparing.suspects import Suspect
-from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference, difference
 from assay.results.history import History
 from assay.results.statistics.comparison import MARGIN
@@ -43,29 +41,13 @@ class Interleaved:
         return self.difference.is_worse or bool(self.uneven)
 
     @property
-    def undecided(self) -> tuple[Compared, ...]:
-        """The figures that look worse by more than the margin, and could not be decided."""
-        margin = math.log1p(self.difference.margin)
-        return tuple(one for one in self.difference.figures if _loss(one) > margin)
-
-    @property
     def verdict(self) -> str:
-        """In a word; ``undecided`` also where no figure could be compared at all."""
-        if self.is_worse:
-            return 'worse'
-        is_compared = any(one.verdict for one in self.difference.figures)
-        return self.difference.verdict if is_compared and not self.undecided else 'undecided'
+        """In a word."""
+        return 'worse' if self.is_worse else self.difference.verdict
 
     @property
     def exit_code(self) -> int:
-        return {'worse': 1, 'undecided': 3}.get(self.verdict, 0)
-
-
-def _loss(one: Compared) -> float:
-    """By how much an undecided figure looks worse, as a logarithm; 0 if it does not."""
-    if one.word != 'cannot tell' or one.verdict is None or one.is_exact:
-        return 0.0
-    return max(0.0, -one.change if one.verdict.comparison.better == 'higher' else one.change)
+        return 1 if self.is_worse else self.difference.exit_code
 
 
 def compare_at_first(

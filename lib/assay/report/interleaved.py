@@ -12,6 +12,9 @@ from assay.report.table import say
 from assay.spelling import many
 from assay.text import visible
 
+#: What decides on what still looks worse.
+_DECIDES = 'more time (--minutes), fewer cases (-n) or a quieter machine may decide it'
+
 
 def show(found: Interleaved, everything: bool = False) -> None:
     """As of stored runs; before it which settings these are, at its end what failed.
@@ -35,15 +38,10 @@ def show(found: Interleaved, everything: bool = False) -> None:
 
 def conclusion(found: Interleaved) -> str:
     """The last line."""
-    told = f'{found.verdict.upper()}: {diff.conclusion(found.difference).partition(": ")[2]}'
+    told = diff.conclusion(found.difference, _DECIDES)
     if found.uneven:
-        told += f', {many(len(found.uneven), "case")} failed more often with one setting'
-    if found.verdict == 'undecided' and found.undecided:
-        told += (
-            f'; {many(len(found.undecided), "figure")} of these '
-            f'{"looks" if len(found.undecided) == 1 else "look"} worse by more than '
-            f'{found.difference.margin:.0%}'
-        )
+        counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
+        told = f'WORSE: {counts}, {cases} failed more often with one setting'
     return f'STOPPED: {told}; {found.stopped}' if found.stopped else told
 
 
@@ -59,7 +57,7 @@ def as_text(found: Interleaved) -> str:
     """JSON: that of stored runs, and what is known beside it."""
     told = {
         'settings': [str(one) for one in found.settings],
-        'suspects': found.suspects,
+        'measured_again': found.suspects,
         'pairs': found.pairs,
         'stopped': found.stopped or None,
         'uneven': [vars(one) for one in found.uneven],
