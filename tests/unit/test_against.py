@@ -305,7 +305,8 @@ def test_a_signal_ends_it_with_what_is_known(machine, monkeypatch):
     found = held(machine, after)
     assert (found.rounds, found.signal) == (1, signal.SIGINT)
     assert found.stopped == 'stopped by SIGINT'
-    assert conclusion_against(found, 'PASSED').startswith('STOPPED: ')
+    last = conclusion_against(found, 'PASSED')
+    assert last.startswith('STOPPED: ') and last.count('SIGINT') == 1
 
 
 def test_a_round_that_is_no_good_ends_it(machine, monkeypatch):

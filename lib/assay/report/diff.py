@@ -153,9 +153,9 @@ def show_against(held: Held, word: str, everything: bool = False) -> None:
 def conclusion_against(held: Held, word: str) -> str:
     """The last line of :func:`show_against`."""
     found = held.difference
-    told = conclusion(found, _what_rounds_decide(held))
     if held.signal or held.is_broken:
-        return f'STOPPED: {told}; {held.stopped}'
+        return f'STOPPED: {found.verdict.upper()}: {counted(found)}; {held.stopped}'
+    told = conclusion(found, _what_rounds_decide(held))
     if word == 'FAILED':
         return f'FAILED, see above; and with what was run before: {told}'
     if word == 'DISTURBED' and found.verdict == 'not worse':
