@@ -45,7 +45,7 @@ SYSTEM, ENVIRONMENT = 'upgrade-day', 'openmpi-system'
 #: What the sessions leave, and the clones of the suite that changes are made in.
 WORK = paths.STATE / 'upgrade-day'
 #: Cases for which everything is built.
-BUILT = '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%layout=packed'
+BUILT = '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
 #: Seconds of which a process beside the jobs works for its share.

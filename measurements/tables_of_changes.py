@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import tempfile
 from collections import Counter
@@ -59,9 +60,14 @@ def main() -> None:
     stored = pl.read_parquet(options.data)
     of_spreads(stored)
     changes = [one for one in (UNCHANGED, *CHANGES) if runs_of(stored, one)]
-    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(os.cpu_count()) as pool:
+    # Polars has threads, which a forked process would wait for in vain.
+    spawn = multiprocessing.get_context('spawn')
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(os.cpu_count(), spawn) as pool,
+    ):
         tell = partial(told_of, stored=stored, database=empty_database(Path(folder)))
-        found = {one: [*pool.map(tell, pairs_of(stored, one))] for one in changes}
+        found = [(one, [*pool.map(tell, pairs_of(stored, one))]) for one in changes]
     of_changes(stored, found)
     beside_others(found)
     of_causes(found)
@@ -119,14 +125,14 @@ def spreads(stored: pl.DataFrame, runs: Sequence[str]) -> pl.DataFrame:
 # ----- what is found ----------------------------------------------------------------------------
 
 
-def of_changes(stored: pl.DataFrame, found: dict[Change, list[Told]]) -> None:
+def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]]) -> None:
     """A row for each change: its true size, and what `assay diff` said of three and three."""
     print()
     table_head(
         *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs'),
         *('WORSE, 1', 'undecided, 3', 'not worse, 0', 'right cause first'),
     )
-    for change, told in found.items():
+    for change, told in found:
         codes = Counter(one.code for one in told)
         counts = [of_all(codes[code], told) for code in (WORSE, UNDECIDED, NOT_WORSE)]
         worse = [one for one in told if one.code == WORSE]
@@ -152,12 +158,12 @@ def true_size(stored: pl.DataFrame, change: Change) -> tuple[str, str, str]:
     return f'{check} {fabric} {figure}', f'{spread:.1%}', f'{size:+.1%}'
 
 
-def beside_others(found: dict[Change, list[Told]]) -> None:
+def beside_others(found: Sequence[tuple[Change, list[Told]]]) -> None:
     """Shares of pairs in which each rule calls at least one figure worse."""
-    rules = [*next(iter(found.values()))[0].others]
+    rules = [*found[0][1][0].others]
     print()
     table_head('change', 'Assay', *rules)
-    for change, told in found.items():
+    for change, told in found:
         ours = of_all(sum(one.code == WORSE for one in told), told)
         row(
             change.says,
@@ -166,11 +172,11 @@ def beside_others(found: dict[Change, list[Told]]) -> None:
         )
 
 
-def of_causes(found: dict[Change, list[Told]]) -> None:
+def of_causes(found: Sequence[tuple[Change, list[Told]]]) -> None:
     """Which families were named first, by change."""
     print()
     table_head('change', 'families named first')
-    for change, told in found.items():
+    for change, told in found:
         first = Counter(one.first for one in told if one.code == WORSE)
         said = (f'{name or "a case that failed"} {count}' for name, count in first.most_common())
         row(change.says, ', '.join(said) or '-')
