@@ -123,6 +123,14 @@ def conclusion(found: Difference, decides: str | None = None) -> str:
 
     :param decides: what would decide it, if that is known better than by stored runs alone.
     """
+    told = f'{found.verdict.upper()}: {counted(found)}'
+    if found.verdict == 'undecided':
+        told += f'; {decides or _what_decides(found)}'
+    return told
+
+
+def counted(found: Difference) -> str:
+    """How many figures have which word, and what is missing: ``1 worse, 0 better, ...``."""
     counts = found.counts
     words = [f'{counts[word]} {word}' for word in get_args(Word)]
     missed = [
@@ -131,10 +139,7 @@ def conclusion(found: Difference, decides: str | None = None) -> str:
         *([f'{many(len(found.gone), "figure")} gone'] if found.gone else []),
     ]
     total = many(len(found.figures), 'figure')
-    told = ', '.join([f'{", ".join(words)} of {total}', *missed])
-    if found.verdict == 'undecided':
-        told += f'; {decides or _what_decides(found)}'
-    return f'{found.verdict.upper()}: {told}'
+    return ', '.join([f'{", ".join(words)} of {total}', *missed])
 
 
 def show_against(held: Held, word: str, everything: bool = False) -> None:

@@ -333,7 +333,7 @@ def _of_these_runs(sides: Iterable[Series], kind: Kind) -> Variance | None:
             squares += float(np.var(side.locations, ddof=1)) * (side.size - 1)
             freedom += side.size - 1
     prior = kind.within if kind.within and kind.within.freedom else None
-    if freedom:
+    if squares:  # equal values are no proof: they may have been rounded
         own = Variance(max(squares / freedom, FLOOR**2), freedom)
         found = moderated(own, prior) if prior else own
     elif prior:
