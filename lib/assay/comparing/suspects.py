@@ -33,8 +33,8 @@ class Suspect:
 def suspects(found: Difference, settings: Settings) -> list[Suspect]:
     """What to measure again.
 
-    That is what looks changed, what others disturbed, and what cannot be told for want of a history
-    that says how far sessions are apart.
+    That is what looks changed, by itself or with its family, what others disturbed, and what cannot
+    be told for want of a history that says how far sessions are apart.
     """
     able = [
         (one, one.verdict)
@@ -42,6 +42,11 @@ def suspects(found: Difference, settings: Settings) -> list[Suspect]:
         if one.verdict and not one.is_exact and not one.verdict.comparison.reason
     ]
     looks = {*suspected([verdict.comparison for _, verdict in able])}
+    looks |= {
+        number
+        for number, (one, verdict) in enumerate(able)
+        if verdict.word in ('worse', 'better') and not one.misses
+    }
     wanted = {
         one.figure: _direction(verdict.comparison) if number in looks else None
         for number, (one, verdict) in enumerate(able)

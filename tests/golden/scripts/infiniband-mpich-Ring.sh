@@ -30,4 +30,4 @@ export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-srun --cpus-per-task=1 --ntasks-per-node=64 --distribution=block:cyclic --cpu-bind=cores /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.05 --focus 8,1048576 --json result.json
+srun --cpus-per-task=1 --ntasks-per-node=64 --distribution=block:cyclic --cpu-bind=cores /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.1 --focus 8,1048576 --json result.json

@@ -34,4 +34,4 @@ export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-srun --cpus-per-task=1 --ntasks-per-node=1 --distribution=block:block --cpu-bind=cores /built/build/pt2pt --limits --max 4194304 --budget 0.02 --focus 8,2048,4194304 --json result.json
+srun --cpus-per-task=1 --ntasks-per-node=1 --distribution=block:block --cpu-bind=cores /built/build/pt2pt --limits --pattern ping-pong,bidirectional --max 4194304 --budget 0.08 --focus 8,2048,4194304 --json result.json

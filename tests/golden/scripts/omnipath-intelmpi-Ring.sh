@@ -24,4 +24,4 @@ export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-mpirun -np 192 -ppn 48 /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.05 --focus 8,1048576 --json result.json
+mpirun -np 192 -ppn 48 /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.1 --focus 8,1048576 --json result.json

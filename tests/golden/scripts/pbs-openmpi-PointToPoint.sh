@@ -27,4 +27,4 @@ export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-mpirun -np 2 --map-by slot:PE=1 --bind-to core /built/build/pt2pt --limits --max 4194304 --budget 0.02 --focus 8,2048,4194304 --json result.json
+mpirun -np 2 --map-by slot:PE=1 --bind-to core /built/build/pt2pt --limits --pattern ping-pong,bidirectional --max 4194304 --budget 0.08 --focus 8,2048,4194304 --json result.json

@@ -28,4 +28,4 @@ export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-srun --cpus-per-task=16 --ntasks-per-node=8 --distribution=block:cyclic --cpu-bind=ldoms /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.05 --focus 8,1048576 --json result.json
+srun --cpus-per-task=16 --ntasks-per-node=8 --distribution=block:cyclic --cpu-bind=ldoms /built/build/ring --limits --max-words 131072 --ci 0.01 --budget 0.1 --focus 8,1048576 --json result.json
