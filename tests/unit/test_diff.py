@@ -604,6 +604,29 @@ def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told):
     assert 'of disturbed jobs, 0 before and 12 after: the node was disturbed: other proc' in text
 
 
+@pytest.mark.parametrize(('taken', 'counts'), [(0.4, True), (0.5, False), (None, False)])
+def test_disturbed_values_count_where_others_took_as_much_before(site, told, taken, counts):
+    """They are always there: to leave out what they disturb would leave nothing."""
+
+    def busy(share):
+        def change(case, values):
+            case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
+            if share is not None:
+                values['foreign_share'] = share
+                case['directions'] = case['directions'] | {'foreign_share': 'lower'}
+                case['units'] = {'foreign_share': '1'}
+
+        return change
+
+    site.runs(3, busy(0.41), label='before')
+    site.runs(3, busy(taken), label='after')
+    found = site.difference('before', 'after')
+    assert any(one.verdict for one in found.figures) == counts
+    assert found.alike_disturbed == (72 if counts else 0)
+    text = told('before', 'after', '--all')[1]
+    assert ('counted all the same: 72 values of disturbed jobs' in text) == counts
+
+
 def noisy(factor):
     def change(case, values):
         values['bandwidth'] = factor * 100 * math.exp(noise.uniform(-1, 1))

@@ -489,6 +489,11 @@ def _left_out(found: Difference, everything: bool) -> Iterator[str]:
         why = f': {"; ".join(sentences)}' if everything else ''
         sides = f'{then} before and {now} after'
         yield f'left out: {many(then + now, "value")} of disturbed jobs, {sides}{why}'
+    if found.alike_disturbed:
+        yield (
+            f'counted all the same: {many(found.alike_disturbed, "value")} of disturbed jobs, of '
+            'cases of which others took as much before as after'
+        )
     if misses := [one for one in found.figures if one.misses]:
         yield (
             f'missed references: {many(len(misses), "figure")} called worse because all runs after '
@@ -621,6 +626,7 @@ def as_json(found: Difference) -> dict[str, Any]:
         'not_judged': found.conditions,
         'facts': [_fact_as_json(fact) for fact in found.facts],
         'disturbances': dict(found.disturbances),
+        'alike_disturbed': found.alike_disturbed,
     }
 
 

@@ -21,6 +21,7 @@ from assay.results.diff.families import Finding, findings, suspects
 from assay.results.diff.followed import figures_that_moved, not_blamed_on_software, slowed
 from assay.results.diff.judging import assert_margin, judge_figures
 from assay.results.diff.sides import (
+    alike_disturbed,
     assert_comparable,
     paired,
     some,
@@ -61,6 +62,7 @@ class Difference:
     :param suspects: what looks worse by more than the margin and is not decided, worst first.
     :param facts: what else differs, that of most figures first.
     :param disturbances: what disturbed jobs whose values do not count, each with how many values.
+    :param alike_disturbed: how many values of disturbed jobs count, as others took as much before.
     """
 
     before: tuple[StoredRun, ...]
@@ -83,6 +85,7 @@ class Difference:
     suspects: tuple[Compared, ...]
     facts: tuple[Fact, ...]
     disturbances: tuple[tuple[str, int], ...]
+    alike_disturbed: int
 
     @property
     def is_worse(self) -> bool:
@@ -154,7 +157,7 @@ def difference(
             f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
             'they were read twice, from perflogs and from the database or a report.'
         )
-    counting = tables[0], without_first_values(tables[1], remeasured)
+    counting = alike_disturbed((tables[0], without_first_values(tables[1], remeasured)))
     old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
@@ -215,8 +218,13 @@ def difference(
         families=findings(families, compared, facts),
         suspects=suspects(families, compared, margin),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
-        disturbances=_disturbances(pl.concat(counting)),
+        disturbances=(left_out := _disturbances(pl.concat(counting))),
+        alike_disturbed=_total(_disturbances(pl.concat(tables))) - _total(left_out),
     )
+
+
+def _total(disturbances: Iterable[tuple[str, int]]) -> int:
+    return sum(values for _, values in disturbances)
 
 
 def _disturbances(table: pl.DataFrame) -> tuple[tuple[str, int], ...]:

@@ -14,6 +14,12 @@ from assay.results.machine_figures import CONDITIONS
 from assay.running.setting import Settings
 
 Pair = tuple[Measured, Measured]
+Tables = tuple[pl.DataFrame, pl.DataFrame]
+
+#: The columns that tell cases apart.
+_CASE = ('system', 'partition', 'environment', 'case')
+#: What others took of the CPUs before and after is as much if it differs by less than this share.
+ALIKE = 0.05
 
 
 def assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) -> None:
@@ -34,7 +40,7 @@ def tables_of(
     before: Sequence[StoredRun],
     after: Sequence[StoredRun],
     settings: Settings | None = None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> Tables:
     """The tables of figures of both.
 
     :param settings: as of :func:`difference`: then a case before has the name that it has after, so
@@ -97,10 +103,51 @@ def without_first_values(table: pl.DataFrame, again: Sequence[StoredRun]) -> pl.
         return table
     is_again = pl.col('run').cast(pl.String).is_in([run.uuid for run in again])
     counts = (pl.col('figure') != '-') & pl.col('disturbances').is_null()
-    case = ('system', 'partition', 'environment', 'case')
-    cases = table.filter(is_again & counts).select(case).unique()
-    first = table.filter(~is_again).join(cases, on=case, how='anti', maintain_order='left')
+    cases = table.filter(is_again & counts).select(_CASE).unique()
+    first = table.filter(~is_again).join(cases, on=_CASE, how='anti', maintain_order='left')
     return pl.concat([first, table.filter(is_again)])
+
+
+def alike_disturbed(tables: Tables) -> Tables:
+    """Both tables with the values of disturbed jobs where these are evidence all the same.
+
+    Where others always use the nodes, to leave out what they disturb leaves nothing. Of a case that
+    they disturbed before and after by as much, all values count: what others took is in the spread
+    of both. That is so if fewer than half of its values on a side would count otherwise, and what
+    was taken differs by less than :data:`ALIKE`.
+    """
+    of_case = [_disturbed(table) for table in tables]
+    both = of_case[0].join(of_case[1], on=_CASE)
+    lacks = pl.min_horizontal('calm', 'calm_right') < 0.5
+    alike = both.filter(lacks & ((pl.col('taken') - pl.col('taken_right')).abs() < ALIKE))
+    if alike.is_empty():
+        return tables
+    cases = alike.select(_CASE).with_columns(counts=pl.lit(True))
+    before, after = (
+        table.join(cases, on=_CASE, how='left', maintain_order='left')
+        .with_columns(
+            disturbances=pl.when('counts').then(None).otherwise('disturbances'),
+        )
+        .drop('counts')
+        for table in tables
+    )
+    return before, after
+
+
+def _disturbed(table: pl.DataFrame) -> pl.DataFrame:
+    """Of each case the share of its runs that nobody disturbed, and what others took of it."""
+    by_others = pl.col('figure').cast(pl.String).is_in(['foreign_share', 'steal_share'])
+    return (
+        table.filter(pl.col('figure') != '-')
+        .group_by(*_CASE, 'run', 'repeat')
+        .agg(
+            calm=pl.col('disturbances').is_null().all(),
+            # Of what nobody saw it is null, and as much as nothing.
+            taken=pl.col('value').filter(by_others).mean() * by_others.sum(),
+        )
+        .group_by(_CASE)
+        .agg(pl.col('calm').mean(), pl.col('taken').median())
+    )
 
 
 def without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
