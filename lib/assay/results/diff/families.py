@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.families import Family, benjamini_hochberg, slowness
-from assay.results.statistics.retest import SUSPICION
 from assay.witness.startup import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -34,8 +34,9 @@ _BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
 _HALO = ('Halo', 'Overlap')
 #: Of the kinds of figures that look worse and are not decided, so many may not be.
 DOUBT = 0.2
-#: A loss that nobody overlooks: one such figure that looks worse by itself is enough for doubt.
-GREAT_LOSS = 0.25
+#: A loss that nobody overlooks: one figure that lost so much is enough for doubt, if chance makes
+#: as much of a figure in so few comparisons.
+GREAT_LOSS, BY_CHANCE = 0.25, 0.01
 #: Endings of names of figures that are the same measurement in another unit.
 _UNITS = ('_time', '_rate', '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
 
@@ -138,13 +139,25 @@ def _word(family: Family, members: Sequence[Compared]) -> Word:
     return 'same' if words == {'same'} else 'cannot tell'
 
 
+def _loss(one: Compared) -> float:
+    """By how much a figure got worse, as a logarithm; 0 where there is no ratio."""
+    loss = slowness(one.verdict.comparison) if one.verdict else 0.0
+    return loss if math.isfinite(loss) else 0.0
+
+
 def suspects(
     families: Sequence[Family], compared: Sequence[Compared], margin: float
 ) -> tuple[Compared, ...]:
     """What looks worse by more than the margin and could not be decided, worst first.
 
+    What got worse by no more than the machine itself, as far as these runs show it, is none.
+
     :param families: their members are positions in ``compared``.
     """
+    by_itself = {
+        part: median([_loss(one) for one in compared if one.is_of == part] or [0.0])
+        for part in ('node', 'network')
+    }
     # How quiet it was says nothing by chance alone.
     kinds = [
         kind for family in families if family.tested.name != JITTER for kind in family.tested.kinds
@@ -155,12 +168,16 @@ def suspects(
         for one in (compared[number] for number in kind.members):
             if one.word != 'cannot tell' or one.verdict is None:
                 continue
-            comparison = one.verdict.comparison
-            loss = slowness(comparison)
+            comparison, loss = one.verdict.comparison, _loss(one)
             is_of_kind = p <= DOUBT and kind.index.change > 0
             # Of one run each nothing says that it is by chance.
-            is_by_itself = comparison.p_value <= SUSPICION or not comparison.is_seen
-            is_great = loss > math.log1p(GREAT_LOSS) and is_by_itself
-            if loss > math.log1p(margin) and (is_of_kind or is_great):
+            is_rare = comparison.p_value <= BY_CHANCE or not comparison.is_seen
+            is_great = loss > math.log1p(GREAT_LOSS) and is_rare
+            machine = max(
+                0.0,
+                by_itself['node'],
+                by_itself['network'] if one.reach != 'within a node' else 0.0,
+            )
+            if loss > machine + math.log1p(margin) and (is_of_kind or is_great):
                 found.append(one)
     return worst_first(found)

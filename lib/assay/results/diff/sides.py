@@ -18,6 +18,8 @@ Tables = tuple[pl.DataFrame, pl.DataFrame]
 
 #: The columns that tell cases apart.
 _CASE = ('system', 'partition', 'environment', 'case')
+#: Sessions of a side that nobody disturbed: of as many or more the others are left out.
+ENOUGH_CALM = 3
 #: What others took of the CPUs before and after is as much if it differs by less than this share.
 ALIKE = 0.05
 
@@ -113,12 +115,12 @@ def alike_disturbed(tables: Tables) -> Tables:
 
     Where others always use the nodes, to leave out what they disturb leaves nothing. Of a case that
     they disturbed before and after by as much, all values count: what others took is in the spread
-    of both. That is so if fewer than half of its values on a side would count otherwise, and what
-    was taken differs by less than :data:`ALIKE`.
+    of both. That is so if fewer than :data:`ENOUGH_CALM` of its sessions on a side would count
+    otherwise, and what was taken differs by less than :data:`ALIKE`.
     """
     of_case = [_disturbed(table) for table in tables]
     both = of_case[0].join(of_case[1], on=_CASE)
-    lacks = pl.min_horizontal('calm', 'calm_right') < 0.5
+    lacks = pl.min_horizontal('calm', 'calm_right') < ENOUGH_CALM
     alike = both.filter(lacks & ((pl.col('taken') - pl.col('taken_right')).abs() < ALIKE))
     if alike.is_empty():
         return tables
@@ -135,7 +137,7 @@ def alike_disturbed(tables: Tables) -> Tables:
 
 
 def _disturbed(table: pl.DataFrame) -> pl.DataFrame:
-    """Of each case the share of its runs that nobody disturbed, and what others took of it."""
+    """Of each case the sessions that nobody disturbed, and what others took of all."""
     by_others = pl.col('figure').cast(pl.String).is_in(['foreign_share', 'steal_share'])
     return (
         table.filter(pl.col('figure') != '-')
@@ -146,7 +148,7 @@ def _disturbed(table: pl.DataFrame) -> pl.DataFrame:
             taken=pl.col('value').filter(by_others).mean() * by_others.sum(),
         )
         .group_by(_CASE)
-        .agg(pl.col('calm').mean(), pl.col('taken').median())
+        .agg(pl.col('run').filter('calm').n_unique().alias('calm'), pl.col('taken').median())
     )
 
 

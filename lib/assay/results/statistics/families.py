@@ -41,6 +41,8 @@ Key = TypeVar('Key', bound=Hashable)
 FALSE_SHARE = 0.05
 #: No member counts for more than so many of the median member.
 HEAVIEST = 4.0
+#: No session is further off than so many units, for the sake of numbers.
+MOST_UNITS = 300.0
 #: A session counts for an index if so much of the weight was measured in it.
 ENOUGH_WEIGHT = 0.5
 #: Comparisons without which their bulk tells nothing, and those of them on one side.
@@ -307,18 +309,40 @@ def _indices(
         key: _index([members[i] for i in numbers], singles[numbers])
         for key, numbers in groups.items()
     }
-    histories = [one[2] for one in sides.values() if one[2]]
-    kind = learn(histories, pooled((one[0], one[1]) for one in sides.values()))
+    histories = [one.history for one in sides.values() if one.history]
+    kind = learn(histories, pooled((one.before, one.after) for one in sides.values()))
     found = []
-    for key, (before, after, history) in sides.items():
+    for key, one in sides.items():
         cases = len({members[i].case for i in groups[key]})
-        found.append(compare(before, after, 'lower', history, kind, cases))
-    sizes = [one[2].size if one[2] else 0 for one in sides.values()]
-    return dict(zip(sides, empirical(found, sizes), strict=True))
+        found.append(compare(one.before, one.after, 'lower', one.history, kind, cases))
+    sizes = [one.history.size if one.history else 0 for one in sides.values()]
+    return {
+        key: replace(
+            one,
+            change=one.change * side.unit,
+            error=one.error * side.unit,
+            single=one.single * side.unit**2,
+        )
+        for (key, side), one in zip(sides.items(), empirical(found, sizes), strict=True)
+    }
 
 
-def _index(members: Sequence[Member], singles: Floats) -> tuple[Series, Series, Series | None]:
-    """How slow sessions were over all members: before, after, and in the history.
+@dataclass(frozen=True, eq=False)
+class _Index:
+    """How slow sessions were over all members, as factors whose logarithms are in a unit.
+
+    :param unit: the standard deviation of sessions if all members went together: in it indices of
+        steady and of noisy figures vary alike, and one can lean on the others.
+    """
+
+    before: Series
+    after: Series
+    history: Series | None
+    unit: float
+
+
+def _index(members: Sequence[Member], singles: Floats) -> _Index:
+    """The index of some figures.
 
     :param singles: shape (n,), the variance of a session of each member: it counts by how steady it
         is.
@@ -333,20 +357,34 @@ def _index(members: Sequence[Member], singles: Floats) -> tuple[Series, Series, 
         (float(location(one.before.locations)) + float(location(one.after.locations))) / 2
         for one in members
     ]
-    before, after = (
-        _over(signed, [one.before for one in members], middles),
-        _over(signed, [one.after for one in members], middles),
-    )
-    assert before and after
     pasts = [one.history for one in members]
     own = [float(location(one.locations)) if one else 0.0 for one in pasts]
-    return before, after, _over(signed, pasts, own)
+    before = _over(signed, [one.before for one in members], middles)
+    after = _over(signed, [one.after for one in members], middles)
+    past = _over(signed, pasts, own)
+    values = [value for some in (before, after, past) for value in some.values()]
+    unit = max(
+        float(np.average(np.sqrt(singles), weights=weights)),
+        max(map(abs, values)) / MOST_UNITS,
+        FLOOR,
+    )
+    return _Index(
+        _in_units(before, unit),
+        _in_units(after, unit),
+        _in_units(past, unit) if past else None,
+        unit,
+    )
+
+
+def _in_units(values: Mapping[float, float], unit: float) -> Series:
+    times = sorted(values)
+    return series([math.exp(values[time] / unit) for time in times], times)
 
 
 def _over(
     weights: Sequence[float], parts: Sequence[Series | None], middles: Sequence[float]
-) -> Series | None:
-    """The mean of figures in each session that most of them were measured in; None if in none.
+) -> dict[float, float]:
+    """The mean of figures in each session that most of them were measured in, by its time.
 
     :param weights: of each figure, below 0 where more is better.
     :param middles: what is subtracted from the logarithms of each.
@@ -359,9 +397,6 @@ def _over(
         for time, value in zip(one.session_times.tolist(), one.locations.tolist(), strict=True):
             sums[time] = sums.get(time, 0.0) + weight * (value - middle)
             known[time] = known.get(time, 0.0) + abs(weight)
-    if not known:
-        return None
     # Sessions of a side may have had no figure in common: the fullest counts in any case.
-    enough = min(ENOUGH_WEIGHT * sum(map(abs, weights)), max(known.values()))
-    times = sorted(time for time, weight in known.items() if weight >= enough)
-    return series([math.exp(sums[time] / known[time]) for time in times], times)
+    enough = min(ENOUGH_WEIGHT * sum(map(abs, weights)), max(known.values(), default=0.0))
+    return {time: sums[time] / weight for time, weight in known.items() if weight >= enough}
