@@ -20,12 +20,12 @@ FAMILIES, KINDS, FIGURES = 12, 3, 4
 class Suite:
     """Figures of families, with a spread of their own each and one of the family."""
 
-    def __init__(self, seed, runs=2 * RUNS, spread=0.03):
+    def __init__(self, seed, runs=2 * RUNS, spread=0.03, families=FAMILIES):
         self.random = np.random.default_rng(seed)
-        self.family = np.repeat(np.arange(FAMILIES), KINDS * FIGURES)
-        self.kind = np.repeat(np.arange(FAMILIES * KINDS), FIGURES)
+        self.family = np.repeat(np.arange(families), KINDS * FIGURES)
+        self.kind = np.repeat(np.arange(families * KINDS), FIGURES)
         own = self.random.standard_t(5, (len(self.family), runs))
-        shared = self.random.standard_normal((FAMILIES, runs))[self.family]
+        shared = self.random.standard_normal((families, runs))[self.family]
         self.logs = spread * (own + 0.5 * shared)
 
     def slower(self, which, times):
@@ -94,6 +94,13 @@ def test_most_families_may_change_at_once():
     suite = Suite(4)
     suite.slower(suite.family < 5, 1.5)
     assert {*changed(suite.judged())} == {f'family {number}' for number in range(5)}
+
+
+@pytest.mark.parametrize('families', [FAMILIES, 27])
+def test_all_families_may_change_at_once(families):
+    """However many they are: then their bulk is no spread of what did not change."""
+    suite = Suite(4, families=families).slower(slice(None), 1.3)
+    assert len(changed(suite.judged())) == families
 
 
 def test_unchanged_suites_are_silent_without_a_history():

@@ -45,7 +45,7 @@ HEAVIEST = 4.0
 MOST_UNITS = 300.0
 #: A session counts for an index if so much of the weight was measured in it.
 ENOUGH_WEIGHT = 0.5
-#: Comparisons without which their bulk tells nothing, and those of them on one side.
+#: Comparisons without which their bulk tells nothing, and those of them on either side.
 ENOUGH_BULK, ENOUGH_OF_SIDE = 16, 4
 
 
@@ -287,15 +287,15 @@ def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[C
 def _scale(changes: Sequence[tuple[float, float]]) -> float:
     """The standard deviation of standardised changes where nothing changed.
 
-    What changed did so in one direction, mostly: the other side shows half of what did not.
+    What changed did so in one direction, mostly: the other side shows half of what did not. Where
+    nearly all went one way, nothing shows that: all may have changed.
 
     :param changes: sizes that standard normal values would have, and their signs.
     """
-    if len(changes) < ENOUGH_BULK:
-        return 1.0
     sides = [[size for size, sign in changes if sign * side > 0] for side in (-1, 1)]
-    medians = [float(np.median(side)) for side in sides if len(side) >= ENOUGH_OF_SIDE]
-    return min(medians, default=0.0) / float(special.ndtri(0.75))
+    if len(changes) < ENOUGH_BULK or min(map(len, sides)) < ENOUGH_OF_SIDE:
+        return 1.0
+    return min(float(np.median(side)) for side in sides) / float(special.ndtri(0.75))
 
 
 def _indices(
