@@ -96,6 +96,20 @@ def test_most_families_may_change_at_once():
     assert {*changed(suite.judged())} == {f'family {number}' for number in range(5)}
 
 
+def test_where_no_figure_is_sure_by_itself_the_surest_alone_is_told():
+    """Adjusted p-values are equal of many figures, whatever each of them did."""
+    for seed in range(20):
+        suite = Suite(seed, spread=0.05)
+        judged = suite.slower(suite.family == 0, 1.15).judged()
+        (of_it,) = (one for one in judged.families if one.tested.name == 'family 0')
+        if of_it.p_value > SUITE_RATE:
+            continue
+        for kind in of_it.tested.kinds:
+            alone = [judged.comparisons[number].p_value for number in kind.members]
+            told = [p for p, n in zip(alone, kind.members, strict=True) if of_it.changed[n] <= 0.05]
+            assert told in ([], [min(alone)]) or max(told) <= FALSE_SHARE
+
+
 @pytest.mark.parametrize('families', [FAMILIES, 27])
 def test_all_families_may_change_at_once(families):
     """However many they are: then their bulk is no spread of what did not change."""

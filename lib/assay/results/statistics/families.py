@@ -158,7 +158,8 @@ def judge_suite(members: Sequence[Member], rate: float = SUITE_RATE) -> Judged:
     p_values = [float(one.better != 'exact' or one.p_value > 0) for one in comparisons]
     for family in families:
         for number in family.tested.members:
-            within = family.changed.get(number, 1.0) * rate / FALSE_SHARE
+            # Divided first: a share that is just met is the rate itself.
+            within = rate * (family.changed.get(number, 1.0) / FALSE_SHARE)
             p_values[number] = min(1.0, max(family.p_value, within))
     return Judged(comparisons, p_values, families)
 
@@ -227,23 +228,28 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
     one kind did, and of a kind at least one figure: if none is sure by itself, the surest.
     """
     found: dict[int, float] = {}
-    of_kinds = _at_least_one(benjamini_hochberg([one.p_value for one in family.kinds]))
+    of_kinds = _at_least_one([one.p_value for one in family.kinds])
     selected = sum(p <= FALSE_SHARE for p in of_kinds)
     for kind, p_of_kind in zip(family.kinds, of_kinds, strict=True):
         # Of figures less may be false where fewer kinds were selected (Benjamini and Bogomolov).
         share = len(family.kinds) / max(1, selected)
-        own = benjamini_hochberg([comparisons[number].p_value for number in kind.members])
-        adjusted = [min(1.0, max(p_of_kind, share * p)) for p in own]
-        if p_of_kind <= FALSE_SHARE:
-            adjusted = _at_least_one(adjusted)
+        own = _at_least_one([comparisons[number].p_value for number in kind.members], share)
+        adjusted = [max(p_of_kind, p) for p in own]
         found |= dict(zip(kind.members, adjusted, strict=True))
     return found
 
 
-def _at_least_one(p_values: Sequence[float]) -> list[float]:
-    """Where none is sure, the surest is: something among them changed."""
-    least = min(p_values)
-    return [min(p, FALSE_SHARE) if p == least else p for p in p_values]
+def _at_least_one(p_values: Sequence[float], share: float = 1.0) -> list[float]:
+    """p-values adjusted as by :func:`benjamini_hochberg`, where something among them changed.
+
+    If none is sure, the surest alone is: others may well have the same adjusted p-value.
+
+    :param share: what they are multiplied by.
+    """
+    adjusted = [min(1.0, share * p) for p in benjamini_hochberg(p_values)]
+    if min(adjusted) > FALSE_SHARE:
+        adjusted[p_values.index(min(p_values))] = FALSE_SHARE
+    return adjusted
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
