@@ -132,10 +132,10 @@ class Comparison:
 class Verdict:
     """What is said of one figure, and what is behind it.
 
-    :param p_value: adjusted for all figures of the suite (Holm).
+    :param p_value: adjusted for all figures of the suite.
     :param interval: 95%, of after over before, for this figure alone.
     :param smallest: the smallest change, as a fraction, found with a power of 90% at the suite's
-        rate.
+        rate, by this figure alone.
     :param more_runs: sessions more, before and after, that would find ``margin``; None if no
         number of them would.
     :param reason: why it cannot be told, in words; empty otherwise.
