@@ -4,6 +4,7 @@ import json
 import math
 import re
 import signal
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -333,6 +334,16 @@ def test_the_last_line_has_the_verdict_of_the_runs_too(machine, capsys, word, fa
     after = machine.runs(3, 'after')
     show_against(held(machine, after, 0.0), word)
     assert capsys.readouterr().out.splitlines()[-1].startswith(beginning)
+
+
+def test_where_values_lack_no_rounds_are_said_to_decide(machine):
+    machine.runs(12, 'before')
+    found = held(machine, machine.runs(3, 'after'), 0.0)
+    compared = found.difference
+    lacking = tuple(replace(one, verdict=None, why_not='none left') for one in compared.figures)
+    found = replace(found, difference=replace(compared, figures=lacking), rounds=3)
+    last = conclusion_against(found, 'PASSED')
+    assert last.startswith('UNDECIDED: ') and last.endswith('can be compared: run again')
 
 
 @pytest.fixture

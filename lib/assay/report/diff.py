@@ -169,7 +169,9 @@ def conclusion_against(held: Held, word: str) -> str:
 
 
 def _what_rounds_decide(held: Held) -> str:
-    """What would decide on what was measured again and still looks worse; empty if nothing was."""
+    """What would decide on what was measured again and still looks worse; empty if nothing does."""
+    if not held.difference.suspects:
+        return ''
     if not held.rounds:
         return f'{held.stopped}: give it more by --budget' if held.stopped else ''
     seconds = held.seconds / held.rounds
