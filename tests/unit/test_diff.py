@@ -702,7 +702,8 @@ def test_a_reference_that_is_missed_since_the_machine_moved_is_worse(site):
     found = site.difference('last~2', 'after')
     assert found.moved
     missed = [one for one in found.figures if one.figure.figure == 'bandwidth']
-    assert {(one.word, one.misses, one.has_followed) for one in missed} == {('worse', True, False)}
+    assert {(one.word, one.has_followed) for one in missed} == {('worse', False)}
+    assert any(one.misses for one in missed)
 
 
 def test_most_figures_have_to_be_told_for_a_verdict(site, told):

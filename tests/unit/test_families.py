@@ -137,6 +137,15 @@ def test_counts_and_figures_with_zeros_are_in_no_family():
     assert judged.p_values == [0, 1, 1]
 
 
+@pytest.mark.filterwarnings('error')
+def test_a_history_with_a_zero_is_none():
+    sides = series([1.0, 1.01, 1.02]), series([1.01, 1.02, 1.0])
+    with_zero = Member('a', 'a', 'a', *sides, 'lower', series([0.0, 1, 1]))
+    without = Member('a', 'a', 'a', *sides, 'lower')
+    found = [judge_suite([one]).families[0] for one in (with_zero, without)]
+    assert found[0].p_value == found[1].p_value
+
+
 def test_one_run_each_tells_nothing_without_a_history():
     members = [
         Member('a', str(one), str(one), series([1.0]), series([9.0]), 'lower') for one in range(9)

@@ -363,7 +363,9 @@ def _index(members: Sequence[Member], singles: Floats) -> _Index:
         (float(location(one.before.locations)) + float(location(one.after.locations))) / 2
         for one in members
     ]
-    pasts = [one.history for one in members]
+    pasts = [
+        one.history if one.history and one.history.has_logarithms else None for one in members
+    ]
     own = [float(location(one.locations)) if one else 0.0 for one in pasts]
     before = _over(signed, [one.before for one in members], middles)
     after = _over(signed, [one.after for one in members], middles)
@@ -398,7 +400,7 @@ def _over(
     sums: dict[float, float] = {}
     known: dict[float, float] = {}
     for weight, one, middle in zip(weights, parts, middles, strict=True):
-        if one is None or not one.has_logarithms:
+        if one is None:
             continue
         for time, value in zip(one.session_times.tolist(), one.locations.tolist(), strict=True):
             sums[time] = sums.get(time, 0.0) + weight * (value - middle)
