@@ -137,6 +137,13 @@ def test_counts_and_figures_with_zeros_are_in_no_family():
     assert judged.p_values == [0, 1, 1]
 
 
+@pytest.mark.parametrize('values', [(5e-324, 1e300), (1e300, 5e-324)])
+def test_a_change_beyond_all_numbers_is_one(values):
+    before, after = (series([value] * RUNS) for value in values)
+    (family,) = judge_suite([Member('a', 'a', 'a', before, after, 'lower')]).families
+    assert (family.tested.index.change > 0) == (values[1] > values[0])
+
+
 @pytest.mark.filterwarnings('error')
 def test_a_history_with_a_zero_is_none():
     sides = series([1.0, 1.01, 1.02]), series([1.01, 1.02, 1.0])

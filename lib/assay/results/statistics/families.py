@@ -24,7 +24,7 @@ from scipy import special
 
 from assay.results.statistics.comparison import Better, Comparison, compare, with_error
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Floats, Series, location, series
+from assay.results.statistics.series import GREATEST, Floats, Series, location, series
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
