@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from assay.results.statistics.comparison import compare
 from assay.results.statistics.families import (
     FALSE_SHARE,
     Member,
+    Tested as Group,  # pytest would take the name for tests'
+    _changed,
     benjamini_hochberg,
     judge_suite,
 )
@@ -108,6 +111,21 @@ def test_where_no_figure_is_sure_by_itself_the_surest_alone_is_told():
             alone = [judged.comparisons[number].p_value for number in kind.members]
             told = [p for p, n in zip(alone, kind.members, strict=True) if of_it.changed[n] <= 0.05]
             assert told in ([], [min(alone)]) or max(told) <= FALSE_SHARE
+
+
+def test_a_family_that_is_slower_is_never_called_better_alone():
+    """One figure is better beyond doubt, the others look a little worse, and the index is sure."""
+
+    def compared(times):
+        return compare(
+            series([0.99, 1, 1.01]), series([times * 0.98, times, times * 1.02]), 'lower'
+        )
+
+    figures = [compared(times) for times in (0.5, 1.03, 1.04, 1.03)]
+    members, index = tuple(range(len(figures))), compared(2)
+    p = 2 * index.p_value
+    changed = _changed(Group('a', members, index, p, (Group('a', members, index, p),)), figures)
+    assert [number for number in members if changed[number] <= FALSE_SHARE] == [0, 2]
 
 
 @pytest.mark.parametrize('families', [FAMILIES, 27])

@@ -225,7 +225,8 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
     """The adjusted p-value of each figure of a family that changed, by its position.
 
     Its kinds first, and then the figures of those that changed. Of a family that changed at least
-    one kind did, and of a kind at least one figure: if none is sure by itself, the surest.
+    one kind did, and of a kind at least one figure: if none is sure by itself, the surest. Of a
+    family whose index changed at least one figure went the same way.
     """
     found: dict[int, float] = {}
     of_kinds = _at_least_one([one.p_value for one in family.kinds])
@@ -236,6 +237,11 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
         own = _at_least_one([comparisons[number].p_value for number in kind.members], share)
         adjusted = [max(p_of_kind, p) for p in own]
         found |= dict(zip(kind.members, adjusted, strict=True))
+    if 2 * family.index.p_value <= family.p_value:
+        # It is sure of the index, so something went its way, whatever else went the other.
+        its_way = [n for n in family.members if slowness(comparisons[n]) * family.index.change > 0]
+        if its_way and min(found[number] for number in its_way) > FALSE_SHARE:
+            found[min(its_way, key=lambda number: comparisons[number].p_value)] = FALSE_SHARE
     return found
 
 
