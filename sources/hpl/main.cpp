@@ -70,8 +70,10 @@ LimitSize limit_size(const Test &test)
     return { n, std::min(test.nb, n) };
 }
 
-int limit_products(const LimitSize &size, int threads)
+// Collective: the same on all ranks, of which some may have fewer threads.
+int limit_products(const LimitSize &size, int threads, MPI_Comm comm)
 {
+    MPI_Allreduce(MPI_IN_PLACE, &threads, 1, MPI_INT, MPI_MIN, comm);
     double operations = 2.0 * size.n * size.n * size.k;
     return static_cast<int>(std::clamp(LIMIT_OPERATIONS * threads / operations, 3.0, 50.0));
 }
@@ -169,7 +171,7 @@ Reached run_all(const std::vector<Test> &tests, const Input &input, const Grid &
                 const assay::Job &job, Report &report, Tally &tally)
 {
     const LimitSize size = limit_size(largest_of(tests));
-    const int products = limit_products(size, job.threads);
+    const int products = limit_products(size, job.threads, grid.all);
     std::unique_ptr<dgemm, void (*)(dgemm *)> limit(dgemm_make(size.n, size.k), dgemm_free);
     if (!limit)
         assay::fail("cannot allocate three matrices of order %d to measure the limit", size.n);

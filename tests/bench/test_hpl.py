@@ -144,6 +144,17 @@ def test_more_ranks_than_the_grid(launch, tmp_path):
     assert 'RANKS  : 3' in done.out
 
 
+def test_ranks_with_different_threads(launch, build, tmp_path):
+    """All have to agree on how many products the limit is of."""
+    write_input(tmp_path, n=[1200], nb=[128], grids=[(1, 2)])
+    program = str(build('hpl') / 'hpl')
+    wide = ['env', 'OMP_NUM_THREADS=4', 'OMP_WAIT_POLICY=passive', program]
+    done = launch('hpl', ':', '-n', '1', *wide, sanitize=False)
+    assert done.code == 0, done.out + done.err
+    assert '1 tests completed and passed' in done.out
+    assert re.search(r'^Limit of HPL: DGEMM ', done.out, re.MULTILINE)
+
+
 # Panels of 16 columns; rank 1 receives the first, the third, ... The rows of the first: all 100.
 LEADING = 13 * 8  # an odd number of cache lines
 IN_LOWER = 8 * 20 + 6  # the first column's row 20, below the diagonal block
