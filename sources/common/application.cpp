@@ -248,7 +248,7 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
 void print_limit(const char *kernel, const char *limit_name, const char *unit,
                  const OfLimit &of_limit)
 {
-    if (job.rank == 0)
+    if (job.rank == 0 && of_limit.limit > 0)
         std::printf("Limit of %s: %s %.6g %s; achieved %.6g %s; fraction %.6g\n", kernel,
                     limit_name, 1e-9 * of_limit.limit, unit, 1e-9 * of_limit.achieved, unit,
                     of_limit.fraction);

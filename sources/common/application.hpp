@@ -6,7 +6,7 @@
 //     assay::Bouts bouts(MPI_COMM_WORLD, steps, [&] { return limit_triad(limit, 8); });
 //     for (...) { start += bouts.before(step); ... bouts.add(0, seconds); } start += bouts.end();
 //     assay::print_windows("MATVEC", "Gflop/s", bouts.windows(0), 1e-9 * flops);
-//     assay::print_limit("MATVEC", "triad", "GB/s", bouts.limit(bytes));
+//     assay::print_limit("MATVEC", "triad", "GB/s", bouts.of_limit(bytes));
 //     return assay::finish(passed);
 #ifndef ASSAY_APPLICATION_HPP
 #define ASSAY_APPLICATION_HPP
@@ -84,6 +84,7 @@ public:
     Windows windows(std::size_t kernel) const;
     // Of kernel 0, which does so much work in a window, over all ranks and in units of the limit. The
     // fraction is the median of the bouts', each the best of its windows over the better slice beside it.
+    // All zero where there was no window.
     OfLimit of_limit(double work) const;
 
 private:
@@ -110,7 +111,7 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Limit of MATVEC: triad 12.345 GB/s; achieved 10.234 GB/s; fraction 0.829
-// Rates in 1e-9 of the unit.
+// Rates in 1e-9 of the unit. Nothing where there was no window, as nothing was held against it then.
 void print_limit(const char *kernel, const char *limit_name, const char *unit,
                  const OfLimit &of_limit);
 

@@ -84,6 +84,16 @@ def test_report_of_the_problem_that_is_asked_for(launch, tmp_path):
     assert {'performance', 'force_rate', 'force_of_limit', 'force_imbalance'} < figures.keys()
 
 
+@on_one_mpi
+def test_no_step_without_sums_has_no_limit(launch):
+    """The sums are more work, so that a last step is held against nothing."""
+    done = launch('minimd', '-s', '4', '-n', '1', sanitize=False)
+    assert done.code == 0, done.out + done.err
+    assert 'PERF_SUMMARY' in done.out
+    assert 'Limit of' not in done.out
+    assert 'Windows of force' not in done.out
+
+
 def shifted_power(r, power, a=3.61, cut=4.95):
     slope = -power * (a / cut) ** power / cut
     return (a / r) ** power - (a / cut) ** power - (r - cut) * slope
