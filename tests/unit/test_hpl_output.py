@@ -94,6 +94,9 @@ def test_ours():
     [
         ('End of Tests.', '', 'did not get to its end'),
         ('Limit of HPL', '', 'before the limit'),
+        ('fraction 0.8', 'fraction nan', 'no number above zero'),
+        ('fraction 0.8', 'fraction inf', 'no number above zero'),
+        ('fraction 0.8', 'fraction ?', 'no number above zero'),
         ('2.0000e+01', 'nan', '"nan" as its rate'),
         ('2.0000e+01', '0.0000e+00', 'as its rate'),
         ('3.67900133e-03', 'nan', '"nan" as its scaled residual'),

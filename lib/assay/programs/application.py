@@ -89,9 +89,11 @@ def limit_figures(output: str) -> dict[str, Figure]:
     """Fractions of the limits that an application of ours measured in the same job.
 
     Empty for other implementations. Names are ``<kernel>_of_limit``.
+
+    :raises WrongAnswerError: if one is no number above zero.
     """
     return {
-        f'{_name(found["kernel"])}_of_limit': Figure(float(found['fraction']), '1', 'higher')
+        f'{_name(found["kernel"])}_of_limit': Figure(_above_zero(found, 'fraction'), '1', 'higher')
         for found in _LIMIT.finditer(output)
     }
 
@@ -128,5 +130,5 @@ def _above_zero(found: re.Match[str], group: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
-        raise WrongAnswerError(f'a rate that is no number above zero: {found[0]!r}')
+        raise WrongAnswerError(f'a figure that is no number above zero: {found[0]!r}')
     return value
