@@ -8,10 +8,12 @@ from assay.results.statistics.comparison import compare
 from assay.results.statistics.families import (
     FALSE_SHARE,
     Member,
-    Tested as Group,  # pytest would take the name for tests'
     _changed,
     benjamini_hochberg,
     judge_suite,
+)
+from assay.results.statistics.families import (
+    Tested as Group,  # pytest would take the name for tests'
 )
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import series

@@ -24,7 +24,7 @@ from scipy import special
 
 from assay.results.statistics.comparison import Better, Comparison, compare, with_error
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import GREATEST, Floats, Series, location, series
+from assay.results.statistics.series import Floats, Series, location, series
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
@@ -369,9 +369,7 @@ def _index(members: Sequence[Member], singles: Floats) -> _Index:
         (float(location(one.before.locations)) + float(location(one.after.locations))) / 2
         for one in members
     ]
-    pasts = [
-        one.history if one.history and one.history.has_logarithms else None for one in members
-    ]
+    pasts = [one.history if one.history and one.history.has_logarithms else None for one in members]
     own = [float(location(one.locations)) if one else 0.0 for one in pasts]
     before = _over(signed, [one.before for one in members], middles)
     after = _over(signed, [one.after for one in members], middles)
