@@ -32,6 +32,7 @@ from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
 from assay.job.launch import WITNESS
+from assay.machine.provenance import Provenance
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.report import Machine
 from assay.witness.startup import STARTUP
@@ -1075,6 +1076,21 @@ def test_flags_of_a_setting_follow_those_of_the_environment(tmp_path, monkeypatc
     assert "-DCMAKE_C_FLAGS='-march=native -O1 -g'" in commands.replace('"', "'")
     assert "-DCMAKE_CXX_FLAGS='-fopenmp -O1 -g'" in commands.replace('"', "'")
     assert '-march=native -O1 -g' in build.prebuild_cmds[0]
+
+
+@pytest.mark.parametrize(
+    ('flags', 'shown'),
+    [
+        ('-march=native -O1', "the suite's own"),
+        # AArch64: the compiler alone knows how wide the vectors are.
+        ('-mcpu=a64fx -msve-vector-bits=512', '-mcpu=a64fx -msve-vector-bits=512'),
+    ],
+)
+def test_flags_of_what_measures_a_node(tmp_path, flags, shown):
+    built = Provenance(by='cmake', hash='f00', flags=flags)
+    with check_on(SYSTEM, 'golden', tmp_path, 'node/stream', 'Stream', 'openmpi') as (check, _, _):
+        check.build = SimpleNamespace(provenance=built)
+        assert check.provenance == replace(built, flags=shown)
 
 
 @pytest.mark.parametrize('file', sorted((paths.CHECKS / 'apps').glob('*.py')), ids=lambda p: p.stem)

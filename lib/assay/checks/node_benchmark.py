@@ -19,6 +19,9 @@ from assay.programs.figure import Figure
 #: site's own.
 OWN_FLAGS = "the suite's own"
 
+#: What sources/node/vector_kernels.c heeds of a site's flags where it cannot ask the processor.
+WIDTH_OF_VECTORS = '-msve-vector-bits='
+
 WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if not one.crosses_nodes]
 
 
@@ -40,8 +43,12 @@ class NodeBenchmark(MpiBenchmark):
 
     @property
     def provenance(self) -> Provenance:
-        """Of the program: no figure of it depends on the flags that the site builds with."""
-        return replace(super().provenance, flags=OWN_FLAGS)
+        """Of the program: no figure of it depends on the flags that the site builds with.
+
+        One does, on AArch64: that which says how wide the vectors are.
+        """
+        built = super().provenance
+        return built if WIDTH_OF_VECTORS in built.flags else replace(built, flags=OWN_FLAGS)
 
     def disturbance_figures(self) -> dict[str, Figure]:
         """The share of the CPU time that other processes, hypervisor and quotas left."""
