@@ -101,7 +101,7 @@ def measure_against(
     about = given, [*options, *chosen], handles, label, before, after, selected
     held = Against(suite, *about).decide(max(0.0, left) if word != 'FAILED' else 0.0)
     show_against(held, word, given.everything)
-    if given.junit and held.difference.is_worse:
+    if given.junit and (held.difference.exit_code or held.is_broken or held.signal):
         problems = (*verdicts[0].problems, conclusion_against(held, word))
         unmeasured = choice.titles_left_out if choice else ()
         junit.write_of_run(given.junit, suite.own, Verdict(problems), unmeasured)

@@ -413,6 +413,14 @@ def test_what_is_worse_is_an_error_in_junit(command, machine, monkeypatch, tmp_p
     assert file.read_text().count('<error') == 1 and 'UNDECIDED' not in file.read_text()
 
 
+def test_what_ends_without_a_verdict_is_an_error_in_junit(command, machine, monkeypatch, tmp_path):
+    looks_worse(machine, monkeypatch)
+    machine.ends[1] = Ended(problems=['ReFrame was killed'])
+    file = tmp_path / 'junit.xml'
+    assert command(['PASSED'], f'--report-junit={file}', factor=1.3) == (1, [])
+    assert 'a round is no good: ReFrame was killed' in file.read_text()
+
+
 # What is said before anything is measured --------------------------------------------------------
 
 
