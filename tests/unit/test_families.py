@@ -164,6 +164,18 @@ def test_a_change_beyond_all_numbers_is_one(values):
     assert (family.tested.index.change > 0) == (values[1] > values[0])
 
 
+def test_a_family_is_no_surer_than_clocks_and_rounding_are():
+    """All changed by 0.02%, and by a hundredth of that from session to session."""
+    random = np.random.default_rng(7)
+    members = []
+    for number in range(10):
+        before, after = (
+            series(middle * (1 + 2e-6 * random.standard_normal(RUNS))) for middle in (100, 100.02)
+        )
+        members.append(Member(f'{number % 2}', 'a', f'{number}', before, after, 'lower'))
+    assert not changed(judge_suite(members))
+
+
 @pytest.mark.filterwarnings('error')
 def test_a_history_with_a_zero_is_none():
     sides = series([1.0, 1.01, 1.02]), series([1.01, 1.02, 1.0])

@@ -326,7 +326,12 @@ def _indices(
     found = []
     for key, one in sides.items():
         cases = len({members[i].case for i in groups[key]})
-        found.append(compare(one.before, one.after, 'lower', one.history, kind, cases))
+        index = compare(one.before, one.after, 'lower', one.history, kind, cases)
+        # No session's location is surer than that of a figure, whatever the unit is.
+        short = max(1.0, FLOOR / one.unit / math.sqrt(index.single))
+        found.append(
+            replace(with_error(index, index.error * short), single=index.single * short**2)
+        )
     sizes = [one.history.size if one.history else 0 for one in sides.values()]
     return {
         key: replace(
