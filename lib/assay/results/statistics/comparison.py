@@ -16,7 +16,6 @@ from assay.results.statistics.series import Series, location, ratio
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
-    MANY,
     OCCASIONS,
     UNSEEN_TAIL,
     Kind,
@@ -162,13 +161,11 @@ def compare(
     better: Better,
     history: Series | None = None,
     kind: Kind | None = None,
-    parts: int = 1,
 ) -> Comparison:
     """The change of one figure, and its error: the spread between sessions, never within one.
 
     :param history: other runs of the same figure, in which nothing changed.
     :param kind: what histories of figures of its kind have in common.
-    :param parts: how many independent figures this one is the mean of: of a mean tails are lighter.
     :raises AssayError: if the direction is none.
     """
     if better not in ('higher', 'lower', 'exact'):
@@ -185,7 +182,7 @@ def compare(
     old, new = before.locations, after.locations
     single, term = single_variance([before, after], past, kind)
     windows = kind.windows(min(sizes))
-    tail = windows.tail if windows else _unseen_tail(min(sizes), parts)
+    tail = windows.tail if windows else _unseen_tail(min(sizes))
     own = past.locations if past else None
     factor_of = {n: alike(n, own, kind, unseen_alike(n)) for n in set(sizes)}
     factors = [factor_of[n] for n in sizes]
@@ -354,15 +351,13 @@ def _of_repeats(sides: Iterable[Series]) -> Variance:
     return Variance(max(UNSEEN**2 * squares / freedom, FLOOR**2), freedom)
 
 
-def _unseen_tail(size: int, parts: int) -> float:
+def _unseen_tail(size: int) -> float:
     """Degrees of freedom of the tails of a location where no history shows them.
 
-    The middle of three needs two outliers to be one, which doubles the exponent of its tails. Of a
-    mean of independent figures the excess of the kurtosis, 6 / (freedom - 4), is so many times
-    smaller.
+    The middle of three needs two outliers to be one, which doubles the exponent of its tails. A
+    mean of figures has no lighter ones: what makes outliers touches many at once.
     """
-    tail = UNSEEN_TAIL * (2 if size > 2 else 1)
-    return min(MANY, 4 + (tail - 4) * parts)
+    return UNSEEN_TAIL * (2 if size > 2 else 1)
 
 
 def _repeats(side: Series, past: Series | None, single: Variance) -> float:

@@ -324,9 +324,8 @@ def _indices(
     histories = [one.history for one in sides.values() if one.history]
     kind = learn(histories, pooled((one.before, one.after) for one in sides.values()))
     found = []
-    for key, one in sides.items():
-        cases = len({members[i].case for i in groups[key]})
-        index = compare(one.before, one.after, 'lower', one.history, kind, cases)
+    for one in sides.values():
+        index = compare(one.before, one.after, 'lower', one.history, kind)
         # No session's location is surer than that of a figure, whatever the unit is.
         short = max(1.0, FLOOR / one.unit / math.sqrt(index.single))
         found.append(
