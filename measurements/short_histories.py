@@ -67,7 +67,6 @@ def suite(seed: int, history: int, slowed: int = 0, slower: float = 0.0) -> Judg
         Member(
             f'family {i // (KINDS * CASES)}',
             f'kind {i // CASES}',
-            f'case {i}',
             before,
             after,
             'lower',

@@ -75,7 +75,6 @@ def _member(one: Compared, past: Past, settings: Settings | None) -> Member:
     return Member(
         family_of(one),
         kind_of(one.after),
-        one.figure.test_case,
         one.before.series,
         one.after.series,
         _better(one),

@@ -55,14 +55,12 @@ class Member:
 
     :param family: its name.
     :param kind: of figures that measure the same thing in different cases.
-    :param case: that gave it: figures of one case are not independent.
     :param history: other runs of it, in which nothing changed.
     :param past: what histories of figures like it have in common.
     """
 
     family: str
     kind: str
-    case: str
     before: Series
     after: Series
     better: Better
