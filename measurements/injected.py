@@ -108,7 +108,7 @@ CHANGES = (
     Change(
         'eager',
         'eager limit of 128 B over `shm` and `tcp`',
-        ('Collectives', 'tcp', 'alltoall_over_ping_pong'),
+        ('Collectives', 'tcp', 'alltoall_8k_time'),
         'over (shm|tcp)',
         {'OMPI_MCA_btl_vader_eager_limit': '128', 'OMPI_MCA_btl_tcp_eager_limit': '128'},
     ),

@@ -3,12 +3,12 @@
     .venv/bin/python measurements/real_changes.py --minutes 60
     .venv/bin/python measurements/tables_of_changes.py
 
-Every session is a real `assay run` of the whole smoke mode of Debian's Open MPI, with the machine's
-turn (docs/runs.md). Some of the unchanged machine come first, then rounds: in each of them every
-change is made once, with a session of the unchanged machine before each two, and of the suite as it
-was at an earlier commit before each four; every second round goes back. A change is one of the
-system's configuration, as a site makes it (variables of jobs, flags of the compilers), of a setting
-of the kernel's, of the suite's sources (in a clone of its own), or a process beside the jobs.
+Every session is a real `assay run` of the smoke mode of Debian's Open MPI over `shm` and `tcp`,
+with the machine's turn (docs/runs.md). Some of the unchanged machine come first, then every change
+in turn, forth and back, with a session of the unchanged machine after each three, and of the suite
+as it was at an earlier commit before each second of those. A change is one of the system's
+configuration, as a site makes it (variables of jobs, flags of the compilers), of a setting of the
+kernel's, of the suite's sources (in a clone of its own), or a process beside the jobs.
 
 The figures are stored after each session: the measurement may be stopped at any time, and goes on
 where it was. Kernel settings are restored when a session ends, and after a signal. Needs root for
@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -44,31 +45,38 @@ DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'
 SYSTEM, ENVIRONMENT = 'upgrade-day', 'openmpi-system'
 #: What the sessions leave, and the clones of the suite that changes are made in.
 WORK = paths.STATE / 'upgrade-day'
-#: Cases for which everything is built.
+#: Cases of the smoke mode that are measured, and those for which everything is built.
+SELECTION = '%fabric=(shm|tcp)'
 BUILT = '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
+#: Sessions of changes between two of the unchanged machine.
+EACH = 3
 #: Seconds of which a process beside the jobs works for its share.
 PERIOD = 0.02
 
 
-def schedule(changes: Sequence[Change]) -> Iterator[Change]:
-    """The sessions in their order, without an end."""
-    yield from [UNCHANGED] * FIRST
-    for number in itertools.count():
-        for position, change in enumerate(changes[:: -1 if number % 2 else 1]):
-            if position % 4 == 0:
-                yield EARLIER
-            if position % 2 == 0:
-                yield UNCHANGED
-            yield change
+def next_of(stored: Sequence[str], changes: Sequence[Change]) -> Change:
+    """What is measured next: a change with the fewest sessions, forth and back.
+
+    :param stored: the labels of the sessions so far, in their order.
+    """
+    counts = Counter(stored)
+    since = [*itertools.takewhile(lambda label: label != UNCHANGED.name, reversed(stored))]
+    if counts[UNCHANGED.name] < FIRST or EARLIER.name in since:
+        return UNCHANGED
+    if len(since) >= EACH:
+        return UNCHANGED if counts[UNCHANGED.name] % 2 else EARLIER
+    fewest = min(counts[one.name] for one in changes)
+    candidates = [one for one in changes if counts[one.name] == fewest]
+    return candidates[-1 if fewest % 2 else 0]
 
 
-def session(change: Change, number: int, selection: str = '') -> pl.DataFrame:
+def session(change: Change, number: int, selection: str) -> pl.DataFrame:
     """The figures of one session, with a change made.
 
     :param number: of the session.
-    :param selection: an expression for the cases; empty for all of smoke.
+    :param selection: an expression for the cases.
     :raises AssayError: if no figure came of it.
     """
     root = checkout(change)
@@ -81,7 +89,7 @@ def session(change: Change, number: int, selection: str = '') -> pl.DataFrame:
         command = [root / 'assay', 'run', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
         # What others disturb is no evidence, and what a change disturbs would be so again.
         command += ['--label', change.name, '-S', 'wait_for_quiet=0', f'--report-file={path}']
-        command += ['-n', selection] if selection else []
+        command += ['-n', selection]
         surroundings = os.environ | {
             turn.VARIABLE: 'yes',
             paths.RESULTS_VARIABLE: str(WORK / 'results'),
@@ -211,23 +219,25 @@ def store(data: Path, sessions: Sequence[pl.DataFrame]) -> None:
 
 
 def measure(data: Path, minutes: float, changes: Sequence[Change]) -> None:
-    """Measure for so long, and store after each session.
-
-    What is stored already is where the schedule goes on.
-    """
+    """Measure for so long, and store after each session."""
     ends = time.monotonic() + 60 * minutes
     sessions = [pl.read_parquet(data)] if data.exists() else []
-    done = sessions[0]['run'].n_unique() if sessions else 0
     # What they need is built, before any of them counts.
     if not sessions:
         for change in (UNCHANGED, EARLIER, *(one for one in changes if one.flags or one.sources)):
             session(change, 0, BUILT)
-    for number, change in enumerate(schedule(changes), start=1):
-        if number > done:
-            if time.monotonic() > ends:
-                break
-            sessions.append(session(change, number))
-            store(data, sessions)
+    stored = labels_of(sessions[0]) if sessions else []
+    while time.monotonic() < ends:
+        change = next_of(stored, changes)
+        stored.append(change.name)
+        sessions.append(session(change, len(stored), SELECTION))
+        store(data, sessions)
+
+
+def labels_of(stored: pl.DataFrame) -> list[str]:
+    """The label of each session, in their order."""
+    order = stored.sort('begun').unique('run', maintain_order=True)
+    return order['label'].cast(pl.String).to_list()
 
 
 def main() -> None:
