@@ -193,9 +193,7 @@ def test_a_history_with_a_zero_is_none():
 
 
 def test_one_run_each_tells_nothing_without_a_history():
-    members = [
-        Member('a', str(one), str(one), series([1.0]), series([9.0]), 'lower') for one in range(9)
-    ]
+    members = [Member('a', str(one), series([1.0]), series([9.0]), 'lower') for one in range(9)]
     assert not changed(judge_suite(members))
     assert judge_suite([]).families == []
 

@@ -32,8 +32,10 @@ MANY = 1000.0
 UNSEEN_TAIL = 5.0
 #: Where no history shows it, so much of the variance of sessions is that between occasions, which
 #: all sessions of a side have in common: runs of ten minutes meet one spell of the machine. Of 66
-#: sessions of an unchanged shared machine the differences between adjacent threes show 0.2.
-OCCASIONS = 0.25
+#: sessions of an unchanged shared machine the differences between adjacent threes show 0.2; where
+#: the load changed every few minutes, less calls more pairs changed that are not
+#: (docs/measurements.md).
+OCCASIONS = 0.5
 #: Degrees of freedom of that share: machines differ.
 OCCASIONS_FREEDOM = 30.0
 #: Degrees of freedom of tails that are tried.
