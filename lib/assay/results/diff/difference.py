@@ -58,7 +58,7 @@ class Difference:
     :param time: where the time went of a case that the machine may have slowed; None if it did not
         move, or no job of such a case still tells.
     :param causes: those of what is worse first.
-    :param families: of the figures, what is worse and surest first.
+    :param families: of the figures, what is worse first, and of these what lost most in all.
     :param suspects: what looks worse by more than the margin and is not decided, worst first.
     :param facts: what else differs, that of most figures first.
     :param disturbances: what disturbed jobs whose values do not count, each with how many values.

@@ -105,7 +105,7 @@ class Finding:
 def findings(
     families: Sequence[Family], compared: Sequence[Compared], facts: Sequence[Fact]
 ) -> tuple[Finding, ...]:
-    """What is said of each family, what is worse first, and of these the surest.
+    """What is said of each family, what is worse first, and of these what lost most in all.
 
     :param families: their members are positions in ``compared``.
     """
@@ -128,7 +128,12 @@ def findings(
             )
         )
     order: list[Word] = ['worse', 'better', 'cannot tell', 'same']
-    return tuple(sorted(found, key=lambda one: (order.index(one.word), one.p_value)))
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (order.index(one.word), -sum(abs(each.change) for each in one.changed)),
+        )
+    )
 
 
 def _word(family: Family, members: Sequence[Compared]) -> Word:
