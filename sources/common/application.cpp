@@ -57,6 +57,10 @@ int first_rank_of(const Name &name)
 // A bout of fewer windows says little: its best is that of a few.
 constexpr std::size_t FEWEST_WINDOWS = 5;
 
+// Of kernels in caches: short enough that most are not interrupted, and long beside the clock's steps.
+constexpr double SHORTEST_WINDOW = 0.5e-3;
+constexpr int TURNS = 6, WINDOWS_OF_TURN = 20;
+
 // The upper one of the two in the middle.
 double median(std::vector<double> values)
 {
@@ -236,6 +240,42 @@ OfLimit Bouts::of_limit(double work) const
         return {};
     return { work / windows(0).best, *std::max_element(limits_.begin(), limits_.end()),
              median(fractions) };
+}
+
+std::vector<InCaches> time_in_caches(MPI_Comm comm,
+                                     const std::vector<std::function<void()>> &kernels)
+{
+    auto time = [](const std::function<void()> &kernel, long calls) {
+        double start = MPI_Wtime();
+        for (long i = 0; i < calls; i++)
+            kernel();
+        return MPI_Wtime() - start;
+    };
+    std::vector<long> calls;
+    for (const std::function<void()> &kernel : kernels) {
+        calls.push_back(1);
+        while (time(kernel, calls.back()) < SHORTEST_WINDOW)
+            calls.back() *= 2;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, calls.data(), static_cast<int>(calls.size()), MPI_LONG, MPI_MAX,
+                  comm);
+    std::vector<std::vector<double>> seconds(kernels.size());
+    for (int turn = 0; turn < TURNS; turn++)
+        for (std::size_t i = 0; i < kernels.size(); i++) {
+            MPI_Barrier(comm); // all measure at the same time
+            for (int window = 0; window < WINDOWS_OF_TURN; window++)
+                seconds[i].push_back(time(kernels[i], calls[i]));
+        }
+    std::vector<InCaches> found;
+    for (std::size_t i = 0; i < kernels.size(); i++) {
+        auto count = static_cast<double>(seconds[i].size());
+        double sum = std::accumulate(seconds[i].begin(), seconds[i].end(), 0.0);
+        double slowest[] = { best(seconds[i]), sum / count };
+        MPI_Allreduce(MPI_IN_PLACE, slowest, 2, MPI_DOUBLE, MPI_MAX, comm);
+        found.push_back({ { static_cast<long>(seconds[i].size()), slowest[0], slowest[1] },
+                          static_cast<double>(calls[i]) });
+    }
+    return found;
 }
 
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work)

@@ -104,6 +104,18 @@ private:
     std::vector<std::vector<Window>> kernels_;
 };
 
+// A kernel on data so small that they stay in the caches of the cores: what the compiler made of it,
+// whatever memory and shared caches do meanwhile.
+struct InCaches {
+    Windows windows;
+    double calls; // of the kernel in a window
+};
+
+// Collective. All ranks run each kernel at once, and the kernels in turn, in windows of half a
+// millisecond or longer; the times are those of the slowest rank.
+std::vector<InCaches> time_in_caches(MPI_Comm comm,
+                                     const std::vector<std::function<void()>> &kernels);
+
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Windows of MATVEC: 190; best 3.1 Gflop/s; whole of best 0.93
 // `work` is that of a window over all ranks. Nothing where there was no window.

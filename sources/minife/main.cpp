@@ -10,6 +10,7 @@
 #include <climits>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "application.hpp"
@@ -120,6 +121,41 @@ bool say_verdict(const Solution &solution, const ResidualCheck &residual,
     return passed;
 }
 
+// The kernels on a mesh of a few elements for each thread, which is each rank's own.
+void print_in_caches(const assay::Job &job)
+{
+    const std::array<int, AXES> n = { 8, 8, 8 * job.threads };
+    const Mesh mesh(n, { { { 0, 0, 0 }, n } }, 0);
+    Matrix matrix = matrix_structure(mesh);
+    const std::int64_t rows = matrix.rows;
+    Vector b = zeros(rows), x = zeros(rows), p = zeros(rows), q = zeros(rows);
+    assemble(mesh, matrix, b);
+    Halo halo(mesh);
+    Product product(matrix, mesh, halo, false);
+    const Flops flops = flops_of_iteration(n, static_cast<double>(matrix.nonzeros));
+    double ignored = 0;
+    const struct {
+        const char *name, *unit;
+        double work;
+        std::function<void()> run;
+    } kernels[] = {
+        { "MATVEC in caches", "Gflop/s", 1e-9 * flops.matvec, [&] { product(p, q); } },
+        { "DOT in caches", "Gflop/s", 1e-9 * 2 * static_cast<double>(rows),
+          [&] { ignored += own_dot(rows, p, q); } },
+        { "WAXPY in caches", "Gflop/s", 1e-9 * 4 * static_cast<double>(rows),
+          [&] { advance(rows, 0.0, p, q, x, b); } },
+        { "assembly in caches", "Melement/s", 1e-6 * n[X] * n[Y] * n[Z],
+          [&] { assemble(mesh, matrix, b); } },
+    };
+    std::vector<std::function<void()>> runs;
+    for (const auto &kernel : kernels)
+        runs.push_back(kernel.run);
+    const std::vector<assay::InCaches> timed = assay::time_in_caches(MPI_COMM_WORLD, runs);
+    for (std::size_t i = 0; i < timed.size(); i++)
+        assay::print_windows(kernels[i].name, kernels[i].unit, timed[i].windows,
+                             kernels[i].work * timed[i].calls * job.ranks);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -186,6 +222,7 @@ int main(int argc, char **argv)
     assay::print_windows("DOT", "Gflop/s", bouts->windows(DOT), 1e-9 * flops.dot);
     assay::print_windows("WAXPY", "Gflop/s", bouts->windows(WAXPY), 1e-9 * flops.waxpy);
     assay::print_windows("CG", "Gflop/s", bouts->windows(ITERATION), 1e-9 * flops.total());
+    print_in_caches(job);
     assay::OfLimit limit = bouts->of_limit(spread_over_ranks(traffic, job.ranks).mean * job.ranks);
 
     bool passed = say_verdict(solution, residual, centre, job.rank == 0);

@@ -39,7 +39,15 @@ void set(std::int64_t count, Vector &vector, Value value)
     }
 }
 
-// x += alpha p, r -= alpha q: in one go, as both need alpha.
+// Two vectors whose product is this small are taken as orthogonal: nothing is left to solve along p.
+bool orthogonal(std::int64_t count, double product, const Vector &p, const Vector &q)
+{
+    double norms = std::sqrt(dot(count, p, p)) * std::sqrt(dot(count, q, q));
+    return std::fabs(product) <= 100 * norms * std::numeric_limits<double>::epsilon();
+}
+
+} // namespace
+
 void advance(std::int64_t count, double alpha, const Vector &p_vector, const Vector &q_vector,
              Vector &x_vector, Vector &r_vector)
 {
@@ -56,17 +64,8 @@ void advance(std::int64_t count, double alpha, const Vector &p_vector, const Vec
     }
 }
 
-// Two vectors whose product is this small are taken as orthogonal: nothing is left to solve along p.
-bool orthogonal(std::int64_t count, double product, const Vector &p, const Vector &q)
-{
-    double norms = std::sqrt(dot(count, p, p)) * std::sqrt(dot(count, q, q));
-    return std::fabs(product) <= 100 * norms * std::numeric_limits<double>::epsilon();
-}
-
-} // namespace
-
 // Partial sums are added in the order of threads: the same answer in every run.
-double dot(std::int64_t count, const Vector &x_vector, const Vector &y_vector)
+double own_dot(std::int64_t count, const Vector &x_vector, const Vector &y_vector)
 {
     struct alignas(64) Partial {
         double sum;
@@ -85,6 +84,12 @@ double dot(std::int64_t count, const Vector &x_vector, const Vector &y_vector)
     double result = 0;
     for (const Partial &partial : partials)
         result += partial.sum;
+    return result;
+}
+
+double dot(std::int64_t count, const Vector &x, const Vector &y)
+{
+    double result = own_dot(count, x, y);
     MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     return result;
 }

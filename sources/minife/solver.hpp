@@ -34,8 +34,13 @@ struct Solution {
 Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts &bouts,
                bool print);
 
-// Over all ranks.
+// Over all ranks, and of this one.
 double dot(std::int64_t count, const Vector &x, const Vector &y);
+double own_dot(std::int64_t count, const Vector &x, const Vector &y);
+
+// x += alpha p, r -= alpha q: in one go, as both need alpha.
+void advance(std::int64_t count, double alpha, const Vector &p, const Vector &q, Vector &x,
+             Vector &r);
 
 } // namespace minife
 

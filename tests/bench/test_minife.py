@@ -60,6 +60,14 @@ def keys(part, where=''):
     return found
 
 
+KERNELS_IN_CACHES = {
+    'matvec': 'Gflop/s',
+    'dot': 'Gflop/s',
+    'waxpy': 'Gflop/s',
+    'assembly': 'Melement/s',
+}
+
+
 def test_report_and_figures(launch, tmp_path):
     problem = MiniFE().problem(6e6, ranks=2, threads=2)
     done = launch('minife', *problem.arguments, 'name=mine', ranks=2, threads=2, env=PATIENT)
@@ -77,6 +85,8 @@ def test_report_and_figures(launch, tmp_path):
     assert 0 < int(found[1]) < report['CG solve']['Iterations']
     assert figures['matvec_rate'].value == float(found[2])
     assert {'cg_rate', 'dot_rate', 'waxpy_rate', 'matvec_whole_of_best'} <= figures.keys()
+    for kernel, unit in KERNELS_IN_CACHES.items():
+        assert figures[f'{kernel}_in_caches_rate'].unit == unit
     with pytest.raises(WrongAnswerError, match='left not one report'):
         MiniFE().read(done.out, tmp_path, problem, 4, 2)
 

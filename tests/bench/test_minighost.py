@@ -99,6 +99,7 @@ def test_a_run_that_is_judged(launch):
     assert done.code == 0, done.err
     figures = MiniGhost().read(done.out + done.err, done.files, problem, 2, 1)
     assert figures['stencil_of_limit'].value > 0
+    assert figures['stencil_in_caches_rate'].unit == 'GB/s'
     assert 'Per process communication time' in done.out
     assert done.out.startswith('miniGhost, Implementation: assay ')
 
