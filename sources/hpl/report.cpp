@@ -109,7 +109,7 @@ void Report::result(const Test &test, const Timing &timing)
                      "                 Gflops\n%s\n",
                      DOUBLE_RULE.c_str(), RULE.c_str());
     table_begun = true;
-    std::fprintf(file, "W%c%1d%d%c%1d%c%1d%12d %5d %5d %5d %18.2f    %19.4e\n",
+    std::fprintf(file, "W%c%1d%d%c%1d%c%1d%12d %5d %5d %5d %18.6f    %19.4e\n",
                  input.row_major ? 'R' : 'C', test.depth, test.bcast, *LOOKING[test.rfact],
                  test.ndiv, *LOOKING[test.pfact], test.nbmin, test.n, test.nb, test.p, test.q,
                  timing.seconds, gflops(test.n, timing.seconds));
@@ -120,10 +120,10 @@ void Report::result(const Test &test, const Timing &timing)
         "--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-";
     std::fprintf(file,
                  "%s\n"
-                 "Max aggregated wall time rfact . . . : %18.2f\n"
-                 "Max aggregated wall time wait  . . . : %18.2f\n"
-                 "Max aggregated wall time update  . . : %18.2f\n"
-                 "Max aggregated wall time up tr sv  . : %18.2f\n",
+                 "Max aggregated wall time rfact . . . : %18.6f\n"
+                 "Max aggregated wall time wait  . . . : %18.6f\n"
+                 "Max aggregated wall time update  . . : %18.6f\n"
+                 "Max aggregated wall time up tr sv  . : %18.6f\n",
                  marks.substr(0, 80).c_str(), timing.phases.factor, timing.phases.wait,
                  timing.phases.update, timing.phases.substitute);
     std::fflush(file);

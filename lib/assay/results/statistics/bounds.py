@@ -102,7 +102,7 @@ def _bounds(
         return _refused(middle, n, f'it {what}: {changes[-1].ratio - 1:+.1%} within the history')
     logs = history.locations
     # A bound is never nearer to the value than twice the step that its values are rounded to.
-    resolved = _step(history.values)
+    resolved = history.step * middle
     if has_two_modes(logs) and np.ptp(history.values) > 2 * resolved:
         reason = 'it has two modes: find out what chooses between them, or since when it changed'
         return _refused(middle, n, reason)
@@ -122,14 +122,6 @@ def _bounds(
 
 def _refused(value: float, sessions: int, reason: str) -> Bounds:
     return Bounds(value, math.nan, math.nan, sessions, math.nan, 'none', reason)
-
-
-def _step(values: Floats) -> float:
-    """The smallest difference of values that are rounded; 0 if no two of them are equal."""
-    different = np.unique(values)
-    if len(different) == len(values) or len(different) < 2:
-        return 0.0
-    return float(np.diff(different).min())
 
 
 def has_two_modes(logs: Floats) -> bool:

@@ -319,12 +319,14 @@ def single_variance(
     return found, term
 
 
-def _of_these_runs(sides: Iterable[Series], kind: Kind) -> Variance | None:
+def _of_these_runs(sides: Sequence[Series], kind: Kind) -> Variance | None:
     """The variance of a session that the runs which are compared show; None of one run a side.
 
-    What follows each other is alike: how far occasions are apart comes on top.
+    What follows each other is alike: how far occasions are apart comes on top. Values that were
+    rounded are no surer than half a step.
     """
     squares = freedom = 0.0
+    floor = max([FLOOR, *(side.step / 2 for side in sides)])
     for side in sides:
         if side.size > 1:
             squares += float(np.var(side.locations, ddof=1)) * (side.size - 1)
@@ -337,7 +339,7 @@ def _of_these_runs(sides: Iterable[Series], kind: Kind) -> Variance | None:
         found = prior
     else:
         return None
-    return Variance(found.value / (1 - OCCASIONS), found.freedom)
+    return Variance(max(found.value, floor**2) / (1 - OCCASIONS), found.freedom)
 
 
 def _of_repeats(sides: Iterable[Series]) -> Variance:

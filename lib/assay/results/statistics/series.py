@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 #: How much of each end a location leaves out: of five values the least and the greatest.
 TRIM = 0.2
 DAY = 86400.0
+#: Values with as many digits behind the point are not taken to be rounded.
+DIGITS = 4
 #: No figure is greater: of numbers that are nearly the greatest there is no mean.
 GREATEST = 1e300
 #: No time is later, or as much before 1970: 10000-01-01, in seconds.
@@ -58,6 +60,20 @@ class Series:
         if self.size == len(logs):
             return logs
         return np.array([location(logs[runs]) for runs in self._groups])
+
+    @cached_property
+    def step(self) -> float:
+        """The step between values that were rounded when they were printed, over their median.
+
+        Of values such as 0.02, 0.02 and 0.03 it is a half. It is the coarsest of 1, 0.1, 0.01 and
+        so on that all values are multiples of, and 0 if they have more digits.
+        """
+        middle = float(np.median(self.values))
+        for digits in range(DIGITS):
+            scaled = self.values * 10**digits
+            if middle > 0 and np.allclose(np.round(scaled), scaled, 1e-12, 0):
+                return 10**-digits / middle
+        return 0.0
 
     @property
     def session_times(self) -> Floats:
