@@ -190,6 +190,8 @@ class Suspecting:
         self.suspects = tuple(one for one in found.figures if losses[one] > 0.1)
         if self.is_worse:
             self.suspects = ()
+        undecided = 'undecided' if self.suspects else 'not worse'
+        self.verdict = 'worse' if self.is_worse else undecided
 
     def __getattr__(self, name):
         return getattr(self.found, name)
@@ -245,6 +247,20 @@ def test_nothing_is_measured_again_where_nothing_looks_worse(machine, monkeypatc
     looks_worse(machine, monkeypatch)
     assert held(machine, after).rounds == 0
     assert machine.rates == [rate_of(0)]
+
+
+def test_what_others_disturbed_is_measured_again(machine, monkeypatch):
+    machine.runs(3, 'before')
+
+    def disturb(case, values, number):
+        if not number and 'Clock' not in case['display_name']:
+            case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
+
+    machine.change = disturb
+    found = held(machine, machine.runs(3, 'after'))
+    assert found.rounds == FIRST_LOOK
+    assert (found.difference.verdict, found.stopped) == ('not worse', '')
+    assert all(one.verdict for one in found.difference.figures)
 
 
 def test_the_rate_of_the_suite_is_spent_once(machine, monkeypatch):

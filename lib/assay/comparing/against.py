@@ -110,15 +110,31 @@ def assert_cases_in_common(
         )
 
 
+def in_doubt(found: Difference) -> Sequence[Compared]:
+    """The figures to measure again.
+
+    These are the suspects. Where most figures lack values that can be compared: those that others
+    disturbed each time after, and not before.
+    """
+    if found.suspects or not found.lacks_values:
+        return found.suspects
+    return [
+        one
+        for one in found.figures
+        if one.before.series and one.after.disturbed and not one.after.series
+    ]
+
+
 def measured_again(found: Difference) -> tuple[frozenset[str], frozenset[str]]:
     """Names of the cases to measure again, and their environments.
 
-    These are the suspects, and as controls the cases that measure the machine itself, and one more,
-    if there is one of a check without a suspect.
+    These are the cases in doubt, and as controls the cases that measure the machine itself, and one
+    more, if there is one of a check without a suspect.
     """
-    suspects = {one.figure.case for one in found.suspects}
-    checks = {one.after.check for one in found.suspects}
-    environments = frozenset(one.figure.environment for one in found.suspects)
+    wanted = in_doubt(found)
+    suspects = {one.figure.case for one in wanted}
+    checks = {one.after.check for one in wanted}
+    environments = frozenset(one.figure.environment for one in wanted)
 
     def is_other(one: Compared) -> bool:
         return one.figure.environment in environments and one.figure.case not in suspects
@@ -175,12 +191,12 @@ class Against:
         began, stopped = time.monotonic(), None
         with noted() as signals:
             found = self._look()
-            while budget and found.suspects and not found.is_worse and not stopped:
+            while budget and not stopped and found.verdict == 'undecided' and in_doubt(found):
                 stopped = self._until_next_look(found, began, budget, signals)
                 if len(self.rounds) > self._looked_at:
                     found = self._look()
         why, is_broken = stopped or ('', False)
-        decided = found.is_worse or not found.suspects
+        decided = found.verdict != 'undecided'
         return Held(
             found,
             len(self.rounds),
@@ -214,9 +230,11 @@ class Against:
         """
         cases, environments = measured_again(found)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
+        doubtful = many(len(in_doubt(found)), 'figure')
+        why = f'{doubtful} may be worse' if found.suspects else f'others disturbed {doubtful}'
         say(
-            f'{many(len(found.suspects), "figure")} may be worse: measured again with controls, '
-            f'{many(len(cases), "case")} a round, up to round {until}'
+            f'{why}: measured again with controls, {many(len(cases), "case")} a round, '
+            f'up to round {until}'
         )
         # Of the first round as much as of the run, case for case.
         took = self.took or self._run_took * len(cases) / max(1, len(self.selected))
