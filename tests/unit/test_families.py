@@ -1,5 +1,7 @@
 """Families of figures: what is tested together, what is said of it, and what stays undecided."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,6 +10,7 @@ from assay.results.statistics.comparison import compare
 from assay.results.statistics.families import (
     FALSE_SHARE,
     Member,
+    _any_of,
     _changed,
     benjamini_hochberg,
     judge_suite,
@@ -125,9 +128,17 @@ def test_a_family_that_is_slower_is_never_called_better_alone():
 
     figures = [compared(times) for times in (0.5, 1.03, 1.04, 1.03)]
     members, index = tuple(range(len(figures))), compared(2)
-    p = 2 * index.p_value
-    changed = _changed(Group('a', members, index, p, (Group('a', members, index, p),)), figures)
+    of_kind = Group('a', members, index, 2 * index.p_value, True)
+    changed = _changed(replace(of_kind, kinds=(of_kind,)), figures)
     assert [number for number in members if changed[number] <= FALSE_SHARE] == [0, 2]
+
+
+def test_what_is_said_once_is_not_paid_for_twice():
+    """A kind of one figure says what the figure does, a family of one kind what the kind does."""
+    assert _any_of(0.01, [0.02]) == (0.01, True)
+    assert _any_of(0.01, [0.001, 0.5]) == (pytest.approx(0.004), False)
+    assert _any_of(0.001, [0.01, 0.5], [0.002, 0.1, 0.2]) == (pytest.approx(0.003), True)
+    assert _any_of(0.9, [0.9, 0.8])[0] == 1
 
 
 @pytest.mark.parametrize('families', [FAMILIES, 27])

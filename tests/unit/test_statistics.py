@@ -181,6 +181,24 @@ def test_tails():
         assert quantile(beyond(far, freedom, heavy), freedom, heavy) == pytest.approx(far)
 
 
+@pytest.mark.parametrize(('freedom', 'heavy'), [(3, 10.0), (8, 5.0), (40, 3.0), (1.2, 10.0)])
+def test_tails_over_an_estimated_error_are_those_of_such_locations(freedom, heavy):
+    random = np.random.default_rng(9)
+    size = 400_000
+    locations = random.standard_t(heavy, size) * math.sqrt((heavy - 2) / heavy)
+    found = locations / np.sqrt(random.chisquare(freedom, size) / freedom)
+    for far in (2.0, 5.0, 9.0):
+        share = (found > far).mean()
+        plain = stats.t.sf(far, freedom)
+        assert beyond(far, freedom, heavy) == pytest.approx(max(share, plain), rel=0.1, abs=5e-5)
+
+
+def test_quantiles_far_out_are_those_of_their_probabilities():
+    for freedom, heavy in itertools.product((1, 2.5, 9, 300), (3.0, 10.0)):
+        far = quantile(1e-9, freedom, heavy)
+        assert beyond(far, freedom, heavy) == pytest.approx(1e-9, rel=1e-6)
+
+
 # ----- comparisons
 
 
@@ -196,6 +214,28 @@ def test_without_history_the_runs_show_their_own_spread():
     assert found.freedom == pytest.approx(1 / (1 / 8 + 1 / 30))
     assert found.term == THESE_RUNS + OCCASIONS_ASSUMED
     assert [one.word for one in judge([found] * 2)] == ['worse'] * 2
+
+
+@pytest.mark.parametrize(
+    ('values', 'step'),
+    [
+        ([0.02, 0.02, 0.03], 0.5),
+        ([36.27, 36.3], 0.01 / 36.285),
+        ([100.0, 130.0], 1 / 115),
+        ([2e-7, 3e-7], 0),
+        ([0.12345], 0),
+        ([0.0], 0),
+    ],
+)
+def test_the_step_of_values_that_were_printed_with_few_digits(values, step):
+    assert series(values).step == pytest.approx(step)
+
+
+def test_values_that_were_rounded_are_no_surer_than_half_a_step():
+    """Times of 0.02 s, printed with two digits, that are 0.03 s after: as equal as can be."""
+    rounded = compare(series([0.02] * 3), series([0.03] * 3), 'lower')
+    exact = compare(series([0.021234] * 3), series([0.031851] * 3), 'lower')
+    assert rounded.p_value > 0.05 and exact.p_value < 1e-6
 
 
 def test_figures_of_a_family_lend_each_other_the_spread_of_these_runs():

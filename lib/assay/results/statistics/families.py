@@ -96,12 +96,14 @@ class Tested:
     :param members: positions of its figures.
     :param index: comparison of how slow sessions were over all members: above 0 is worse.
     :param p_value: of no change in any member: of the index or of parts of it.
+    :param is_by_index: whether the index is the surest of these.
     """
 
     name: str
     members: tuple[int, ...]
     index: Comparison
     p_value: float
+    is_by_index: bool
     kinds: tuple[Tested, ...] = ()
 
     def at(self, positions: Sequence[int]) -> Tested:
@@ -201,11 +203,12 @@ def _tested(
         inner = []
         for kind, numbers in kinds.items():
             index = of_kinds[family, kind]
-            p = _either(index.p_value, [alone[number] for number in numbers])
-            inner.append(Tested(kind, tuple(numbers), index, p))
+            p = _any_of(index.p_value, [alone[number] for number in numbers])
+            inner.append(Tested(kind, tuple(numbers), index, *p))
         index = of_families[family]
-        p = _either(index.p_value, [one.p_value for one in inner])
-        tested.append(Tested(family, tuple(wholes[family]), index, p, tuple(inner)))
+        figures = [alone[n] for one in inner if len(one.members) > 1 for n in one.members]
+        p = _any_of(index.p_value, [one.index.p_value for one in inner], figures)
+        tested.append(Tested(family, tuple(wholes[family]), index, *p, tuple(inner)))
     adjusted = holm([one.p_value for one in tested]).tolist()
     found = [
         Family(one, p, _changed(one, comparisons) if p <= rate else {})
@@ -214,9 +217,15 @@ def _tested(
     return sorted(found, key=lambda one: (one.p_value, one.tested.p_value))
 
 
-def _either(index: float, parts: Sequence[float]) -> float:
-    """Of no change at all: half of the rate is the index's, half is shared by its parts."""
-    return min(1.0, 2 * min(index, len(parts) * min(parts)))
+def _any_of(whole: float, *parts: Sequence[float]) -> tuple[float, bool]:
+    """p-value of no change at all, and whether that of the whole is the surest.
+
+    The whole and each level of its parts have the same share of the rate, which the parts of a
+    level share in turn. A part that is the whole says it once.
+    """
+    levels = [[whole], *(one for one in parts if len(one) > 1)]
+    found = [len(levels) * len(one) * min(one) for one in levels]
+    return min(1.0, *found), found[0] == min(found)
 
 
 def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, float]:
@@ -235,7 +244,7 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
         own = _at_least_one([comparisons[number].p_value for number in kind.members], share)
         adjusted = [max(p_of_kind, p) for p in own]
         found |= dict(zip(kind.members, adjusted, strict=True))
-    if 2 * family.index.p_value <= family.p_value:
+    if family.is_by_index:
         # It is sure of the index, so something went its way, whatever else went the other.
         its_way = [n for n in family.members if slowness(comparisons[n]) * family.index.change > 0]
         if its_way and min(found[number] for number in its_way) > FALSE_SHARE:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy import special
+from scipy.optimize import brentq
 
 from assay.results.statistics.series import Floats, Series, location
 
@@ -288,27 +290,49 @@ def tail(standard: ArrayLike, alike: int = 1) -> float:
 def beyond(far: float, freedom: float, tail: float) -> float:
     """The probability of a location further off than this, to one side.
 
-    The larger of two: that of Student's t, for an error that is estimated, and that of the tails of
-    the locations themselves, with fewer degrees of freedom still for the same reason.
+    A location with tails of Student's t, over an error that is estimated as a mean of squares: the
+    probability of a location so far off for every error, by how likely this one is. It is never
+    less than that of Student's t for normal locations.
 
     :param far: in standard errors, above 0.
     :param freedom: degrees of freedom of the error.
     :param tail: degrees of freedom of the locations, as ``Windows.tail``.
     """
-    mixed, scale = _mixed(freedom, tail)
     plain = float(special.stdtr(freedom, -far))
-    return max(plain, float(special.stdtr(mixed, -far / scale)))
+    if tail >= MANY:
+        return plain
+    errors, weights = _errors(freedom)
+    scale = math.sqrt((tail - 2) / tail)
+    return max(plain, float(weights @ special.stdtr(tail, -far / scale * errors)))
 
 
+@lru_cache(maxsize=4096)
 def quantile(probability: float, freedom: float, tail: float) -> float:
     """How many standard errors off a location has this probability of being, to one side."""
-    mixed, scale = _mixed(freedom, tail)
-    plain = -float(special.stdtrit(freedom, probability))
-    return max(plain, -scale * float(special.stdtrit(mixed, probability)))
-
-
-def _mixed(freedom: float, tail: float) -> tuple[float, float]:
-    """Degrees of freedom and scale of Student's t for tails over an estimated error."""
+    if probability >= 0.5:
+        return 0.0
+    high = -float(special.stdtrit(freedom, probability))
     if tail >= MANY:
-        return freedom, 1.0
-    return 1 / (1 / freedom + 1 / tail), math.sqrt((tail - 2) / tail)
+        return high
+    low = high
+
+    def excess(far: float) -> float:
+        return math.log(beyond(far, freedom, tail) / probability)
+
+    while excess(high) > 0:
+        low, high = high, 2 * high
+    return high if high == low else float(brentq(excess, low, high))
+
+
+@lru_cache(maxsize=4096)
+def _errors(freedom: float) -> tuple[Floats, Floats]:
+    """Estimated standard errors of a true one of 1, and how likely each is.
+
+    The square of the ratio is chi-squared over its degrees of freedom. The trapezoidal rule in its
+    logarithm converges faster than any power of the step, from where next to nothing is left.
+    """
+    logs, step = np.linspace(-34 / freedom - 1, 2.0, 400, retstep=True)
+    half = freedom / 2
+    density = math.log(2) + half * math.log(half) - special.gammaln(half)
+    weights = np.exp(density + freedom * logs - half * np.exp(2 * logs)) * step
+    return np.exp(logs), weights
