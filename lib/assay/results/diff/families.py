@@ -26,7 +26,7 @@ _WHOLE = frozenset(
         *('cg_time', 'cg_rate', 'structure_time'),
     }
 )
-#: In names of figures of kernels on so few data that memory and others on the machine do not matter.
+#: In names of figures of kernels on so few data that they stay in the caches of the cores.
 _IN_CACHES = 'in_caches'
 #: The family of figures that say how quiet it was, and what is in their names.
 JITTER = 'jitter'

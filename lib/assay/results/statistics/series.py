@@ -72,7 +72,7 @@ class Series:
         for digits in range(DIGITS):
             scaled = self.values * 10**digits
             if middle > 0 and np.allclose(np.round(scaled), scaled, 1e-12, 0):
-                return 10**-digits / middle
+                return float(10.0**-digits / middle)
         return 0.0
 
     @property
