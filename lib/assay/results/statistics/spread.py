@@ -16,7 +16,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy import special
-from scipy.optimize import brentq
 
 from assay.results.statistics.series import Floats, Series, location
 
@@ -314,14 +313,22 @@ def quantile(probability: float, freedom: float, tail: float) -> float:
     high = -float(special.stdtrit(freedom, probability))
     if tail >= MANY:
         return high
-    low = high
+    # Nearly straight in logarithms. (scipy.optimize would take longer to load than all of this.)
+    places = [math.log(high), math.log(high) + 0.1]
 
-    def excess(far: float) -> float:
-        return math.log(beyond(far, freedom, tail) / probability)
+    def excess(place: float) -> float:
+        return math.log(beyond(math.exp(place), freedom, tail) / probability)
 
-    while excess(high) > 0:
-        low, high = high, 2 * high
-    return high if high == low else float(brentq(excess, low, high))
+    found = [excess(place) for place in places]
+    if found[0] <= 0:
+        return high
+    for _ in range(50):
+        slope = (found[-1] - found[-2]) / (places[-1] - places[-2])
+        places.append(places[-1] - found[-1] / slope)
+        found.append(excess(places[-1]))
+        if abs(found[-1]) < 1e-9:
+            break
+    return math.exp(places[-1])
 
 
 @lru_cache(maxsize=4096)
