@@ -16,8 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import ndtr
+from scipy.special import bdtrc, ndtr
 
 from assay.acceptance.contract import MOST_RUNS, Commitment, Risks
 
@@ -72,7 +71,7 @@ def _order(enough: int, runs: int, width: float, shift: float) -> float:
     :param shift: the mean of each run; its standard deviation is 1.
     """
     if math.isinf(width):
-        return float(stats.binom.sf(enough - 1, runs, ndtr(shift)))
+        return float(bdtrc(enough - 1, runs, ndtr(shift)))
 
     def of_others(least: Floats) -> Floats:
         """That the others are above the least one, within the width, and enough above 0."""
@@ -82,7 +81,7 @@ def _order(enough: int, runs: int, width: float, shift: float) -> float:
         both = np.maximum(below + above, 1e-300)
         still = enough - (least >= 0)
         share = np.clip(above / both, 0, 1)
-        found: Floats = both ** (runs - 1) * stats.binom.sf(still - 1, runs - 1, share)
+        found: Floats = both ** (runs - 1) * bdtrc(still - 1, runs - 1, share)
         return found
 
     return _over_the_least(of_others, runs, width, shift)

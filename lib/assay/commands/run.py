@@ -90,14 +90,10 @@ def run(
       assay run --mode maintenance --budget 20m
       assay run -l
     """
-    from assay.comparing.against import assert_cases_in_common, runs_before
-    from assay.one_run import choose_for, measure, measure_against, options_of
     from assay.results.budget import seconds_of
     from assay.results.choice import assert_label
     from assay.results.history import load
-    from assay.results.ready import make_ready
     from assay.running import reframe_options, session
-    from assay.running.listing import listed
     from assay.running.prepare import name_mpis
 
     name_mpis(system, mpi or [])
@@ -116,12 +112,18 @@ def run(
         reframe_options.assert_can_be_chosen_for(given)
     before = []
     if against is not None:
+        from assay.comparing.against import assert_cases_in_common, runs_before
+
         reframe_options.assert_can_be_held_against(given, repeat)
         before = runs_before(load(), against, system)
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
+    from assay.one_run import choose_for, measure, measure_against, options_of
+    from assay.results.ready import make_ready
+    from assay.running.listing import listed
+
     site = suite.load()
     if given.action:
         command = [*suite.command, *context.args]
