@@ -48,6 +48,7 @@ def started(folder):
     return path.exists() and ('started', 1) in kinds(folder)
 
 
+@pytest.mark.alone  # beside other tests each of its jobs waits for them to leave
 @pytest.mark.slow
 @pytest.mark.skipif(
     not any(mpi.name == 'mpich' for mpi in find_mpis()), reason='needs the mpich wheel'

@@ -18,6 +18,7 @@ IMPATIENT = ['-S', 'wait_for_quiet=5s', '--max-retries=2']
 SETTING = 'OMPI_MCA_btl_vader_single_copy_mechanism'
 
 
+@pytest.mark.alone  # beside other tests it waits for them to leave, and shows nothing
 @pytest.mark.slow
 @pytest.mark.timeout(3600)  # its runs wait for their turns
 @pytest.mark.skipif(
