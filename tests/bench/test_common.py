@@ -197,8 +197,9 @@ def test_only_numbers_get_into_a_report(mpi, surroundings, build, run, tmp_path,
 
 
 @pytest.mark.slow
-def test_all_is_built_without_a_warning(build):
-    build('all', '')
+def test_all_is_built_without_a_warning(build, sanitizers):
+    """As the other tests have it: on one MPI sanitized, on the others as users build it."""
+    build('all', sanitizers)
 
 
 @on_one_mpi
