@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -67,6 +68,13 @@ double median(std::vector<double> values)
     auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
+}
+
+double system_seconds()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 double best(std::vector<double> seconds)
@@ -162,6 +170,39 @@ void require_memory(double bytes_on_this_rank, const char *remedy)
            need / GIB, (need - worst.lack) / GIB, remedy);
 }
 
+Instant Instant::now()
+{
+    double before = system_seconds(), mpi = MPI_Wtime();
+    return { before, mpi, system_seconds() };
+}
+
+void Time::add(const Instant &from, const Instant &to)
+{
+    seconds += to.mpi - from.mpi;
+    least += to.before - from.after;
+    most += to.after - from.before;
+}
+
+void Time::subtract(const Time &other)
+{
+    seconds -= other.seconds;
+    least -= other.most;
+    most -= other.least;
+}
+
+void print_time(const char *what, const Time &time, bool of_all_ranks)
+{
+    double values[] = { time.seconds, time.least, time.most };
+    if (of_all_ranks) {
+        MPI_Allreduce(MPI_IN_PLACE, values, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        for (double &value : values)
+            value /= job.ranks;
+    }
+    if (job.rank == 0)
+        std::printf("Time of the %s: %.6f s; by the system's clock %.6f to %.6f\n", what, values[0],
+                    values[1], values[2]);
+}
+
 Bouts::Bouts(MPI_Comm comm, long steps, std::function<double()> slice)
     : comm_(comm), interval_(std::max((steps + MOST - 1) / MOST, long{ FEWEST_WINDOWS })),
       measure_(std::move(slice))
@@ -170,10 +211,12 @@ Bouts::Bouts(MPI_Comm comm, long steps, std::function<double()> slice)
 
 double Bouts::slice()
 {
-    double start = MPI_Wtime();
+    Instant start = Instant::now();
     MPI_Barrier(comm_); // all measure at the same time
     limits_.push_back(measure_());
-    return MPI_Wtime() - start;
+    double before = paused_.seconds;
+    paused_.add(start, Instant::now());
+    return paused_.seconds - before;
 }
 
 double Bouts::before(long step)
@@ -184,11 +227,14 @@ double Bouts::before(long step)
 
 double Bouts::end()
 {
+    has_ended_ = true;
     return slice();
 }
 
 void Bouts::add(std::size_t kernel, double seconds)
 {
+    if (has_ended_)
+        return;
     kernels_.resize(std::max(kernels_.size(), kernel + 1));
     kernels_[kernel].push_back({ seconds, limits_.size() - 1, is_fresh_ });
 }

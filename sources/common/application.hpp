@@ -49,6 +49,26 @@ const char *version();
 // the host has available. Call it before anything large is allocated. `remedy`: an imperative.
 void require_memory(double bytes_on_this_rank, const char *remedy);
 
+// A time by MPI's clock, and by the system's read just before and just after it.
+struct Instant {
+    double before, mpi, after;
+    static Instant now();
+};
+
+// What passes between instants: by MPI's clock, which is what programs report, and within which
+// bounds it is by the system's, whatever else runs on the core. Times that were scaled, or of which
+// something is left out, are not within them: lib/assay/programs/application.py looks.
+struct Time {
+    double seconds = 0, least = 0, most = 0;
+
+    void add(const Instant &from, const Instant &to);
+    void subtract(const Time &other);
+};
+
+// Collective. Rank 0 prints one line, of the mean over the ranks or of rank 0 alone:
+//     Time of the force: 0.336968 s; by the system's clock 0.336966 to 0.336971
+void print_time(const char *what, const Time &time, bool of_all_ranks);
+
 // Windows of equal work, each as long as it took the slowest rank.
 struct Windows {
     long count = 0;
@@ -73,7 +93,10 @@ public:
     // Collective. Before step 0, 1, ...: measures the limit where a bout begins. Returns the seconds
     // that took, which belong to no time of the loop.
     double before(long step);
-    // Collective. After the last step; also where that came early.
+    // Of all slices so far.
+    const Time &paused() const { return paused_; }
+
+    // Collective. After the last step; also where that came early. Later windows do not count.
     double end();
 
     // Of this step, on this rank. Kernel 0 is the one that is held against the limit.
@@ -100,7 +123,8 @@ private:
     long interval_; // steps of a bout
     std::function<double()> measure_;
     std::vector<double> limits_; // of each slice
-    bool is_fresh_ = false;
+    Time paused_;
+    bool is_fresh_ = false, has_ended_ = false;
     std::vector<std::vector<Window>> kernels_;
 };
 

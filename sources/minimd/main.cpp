@@ -97,11 +97,12 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
                        const Spread &threads, const assay::Job &job)
 {
     const Times &own = simulation.times();
-    double total = own.total;
+    double total = own.total.seconds;
     MPI_Bcast(&total, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    Spread force = over_ranks(own.force, job.ranks), lists = over_ranks(own.neighbours, job.ranks);
-    Spread messages = over_ranks(own.communication, job.ranks);
-    Spread moving = over_ranks(own.moving, job.ranks);
+    Spread force = over_ranks(own.force.seconds, job.ranks);
+    Spread lists = over_ranks(own.neighbours.seconds, job.ranks);
+    Spread messages = over_ranks(own.communication.seconds, job.ranks);
+    Spread moving = over_ranks(own.moving.seconds, job.ranks);
     Spread atoms_of_ranks = over_ranks(atoms.local, job.ranks);
     Spread ghosts_of_ranks = over_ranks(atoms.ghosts, job.ranks);
 
@@ -130,6 +131,10 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
         std::printf("# Pairs: %.0f in lists, %.0f within the cut-off, %.6g operations a step\n\n",
                     sums[0], sums[1], sums[2]);
     }
+    assay::print_time("total", own.total, false);
+    assay::print_time("force", own.force, true);
+    assay::print_time("neighbour", own.neighbours, true);
+    assay::print_time("communication", own.communication, true);
     const assay::Bouts &windows = simulation.windows();
     auto count = static_cast<double>(atoms.total);
     assay::Windows force_windows = windows.windows(FORCE);

@@ -36,10 +36,10 @@ public:
         }
     }
 
-    // The others within the cut-off.
-    int around(int i) const
+    // Calls `pair` with the squared distance of each other atom within reach.
+    template <typename Pair>
+    void around(int i, Pair pair) const
     {
-        int found = 0;
         int from[3], to[3];
         for (int d = 0; d < 3; d++) {
             from[d] = std::max(place(i, d) - 1, 0);
@@ -49,8 +49,8 @@ public:
             for (int b = from[1]; b <= to[1]; b++)
                 for (int a = from[0]; a <= to[0]; a++)
                     for (int j = first[cell(a, b, c)]; j != NONE; j = next[j])
-                        found += j != i && near(i, j);
-        return found;
+                        if (double squared = distance(i, j); j != i && squared <= cut * cut)
+                            pair(squared);
     }
 
 private:
@@ -62,12 +62,12 @@ private:
     {
         return (static_cast<std::size_t>(c) * count[1] + b) * count[0] + a;
     }
-    bool near(int i, int j) const
+    double distance(int i, int j) const
     {
         double squared = 0;
         for (int d = 0; d < 3; d++)
             squared += (at(i)[d] - at(j)[d]) * (at(i)[d] - at(j)[d]);
-        return squared < cut * cut;
+        return squared;
     }
 
     const double *x;
@@ -78,14 +78,22 @@ private:
 
 } // namespace
 
-double recount_pairs(const Atoms &atoms, double cut)
+Recount recount_pairs(const Atoms &atoms, const Settings &settings, double cut)
 {
-    Cells cells(atoms.x.data(), atoms.all(), cut);
-    double found = 0;
-#pragma omp parallel for schedule(static) reduction(+ : found)
+    Cells cells(atoms.x.data(), atoms.all(), settings.neighbour_cut);
+    double listed = 0, inside = 0, energy = 0, virial = 0;
+#pragma omp parallel for schedule(static) reduction(+ : listed, inside, energy, virial)
     for (int i = 0; i < atoms.local; i++)
-        found += cells.around(i);
-    return found / 2;
+        cells.around(i, [&](double squared) {
+            listed++;
+            if (!(squared < cut * cut))
+                return;
+            double power6 = std::pow(settings.sigma, 6) / (squared * squared * squared);
+            inside++;
+            energy += 4 * settings.epsilon * (power6 * power6 - power6);
+            virial += 24 * settings.epsilon * (2 * power6 * power6 - power6);
+        });
+    return { listed / 2, inside / 2, energy / 2, virial / 2 };
 }
 
 } // namespace minimd

@@ -1,14 +1,21 @@
-// The pairs within the cut-off, counted without neighbour lists.
+// Sums over the pairs of atoms, made without neighbour lists.
 #ifndef MINIMD_RECOUNT_HPP
 #define MINIMD_RECOUNT_HPP
 
 #include "atoms.hpp"
+#include "settings.hpp"
 
 namespace minimd {
 
-// Of this rank: pairs with ghosts count by half. From cells of its own, no smaller than the
-// cut-off, so that it shares no mistake with the bins that lists are made from.
-double recount_pairs(const Atoms &atoms, double cut);
+struct Recount {
+    double listed = 0, inside = 0;  // pairs within the reach of lists, and within the cut-off
+    double energy = 0, virial = 0; // of Lennard-Jones
+};
+
+// Of this rank: pairs with ghosts count by half. From cells of its own, no smaller than the reach
+// of lists, so that it shares no mistake with the bins that lists are made from; energy and virial
+// are of the formula as it stands in books.
+Recount recount_pairs(const Atoms &atoms, const Settings &settings, double cut);
 
 } // namespace minimd
 

@@ -14,12 +14,13 @@ namespace {
 constexpr int LIMIT_WINDOWS = 8; // of a slice
 
 // Adds the time since the last call to a phase, and returns it.
-double charge(double &last, double &phase)
+double charge(assay::Instant &last, assay::Time &phase)
 {
-    double seconds = MPI_Wtime() - last;
-    phase += seconds;
-    last += seconds;
-    return seconds;
+    assay::Instant now = assay::Instant::now();
+    double before = phase.seconds;
+    phase.add(last, now);
+    last = now;
+    return phase.seconds - before;
 }
 
 Buffer<double> copy(const Buffer<double> &rows, int count)
@@ -90,9 +91,9 @@ void Simulation::renew_lists(int step)
         next_sort += settings.sort_every;
     }
     ghosts.borders(atoms);
-    double before = last;
+    assay::Instant before = last;
     charge(last, spent.communication);
-    spent.moving += last - before;
+    spent.moving.add(before, last);
     neighbours.build(atoms);
     bouts.add(NEIGHBOURS, charge(last, spent.neighbours));
 }
@@ -136,6 +137,7 @@ void Simulation::report_state(int step)
         std::fflush(stdout);
     }
     judge.state(atoms, all.energy, all.inside);
+    shown = all;
 }
 
 // What is conserved together with the kinetic energy (see verdict.cpp).
@@ -183,6 +185,20 @@ double Simulation::gradient_error()
     return std::fabs((back - there) / work - 1);
 }
 
+void Simulation::advance(int step, bool with_sums)
+{
+    first_half_step();
+    last = assay::Instant::now();
+    if (step % settings.neighbour_every == 0) {
+        renew_lists(step);
+    } else {
+        ghosts.forward_positions(atoms);
+        charge(last, spent.communication);
+    }
+    forces(with_sums);
+    second_half_step();
+}
+
 void Simulation::run()
 {
     ghosts.exchange(atoms);
@@ -195,32 +211,77 @@ void Simulation::run()
     if (rank == 0)
         std::printf("# Starting dynamics ...\n# Timestep T U P Time\n");
     report_state(0);
+    at_start = motion_of(atoms, domain);
 
     spent = Times();
     MPI_Barrier(MPI_COMM_WORLD);
-    began = MPI_Wtime();
+    assay::Instant start = assay::Instant::now();
+    began = start.mpi;
     for (int step = 1; step <= settings.steps; step++) {
         began += bouts.before(step - 1);
-        first_half_step();
-        last = MPI_Wtime();
-        if (step % settings.neighbour_every == 0) {
-            renew_lists(step);
-        } else {
-            ghosts.forward_positions(atoms);
-            charge(last, spent.communication);
-        }
-        bool shown = step == settings.steps ||
-                     (settings.thermo_every && step % settings.thermo_every == 0);
-        forces(shown);
-        second_half_step();
-        if (shown)
+        bool is_shown = step == settings.steps ||
+                        (settings.thermo_every && step % settings.thermo_every == 0);
+        advance(step, is_shown);
+        if (is_shown)
             report_state(step);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    spent.total = MPI_Wtime() - began;
+    spent.total.add(start, assay::Instant::now());
+    spent.total.subtract(bouts.paused());
     bouts.end();
     double error = gradient_error();
-    judge.finish(atoms, error, sums.inside, ghosts.missing());
+    Recount anew = recount_pairs(atoms, settings, force.cut());
+    judge.finish(atoms, error, sums.inside, anew.inside, ghosts.missing());
+    Times of_loop = spent;
+    if (!settings.eam)
+        print_fingerprints(anew);
+    spent = of_loop;
+}
+
+// What lib/assay/programs/minimd.py holds against each other, and against what was asked for: the
+// sums of the last state in the table against those over pairs that were found anew, and the atoms
+// after some more steps against a plain implementation's.
+void Simulation::print_fingerprints(const Recount &anew)
+{
+    double sums[] = { pairs().listed, anew.listed, anew.inside, anew.energy, anew.virial };
+    MPI_Allreduce(MPI_IN_PLACE, sums, 5, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) {
+        std::printf("\n# Fingerprint of the settings: %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g "
+                    "%d\n",
+                    settings.epsilon, settings.sigma, settings.timestep, atoms.mass,
+                    settings.temperature, settings.density, settings.force_cut,
+                    settings.neighbour_cut, settings.neighbour_every);
+        std::printf("# Fingerprint of the pairs, run: %.0f %.0f %.15e %.15e\n", sums[0],
+                    shown.inside, shown.energy, shown.virial);
+        std::printf("# Fingerprint of the pairs, anew: %.0f %.0f %.15e %.15e\n", sums[1], sums[2],
+                    sums[3], sums[4]);
+    }
+    print_motion("start", at_start);
+    print_motion("end", motion_of(atoms, domain));
+    if (settings.neighbour_every <= Replay::STEPS)
+        return;
+    if (settings.steps % settings.neighbour_every != 0)
+        renew_lists(settings.steps);
+    forces(false); // which the gradient left without those of ghosts
+    Replay replay(settings, domain, atoms);
+    print_motion("end, run", motion_of(atoms, domain, replay.chosen()));
+    print_motion("end, anew", replay.motion());
+    for (int step = 1; step <= Replay::STEPS; step++) {
+        advance(settings.steps + step, false);
+        replay.step();
+    }
+    print_motion("steps after it, run", motion_of(atoms, domain, replay.chosen()));
+    print_motion("steps after it, anew", replay.motion());
+}
+
+void Simulation::print_motion(const char *when, const Motion &motion) const
+{
+    if (rank != 0)
+        return;
+    std::printf("# Fingerprint of the %s: %.0f %.15e", when, motion.atoms, motion.mass_velocity2);
+    for (double wave : motion.waves)
+        std::printf(" %.15e", wave);
+    std::printf("\n");
 }
 
 } // namespace minimd

@@ -7,14 +7,16 @@
 #include "force.hpp"
 #include "ghosts.hpp"
 #include "neighbours.hpp"
+#include "recount.hpp"
+#include "replay.hpp"
 #include "settings.hpp"
 #include "verdict.hpp"
 
 namespace minimd {
 
 struct Times {
-    double total = 0, force = 0, neighbours = 0, communication = 0;
-    double moving = 0; // of the communication: exchange, sorting and borders
+    assay::Time total, force, neighbours, communication;
+    assay::Time moving; // of the communication: exchange, sorting and borders
 };
 
 // Of the loop's bouts. A step is too long to be left alone where others share the machine: FORCE is without
@@ -41,6 +43,9 @@ private:
     void renew_lists(int step);
     void forces(bool with_sums);
     void report_state(int step);
+    void advance(int step, bool shown);
+    void print_fingerprints(const Recount &anew);
+    void print_motion(const char *when, const Motion &motion) const;
     Sums sums_of_all() const;
     double energy();
     double energy_moved(const Buffer<double> &from, const Buffer<double> &along, double scale);
@@ -56,10 +61,13 @@ private:
     Neighbours neighbours;
     Verdict judge;
     Sums sums; // of this rank, where the last computation of forces asked for them
+    Sums shown; // of all ranks, of the last state in the table
+    Motion at_start;
     Times spent;
     assay::Bouts bouts; // windows are computations of forces and of lists
     double kick; // half a time step over the mass, in the units of velocities and forces
-    double began = 0, last = 0;
+    double began = 0; // without the pauses
+    assay::Instant last{};
     int next_sort;
     int rank;
 };

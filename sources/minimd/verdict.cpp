@@ -6,7 +6,6 @@
 #include <cstdio>
 
 #include "domain.hpp"
-#include "recount.hpp"
 
 namespace minimd {
 
@@ -45,7 +44,7 @@ std::vector<double> distances_in_crystal(double density, double cut)
 
 Verdict::Verdict(const Settings &settings, const Units &units, const Force &force)
     : steps(settings.steps), timestep(settings.timestep), to_energy(units.mass_velocity2_to_energy),
-      cut(force.cut()), energy_at_cut(force.energy_at_cut()),
+      energy_at_cut(force.energy_at_cut()),
       crystal(force.crystal_energy(distances_in_crystal(settings.density, force.cut())))
 {
 }
@@ -87,9 +86,9 @@ void Verdict::state(const Atoms &atoms, double potential, double pairs_inside)
 }
 
 void Verdict::finish(const Atoms &atoms, double gradient_error, double pairs_inside,
-                     long messages_missing)
+                     double pairs_anew, long messages_missing)
 {
-    double pairs[] = { recount_pairs(atoms, cut), pairs_inside };
+    double pairs[] = { pairs_anew, pairs_inside };
     MPI_Allreduce(MPI_IN_PLACE, pairs, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     pairs_counted = pairs[0];
     pairs_computed = pairs[1];

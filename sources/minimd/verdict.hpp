@@ -17,8 +17,8 @@ public:
     void begin(double curvature) { start_curvature = curvature; }
     // Collective. A state of the run, with the sums over all ranks; the first one is the start.
     void state(const Atoms &atoms, double potential, double pairs_inside);
-    // Collective, after the last state; `pairs_inside` is this rank's share then.
-    void finish(const Atoms &atoms, double gradient_error, double pairs_inside,
+    // Collective, after the last state; `pairs_inside` and `pairs_anew` are this rank's share then.
+    void finish(const Atoms &atoms, double gradient_error, double pairs_inside, double pairs_anew,
                 long messages_missing);
     // Rank 0 prints one line for each oracle and one for all. Returns whether they passed.
     bool print() const;
@@ -26,7 +26,6 @@ public:
 private:
     int steps;
     double timestep, to_energy; // mass velocity^2 to energy
-    double cut;
     double energy_at_cut, crystal;
     bool started = false, finite = true;
     double start = 0, last = 0, drift = 0, start_of_potential = 0; // energy per atom

@@ -30,6 +30,16 @@ _WINDOWS = re.compile(
     re.MULTILINE,
 )
 
+# Written by print_time of the same file.
+_TIME = re.compile(
+    r"^Time of the (?P<what>[\w ]+): (?P<seconds>\S+) s; by the system's clock "
+    r'(?P<least>\S+) to (?P<most>\S+)$',
+    re.MULTILINE,
+)
+
+# How much faster one clock of a machine may run than another, and the last digit that is printed.
+_CLOCK_RATE, _LAST_DIGIT = 2e-4, 2e-6
+
 
 class WrongAnswerError(ValueError):
     """The application ran, and what it printed is not the answer to what was asked."""
@@ -118,6 +128,30 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
             share = _above_zero(found, 'share')
             figures[f'{kernel}_whole_of_best'] = Figure(share, '1', 'higher')
     return figures
+
+
+def check_times(output: str, reported: Mapping[str, float]) -> None:
+    """That times of a program of ours are those of a second clock.
+
+    The system's clock is read just before and just after MPI's, so that it holds on any machine,
+    however busy: a time that was scaled, or left something out, is not between its bounds.
+
+    :param reported: seconds by what they are of.
+    :raises WrongAnswerError: if one is not, or was not printed.
+    """
+    measured = {found['what']: found for found in _TIME.finditer(output)}
+    for what, seconds in reported.items():
+        if what not in measured:
+            raise WrongAnswerError(f"no time of the {what} by the system's clock was printed")
+        found = measured[what]
+        least, most = (float(found[name]) for name in ('least', 'most'))
+        slack = _LAST_DIGIT + _CLOCK_RATE * most
+        # So written that no number is wrong.
+        if not (least <= most and least - slack <= seconds <= most + slack):
+            raise WrongAnswerError(
+                f"the time of the {what} is {seconds} s, but {least} to {most} s by the system's "
+                'clock'
+            )
 
 
 def _name(kernel: str) -> str:

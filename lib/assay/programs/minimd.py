@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    check_times,
     limit_figures,
     window_figures,
 )
 from assay.programs.figure import Figure
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Positions, velocities, forces, their copies for sorting, half lists of 39 neighbours on average
 # and what they are built from.
@@ -43,9 +49,22 @@ lj           force style
 100          steps between outputs
 """
 
-# Of this problem, whatever its size: of the lattice and of the velocities made for it.
-_FIRST_TEMPERATURE = 1.44
-_FIRST_ENERGY = -6.773368
+_TEMPERATURE, _DENSITY, _CUT_OFF, _REACH, _RENEWED_EVERY, _SHOWN_EVERY = (
+    *(1.44, 0.8442, 2.5, 2.5 + 0.3),
+    *(20, 100),
+)
+# Epsilon, sigma, time step, mass, temperature, density, cut-off, reach of lists, their frequency.
+_SETTINGS = (1.0, 1.0, 0.005, 1.0, _TEMPERATURE, _DENSITY, _CUT_OFF, _REACH, _RENEWED_EVERY)
+
+# Minimal standard generator of Park and Miller: its modulus and its multiplier.
+_MODULUS, _MULTIPLIER = 2147483647, 16807
+# Numbers that are drawn for each component of a velocity; the last one counts.
+_DRAWN = 6
+# Atoms whose start is computed once more: a tenth of a microsecond each.
+_MOST_STARTED = 4_000_000
+# See replay.hpp and application.cpp.
+_MOST_FOLLOWED = 100_000
+_MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
 # Energy per atom that the cut-off without a shift takes or gives: 0.01 in hundreds of steps. Ours
 # is held to a sharper bound by itself.
 _MOST_DRIFT = 0.05
@@ -62,6 +81,8 @@ _CELLS = re.compile(r'\(unit cells: (\d+) (\d+) (\d+)\)')
 _STATE = re.compile(r'^(\d+) (\S+) (\S+) (\S+) +(\d+\.\d+)$', re.MULTILINE)
 _SUMMARY = re.compile(r'^(?P<values>.*) PERF_SUMMARY (?P<extra>\S+)$', re.MULTILINE)
 _SPREAD = re.compile(r'^# Force time of ranks: least \S+ mean (\S+) most (\S+)$', re.MULTILINE)
+_FINGERPRINT = re.compile(r'^# Fingerprint of the (?P<what>[^:]+): (?P<values>.*)$', re.MULTILINE)
+_WINDOWS = re.compile(r'^Windows of (?P<kernel>\w+): (?P<count>\d+);', re.MULTILINE)
 _VERDICT = re.compile(r'^\t# (?P<oracle>.+): (?P<word>PASSED|FAILED)$', re.MULTILINE)
 
 
@@ -102,6 +123,10 @@ class MiniMD(Application):
 
         phases = ('total', 'force', 'neighbour', 'communication', 'other')
         figures = {f'{name}_time': Figure(summary[name], 's', 'lower') for name in phases}
+        if _ours(output):
+            _check_fingerprints(output, problem)
+            _check_windows(output, problem)
+            check_times(output, {name: summary[name] for name in phases[:-1]})
         figures['performance'] = Figure(summary['performance'], 'atom-steps/s', 'higher')
         work = summary['atoms'] * summary['steps']
         figures['force_rate'] = Figure(work / summary['force'], 'atom-steps/s', 'higher')
@@ -191,12 +216,11 @@ def _check_states(output: str, problem: Problem) -> None:
         raise WrongAnswerError(f'miniMD ended at step {states[-1][0]} of {problem.facts["steps"]}')
     if not all(math.isfinite(value) for state in states for value in state):
         raise WrongAnswerError('a state in the table of miniMD is not finite')
-    _, temperature, energy, _ = states[0]
-    if abs(temperature - _FIRST_TEMPERATURE) > 2e-6 or abs(energy - _FIRST_ENERGY) > 2e-6:
-        raise WrongAnswerError(
-            f'miniMD starts at temperature {temperature} and energy {energy}, not at '
-            f'{_FIRST_TEMPERATURE} and {_FIRST_ENERGY}'
-        )
+    energy, virial = _crystal()
+    start = _state(
+        problem.facts['atoms'], _TEMPERATURE * (3 - 3 / problem.facts['atoms']), energy, virial
+    )
+    _check_state(states[0], start, 'starts')
     # What the total momentum takes from the degrees of freedom.
     freedom = 1.5 * (1 - 1 / problem.facts['atoms'])
     totals = [freedom * t + u for _, t, u, _ in states]
@@ -205,6 +229,164 @@ def _check_states(output: str, problem: Problem) -> None:
         raise WrongAnswerError(
             f'the energy of miniMD drifts by {drift:.3g} per atom, more than {_MOST_DRIFT}'
         )
+
+
+def _state(
+    atoms: int, mass_velocity2: float, energy: float, virial: float
+) -> tuple[float, float, float]:
+    """Temperature, energy and pressure of sums over the atoms, divided by their number."""
+    temperature = mass_velocity2 / (3 - 3 / atoms)  # the mean velocity is no degree of freedom
+    return temperature, energy, (mass_velocity2 + virial) * _DENSITY / 3
+
+
+def _check_state(
+    row: tuple[float, ...], expected: tuple[float, float, float], how: str
+) -> None:
+    """To the last digit that the table has, of seven; with a tenth of it for its rounding."""
+    names = ('temperature', 'energy', 'pressure')
+    for name, found, value in zip(names, row[1:], expected, strict=True):
+        digit = 10.0 ** (math.floor(math.log10(abs(value))) - 6) if value else 1e-12
+        if not abs(found - value) <= 0.6 * digit + 1e-9:
+            raise WrongAnswerError(f'miniMD {how} at {name} {found}, not at {value:.6e}')
+
+
+def _crystal() -> tuple[float, float]:
+    """Energy and virial of an atom of the lattice at the start."""
+    half = 0.5 * (_ATOMS_OF_CELL / _DENSITY) ** (1 / 3)
+    energy = virial = 0.0
+    for site in itertools.product(range(-4, 5), repeat=3):
+        squared = half**2 * sum(n * n for n in site)
+        if sum(site) % 2 == 0 and 0 < squared < _CUT_OFF**2:
+            power = squared**-3
+            energy += 2 * (power * power - power)
+            virial += 12 * (2 * power * power - power)
+    return energy, virial
+
+
+def _check_fingerprints(output: str, problem: Problem) -> None:
+    """What ours prints after the run: that it is the right problem, and rightly computed.
+
+    The start is computed here. The sums over pairs at the end, and the atoms some steps later, come
+    from the run and from a plain implementation.
+    """
+    prints = {m['what']: m['values'].split() for m in _FINGERPRINT.finditer(output)}
+    atoms: int = problem.facts['atoms']
+    settings = _sums(prints, 'settings', len(_SETTINGS))
+    if tuple(settings) != _SETTINGS:
+        raise WrongAnswerError(f'miniMD ran with the settings {settings}, not {list(_SETTINGS)}')
+
+    cells: tuple[int, int, int] = problem.facts['cells']
+    edge = max(cells) * (_ATOMS_OF_CELL / _DENSITY) ** (1 / 3)
+    # Of an atom: the phase of a wave is 2 pi times the edge at most, and rounded as such.
+    bound = 1e-14 * (100 + edge) * atoms
+    start = _sums(prints, 'start', 7)
+    if atoms <= _MOST_STARTED:
+        _hold('start', start, _start(cells), bound)
+    end, anew = _sums(prints, 'pairs, run', 4), _sums(prints, 'pairs, anew', 4)
+    if end[:2] != anew[:2]:
+        raise WrongAnswerError(
+            f'miniMD has {end[0]:.0f} pairs in lists and {end[1]:.0f} within the cut-off, but there '
+            f'are {anew[0]:.0f} and {anew[1]:.0f}'
+        )
+    # 50 terms of an atom, added up in another order: far less than the last digit of the table.
+    _hold('pairs', end[2:], anew[2:], 1e-9 * atoms)
+
+    motion = _sums(prints, 'end', 7)
+    row = [float(word) for word in _rows(output)[-1][:4]]
+    expected = _state(atoms, motion[1] / atoms, anew[2] / atoms, anew[3] / atoms)
+    _check_state(tuple(row), expected, 'ends')
+    for when in ('end', 'steps after it'):
+        run, plain = (_sums(prints, f'{when}, {how}', 7) for how in ('run', 'anew'))
+        _hold(f'atoms at the {when}', run, plain, bound)
+        if atoms <= _MOST_FOLLOWED and run[0] != atoms or not run[0] > 0:
+            raise WrongAnswerError(f'miniMD followed {run[0]:.0f} atoms of {atoms}')
+    # Two steps move the atoms, and not all of it can be zero.
+    if _sums(prints, 'end, run', 7)[2:] == _sums(prints, 'steps after it, run', 7)[2:]:
+        raise WrongAnswerError('the atoms of miniMD do not move')
+
+
+def _sums(prints: Mapping[str, list[str]], what: str, count: int) -> list[float]:
+    try:
+        values = [float(word) for word in prints.get(what, [])]
+    except ValueError:
+        values = []
+    if len(values) != count or not all(map(math.isfinite, values)):
+        raise WrongAnswerError(f'miniMD printed no fingerprint of the {what}')
+    return values
+
+
+def _hold(what: str, found: Iterable[float], expected: Iterable[float], bound: float) -> None:
+    for one, other in zip(found, expected, strict=True):
+        if not abs(one - other) <= bound:
+            raise WrongAnswerError(
+                f'the fingerprint of the {what} of miniMD has {one:.15e}, not {other:.15e}: they '
+                f'differ by more than rounding, {bound:.1e}'
+            )
+
+
+def _start(cells: tuple[int, int, int]) -> list[float]:
+    """The fingerprint of the start: as in ``replay.hpp``, plane by plane of the lattice."""
+    import numpy as np
+
+    half = 0.5 * (_ATOMS_OF_CELL / _DENSITY) ** (1 / 3)
+    width, depth, height = (2 * n for n in cells)
+    sites = np.arange(width), np.arange(depth)
+    i, j = (axis.ravel() for axis in np.meshgrid(*sites, indexing='ij'))
+    phases = [_phases(edge, half, d) for d, edge in enumerate((width, depth, height))]
+    atoms, total, squares, waves = 0, np.zeros(3), 0.0, np.zeros(2)
+    of_speed = np.zeros(3)
+    for k in range(height):
+        even = (i + j + k) % 2 == 0
+        x, y = i[even], j[even]
+        speed = _speeds((k * depth + y) * width + x + 1)
+        phase = phases[0][x] + phases[1][y] + phases[2][k]
+        cosine = np.cos(phase)
+        atoms += len(x)
+        total += speed.sum(axis=1)
+        squares += float((speed**2).sum())
+        waves += cosine.sum(), np.sin(phase).sum()
+        of_speed += (speed * cosine).sum(axis=1)
+    mean = total / atoms
+    squares -= atoms * float((mean**2).sum())
+    mass_velocity2 = _TEMPERATURE * (3 * atoms - 3)
+    scale = math.sqrt(mass_velocity2 / squares)
+    of_speed = scale * (of_speed - mean * waves[0])
+    return [float(value) for value in (atoms, mass_velocity2, *waves, *of_speed)]
+
+
+def _phases(sites: int, half: float, direction: int) -> np.ndarray:
+    import numpy as np
+
+    turns = math.floor(half * sites / (1 + 0.3 * direction)) + 1
+    phases: np.ndarray = 2 * math.pi * turns / sites * np.arange(sites)
+    return phases
+
+
+def _speeds(seeds: np.ndarray) -> np.ndarray:
+    """Shape (3, n): the velocities of sites before they are scaled."""
+    import numpy as np
+
+    seeds = (seeds - 1) % (_MODULUS - 1) + 1
+    later = [pow(_MULTIPLIER, _DRAWN * (d + 1), _MODULUS) for d in range(3)]
+    return np.stack([seeds * power % _MODULUS / _MODULUS for power in later])
+
+
+def _check_windows(output: str, problem: Problem) -> None:
+    """That as many computations of forces and lists were timed as so many steps have."""
+    steps: int = problem.facts['steps']
+    bout = max(-(-steps // _MOST_BOUTS), _FEWEST_WINDOWS)
+    numbers = range(1, steps + 1)
+    timed = {
+        'force': [n for n in numbers if n % _SHOWN_EVERY and n != steps],
+        'neighbour': [n for n in numbers if n % _RENEWED_EVERY == 0],
+    }
+    said = {m['kernel']: int(m['count']) for m in _WINDOWS.finditer(output)}
+    for kernel, all_of_them in timed.items():
+        steady = [n for n in all_of_them if (n - 1) % bout] or all_of_them
+        if said.get(kernel, 0) != len(steady):
+            raise WrongAnswerError(
+                f'miniMD timed {said.get(kernel, 0)} windows of {kernel}, not {len(steady)}'
+            )
 
 
 def _rows(output: str) -> list[tuple[str, ...]]:

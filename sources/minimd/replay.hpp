@@ -1,0 +1,70 @@
+// The last steps once more, by a plain implementation that shares nothing with the run but the
+// atoms it begins with: no ghosts, no bins, no half lists, no vectors.
+#ifndef MINIMD_REPLAY_HPP
+#define MINIMD_REPLAY_HPP
+
+#include <vector>
+
+#include "atoms.hpp"
+#include "domain.hpp"
+#include "settings.hpp"
+
+namespace minimd {
+
+// Sums over atoms that depend on no order of them. `waves` are of cos(k x), sin(k x) and of each
+// component of v cos(k x), with a wave of about an atom's distance that is periodic in the box: they
+// change where any atom is elsewhere, or faster.
+struct Motion {
+    static constexpr int WAVES = 5, NUMBERS = 2 + WAVES;
+    double atoms = 0, mass_velocity2 = 0;
+    double waves[WAVES] = {};
+
+    void add(const double (&period)[3], double mass, const double *at, const double *speed);
+};
+
+// Collective. Of the atoms that are chosen, or all where there is no choice.
+Motion motion_of(const Atoms &atoms, const Domain &domain, const std::vector<char> &chosen = {});
+
+// Of Lennard-Jones. In a box of more than MOST_ATOMS the atoms of a cube in its middle are followed,
+// and compared is what lies so deep inside that it feels nothing of the cube's end.
+class Replay {
+public:
+    static constexpr int STEPS = 2;
+    static constexpr double MOST_ATOMS = 100000;
+
+    // Collective. Copies the atoms as they are now; lists are taken to have been made now.
+    Replay(const Settings &settings, const Domain &domain, const Atoms &atoms);
+
+    // Of the run's atoms at the start, those that are compared.
+    const std::vector<char> &chosen() const { return compared; }
+    // Collective. Of the same atoms here.
+    Motion motion() const;
+    // Collective. One step.
+    void step();
+
+private:
+    struct Pair {
+        int other, image;
+    };
+    struct Cells;
+
+    bool followed(const double *at, double depth) const;
+    void gather(const Atoms &atoms);
+    void make_lists();
+    void forces();
+
+    const Settings &settings;
+    double mass, period[3], half_edge[3]; // half_edge: of the cube; 0 where it is the whole box
+    std::vector<char> compared;           // of the run's atoms
+    int first = 0, last = 0;              // this rank's share of those that follow
+    std::vector<int> counts, starts;      // of all ranks, in values
+    std::vector<double> x, v, f;          // x of all, v and f of the share
+    std::vector<char> inside;             // of the share: those that are compared
+    std::vector<double> images;           // by which the images of an atom are shifted
+    std::vector<Pair> pairs;
+    std::vector<std::size_t> start;
+};
+
+} // namespace minimd
+
+#endif
