@@ -190,14 +190,13 @@ void Time::subtract(const Time &other)
     most -= other.least;
 }
 
-void print_time(const char *what, const Time &time, bool of_all_ranks)
+void print_time(const char *what, const Time &time, MPI_Op over_ranks)
 {
     double values[] = { time.seconds, time.least, time.most };
-    if (of_all_ranks) {
-        MPI_Allreduce(MPI_IN_PLACE, values, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        for (double &value : values)
-            value /= job.ranks;
-    }
+    if (over_ranks != MPI_OP_NULL)
+        MPI_Allreduce(MPI_IN_PLACE, values, 3, MPI_DOUBLE, over_ranks, MPI_COMM_WORLD);
+    for (double &value : values)
+        value /= over_ranks == MPI_SUM ? job.ranks : 1;
     if (job.rank == 0)
         std::printf("Time of the %s: %.6f s; by the system's clock %.6f to %.6f\n", what, values[0],
                     values[1], values[2]);

@@ -65,9 +65,10 @@ struct Time {
     void subtract(const Time &other);
 };
 
-// Collective. Rank 0 prints one line, of the mean over the ranks or of rank 0 alone:
+// Collective. Rank 0 prints one line, of the mean over the ranks (MPI_SUM), of the most of them
+// (MPI_MAX), or of rank 0 alone (MPI_OP_NULL):
 //     Time of the force: 0.336968 s; by the system's clock 0.336966 to 0.336971
-void print_time(const char *what, const Time &time, bool of_all_ranks);
+void print_time(const char *what, const Time &time, MPI_Op over_ranks);
 
 // Windows of equal work, each as long as it took the slowest rank.
 struct Windows {

@@ -16,6 +16,7 @@
 #include "options.hpp"
 #include "report.hpp"
 #include "source.hpp"
+#include "spread.hpp"
 #include "stencil.hpp"
 #include "variables.hpp"
 
@@ -74,6 +75,9 @@ public:
     // Both return whether all heat is where it should be.
     bool step_through();
     bool check_end();
+    // Collective. What lib/assay/programs/minighost.py computes by itself: whether each point has the
+    // heat that it ought to have, and the sum of the squares of all.
+    void print_fingerprints();
 
     const Taken &taken() const { return taken_; }
     const Exchange &exchange() const { return exchange_; }
@@ -110,6 +114,7 @@ private:
     std::vector<double> flux_, put_in_; // heat of each variable; flux on this rank
     double tolerance_;
     Taken taken_;
+    assay::Time wall_, stencil_time_;
     std::unique_ptr<triad_limit, void (*)(triad_limit *)> limit_;
     assay::Bouts bouts_; // its windows are time steps
     Stores stores_;
@@ -158,17 +163,19 @@ void Run::insert(const Spike &spike)
 bool Run::step_through()
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
+    assay::Instant start = assay::Instant::now();
     long done = 0;
     for (int spike = 0; spike < options_.spikes; spike++) {
         insert(source_.spike(spike));
         for (int number = 1; number <= options_.steps; number++) {
-            start += bouts_.before(done++);
+            bouts_.before(done++);
             if (!step(spike + 1, number))
                 return false;
         }
     }
-    taken_.wall = MPI_Wtime() - start;
+    wall_.add(start, assay::Instant::now());
+    wall_.subtract(bouts_.paused());
+    taken_.wall = wall_.seconds;
     bouts_.end();
     return true;
 }
@@ -191,11 +198,12 @@ bool Run::step(int spike, int number)
 
 bool Run::update(int v, int spike, int number)
 {
-    double start = MPI_Wtime();
+    assay::Instant start = assay::Instant::now();
     Heat heat = stencil_.apply(variables_[v], variables_.spare(), stores_);
     variables_.swap_with_spare(v);
     flux_[v] += heat.flux;
-    taken_.stencil += MPI_Wtime() - start;
+    stencil_time_.add(start, assay::Instant::now());
+    taken_.stencil = stencil_time_.seconds;
     if (!is_summed(v))
         return true;
     double error = error_of(v, sum_over_ranks(heat.sum + flux_[v]));
@@ -269,8 +277,40 @@ bool Run::check_end()
     return passed;
 }
 
+void Run::print_fingerprints()
+{
+    if (!Spread::is_of(options_))
+        return;
+    Spread spread(options_, domain_, source_.spike(0));
+    for (int v = 0; v < options_.variables; v++) {
+        const double *grid = variables_[v];
+        double squares = 0, worst = 0, put_in = put_in_[v];
+        long wrong = 0; // no numbers
+#pragma omp parallel for schedule(static) reduction(+ : squares, wrong) reduction(max : worst)
+        for (int z = 1; z <= layout_.n[2]; z++)
+            for (int y = 1; y <= layout_.n[1]; y++)
+                for (int x = 1; x <= layout_.n[0]; x++) {
+                    double found = grid[z * layout_.plane + y * layout_.row + x];
+                    double expected = put_in * spread.share(x, y, z);
+                    // Of what is so little that digits are missing there are none to compare.
+                    double error = std::fabs(found - expected) / (expected + 1e-280);
+                    squares += found * found;
+                    worst = std::fmax(worst, error);
+                    wrong += std::isnan(found);
+                }
+        double sums[] = { squares, static_cast<double>(wrong) };
+        MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        if (job_.rank == 0)
+            std::printf(" Fingerprint %4d: squares %.15E, error of a point %.2E, no numbers %.0f\n",
+                        v + 1, sums[0], worst, sums[1]);
+    }
+}
+
 void Run::print_stencil() const
 {
+    assay::print_time("total", wall_, MPI_MAX);
+    assay::print_time("stencil", stencil_time_, MPI_MAX);
     double bytes = domain_.all_points() * options_.variables * BYTES_PER_UPDATE;
     assay::print_windows("stencil", "GB/s", bouts_.windows(0), 1e-9 * bytes);
     assay::print_limit("stencil", "triad", "GB/s", bouts_.of_limit(bytes));
@@ -307,6 +347,7 @@ bool run(const Options &options, const Domain &domain, const assay::Job &job)
         return false;
     if (job.rank == 0)
         std::printf("\n Computation within error tolerance.\n\n");
+    run.print_fingerprints();
     report(options, domain, job, run.taken(), run.exchange());
     run.print_stencil();
     print_stencil_in_caches(options, job);

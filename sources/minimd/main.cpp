@@ -131,10 +131,10 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
         std::printf("# Pairs: %.0f in lists, %.0f within the cut-off, %.6g operations a step\n\n",
                     sums[0], sums[1], sums[2]);
     }
-    assay::print_time("total", own.total, false);
-    assay::print_time("force", own.force, true);
-    assay::print_time("neighbour", own.neighbours, true);
-    assay::print_time("communication", own.communication, true);
+    assay::print_time("total", own.total, MPI_OP_NULL);
+    assay::print_time("force", own.force, MPI_SUM);
+    assay::print_time("neighbour", own.neighbours, MPI_SUM);
+    assay::print_time("communication", own.communication, MPI_SUM);
     const assay::Bouts &windows = simulation.windows();
     auto count = static_cast<double>(atoms.total);
     assay::Windows force_windows = windows.windows(FORCE);

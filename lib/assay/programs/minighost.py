@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import sys
 from pathlib import Path
 
 from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    check_times,
     limit_figures,
     window_figures,
 )
@@ -62,6 +64,22 @@ _WAYS = ('communication', 'pack', 'send', 'wait', 'recv', 'unpack')
 _COMM = re.compile(
     r'^ *Max \(total,pack,send,wait,recv,unpack secs\):' + ','.join([_NUMBER] * 6) + '$', re.M
 )
+# Of ours: what was put into a variable, what is still in the mesh, what left it, the share of the
+# slowest mode, and of all points the squares and the worst error.
+_VARIABLE = re.compile(
+    r'^ Variable *(\d+): source (\S+), in the mesh (\S+), flux (\S+), weighted (\S+); ', re.MULTILINE
+)
+_FINGERPRINT = re.compile(
+    r'^ Fingerprint *(\d+): squares (\S+), error of a point (\S+), no numbers (\d+)$', re.MULTILINE
+)
+_WINDOW_COUNT = re.compile(r'^Windows of stencil: (\d+);', re.MULTILINE)
+# See application.cpp.
+_MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
+
+# State of the generator xoshiro256** where all parts of gfortran's seed are 8.
+_SEED = (0xBD0C5B6650C2DF41, 0xD46061C546E1DF30, 0xBB4F4D46D610354C, 0x114A58350756AD31)
+_WORD = (1 << 64) - 1
+
 _LAST_OF_SUMS = re.compile(r'^ *Min \(total,compute,reduce secs\):' + ','.join([_NUMBER] * 3), re.M)
 _END = 'End report'
 
@@ -146,10 +164,16 @@ class MiniGhost(Application):
         (total,) = _numbers(_TOTAL, output, 'total time')
         *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
         (rate,) = _numbers(_GFLOPS, output, 'rate')
+        if _ours(output):
+            _check_fingerprints(output, problem)
+            check_times(output, {'total': total, 'stencil': stencil})
         sums = _numbers(_SUM, output, 'time of the sums')
         updates = math.prod(problem.facts['the mesh'])
         for name in ('variables', 'time steps', 'spikes'):
             updates *= problem.facts[f'the number of {name}']
+        operations = 27 * updates / total * 1e-9
+        if _ours(output) and not abs(rate / operations - 1) < 1e-3:  # it has four digits
+            raise WrongAnswerError(f'miniGhost says {rate} Gflop/s, but did {operations:.4g}')
         figures = {
             'total_time': Figure(total, 's', 'lower'),
             'rate': Figure(rate, 'Gflop/s', 'higher'),
@@ -241,6 +265,92 @@ def _check_checks(output: str, variables: int) -> None:
     for found in checked.values():
         if not all(_plain_number(error) <= tolerance for error in found.groups()[1:]):
             raise WrongAnswerError(f"miniGhost's own check failed: {found.group().strip()}")
+
+
+def _check_fingerprints(output: str, problem: Problem) -> None:
+    """The answer of ours, from the problem alone.
+
+    The stencil is the product of what it does along each direction, and the heat begins at one
+    point: so all sums over the mesh are products of sums along its directions.
+    """
+    mesh: tuple[int, int, int] = problem.facts['the mesh']
+    steps: int = problem.facts['the number of time steps']
+    count: int = problem.facts['the number of variables']
+    inside, squares, mode = 1.0, 1.0, 1.0
+    for points in mesh:
+        heat = _spread(points, steps)
+        inside *= math.fsum(heat)
+        squares *= math.fsum(value * value for value in heat)
+        angle = math.pi / (points + 1)
+        mode *= math.fsum(math.sin(angle * (i + 1)) * value for i, value in enumerate(heat))
+    heats = _heats(count, math.prod(mesh))
+    variables = {int(m[1]): [float(word) for word in m.groups()[1:]] for m in
+                 _VARIABLE.finditer(output)}
+    prints = {int(m[1]): [float(word) for word in m.groups()[1:]] for m in
+              _FINGERPRINT.finditer(output)}
+    # All terms are positive: 26 additions and a product in each step, and the factors' own.
+    bound = 32 * sys.float_info.epsilon * (steps + 8)
+    for number, heat in enumerate(heats, 1):
+        if number not in variables or number not in prints:
+            raise WrongAnswerError(f'miniGhost printed no fingerprint of variable {number}')
+        sum_of_squares, worst, no_numbers = prints[number]
+        expected = {
+            'heat put in': (variables[number][0], heat, heat),
+            'heat in the mesh': (variables[number][1], heat * inside, heat),
+            'heat that left the mesh': (variables[number][2], heat * (1 - inside), heat),
+            'slowest mode': (variables[number][3], heat * mode, heat * mode),
+            'sum of squares': (sum_of_squares, heat**2 * squares, heat**2 * squares),
+        }
+        for name, (found, value, scale) in expected.items():
+            # Sums of up to 1e9 terms by pieces; far below the 1e-6 that would matter.
+            if not abs(found - value) <= (bound + 1e-11) * scale:
+                raise WrongAnswerError(
+                    f'the {name} of variable {number} of miniGhost is {found:.15E}, not {value:.15E}'
+                )
+        if no_numbers or not worst <= bound:
+            raise WrongAnswerError(
+                f'a point of variable {number} of miniGhost is wrong by {worst:.2E} of itself, and '
+                f'rounding leaves {bound:.2E}'
+            )
+    # Where a bout begins the limit was measured: that step does not count.
+    bout = max(-(-steps // _MOST_BOUTS), _FEWEST_WINDOWS)
+    windows = sum(step % bout != 0 for step in range(steps)) or steps
+    said = _WINDOW_COUNT.search(output)
+    if said is None or int(said[1]) != windows:
+        raise WrongAnswerError(
+            f'miniGhost timed {said[1] if said else "no"} steps, not {windows}'
+        )
+
+
+def _spread(points: int, steps: int) -> list[float]:
+    """What is at each point of a line after so many steps of one unit of heat in its middle."""
+    heat = [0.0] * (points + 2)
+    heat[(points + 1) // 2] = 1.0
+    for _ in range(steps):
+        heat = [0.0, *(sum(heat[i : i + 3]) / 3 for i in range(points)), 0.0]
+    return heat[1:-1]
+
+
+def _heats(variables: int, points: int) -> list[float]:
+    """What is put into each variable: see ``sources/minighost/source.cpp``."""
+    state = list(_SEED)
+    heats = []
+    for _ in range(variables):
+        result = _rotated(state[1] * 5 & _WORD, 7) * 9 & _WORD
+        shifted = state[1] << 17 & _WORD
+        state[2] ^= state[0]
+        state[3] ^= state[1]
+        state[1] ^= state[2]
+        state[0] ^= state[3]
+        state[2] ^= shifted
+        state[3] = _rotated(state[3], 45)
+        heats.append((float(result >> 11) * 2.0**-53 + 1) * points)
+    heats[0] = float(points)
+    return heats
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> (64 - bits)) & _WORD
 
 
 def _plain_number(word: str) -> float:
