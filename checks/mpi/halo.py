@@ -5,9 +5,12 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, whole_of_best
+from assay.checks.benchmark import MpiBenchmark, check_clocks, check_equal, whole_of_best
 from assay.checks.cases import scales
 from assay.programs.figure import Figure
+
+
+STEPS = 4
 
 
 @rfm.simple_test
@@ -29,7 +32,23 @@ class Halo(MpiBenchmark):
         side = int(math.sqrt(self.num_tasks))
         y = next(n for n in range(side, 0, -1) if self.num_tasks % n == 0)
         x = self.num_tasks // y
-        self.arguments = [f'--n {64 * x},{128 * y},128', '--steps 4', '--budget 0.3']
+        self.mesh = (64 * x, 128 * y, 128)
+        edges = ','.join(map(str, self.mesh))
+        self.arguments = [f'--n {edges}', f'--steps {STEPS}', '--budget 0.3']
+
+    def verify_answers(self):
+        super().verify_answers()
+        check_clocks(self.report['results'])
+        points = math.prod(self.mesh)
+        for result in self.report['results']:
+            time, rate = result['time'], result['points_per_second']
+            check_equal(f'rate of {result["method"]}', rate, STEPS * points / time['best'])
+        checks = self.report['checks']
+        # Fixed boundaries, half waves of 2, 3 and 1, and a diffusion of 1/8: see sources/mpi/halo.c.
+        waves = zip((2, 3, 1), self.mesh, strict=True)
+        angles = [math.pi * count / (edge + 1) for count, edge in waves]
+        decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** STEPS
+        check_equal('decay of the mode', checks['decay'], decay)
 
     def figures(self):
         blocking = self.select(method='blocking')

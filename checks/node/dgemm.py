@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import over_limit, whole_of_best
+from assay.checks.benchmark import check_equal, over_limit, whole_of_best
 from assay.checks.node_benchmark import NodeBenchmark
 from assay.programs.figure import Figure
 
@@ -20,7 +20,15 @@ class Dgemm(NodeBenchmark):
 
     @run_after('setup')
     def set_order(self):
-        self.arguments = [f'--n {min(500 * self.placement.threads, 2000)}']
+        self.order = min(500 * self.placement.threads, 2000)
+        self.arguments = [f'--n {self.order}']
+
+    def verify_answers(self):
+        super().verify_answers()
+        (result,) = self.report['results']
+        operations = 2 * self.order**3 * self.report['ranks']
+        for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
+            check_equal(name, result[name], operations / result['time'][seconds])
 
     def figures(self):
         (result,) = self.report['results']

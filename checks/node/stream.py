@@ -3,11 +3,13 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import whole_of_best
+from assay.checks.benchmark import check_equal, whole_of_best
 from assay.checks.node_benchmark import NodeBenchmark
 from assay.programs.figure import Figure
 
 OPERATIONS = ('copy', 'scale', 'add', 'triad')
+# Of an element, as STREAM counts them.
+BYTES = (16, 16, 24, 24)
 
 
 @rfm.simple_test
@@ -23,6 +25,16 @@ class Stream(NodeBenchmark):
     @run_after('setup')
     def measure_domains(self):
         self.arguments = ['--alone'] if self.layout == 'hybrid' else []
+
+    def verify_answers(self):
+        super().verify_answers()
+        report = self.report
+        elements = report['elements_per_rank'] * report['ranks']
+        for operation, size in zip(OPERATIONS, BYTES, strict=True):
+            result = self.select(operation=operation, ranks='together')
+            for name, seconds in (('best', 'best'), ('median', 'median')):
+                found = result['bandwidth'][name]
+                check_equal(f'{name} of {operation}', found, size * elements / result['time'][seconds])
 
     def figures(self):
         triad = self.select(operation='triad', ranks='together')

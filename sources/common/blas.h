@@ -52,7 +52,7 @@ double dgemm_multiply(struct dgemm *dgemm);
  * took the slowest rank. */
 double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products);
 
-/* A column of C whose checked element is wrong; -1 if none is. */
+/* A column of C with a wrong element, of all of them; -1 if none is. */
 int dgemm_wrong_column(const struct dgemm *dgemm);
 
 #ifdef __cplusplus

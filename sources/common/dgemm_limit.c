@@ -83,16 +83,23 @@ double dgemm_multiply(struct dgemm *d)
     return omp_get_wtime() - start;
 }
 
+/* Rows repeat after 7, and columns after 5: so few products tell all elements. */
 int dgemm_wrong_column(const struct dgemm *d)
 {
-    for (int column = 0; column < d->n; column++) {
-        size_t n = (size_t)d->n, k = (size_t)d->k, row = (size_t)column * 7919 % n;
-        double product = 0;
-        for (size_t i = 0; i < k; i++)
-            product += element_of_a(i * n + row) * element_of_b((size_t)column * k + i);
-        if (d->c[(size_t)column * n + row] != first_of_c - (double)d->times * product)
-            return column;
-    }
+    enum { ROWS = 7, COLUMNS = 5 };
+    size_t n = (size_t)d->n, k = (size_t)d->k;
+    double right[COLUMNS][ROWS];
+    for (size_t column = 0; column < COLUMNS; column++)
+        for (size_t row = 0; row < ROWS; row++) {
+            double product = 0;
+            for (size_t i = 0; i < k; i++)
+                product += element_of_a(i * n + row) * element_of_b(column * k + i);
+            right[column][row] = first_of_c - (double)d->times * product;
+        }
+    for (size_t column = 0; column < n; column++)
+        for (size_t row = 0; row < n; row++)
+            if (d->c[column * n + row] != right[column % COLUMNS][row % ROWS])
+                return (int)column;
     return -1;
 }
 

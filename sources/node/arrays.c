@@ -67,15 +67,19 @@ double arrays_run(const struct arrays *arrays, vector_operate *const *operations
     const double *other = operation == VECTOR_TRIAD ? c : b;
     vector_operate *operate = operations[operation];
     double slowest = 0;
-#pragma omp parallel reduction(max : slowest)
+    long made = 0, threads = 0;
+#pragma omp parallel reduction(max : slowest) reduction(+ : made, threads)
     {
         struct arrays_part part = arrays_own_part(arrays);
 #pragma omp barrier
         double start = omp_get_wtime();
-        for (long pass = 0; pass < passes; pass++)
+        for (long pass = 0; pass < passes; pass++) {
             operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,
                     part.count);
+            made++;
+        }
         slowest = omp_get_wtime() - start;
+        threads = 1;
     }
-    return slowest;
+    return made == passes * threads ? slowest : -1;
 }

@@ -40,7 +40,9 @@ static inline double arrays_start(size_t i)
 #define ARRAYS_SCALE 0.41421356237309504880
 
 /* Runs the operation `passes` times as STREAM does (c = a; b = s c; c = a + b; a = b + s c);
- * seconds of the slowest thread. */
+ * seconds of the slowest thread.
+ * Negative where the threads together made another number of passes: the values would not tell, as
+ * a second pass writes what the first one wrote. */
 double arrays_run(const struct arrays *arrays, vector_operate *const *operations,
                   enum vector_operation operation, long passes);
 

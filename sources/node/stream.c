@@ -81,6 +81,8 @@ static void turn(void *context, long passes, double *seconds)
     for (int operation = 0; operation < VECTOR_OPERATIONS; operation++) {
         MPI_Barrier(crew->comm);
         seconds[operation] = arrays_run(crew->arrays, crew->operations, operation, passes);
+        if (seconds[operation] < 0)
+            bench_abort(EXIT_BROKEN, "not all passes of %s were made", operation_names[operation]);
         double elements = (double)passes * (double)crew->arrays->elements;
         crew->own[operation][slot] = element_bytes[operation] * elements / seconds[operation];
     }

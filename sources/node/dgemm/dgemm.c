@@ -2,7 +2,7 @@
  *
  * All ranks multiply at the same time, each with its OpenMP threads, and begin each product
  * together. The operands are small whole numbers, so that every sum is exact and the answer is
- * known to the last bit: one element of each column is checked at the end. The rate is held against
+ * known to the last bit: every element is checked at the end. The rate is held against
  * what the vector units do without any memory: a library whose kernels are for another processor
  * leaves most of that idle. */
 #include <omp.h>
