@@ -5,8 +5,9 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, check_clocks, check_equal, whole_of_best
+from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_halo
 from assay.programs.figure import Figure
 
 
@@ -38,17 +39,8 @@ class Halo(MpiBenchmark):
 
     def verify_answers(self):
         super().verify_answers()
-        check_clocks(self.report['results'])
-        points = math.prod(self.mesh)
-        for result in self.report['results']:
-            time, rate = result['time'], result['points_per_second']
-            check_equal(f'rate of {result["method"]}', rate, STEPS * points / time['best'])
-        checks = self.report['checks']
-        # Fixed boundaries, half waves of 2, 3 and 1, and a diffusion of 1/8: see sources/mpi/halo.c.
-        waves = zip((2, 3, 1), self.mesh, strict=True)
-        angles = [math.pi * count / (edge + 1) for count, edge in waves]
-        decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** STEPS
-        check_equal('decay of the mode', checks['decay'], decay)
+        with refusing(self.program):
+            check_halo(self.report, self.mesh, STEPS)
 
     def figures(self):
         blocking = self.select(method='blocking')

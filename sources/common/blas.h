@@ -52,6 +52,9 @@ double dgemm_multiply(struct dgemm *dgemm);
  * took the slowest rank. */
 double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products);
 
+/* How often it was multiplied. */
+long dgemm_times(const struct dgemm *dgemm);
+
 /* A column of C with a wrong element, of all of them; -1 if none is. */
 int dgemm_wrong_column(const struct dgemm *dgemm);
 

@@ -202,8 +202,8 @@ void Replay::make_lists()
                     bool same = turns[0] == 0 && turns[1] == 0 && turns[2] == 0;
                     for (int j : cells.atoms[cells.index(place[0], place[1], place[2])])
                         if (!(same && j == i) &&
-                            squared_distance(at, &x[three(j)],
-                                             &images[three(image)]) <= squared_cut)
+                            squared_distance(at, &x[three(j)], &images[three(image)]) <=
+                                squared_cut)
                             pairs.push_back({ j, image });
                 }
     }

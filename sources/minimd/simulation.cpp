@@ -246,11 +246,11 @@ void Simulation::print_fingerprints(const Recount &anew)
     double sums[] = { pairs().listed, anew.listed, anew.inside, anew.energy, anew.virial };
     MPI_Allreduce(MPI_IN_PLACE, sums, 5, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
-        std::printf("\n# Fingerprint of the settings: %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g "
-                    "%d\n",
-                    settings.epsilon, settings.sigma, settings.timestep, atoms.mass,
-                    settings.temperature, settings.density, settings.force_cut,
-                    settings.neighbour_cut, settings.neighbour_every);
+        std::printf(
+            "\n# Fingerprint of the settings: %.17g %.17g %.17g %.17g %.17g %.17g %.17g %.17g "
+            "%d\n",
+            settings.epsilon, settings.sigma, settings.timestep, atoms.mass, settings.temperature,
+            settings.density, settings.force_cut, settings.neighbour_cut, settings.neighbour_every);
         std::printf("# Fingerprint of the pairs, run: %.0f %.0f %.15e %.15e\n", sums[0],
                     shown.inside, shown.energy, shown.virial);
         std::printf("# Fingerprint of the pairs, anew: %.0f %.0f %.15e %.15e\n", sums[1], sums[2],

@@ -532,7 +532,7 @@ static int method_count;
 static double communication[METHODS], computation[METHODS]; /* seconds of this rank */
 
 /* The time that chunks are said to have taken, and within which bounds it is by MPI's clock, which is
- * read just before and just after ours. lib/assay/checks/benchmark.py holds one against the other. */
+ * read just before and just after ours. lib/assay/programs/benchmarks.py holds one against the other. */
 static struct {
     double seconds, least, most;
 } by_mpi[METHODS];
@@ -640,7 +640,6 @@ static void report_method(enum method method, const struct sample_result *result
     json_number(bench.json, "least", by_mpi[method].least);
     json_number(bench.json, "most", by_mpi[method].most);
     json_end(bench.json);
-    json_integer(bench.json, "steps", steps);
     sample_json(bench.json, result);
     json_end(bench.json);
 }

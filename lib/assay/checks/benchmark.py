@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
 from assay.job.launch import witnessed_in
 from assay.job.single_cache import single_cached_property
+from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure
 from assay.witness.disturbance import sent_once
 
@@ -181,30 +183,13 @@ class MpiBenchmark(MpiCheck):
         assert self.report, 'reading it says what is wrong with it'
 
 
-def check_clocks(results: Sequence[Mapping[str, Any]]) -> None:
-    """That the times of a report are those of a second clock, read just before and just after.
-
-    So it holds however busy the machine is. Nothing left out of a time, and no scaled one, does.
-
-    :raises SanityError: if one is not.
-    """
-    for result in results:
-        clocks = result['clocks']
-        slack = 2e-4 * clocks['most'] + 1e-6  # one clock may run faster than another
-        if not clocks['least'] - slack <= clocks['seconds'] <= clocks['most'] + slack:
-            raise SanityError(
-                f'{result["method"]} is said to have taken {clocks["seconds"]} s, but by a second '
-                f'clock {clocks["least"]} to {clocks["most"]} s'
-            )
-
-
-def check_equal(what: str, found: float, expected: float) -> None:
-    """That a value of a report is what follows from others.
-
-    :raises SanityError: if it is not, to the digits that a report has.
-    """
-    if not abs(found - expected) <= 1e-8 * abs(expected):
-        raise SanityError(f'the {what} is {found:.12g}, but {expected:.12g} follows from the rest')
+@contextmanager
+def refusing(program: str) -> Iterator[None]:
+    """Turn a wrong answer into what ReFrame calls one."""
+    try:
+        yield
+    except WrongAnswerError as error:
+        raise SanityError(f'{program}: {error}') from None
 
 
 def over_limit(bouts: Sequence[float], limits: Sequence[float]) -> float:

@@ -67,7 +67,8 @@ _COMM = re.compile(
 # Of ours: what was put into a variable, what is still in the mesh, what left it, the share of the
 # slowest mode, and of all points the squares and the worst error.
 _VARIABLE = re.compile(
-    r'^ Variable *(\d+): source (\S+), in the mesh (\S+), flux (\S+), weighted (\S+); ', re.MULTILINE
+    r'^ Variable *(\d+): source (\S+), in the mesh (\S+), flux (\S+), weighted (\S+); ',
+    re.MULTILINE,
 )
 _FINGERPRINT = re.compile(
     r'^ Fingerprint *(\d+): squares (\S+), error of a point (\S+), no numbers (\d+)$', re.MULTILINE
@@ -284,10 +285,12 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
         angle = math.pi / (points + 1)
         mode *= math.fsum(math.sin(angle * (i + 1)) * value for i, value in enumerate(heat))
     heats = _heats(count, math.prod(mesh))
-    variables = {int(m[1]): [float(word) for word in m.groups()[1:]] for m in
-                 _VARIABLE.finditer(output)}
-    prints = {int(m[1]): [float(word) for word in m.groups()[1:]] for m in
-              _FINGERPRINT.finditer(output)}
+    variables = {
+        int(m[1]): [float(word) for word in m.groups()[1:]] for m in _VARIABLE.finditer(output)
+    }
+    prints = {
+        int(m[1]): [float(word) for word in m.groups()[1:]] for m in _FINGERPRINT.finditer(output)
+    }
     # All terms are positive: 26 additions and a product in each step, and the factors' own.
     bound = 32 * sys.float_info.epsilon * (steps + 8)
     for number, heat in enumerate(heats, 1):
@@ -317,9 +320,7 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     windows = sum(step % bout != 0 for step in range(steps)) or steps
     said = _WINDOW_COUNT.search(output)
     if said is None or int(said[1]) != windows:
-        raise WrongAnswerError(
-            f'miniGhost timed {said[1] if said else "no"} steps, not {windows}'
-        )
+        raise WrongAnswerError(f'miniGhost timed {said[1] if said else "no"} steps, not {windows}')
 
 
 def _spread(points: int, steps: int) -> list[float]:

@@ -239,9 +239,7 @@ def _state(
     return temperature, energy, (mass_velocity2 + virial) * _DENSITY / 3
 
 
-def _check_state(
-    row: tuple[float, ...], expected: tuple[float, float, float], how: str
-) -> None:
+def _check_state(row: tuple[float, ...], expected: tuple[float, float, float], how: str) -> None:
     """To the last digit that the table has, of seven; with a tenth of it for its rounding."""
     names = ('temperature', 'energy', 'pressure')
     for name, found, value in zip(names, row[1:], expected, strict=True):

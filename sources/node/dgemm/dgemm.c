@@ -51,6 +51,7 @@ enum {
 struct run {
     struct dgemm *dgemm;
     int samples;
+    long products; /* that were asked for */
     double own[MOST_SAMPLES]; /* seconds a product on this rank */
 };
 
@@ -58,6 +59,7 @@ static double batch(void *context, long iterations)
 {
     struct run *run = context;
     double seconds = 0;
+    run->products += iterations;
     for (long i = 0; i < iterations; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
         seconds += dgemm_multiply(run->dgemm);
@@ -129,9 +131,12 @@ static void report(const struct sample_result *result, const double *limits, con
     json_end(bench.json);
 }
 
-static void check(const struct dgemm *dgemm)
+static void check(const struct run *run)
 {
-    int column = dgemm_wrong_column(dgemm);
+    if (dgemm_times(run->dgemm) != run->products)
+        bench_abort(EXIT_BROKEN, "%ld products were made of %ld", dgemm_times(run->dgemm),
+                    run->products);
+    int column = dgemm_wrong_column(run->dgemm);
     if (column >= 0)
         bench_abort(EXIT_WRONG_PAYLOAD,
                     "the product on host %s is wrong in column %d; test this "
@@ -173,7 +178,7 @@ int main(int argc, char **argv)
     if (bench.rank == 0)
         report(&result, limits, rates, rates + bench.ranks);
     json_end(bench.json);
-    check(run->dgemm);
+    check(run);
     watch_report();
     dgemm_free(run->dgemm);
     free(run);

@@ -1,0 +1,88 @@
+"""Whether the report of a benchmark can be right: what follows from what was asked, and from the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from assay.programs.application import WrongAnswerError
+
+# Bytes of an element, as STREAM counts them.
+STREAM_BYTES = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
+
+# Reports have nine digits.
+_DIGITS = 2e-8
+
+# How much faster one clock of a machine may run than another, and seconds between two looks at them.
+_CLOCK_RATE, _BETWEEN = 2e-4, 1e-6
+
+# Of sources/mpi/halo.c: half waves along x, y and z.
+_WAVES = (2, 3, 1)
+
+
+def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int) -> None:
+    """Rates, both clocks, and the answer of the difference equation with a diffusion of 1/8.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        method, time = result['method'], _ordered(result['time'])
+        _equal(
+            f'rate of {method}', result['points_per_second'], steps * math.prod(mesh) / time['best']
+        )
+        _equal(f'median of {method}', result['iterations_per_second'], steps / time['median'])
+        clocks = result['clocks']
+        # MPI's is read just before and just after ours: so it holds however busy the machine is.
+        slack = _CLOCK_RATE * clocks['most'] + _BETWEEN
+        if not clocks['least'] - slack <= clocks['seconds'] <= clocks['most'] + slack:
+            raise WrongAnswerError(
+                f'{method} is said to have taken {clocks["seconds"]} s, but by a second clock '
+                f'{clocks["least"]} to {clocks["most"]} s'
+            )
+    angles = [math.pi * waves / (edge + 1) for waves, edge in zip(_WAVES, mesh, strict=True)]
+    decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** steps
+    _equal('decay of the mode', report['checks']['decay'], decay)
+
+
+def check_stream(report: Mapping[str, Any]) -> None:
+    """Bandwidths, by the elements of the arrays.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    elements = report['elements_per_rank'] * report['ranks']
+    together = {one['operation']: one for one in report['results'] if one['ranks'] == 'together'}
+    if together.keys() != STREAM_BYTES.keys():
+        raise WrongAnswerError(f'stream measured {", ".join(together) or "nothing"}')
+    for operation, size in STREAM_BYTES.items():
+        time = _ordered(together[operation]['time'])
+        for name in ('best', 'median'):
+            found = together[operation]['bandwidth'][name]
+            _equal(f'{name} of {operation}', found, size * elements / time[name])
+
+
+def check_dgemm(report: Mapping[str, Any], order: int) -> None:
+    """Rates, by the order of the matrices.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    (result,) = report['results']
+    operations = 2 * order**3 * report['ranks']
+    time = _ordered(result['time'])
+    for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
+        _equal(name, result[name], operations / time[seconds])
+
+
+def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:
+    """The times of a result, which come in this order whatever was measured."""
+    values = [time[name] for name in ('min', 'best', 'median', 'p95')]
+    if not (0 < values[0] and values == sorted(values)):
+        raise WrongAnswerError(f'least, best, median and 95th time are {values}')
+    return time
+
+
+def _equal(what: str, found: float, expected: float) -> None:
+    if not abs(found - expected) <= _DIGITS * abs(expected):
+        raise WrongAnswerError(
+            f'the {what} is {found:.12g}, but {expected:.12g} follows from the rest'
+        )
