@@ -10,7 +10,6 @@ from assay.checks.cases import scales
 from assay.programs.benchmarks import check_halo
 from assay.programs.figure import Figure
 
-
 STEPS = 4
 
 

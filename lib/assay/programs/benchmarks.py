@@ -1,4 +1,4 @@
-"""Whether the report of a benchmark can be right: what follows from what was asked, and from the rest."""
+"""Whether the report of a benchmark can be right: its figures follow from what was asked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STREAM_BYTES = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
 # Reports have nine digits.
 _DIGITS = 2e-8
 
-# How much faster one clock of a machine may run than another, and seconds between two looks at them.
+# How much faster one clock of a machine may run than another, and seconds between two readings.
 _CLOCK_RATE, _BETWEEN = 2e-4, 1e-6
 
 # Of sources/mpi/halo.c: half waves along x, y and z.
@@ -76,7 +76,7 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
 def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:
     """The times of a result, which come in this order whatever was measured."""
     values = [time[name] for name in ('min', 'best', 'median', 'p95')]
-    if not (0 < values[0] and values == sorted(values)):
+    if not (values[0] > 0 and values == sorted(values)):
         raise WrongAnswerError(f'least, best, median and 95th time are {values}')
     return time
 

@@ -308,7 +308,8 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
             # Sums of up to 1e9 terms by pieces; far below the 1e-6 that would matter.
             if not abs(found - value) <= (bound + 1e-11) * scale:
                 raise WrongAnswerError(
-                    f'the {name} of variable {number} of miniGhost is {found:.15E}, not {value:.15E}'
+                    f'the {name} of variable {number} of miniGhost is {found:.15E}, not '
+                    f'{value:.15E}'
                 )
         if no_numbers or not worst <= bound:
             raise WrongAnswerError(

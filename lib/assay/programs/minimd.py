@@ -283,8 +283,8 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     end, anew = _sums(prints, 'pairs, run', 4), _sums(prints, 'pairs, anew', 4)
     if end[:2] != anew[:2]:
         raise WrongAnswerError(
-            f'miniMD has {end[0]:.0f} pairs in lists and {end[1]:.0f} within the cut-off, but there '
-            f'are {anew[0]:.0f} and {anew[1]:.0f}'
+            f'miniMD has {end[0]:.0f} pairs in lists and {end[1]:.0f} within the cut-off, but '
+            f'there are {anew[0]:.0f} and {anew[1]:.0f}'
         )
     # 50 terms of an atom, added up in another order: far less than the last digit of the table.
     _hold('pairs', end[2:], anew[2:], 1e-9 * atoms)
@@ -296,7 +296,7 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     for when in ('end', 'steps after it'):
         run, plain = (_sums(prints, f'{when}, {how}', 7) for how in ('run', 'anew'))
         _hold(f'atoms at the {when}', run, plain, bound)
-        if atoms <= _MOST_FOLLOWED and run[0] != atoms or not run[0] > 0:
+        if (atoms <= _MOST_FOLLOWED and run[0] != atoms) or not run[0] > 0:
             raise WrongAnswerError(f'miniMD followed {run[0]:.0f} atoms of {atoms}')
     # Two steps move the atoms, and not all of it can be zero.
     if _sums(prints, 'end, run', 7)[2:] == _sums(prints, 'steps after it, run', 7)[2:]:

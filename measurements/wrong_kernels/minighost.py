@@ -1,0 +1,236 @@
+# ruff: noqa: E501 -- a replacement stands on one line
+"""Wrong kernels of miniGhost: each at the problem of the suite, on 1 rank and on 2 with 2 threads."""
+
+from __future__ import annotations
+
+from assay.programs.application import Problem
+from assay.programs.minighost import MiniGhost
+from wrong_kernels import Built, Mutant, complaint_of_application
+
+_SIZE = 1e6  # bytes
+_STEPS = 40
+_RUNS = ((1, 1), (2, 2))
+
+
+def complaint(built: Built, program: str) -> str:
+    application = MiniGhost()
+    for ranks, threads in _RUNS:
+        problem = _shorter(application.problem(_SIZE, ranks, threads))
+        if said := complaint_of_application(built, application, problem, ranks, threads):
+            return said
+    return ''
+
+
+def _shorter(problem: Problem) -> Problem:
+    """The same with fewer steps: those that follow show nothing more."""
+    words = list(problem.arguments)
+    words[words.index('--num_tsteps') + 1] = words[words.index('--report_diffusion') + 1] = str(
+        _STEPS
+    )
+    return Problem(words, problem.files, {**problem.facts, 'the number of time steps': _STEPS})
+
+
+def _of(name: str, path: str, before: str, after: str, **more: object) -> Mutant:
+    return Mutant('minighost', name, f'minighost/{path}', before, after, **more)  # type: ignore[arg-type]
+
+
+_WALL = 'taken_.wall = wall_.seconds;'
+_STENCIL = 'taken_.stencil = stencil_time_.seconds;'
+_LOOP = 'number <= options_.steps; number++'
+_RESULT = 'store(result_ + x, ((load(south + x) + load(middle + x)) + sum) * weight);'
+
+MUTANTS = [
+    _of('fewer steps', 'main.cpp', _LOOP, 'number <= options_.steps - 1; number++', hard=True),
+    _of('half of the steps', 'main.cpp', _LOOP, 'number <= options_.steps; number += 2'),
+    _of('another step', 'main.cpp', _LOOP, 'number <= options_.steps + 1; number++'),
+    _of('weight', 'stencil.cpp', 'weight = 1.0 / Kind::POINTS', 'weight = 1.000001 / Kind::POINTS'),
+    _of(
+        'centre counts twice', 'rows.hpp', _RESULT, _RESULT.replace('+ sum)', '+ sum + 1e-6 * sum)')
+    ),
+    _of('no south', 'rows.hpp', _RESULT, _RESULT.replace('load(south + x)', 'load(middle + x)')),
+    _of(
+        'no front plane',
+        'rows.hpp',
+        '(load(from - plane) + load(from + plane))',
+        '(load(from - plane) + load(from - plane))',
+    ),
+    _of(
+        'last point of a row',
+        'rows.hpp',
+        'std::copy(from + x, from + n, to + x);',
+        'std::copy(from + x, from + n - (x < n), to + x);',
+    ),
+    _of(
+        'last row of a share',
+        'variables.cpp',
+        'return { cut(layout.n[1], y, in_y), cut(layout.n[1], y + 1, in_y),',
+        'return { cut(layout.n[1], y, in_y), cut(layout.n[1], y + 1, in_y) - 1,',
+    ),
+    _of(
+        'two heats exchanged',
+        'main.cpp',
+        'variables_[v][place] += spike.heat[v];',
+        'variables_[v][place] += spike.heat[v ^ 1];',
+    ),
+    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)', hard=True),
+    _of(
+        'heat of the first',
+        'source.cpp',
+        'spike.heat[0] = domain.all_points();',
+        'spike.heat[0] = 2 * domain.all_points();',
+    ),
+    _of(
+        'another place',
+        'source.cpp',
+        '(domain.points[d] + 1) / 2',
+        '(domain.points[d] + 1) / 2 + (d == 0)',
+    ),
+    _of('another seed', 'source.cpp', '0xbd0c5b6650c2df41', '0xbd0c5b6650c2df43'),
+    _of('heat at the start', 'source.cpp', '? 0\n', '? 1e-6\n'),
+    _of(
+        'stale halo',
+        'main.cpp',
+        'if (options_.is_aggregated())\n        exchange_.run(0, options_.variables);',
+        'if (options_.is_aggregated() && (number & 7))\n        exchange_.run(0, options_.variables);',
+        hard=True,
+    ),
+    _of(
+        'halo of the last variable left out',
+        'main.cpp',
+        'exchange_.run(0, options_.variables);',
+        'exchange_.run(0, options_.variables - 1);',
+    ),
+    _of(
+        'halo of one side',
+        'faces.cpp',
+        'int index = part == Part::POINTS ? 1 : 0;',
+        'int index = 1;',
+    ),
+    _of(
+        'last line of a face',
+        'faces.cpp',
+        'face.lines = layout.n[outer] + 2 - 2 * edge;',
+        'face.lines = layout.n[outer] + 1 - 2 * edge;',
+    ),
+    _of(
+        'packed too early',
+        'exchange.cpp',
+        '        if (!uses_types_)\n            pack_link(link, first, count);',
+        '        if (!uses_types_ && sent_.messages < 30)\n            pack_link(link, first, count);',
+    ),
+    _of(
+        'unpacked never',
+        'exchange.cpp',
+        '        if (index < links.size())\n            unpack_link(link, first, count);',
+        '        if (index < links.size() && count < 0)\n            unpack_link(link, first, count);',
+    ),
+    _of(
+        'flux not counted',
+        'main.cpp',
+        'flux_[v] += heat.flux;',
+        'flux_[v] += 0.999999 * heat.flux;',
+    ),
+    _of(
+        'flux of a corner',
+        'stencil.cpp',
+        'int all = Kind::outside(3, in_y, in_z);',
+        'int all = Kind::outside(3, in_y, 3);',
+    ),
+    _of(
+        'sum of one thread',
+        'stencil.cpp',
+        'heat.sum += heat_[thread].sum;',
+        'heat.sum += thread ? 0 : heat_[thread].sum;',
+    ),
+    _of(
+        'a step done twice',
+        'main.cpp',
+        'variables_.swap_with_spare(v);',
+        'if (v || number > 1) variables_.swap_with_spare(v);',
+    ),
+    _of(
+        'a variable left alone',
+        'main.cpp',
+        'variables_.swap_with_spare(v);',
+        'if (v != options_.variables - 1) variables_.swap_with_spare(v);',
+    ),
+    _of(
+        '5 points',
+        'stencil.cpp',
+        'default:\n        return sweep<Points27>',
+        'default:\n        return sweep<Points7>',
+    ),
+    _of(
+        'low digits lost',
+        'rows.hpp',
+        _RESULT,
+        'store(result_ + x, ((load(south + x) + load(middle + x)) + sum) * weight * (1 + 1e-9));',
+        hard=True,
+    ),
+    _of(
+        'small heat thrown away',
+        'rows.hpp',
+        'sum += sums[i][lane];\n',
+        'sum += sums[i][lane];\n    for (int i = 0; i < n; i++)\n        const_cast<double *>(from)[i] = from[i] < 1e-12 ? 0 : from[i];\n',
+        why='far places keep no heat, which no sum shows',
+    ),
+    _of('total time scaled', 'main.cpp', _WALL, 'taken_.wall = 0.999 * wall_.seconds;'),
+    _of('total without the exchange', 'main.cpp', _WALL, 'taken_.wall = taken_.stencil;'),
+    _of(
+        'stencil time scaled',
+        'main.cpp',
+        _STENCIL,
+        'taken_.stencil = 0.999 * stencil_time_.seconds;',
+        hard=True,
+    ),
+    _of(
+        'least of the ranks',
+        'report.cpp',
+        'result.most = std::max(result.most, value(rank));',
+        'result.most = std::min(result.most, value(rank));',
+        equivalent='on one rank the most is the least; on two it is noticed where they differ',
+    ),
+    _of(
+        'pauses counted twice',
+        'main.cpp',
+        'wall_.subtract(bouts_.paused());',
+        'wall_.subtract(bouts_.paused()); wall_.seconds -= bouts_.paused().seconds;',
+    ),
+    _of(
+        'clock scaled',
+        '../common/application.cpp',
+        'double before = system_seconds(), mpi = MPI_Wtime();',
+        'double before = system_seconds(), mpi = 0.99 * MPI_Wtime();',
+    ),
+    _of(
+        'more operations',
+        'report.cpp',
+        '(points_of(options.stencil) - 1);',
+        'points_of(options.stencil);',
+    ),
+    _of(
+        'bytes counted too high',
+        'main.cpp',
+        'BYTES_PER_UPDATE = 2 * sizeof',
+        'BYTES_PER_UPDATE = 3 * sizeof',
+    ),
+    _of(
+        'windows of half the time',
+        'main.cpp',
+        'bouts_.add(0, taken_.stencil - before);',
+        'bouts_.add(0, 0.5 * (taken_.stencil - before));',
+    ),
+    _of(
+        'sums of the points twice',
+        'main.cpp',
+        'taken_.sum += took;\n        double heat',
+        'taken_.sum += 0.5 * took;\n        double heat',
+    ),
+    _of(
+        'stores settled at once',
+        'main.cpp',
+        'step_ < 2 || step_ > 4',
+        'step_ < 2 || step_ > 1',
+        equivalent='how results are written changes no answer',
+    ),
+]

@@ -1,0 +1,274 @@
+"""Wrong kernels of miniMD: each at the problem of the suite, on 1 rank and on 2 with 2 threads."""
+
+from __future__ import annotations
+
+from assay.programs.application import Problem
+from assay.programs.minimd import MiniMD
+from wrong_kernels import Built, Mutant, complaint_of_application
+
+_SIZE = 5e5  # bytes: 4 x 4 x 4 cells and more
+_STEPS = 100
+_RUNS = ((1, 1), (2, 2))
+
+
+def complaint(built: Built, program: str) -> str:
+    application = MiniMD()
+    for ranks, threads in _RUNS:
+        whole = application.problem(_SIZE, ranks, threads)
+        # Short: steps that follow show nothing more.
+        problem = Problem(
+            [*whole.arguments, '-n', str(_STEPS)], whole.files, {**whole.facts, 'steps': _STEPS}
+        )
+        if said := complaint_of_application(built, application, problem, ranks, threads):
+            return said
+    return ''
+
+
+def _of(name: str, path: str, before: str, after: str, **more: object) -> Mutant:
+    return Mutant('minimd', name, f'minimd/{path}', before, after, **more)  # type: ignore[arg-type]
+
+
+_KICK = 'kick(0.5 * settings.timestep / (units'
+_DRIFT = 'x[c] += step * v[c];'
+_PHASE = 'phase.add(last, now);'
+
+MUTANTS = [
+    _of(
+        'kick wrong by 1e-6', 'simulation.cpp', _KICK, _KICK.replace('0.5', '0.5000005'), hard=True
+    ),
+    _of('kick wrong by 0.1%', 'simulation.cpp', _KICK, _KICK.replace('0.5', '0.5005')),
+    _of('longer drift', 'simulation.cpp', _DRIFT, 'x[c] += 1.000001 * step * v[c];'),
+    _of(
+        'no drift of the last',
+        'simulation.cpp',
+        _DRIFT,
+        'x[c] += c == values - 2 ? 0 : step * v[c];',
+    ),
+    _of(
+        'longer time step',
+        'settings.cpp',
+        'positive(9, 1, "time step")',
+        '1.000001 * positive(9, 1, "time step")',
+    ),
+    _of('another mass', 'atoms.hpp', 'double mass = 1;', 'double mass = 1.000001;'),
+    _of(
+        'colder',
+        'settings.cpp',
+        'positive(10, 1, "temperature")',
+        '0.999 * positive(10, 1, "temperature")',
+    ),
+    _of(
+        'scaled too cold',
+        'atoms.cpp',
+        'std::sqrt(settings.temperature /',
+        'std::sqrt(0.999999 * settings.temperature /',
+    ),
+    _of(
+        'thinner',
+        'settings.cpp',
+        'positive(11, 1, "density")',
+        '0.99999 * positive(11, 1, "density")',
+    ),
+    _of(
+        'shorter cut-off',
+        'settings.cpp',
+        'to.force_cut = positive(13, 1, "cut-off")',
+        'to.force_cut = 0.9999 * positive(13, 1, "cut-off")',
+    ),
+    _of(
+        'shorter skin',
+        'settings.cpp',
+        'to.force_cut + positive(13',
+        'to.force_cut + 0.99 * positive(13',
+    ),
+    _of(
+        'lists too short',
+        'neighbours.cpp',
+        'square = all(cut * cut)',
+        'square = all(0.9999 * cut * cut)',
+        hard=True,
+    ),
+    _of(
+        'lists as short as the cut-off',
+        'neighbours.cpp',
+        ': cut(settings.neighbour_cut)',
+        ': cut(settings.force_cut)',
+    ),
+    _of(
+        'lists never renewed',
+        'simulation.cpp',
+        'if (step % settings.neighbour_every == 0) {',
+        'if (step < 0) {',
+    ),
+    _of(
+        'lists renewed half as often',
+        'simulation.cpp',
+        'if (step % settings.neighbour_every == 0) {',
+        'if (step % (2 * settings.neighbour_every) == 0) {',
+        hard=True,
+    ),
+    _of(
+        'lists renewed at other steps',
+        'simulation.cpp',
+        'if (step % settings.neighbour_every == 0) {',
+        'if (step % settings.neighbour_every == 1) {',
+    ),
+    _of(
+        'fewer steps',
+        'simulation.cpp',
+        'for (int step = 1; step <= settings.steps; step++) {',
+        'for (int step = 1; step <= settings.steps; step += 2) {',
+    ),
+    _of(
+        'begins at step 2',
+        'simulation.cpp',
+        'for (int step = 1; step <= settings.steps; step++) {',
+        'for (int step = 2; step <= settings.steps; step++) {',
+    ),
+    _of(
+        'wrong temperature',
+        'atoms.cpp',
+        'freedom = 3 * static_cast<double>(atoms.total) - 3',
+        'freedom = 3 * static_cast<double>(atoms.total)',
+    ),
+    _of(
+        'temperature of 1e-6 more',
+        'simulation.cpp',
+        'double t = temperature(atoms, units)',
+        'double t = 1.000002 * temperature(atoms, units)',
+    ),
+    _of('wrong pressure', 'simulation.cpp', '/ 3 / volume', '/ 3.000006 / volume'),
+    _of(
+        'pressure without virial',
+        'simulation.cpp',
+        '(t * freedom + all.virial)',
+        '(t * freedom + 0 * all.virial)',
+    ),
+    _of(
+        'wrong virial',
+        'force_lj.cpp',
+        'virial += weight * (squared * force)',
+        'virial += weight * (squared * force) * 1.00001',
+    ),
+    _of(
+        'virial of one rank',
+        'simulation.cpp',
+        'return { all[0], all[1], all[2] };',
+        'return { all[0], sums.virial, all[2] };',
+    ),
+    _of(
+        'energy of one thread less',
+        'force_lj.cpp',
+        'total.energy += one.energy;',
+        'total.energy += &one == &sums[0] && sums.size() > 1 ? 0 : one.energy;',
+    ),
+    _of('force constant', 'force_lj.cpp', 'all(48 * epsilon)', 'all(48.00005 * epsilon)'),
+    _of('attraction', 'force_lj.cpp', 'half = all(0.5)', 'half = all(0.5000005)'),
+    _of(
+        'energy constant',
+        'force_lj.cpp',
+        '{ 4 * epsilon * energies',
+        '{ 4.000005 * epsilon * energies',
+    ),
+    _of(
+        'no forces back from ghosts',
+        'ghosts.cpp',
+        'at[c] += in[c];',
+        'at[c] += c == 2 ? 0 : in[c];',
+    ),
+    _of(
+        'stale ghosts',
+        'ghosts.cpp',
+        'std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
+        'if (k) std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
+        hard=True,
+    ),
+    _of(
+        'a thread lost', 'force.hpp', 'to[c] += theirs[c];', 'to[c] += thread == 1 ? 0 : theirs[c];'
+    ),
+    _of(
+        'other seeds',
+        'atoms.cpp',
+        '(k * depth + j) * width + i + 1',
+        '(k * depth + j) * width + i + 2',
+    ),
+    _of('other numbers', 'atoms.cpp', 'for (int i = 0; i < 5; i++)', 'for (int i = 0; i < 4; i++)'),
+    _of(
+        'atoms thrown away',
+        'simulation.cpp',
+        'f[c];\n        x[c]',
+        'f[c] * (c < 8 ? 0 : 1);\n        x[c]',
+    ),
+    _of(
+        'total time scaled',
+        'simulation.cpp',
+        'spent.total.subtract(bouts.paused());',
+        'spent.total.subtract(bouts.paused()); spent.total.seconds *= 0.999;',
+    ),
+    _of(
+        'total without a part',
+        'simulation.cpp',
+        'spent.total.subtract(bouts.paused());',
+        'spent.total.subtract(bouts.paused()); spent.total.seconds -= spent.moving.seconds;',
+    ),
+    _of(
+        'force time scaled',
+        'simulation.cpp',
+        _PHASE,
+        f'{_PHASE} phase.seconds -= 1e-3 * (now.mpi - last.mpi);',
+        hard=True,
+    ),
+    _of(
+        'clock scaled',
+        '../common/application.cpp',
+        'double before = system_seconds(), mpi = MPI_Wtime();',
+        'double before = system_seconds(), mpi = 0.99 * MPI_Wtime();',
+    ),
+    _of(
+        'pauses counted twice',
+        'simulation.cpp',
+        'spent.total.subtract(bouts.paused());',
+        'spent.total.subtract(bouts.paused()); spent.total.seconds -= bouts.paused().seconds;',
+    ),
+    _of(
+        'least of the ranks',
+        'main.cpp',
+        'total, force.mean, lists.mean,',
+        'total, force.least, lists.mean,',
+    ),
+    _of(
+        'rate of more steps',
+        'main.cpp',
+        'static_cast<double>(atoms.total) * settings.steps / total',
+        'static_cast<double>(atoms.total) * (settings.steps + 1) / total',
+    ),
+    _of(
+        'operations counted too high',
+        'force_lj.cpp',
+        '(neighbours.half() ? 18 : 15)',
+        '(neighbours.half() ? 19 : 15)',
+    ),
+    _of(
+        'windows of half the time',
+        'simulation.cpp',
+        'bouts.add(FORCE, seconds - force.interruption());',
+        'bouts.add(FORCE, 0.5 * seconds);',
+    ),
+    _of(
+        'least of the windows', '../common/windows.c', 'seconds[(count + 9) / 10 - 1]', 'seconds[0]'
+    ),
+    _of(
+        'sums in another order',
+        'simulation.cpp',
+        'squares += rows[c] * rows[c];',
+        'squares += rows[values - 1 - c] * rows[values - 1 - c];',
+        equivalent='the same terms; a sum that only sets how far atoms are moved for the gradient',
+    ),
+    _of(
+        'never sorted',
+        'simulation.cpp',
+        'if (settings.sort_every && step >= next_sort) {',
+        'if (false) {',
+        equivalent='the order of atoms in memory is no answer; the run is only slower, and says so',
+    ),
+]

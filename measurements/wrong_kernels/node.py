@@ -1,0 +1,195 @@
+# ruff: noqa: E501 -- a replacement stands on one line
+"""Wrong kernels of what measures nodes: each on 1 rank and on 2 with 2 threads."""
+
+from __future__ import annotations
+
+import json
+
+from assay.programs.application import WrongAnswerError
+from assay.programs.benchmarks import check_dgemm, check_stream
+from wrong_kernels import Built, Mutant
+
+_ORDER = 120
+_ARGUMENTS = {
+    'dgemm': ['--n', str(_ORDER), '--budget', '0.05'],
+    'stream': ['--size', '200K', '--budget', '0.05'],  # so small that there are many passes
+}
+
+
+def complaint(built: Built, program: str) -> str:
+    for ranks, threads in ((1, 1), (2, 2)):
+        arguments = [*_ARGUMENTS[program], '--json', 'result.json']
+        code, _ = built.run(program, arguments, ranks, threads)
+        if code:
+            return f'exit code {code}'
+        report = json.loads((built.scratch / 'result.json').read_text())
+        try:
+            if program == 'dgemm':
+                check_dgemm(report, _ORDER)
+            else:
+                check_stream(report)
+        except WrongAnswerError as error:
+            return str(error)
+    return ''
+
+
+_PASSES = 'for (long pass = 0; pass < passes; pass++)'
+_CALL = 'operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,\n                    part.count);'
+_GEMM = 'd->times++;'
+_TIME = 'slowest = omp_get_wtime() - start;'
+
+MUTANTS = [
+    Mutant(
+        'stream',
+        'one pass for many',
+        'node/arrays.c',
+        _PASSES,
+        'for (long pass = 0; pass < 1; pass++)',
+        hard=True,
+    ),
+    Mutant(
+        'stream',
+        'half of the passes',
+        'node/arrays.c',
+        _PASSES,
+        'for (long pass = 0; pass < passes; pass += 2)',
+    ),
+    Mutant(
+        'stream',
+        'half of each part',
+        'node/arrays.c',
+        _CALL,
+        _CALL.replace('part.count', 'part.count / 2'),
+    ),
+    Mutant(
+        'stream',
+        'last line left out',
+        'node/arrays.c',
+        _CALL,
+        _CALL.replace('part.count', 'part.count - VECTOR_LINE'),
+    ),
+    Mutant(
+        'stream',
+        'a thread that does nothing',
+        'node/arrays.c',
+        _CALL,
+        'if (omp_get_thread_num() != 1) ' + _CALL,
+    ),
+    Mutant('stream', 'another factor', 'node/arrays.h', '0.41421356237309504880', '0.41421356'),
+    Mutant(
+        'stream',
+        'scale reads another array',
+        'node/arrays.c',
+        'operation == VECTOR_SCALE ? c :',
+        'operation == VECTOR_SCALE ? a :',
+    ),
+    Mutant(
+        'stream',
+        'triad writes another array',
+        'node/arrays.c',
+        'operation == VECTOR_TRIAD ? a : c;',
+        'operation == VECTOR_TRIAD ? c : c;',
+    ),
+    Mutant(
+        'stream', 'add counts as copy', 'node/stream.c', '{ 16, 16, 24, 24 }', '{ 16, 16, 16, 24 }'
+    ),
+    Mutant(
+        'stream',
+        'writes counted twice',
+        'node/stream.c',
+        '{ 16, 16, 24, 24 }',
+        '{ 24, 24, 32, 32 }',
+    ),
+    Mutant(
+        'stream',
+        'elements of one rank more',
+        'node/stream.c',
+        'double bytes = element_bytes[operation] * crew->elements;',
+        'double bytes = element_bytes[operation] * (crew->elements + 1);',
+    ),
+    Mutant(
+        'stream',
+        'least for best',
+        'node/stream.c',
+        'bytes / time.best;',
+        'bytes / time.min * 1.000001;',
+    ),
+    Mutant(
+        'stream',
+        'clock scaled',
+        'node/arrays.c',
+        _TIME,
+        'slowest = 0.9 * (omp_get_wtime() - start);',
+    ),
+    Mutant(
+        'dgemm',
+        'one wrong element',
+        'common/dgemm_limit.c',
+        _GEMM,
+        _GEMM + ' d->c[(size_t)d->n * d->n / 2 + 3] += 1;',
+        hard=True,
+    ),
+    Mutant(
+        'dgemm',
+        'last element',
+        'common/dgemm_limit.c',
+        _GEMM,
+        _GEMM + ' d->c[(size_t)d->n * d->n - 1] *= 1.000001;',
+    ),
+    Mutant(
+        'dgemm',
+        'one product for many',
+        'node/dgemm/dgemm.c',
+        'seconds += dgemm_multiply(run->dgemm);',
+        'seconds += i ? 1e-9 : dgemm_multiply(run->dgemm);',
+    ),
+    Mutant(
+        'dgemm',
+        'a product left out',
+        'common/dgemm_limit.c',
+        'blas_subtract_product(d->n, to - from,',
+        'if (d->times != 3) blas_subtract_product(d->n, to - from,',
+    ),
+    Mutant(
+        'dgemm',
+        'last row left out',
+        'common/dgemm_limit.c',
+        'blas_subtract_product(d->n, to',
+        'blas_subtract_product(d->n - 1, to',
+    ),
+    Mutant(
+        'dgemm',
+        'a shorter sum',
+        'common/dgemm_limit.c',
+        'to - from, d->k, d->a',
+        'to - from, d->k - 1, d->a',
+    ),
+    Mutant(
+        'dgemm',
+        'a thread that does nothing',
+        'common/dgemm_limit.c',
+        'blas_subtract_product(d->n, to - from,',
+        'if (omp_get_thread_num() != 1) blas_subtract_product(d->n, to - from,',
+    ),
+    Mutant(
+        'dgemm',
+        'operations of a larger matrix',
+        'node/dgemm/dgemm.c',
+        'return 2.0 * (double)n',
+        'return 2.000001 * (double)n',
+    ),
+    Mutant(
+        'dgemm',
+        'rate of another time',
+        'node/dgemm/dgemm.c',
+        'bench.ranks / result->time.best',
+        'bench.ranks / result->time.min * 1.000001',
+    ),
+    Mutant(
+        'dgemm',
+        'clock scaled',
+        'common/dgemm_limit.c',
+        'return omp_get_wtime() - start;',
+        'return 0.9 * (omp_get_wtime() - start);',
+    ),
+]
