@@ -37,8 +37,11 @@ _TIME = re.compile(
     re.MULTILINE,
 )
 
-# How much faster one clock of a machine may run than another, and the last digit that is printed.
-_CLOCK_RATE, _LAST_DIGIT = 2e-4, 2e-6
+# How much faster one clock of a machine may run than another: the system's is slewed by up to 5e-4
+# where it is set by the network, which a counter of cycles is not, and that is calibrated to some 1e-4.
+CLOCK_RATE = 7e-4
+# The last digit that is printed.
+_LAST_DIGIT = 2e-6
 
 
 class WrongAnswerError(ValueError):
@@ -145,7 +148,7 @@ def check_times(output: str, reported: Mapping[str, float]) -> None:
             raise WrongAnswerError(f"no time of the {what} by the system's clock was printed")
         found = measured[what]
         least, most = (float(found[name]) for name in ('least', 'most'))
-        slack = _LAST_DIGIT + _CLOCK_RATE * most
+        slack = _LAST_DIGIT + CLOCK_RATE * most
         # So written that no number is wrong.
         if not (least <= most and least - slack <= seconds <= most + slack):
             raise WrongAnswerError(
