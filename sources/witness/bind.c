@@ -1,6 +1,9 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "names.h"
 
@@ -23,13 +26,20 @@ static void bind_from(void *library)
         *(void **)symbols[i].place = dlsym(library, symbols[i].name);
 }
 
-/* A library that was loaded for itself alone. */
-static int try_library(struct dl_phdr_info *object, size_t size, void *context)
+static int note_name(struct dl_phdr_info *object, size_t size, void *names)
 {
-    (void)size, (void)context;
-    void *library = *object->dlpi_name ? dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    (void)size;
+    if (*object->dlpi_name)
+        fwrite(object->dlpi_name, 1, strlen(object->dlpi_name) + 1, names);
+    return 0;
+}
+
+/* A library that was loaded for itself alone. */
+static bool try_library(const char *name)
+{
+    void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
     if (!library)
-        return 0;
+        return false;
     bool found = dlsym(library, "PMPI_Init");
     if (found)
         bind_from(library);
@@ -37,10 +47,20 @@ static int try_library(struct dl_phdr_info *object, size_t size, void *context)
     return found;
 }
 
+/* Libraries are opened once all have been visited: a visit holds a lock, and another thread that opens
+ * a library may wait for it with the lock that dlopen needs. */
 bool bind_mpi(void)
 {
-    if (!assay_PMPI_Init)
-        dl_iterate_phdr(try_library, NULL);
+    char *names = NULL;
+    size_t size = 0;
+    FILE *out = assay_PMPI_Init ? NULL : open_memstream(&names, &size);
+    if (!out)
+        return assay_PMPI_Init;
+    dl_iterate_phdr(note_name, out);
+    if (fclose(out) == 0)
+        for (size_t at = 0; at < size && !try_library(names + at);)
+            at += strlen(names + at) + 1;
+    free(names);
     return assay_PMPI_Init;
 }
 

@@ -6,7 +6,8 @@
 #define FOR_EACH_CALL(X) \
     X(Send) X(Bsend) X(Ssend) X(Rsend) X(Isend) X(Ibsend) X(Issend) X(Irsend) \
     X(Recv) X(Irecv) X(Mrecv) X(Imrecv) X(Probe) X(Iprobe) X(Mprobe) X(Improbe) \
-    X(Sendrecv) X(Sendrecv_replace) \
+    X(Sendrecv) X(Sendrecv_replace) X(Isendrecv) X(Isendrecv_replace) \
+    X(Pready) X(Pready_range) X(Pready_list) X(Parrived) \
     X(Start) X(Startall) X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
     X(Test) X(Testall) X(Testany) X(Testsome) \
     X(Barrier) X(Bcast) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) \
@@ -28,7 +29,18 @@
     X(Comm_create_group) X(Cart_create) X(Cart_sub) X(Graph_create) \
     X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_create) X(Intercomm_merge) \
     X(Comm_free) X(Comm_disconnect) X(Comm_spawn) X(Comm_spawn_multiple) \
-    X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free)
+    X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) \
+    X(File_open) X(File_close) X(File_delete) X(File_set_size) X(File_preallocate) \
+    X(File_set_view) X(File_sync) X(File_seek) X(File_seek_shared) X(File_read) \
+    X(File_read_all) X(File_read_shared) X(File_read_ordered) X(File_read_at) \
+    X(File_read_at_all) X(File_iread) X(File_iread_all) X(File_iread_shared) X(File_iread_at) \
+    X(File_iread_at_all) X(File_read_all_begin) X(File_read_all_end) X(File_read_at_all_begin) \
+    X(File_read_at_all_end) X(File_read_ordered_begin) X(File_read_ordered_end) X(File_write) \
+    X(File_write_all) X(File_write_shared) X(File_write_ordered) X(File_write_at) \
+    X(File_write_at_all) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_shared) \
+    X(File_iwrite_at) X(File_iwrite_at_all) X(File_write_all_begin) X(File_write_all_end) \
+    X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered_begin) \
+    X(File_write_ordered_end)
 /* clang-format on */
 
 enum call {

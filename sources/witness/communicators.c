@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "map.h"
-#include "waits.h"
 #include "witness.h"
 
 /* Communicators made after so many keep no log: a program that makes them without end must not fill
@@ -15,32 +14,57 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct map by_handle, by_window, by_serial;
 static struct communicator *all; /* those that live, and those that were freed and have a log */
 static uint32_t serials;
-static atomic_bool beyond_world;
-atomic_uint communicators_freed;
+static struct map made_of_unknown; /* as struct communicator's `made`, where the parent has no id */
+atomic_uint communicators_changed;
 
 static uint64_t key_of_comm(MPI_Comm comm)
 {
     return (uint64_t)(uintptr_t)comm;
 }
 
-static void find_shape(struct communicator *communicator)
+/* The handle has to be valid: MPI would call the program's error handler. So all that may be needed
+ * later is found now, while it is. */
+static bool find_shape(struct communicator *communicator)
 {
     MPI_Comm comm = communicator->handle;
-    int inter;
-    PMPI_Comm_test_inter(comm, &inter);
-    PMPI_Comm_rank(comm, &communicator->rank);
-    PMPI_Comm_size(comm, &communicator->size);
+    int inter, relation = MPI_UNEQUAL;
+    communicator->group = MPI_GROUP_NULL;
+    if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS ||
+        PMPI_Comm_rank(comm, &communicator->rank) != MPI_SUCCESS ||
+        PMPI_Comm_size(comm, &communicator->size) != MPI_SUCCESS)
+        return false;
     communicator->inter = inter;
     communicator->remote_size = communicator->size;
-    communicator->group = MPI_GROUP_NULL;
     if (inter)
-        PMPI_Comm_remote_size(comm, &communicator->remote_size);
-    int relation = MPI_UNEQUAL;
-    if (!inter && communicator->size == witness.ranks)
+        return PMPI_Comm_remote_size(comm, &communicator->remote_size) == MPI_SUCCESS &&
+               PMPI_Comm_remote_group(comm, &communicator->group) == MPI_SUCCESS;
+    if (communicator->size == witness.ranks)
         PMPI_Comm_compare(comm, MPI_COMM_WORLD, &relation);
     communicator->whole_world = relation == MPI_IDENT || relation == MPI_CONGRUENT;
     if (comm == MPI_COMM_WORLD)
         communicator->id = 1;
+    return communicator->whole_world || PMPI_Comm_group(comm, &communicator->group) == MPI_SUCCESS;
+}
+
+static void list(struct communicator *communicator)
+{
+    communicator->next = all;
+    communicator->link = &all;
+    if (all)
+        all->link = &communicator->next;
+    all = communicator;
+}
+
+static void forget(struct communicator *communicator)
+{
+    *communicator->link = communicator->next;
+    if (communicator->next)
+        communicator->next->link = communicator->link;
+    if (communicator->group != MPI_GROUP_NULL)
+        PMPI_Group_free(&communicator->group);
+    free(communicator->made.entries);
+    free(communicator->neighbours);
+    free(communicator);
 }
 
 static struct communicator *add(MPI_Comm comm)
@@ -50,25 +74,31 @@ static struct communicator *add(MPI_Comm comm)
         return NULL;
     communicator->handle = comm;
     communicator->serial = ++serials;
-    find_shape(communicator);
-    if (!map_put(&by_serial, communicator->serial, communicator) ||
+    list(communicator);
+    if (!find_shape(communicator) || !map_put(&by_serial, communicator->serial, communicator) ||
         !map_put(&by_handle, key_of_comm(comm), communicator)) {
         map_remove(&by_serial, communicator->serial);
-        free(communicator);
+        forget(communicator);
         return NULL;
     }
-    communicator->next = all;
-    return all = communicator;
+    return communicator;
+}
+
+static struct communicator *find(MPI_Comm comm)
+{
+    return comm == MPI_COMM_NULL ? NULL : map_get(&by_handle, key_of_comm(comm));
+}
+
+static struct communicator *find_or_add(MPI_Comm comm)
+{
+    struct communicator *communicator = find(comm);
+    return communicator || comm == MPI_COMM_NULL ? communicator : add(comm);
 }
 
 struct communicator *communicator_of(MPI_Comm comm)
 {
-    if (comm == MPI_COMM_NULL)
-        return NULL;
     pthread_mutex_lock(&lock);
-    struct communicator *communicator = map_get(&by_handle, key_of_comm(comm));
-    if (!communicator)
-        communicator = add(comm);
+    struct communicator *communicator = find_or_add(comm);
     pthread_mutex_unlock(&lock);
     return communicator;
 }
@@ -81,31 +111,44 @@ bool communicator_lives(uint32_t serial)
     return lives;
 }
 
-static bool find_group(struct communicator *communicator)
+/* What its ranks are in MPI_COMM_WORLD; MPI_UNDEFINED outside it. */
+static bool translate(const struct communicator *communicator, int count, const int *ranks,
+                      int *world_ranks)
 {
-    if (communicator->group == MPI_GROUP_NULL) {
-        if (communicator->inter)
-            PMPI_Comm_remote_group(communicator->handle, &communicator->group);
-        else
-            PMPI_Comm_group(communicator->handle, &communicator->group);
-    }
-    return communicator->group != MPI_GROUP_NULL;
+    MPI_Group world;
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
+        return false;
+    int code = PMPI_Group_translate_ranks(communicator->group, count, ranks, world, world_ranks);
+    PMPI_Group_free(&world);
+    return code == MPI_SUCCESS;
 }
 
-int communicator_world_rank(struct communicator *communicator, int rank)
+int communicator_world_rank(const struct communicator *communicator, int rank)
 {
+    int world_rank = MPI_UNDEFINED;
     if (communicator->whole_world)
         return rank;
-    int world_rank = MPI_UNDEFINED;
-    MPI_Group world;
-    pthread_mutex_lock(&lock);
-    bool found = find_group(communicator);
-    pthread_mutex_unlock(&lock);
-    if (found && PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
-        PMPI_Group_translate_ranks(communicator->group, 1, &rank, world, &world_rank);
-        PMPI_Group_free(&world);
-    }
-    return world_rank == MPI_UNDEFINED ? -1 : world_rank;
+    bool found = translate(communicator, 1, &rank, &world_rank);
+    return !found || world_rank == MPI_UNDEFINED ? -1 : world_rank;
+}
+
+int *communicator_members(const struct communicator *communicator)
+{
+    int size = communicator->size;
+    int *members = calloc((size_t)size, sizeof *members),
+        *ranks = calloc((size_t)size, sizeof *ranks);
+    bool inside = members && ranks;
+    for (int i = 0; inside && i < size; i++)
+        members[i] = ranks[i] = i;
+    if (inside && !communicator->whole_world)
+        inside = translate(communicator, size, ranks, members);
+    for (int i = 0; inside && i < size; i++)
+        inside = members[i] != MPI_UNDEFINED;
+    free(ranks);
+    if (inside)
+        return members;
+    free(members);
+    return NULL;
 }
 
 static int cartesian_neighbours(struct communicator *communicator)
@@ -162,57 +205,66 @@ int communicator_neighbours(struct communicator *communicator, const int **ranks
     return communicator->neighbour_count;
 }
 
-void communicators_reach_beyond(void)
+/* 0 where one of them is outside MPI_COMM_WORLD: each of them finds the same. */
+static uint64_t hash_members(const struct communicator *communicator)
 {
-    atomic_store(&beyond_world, true);
+    uint64_t hash = (uint64_t)communicator->size;
+    if (communicator->whole_world)
+        return hash;
+    int *members = communicator_members(communicator);
+    for (int i = 0; members && i < communicator->size; i++)
+        hash = map_hash(hash ^ (uint64_t)members[i]);
+    free(members);
+    return members ? hash : 0;
 }
 
-/* All its ranks find the same: where there is an outsider to one there is one to each. */
-static bool inside_world(struct communicator *communicator)
+/* All members of a communicator make it together, and those of the same members, parent and tag in
+ * the same order. So each finds the same id, with no word between them. */
+static uint64_t find_id(struct communicator *parent, const struct communicator *made, int tag)
 {
-    if (!atomic_load(&beyond_world))
-        return true;
-    for (int rank = 0; !communicator->whole_world && rank < communicator->size; rank++)
-        if (communicator_world_rank(communicator, rank) < 0)
-            return false;
-    return true;
+    uint64_t members = hash_members(made), above = parent ? parent->id : 0;
+    if (!members)
+        return 0;
+    struct map *counts = above ? &parent->made : &made_of_unknown;
+    uint64_t key = map_hash(members + (uint64_t)(tag + 1));
+    uintptr_t number = (uintptr_t)map_get(counts, key) + 1;
+    bool counted = map_put(counts, key, (void *)number);
+    return counted ? map_hash(map_hash(above ^ key) + number) : 0;
 }
 
-void communicator_created(MPI_Comm comm)
-{
-    static uint32_t made;
-    struct communicator *communicator = communicator_of(comm);
-    if (!communicator || !witness.profile || communicator->inter || communicator->size == 1 ||
-        !inside_world(communicator))
-        return;
-    pthread_mutex_lock(&lock);
-    uint64_t id = (uint64_t)(witness.rank + 1) << 32 | ++made;
-    pthread_mutex_unlock(&lock);
-    /* The first of its ranks names it; all of them are in the call that made it. */
-    PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, comm);
-    communicator->id = (uint32_t)id <= LOGGED_COMMUNICATORS ? id : 0;
-}
-
-static void forget(struct communicator *communicator)
-{
-    struct communicator **link = &all;
-    while (*link != communicator)
-        link = &(*link)->next;
-    *link = communicator->next;
-    if (communicator->group != MPI_GROUP_NULL)
-        PMPI_Group_free(&communicator->group);
-    free(communicator->neighbours);
-    free(communicator);
-}
-
-/* A log is compared in the end, by the group. */
 static void forget_unless_needed(struct communicator *communicator)
 {
     if (communicator->handle != MPI_COMM_NULL || communicator->users)
         return;
     map_remove(&by_serial, communicator->serial);
+    /* A log is compared in the end, by the group. */
     if (!communicator->log)
         forget(communicator);
+}
+
+static void gone(struct communicator *communicator)
+{
+    communicator->handle = MPI_COMM_NULL;
+    forget_unless_needed(communicator);
+}
+
+void communicator_created(MPI_Comm comm, struct communicator *parent, int tag)
+{
+    static uint32_t made;
+    if (comm == MPI_COMM_NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    /* Of the same handle there may be one that was freed by a name that no wrapper has. */
+    struct communicator *stale = map_remove(&by_handle, key_of_comm(comm));
+    if (stale) {
+        gone(stale);
+        atomic_fetch_add(&communicators_changed, 1);
+    }
+    struct communicator *communicator = add(comm);
+    if (communicator && witness.profile && !communicator->inter && communicator->size > 1 &&
+        made++ < LOGGED_COMMUNICATORS)
+        communicator->id = find_id(parent, communicator, tag);
+    pthread_mutex_unlock(&lock);
 }
 
 void communicator_hold(struct communicator *communicator)
@@ -224,60 +276,92 @@ void communicator_hold(struct communicator *communicator)
     pthread_mutex_unlock(&lock);
 }
 
+static void release(struct communicator *communicator)
+{
+    if (!communicator)
+        return;
+    communicator->users--;
+    forget_unless_needed(communicator);
+}
+
 void communicator_release(struct communicator *communicator)
 {
     if (!communicator)
         return;
     pthread_mutex_lock(&lock);
-    communicator->users--;
-    forget_unless_needed(communicator);
+    release(communicator);
     pthread_mutex_unlock(&lock);
 }
 
-void communicator_freed(MPI_Comm comm)
+struct communicator *communicator_hold_instead(struct communicator *before, MPI_Comm comm,
+                                               bool valid)
+{
+    pthread_mutex_lock(&lock);
+    struct communicator *communicator = valid ? find_or_add(comm) : find(comm);
+    if (communicator)
+        communicator->users++;
+    release(before);
+    pthread_mutex_unlock(&lock);
+    return communicator;
+}
+
+struct communicator *communicator_take(MPI_Comm comm)
 {
     pthread_mutex_lock(&lock);
     struct communicator *communicator = map_remove(&by_handle, key_of_comm(comm));
-    atomic_fetch_add(&communicators_freed, 1);
-    if (communicator) {
-        if (communicator->log || communicator->users)
-            find_group(communicator);
-        communicator->handle = MPI_COMM_NULL;
-        forget_unless_needed(communicator);
-    }
+    atomic_fetch_add(&communicators_changed, 1);
+    pthread_mutex_unlock(&lock);
+    return communicator;
+}
+
+void communicator_put_back(MPI_Comm comm, struct communicator *communicator)
+{
+    uint64_t key = key_of_comm(comm);
+    pthread_mutex_lock(&lock);
+    if (map_get(&by_handle, key) || !map_put(&by_handle, key, communicator))
+        gone(communicator);
+    atomic_fetch_add(&communicators_changed, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+void communicator_freed(struct communicator *communicator)
+{
+    pthread_mutex_lock(&lock);
+    gone(communicator);
     pthread_mutex_unlock(&lock);
 }
 
 static int by_id(const void *left, const void *right)
 {
-    const struct members *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
+    const struct communicator *const *a = left, *const *b = right;
+    return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
 }
 
-struct members *communicators_logged(int *count)
+struct communicator **communicators_logged(int *count)
 {
-    int most = 0;
+    size_t most = 0;
     for (struct communicator *one = all; one; one = one->next)
         most++;
-    struct members *found = calloc((size_t)most + 1, sizeof *found);
+    struct communicator **found = calloc(most + 1, sizeof(struct communicator *));
     *count = 0;
     if (!found)
         return NULL;
     for (struct communicator *one = all; one; one = one->next)
         if (one->id && one->log)
-            found[(*count)++] = (struct members){ one->id, one->handle, one->group, one->log };
+            found[(*count)++] = one;
     qsort(found, (size_t)*count, sizeof *found, by_id);
     return found;
 }
 
 void window_created(MPI_Win window, MPI_Comm comm)
 {
-    struct communicator *communicator = communicator_of(comm);
-    if (!communicator)
-        return;
     pthread_mutex_lock(&lock);
-    if (map_put(&by_window, (uint64_t)(uintptr_t)window, communicator))
-        communicator->users++;
+    struct communicator *communicator = find_or_add(comm);
+    if (communicator) {
+        release(map_remove(&by_window, (uint64_t)(uintptr_t)window));
+        if (map_put(&by_window, (uint64_t)(uintptr_t)window, communicator))
+            communicator->users++;
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -289,19 +373,28 @@ struct communicator *window_communicator(MPI_Win window)
     return communicator;
 }
 
-void window_freed(MPI_Win window)
+struct communicator *window_take(MPI_Win window)
 {
     pthread_mutex_lock(&lock);
     struct communicator *communicator = map_remove(&by_window, (uint64_t)(uintptr_t)window);
     pthread_mutex_unlock(&lock);
-    communicator_release(communicator);
+    return communicator;
+}
+
+void window_put_back(MPI_Win window, struct communicator *communicator)
+{
+    pthread_mutex_lock(&lock);
+    if (!map_put(&by_window, (uint64_t)(uintptr_t)window, communicator))
+        release(communicator);
+    pthread_mutex_unlock(&lock);
 }
 
 size_t communicators_bytes(void)
 {
-    size_t bytes = map_bytes(&by_handle) + map_bytes(&by_window) + map_bytes(&by_serial);
+    size_t bytes = map_bytes(&by_handle) + map_bytes(&by_window) + map_bytes(&by_serial) +
+                   map_bytes(&made_of_unknown);
     for (struct communicator *one = all; one; one = one->next)
-        bytes += sizeof *one + (size_t)one->neighbour_count * sizeof(int) +
+        bytes += sizeof *one + (size_t)one->neighbour_count * sizeof(int) + map_bytes(&one->made) +
                  instances_bytes(one->log);
     return bytes;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "instances.h"
+#include "map.h"
 
 struct communicator {
     MPI_Comm handle;
@@ -16,52 +17,64 @@ struct communicator {
     uint64_t id;     /* the same on all its ranks; 0: not agreed, so who waited cannot be told */
     int rank, size, remote_size; /* remote_size: of an intercommunicator, else size */
     bool inter, whole_world;     /* whole_world: its ranks are those of MPI_COMM_WORLD */
-    int users;                   /* windows and requests of it: they may live longer */
-    MPI_Group group; /* of the ranks that messages go to; MPI_GROUP_NULL until it is needed */
+    int users;                   /* threads, windows and requests with it: they may live longer */
+    MPI_Group group; /* of the ranks that messages go to; MPI_GROUP_NULL where whole_world */
+    struct map made; /* how many were made from it, by members and tag */
     struct instances *log; /* of its collectives */
     int *neighbours; /* destinations of its topology; NULL until they are needed */
     int neighbour_count;
-    struct communicator *next;
+    struct communicator *next, **link; /* link: what points to it */
 };
 
-/* Changes whenever a communicator is freed: then a handle may come to mean another one. */
-extern atomic_uint communicators_freed;
+/* Changes whenever a handle may have come to mean another communicator. */
+extern atomic_uint communicators_changed;
 
-/* NULL without memory, and for MPI_COMM_NULL. */
+/* Of a handle that MPI has just taken: it is asked about where nothing is known of it. NULL without
+ * memory, and for MPI_COMM_NULL. */
 struct communicator *communicator_of(MPI_Comm comm);
+
+/* Holds what is known of a handle, and releases `before`, which may be NULL. MPI is only asked about
+ * it where it is `valid`: about another it would call the program's error handler. */
+struct communicator *communicator_hold_instead(struct communicator *before, MPI_Comm comm,
+                                               bool valid);
 
 /* Whether anything may still be sent in the communicator of a serial. */
 bool communicator_lives(uint32_t serial);
 
 /* A rank's rank in MPI_COMM_WORLD; -1 outside it. */
-int communicator_world_rank(struct communicator *communicator, int rank);
+int communicator_world_rank(const struct communicator *communicator, int rank);
+/* Of all ranks of an intracommunicator, for the caller to free. NULL without memory, and where one of
+ * them is outside MPI_COMM_WORLD. */
+int *communicator_members(const struct communicator *communicator);
 
 /* Finds the destinations of a topology; 0 without one. */
 int communicator_neighbours(struct communicator *communicator, const int **ranks);
 
-/* Collective over a new communicator, right after it was made: all its ranks agree on an id. Takes
- * MPI_COMM_NULL and intercommunicators, which get none. */
-void communicator_created(MPI_Comm comm);
+/* A new communicator, or MPI_COMM_NULL. `parent`: what it was made from, if known; `tag`: that of
+ * MPI_Comm_create_group, and -1 where all ranks of the parent took part. */
+void communicator_created(MPI_Comm comm, struct communicator *parent, int tag);
 
-/* Before the communicator is freed. */
-void communicator_freed(MPI_Comm comm);
+/* The three steps of all calls that free something: before the call its handle is forgotten, as
+ * another thread may be given the same one before the call returns; afterwards what was known is put
+ * back or freed, by whether the call failed. `take` returns NULL where nothing is known. */
+struct communicator *communicator_take(MPI_Comm comm);
+void communicator_put_back(MPI_Comm comm, struct communicator *communicator);
+void communicator_freed(struct communicator *communicator);
 
 /* What is known of it stays after it is freed, for as long as something of it is in use. Both take
  * NULL. */
 void communicator_hold(struct communicator *communicator);
 void communicator_release(struct communicator *communicator);
 
-/* After MPI_Comm_spawn and the like: communicators may reach beyond MPI_COMM_WORLD. */
-void communicators_reach_beyond(void);
-
 /* All that have an id and a log, by id; the array is the caller's to free. NULL without memory. */
-struct members;
-struct members *communicators_logged(int *count);
+struct communicator **communicators_logged(int *count);
 
-/* What belongs to a window: the communicator that it was made on. */
+/* What belongs to a window: the communicator that it was made on. Freed as above; window_take leaves
+ * it to the caller to release. */
 void window_created(MPI_Win window, MPI_Comm comm);
 struct communicator *window_communicator(MPI_Win window);
-void window_freed(MPI_Win window);
+struct communicator *window_take(MPI_Win window);
+void window_put_back(MPI_Win window, struct communicator *communicator);
 
 size_t communicators_bytes(void);
 

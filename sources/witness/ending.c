@@ -24,7 +24,8 @@ static const struct {
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
 static struct sigaction before[SIGNALS];
-static bool taken[SIGNALS]; /* by the program, before MPI_Init: it may live on */
+static bool taken[SIGNALS]; /* by the program, before MPI_Init: it may live on, also after faults,
+                             * with which some runtimes work */
 static char path[4096];
 static pid_t watched; /* a child of a fork is no rank */
 static atomic_int state;
@@ -184,7 +185,7 @@ void ending_before_init(void)
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction now;
         sigaction(signals[i].number, NULL, &now);
-        taken[i] = !signals[i].fault && now.sa_handler != SIG_DFL;
+        taken[i] = now.sa_handler != SIG_DFL;
     }
 }
 

@@ -110,17 +110,29 @@ static void redirect(const struct dl_phdr_info *library, const struct tables *ta
     }
 }
 
-static int visit(struct dl_phdr_info *library, size_t size, void *witness)
+static void redirect_library(const struct dl_phdr_info *library, void *witness)
 {
-    (void)size;
-    if (!is_binding(library->dlpi_name))
-        return 0;
     struct tables tables = tables_of(library);
     if (tables.symbols && tables.names && protect(library, PROT_READ | PROT_WRITE)) {
         redirect(library, &tables, tables.calls, tables.calls_bytes, witness);
         redirect(library, &tables, tables.others, tables.others_bytes, witness);
         protect(library, PROT_READ);
     }
+}
+
+struct found {
+    struct dl_phdr_info libraries[8]; /* no MPI has as many */
+    size_t count;
+};
+
+/* They are looked into later: a visit holds a lock that dlsym must not be called with (bind.c). */
+static int visit(struct dl_phdr_info *library, size_t size, void *context)
+{
+    struct found *found = context;
+    (void)size;
+    if (is_binding(library->dlpi_name) &&
+        found->count < sizeof found->libraries / sizeof *found->libraries)
+        found->libraries[found->count++] = *library;
     return 0;
 }
 
@@ -128,11 +140,14 @@ static int visit(struct dl_phdr_info *library, size_t size, void *witness)
 __attribute__((constructor)) static void redirect_bindings(void)
 {
     Dl_info self;
+    struct found found = { .count = 0 };
     if (!dladdr((const void *)(uintptr_t)redirect_bindings, &self))
         return;
     void *witness = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!witness)
         return;
-    dl_iterate_phdr(visit, witness);
+    dl_iterate_phdr(visit, &found);
+    for (size_t i = 0; i < found.count; i++)
+        redirect_library(&found.libraries[i], witness);
     dlclose(witness);
 }

@@ -96,6 +96,14 @@ static void duplicate_world(void)
     }
 }
 
+/* The witness's own communicators. What fails in them is nothing to the program's error handlers. */
+static void make_communicators(void)
+{
+    duplicate_world();
+    PMPI_Comm_set_errhandler(witness.comm, MPI_ERRORS_RETURN);
+    PMPI_Comm_dup(witness.comm, &witness.waits_comm);
+}
+
 /* What rank 0 was told counts for all. */
 static void choose_sections(void)
 {
@@ -151,7 +159,6 @@ static void tell_spawned_apart(void)
     PMPI_Bcast(&leader, 1, MPI_INT, 0, witness.comm);
     size_t length = strlen(report_path);
     snprintf(report_path + length, sizeof report_path - length, ".spawned-%d", leader);
-    communicators_reach_beyond();
 }
 
 static void start(int thread_level)
@@ -162,7 +169,7 @@ static void start(int thread_level)
     witness.thread_level = thread_level;
     PMPI_Comm_rank(MPI_COMM_WORLD, &witness.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &witness.ranks);
-    duplicate_world();
+    make_communicators();
     choose_sections();
     find_host();
     tell_spawned_apart();
@@ -180,6 +187,7 @@ static void start(int thread_level)
     started = ticks();
     witness.active = true;
     thread_join();
+    communicator_of(MPI_COMM_WORLD);
 }
 
 static size_t state_bytes(void)
@@ -187,16 +195,14 @@ static size_t state_bytes(void)
     return tally_bytes() + communicators_bytes() + requests_bytes() + messages_bytes();
 }
 
-static void analyse_waits(struct waits waits[CALLS])
+static void analyse_waits(struct summary *summary)
 {
-    int count;
-    struct members *members = communicators_logged(&count);
-    /* A rank that cannot take part must not be waited for. */
-    int can = members != NULL, all_can;
-    PMPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, witness.comm);
-    if (all_can)
-        waits_analyse(members, count, waits);
-    free(members);
+    summary->gave_up = !waits_analyse(summary->waits);
+    if (summary->gave_up)
+        fprintf(stderr,
+                "assay witness: rank %d has waited too long in MPI_Finalize for what another rank "
+                "knows: the report does not say all of who waited\n",
+                witness.rank);
 }
 
 static void stop(void)
@@ -214,7 +220,7 @@ static void stop(void)
     tally_totals(summary.totals);
     if (witness.profile) {
         clocks_measure_end();
-        analyse_waits(summary.waits);
+        analyse_waits(&summary);
     } else {
         clocks_measure_once();
     }

@@ -7,6 +7,7 @@
 #include "clocks.h"
 #include "map.h"
 #include "ticks.h"
+#include "witness.h"
 
 enum { FIRST_ROOM = 1024, WINDOWS_LOG2 = 5, LEVELS = 62 };
 
@@ -18,6 +19,8 @@ static struct messages logged;
 static uint32_t room, wait_room;
 static uint32_t most = MESSAGES_MOST; /* or what there was memory for */
 static int level;
+
+static int64_t misnumbered = INT64_MAX; /* since when messages have wrong numbers */
 
 /* The part of the run, whether messages are kept now, and until when that holds (ticks). */
 static int part;
@@ -137,7 +140,7 @@ uint64_t message_posted(enum side side, uint64_t channel, uint32_t sequence, int
         make_room();
     if (time >= keeping_until)
         find_piece(time);
-    if (!keeping || logged.count == room)
+    if (!keeping || misnumbered != INT64_MAX || logged.count == room)
         return NOT_KEPT;
     logged.messages[logged.count] = (struct message){
         .channel = channel,
@@ -186,6 +189,17 @@ void messages_waited(enum call call, int64_t begin, int64_t end, const uint64_t 
         .call = (uint16_t)call,
         .part = (uint16_t)part,
     };
+}
+
+void messages_misnumbered(int64_t since)
+{
+    /* A channel that no other rank knows. */
+    uint64_t none = map_hash((uint64_t)witness.rank + 1);
+    for (uint32_t i = 0; i < logged.count; i++)
+        if (logged.messages[i].time >= since && logged.messages[i].time < misnumbered)
+            logged.messages[i].channel ^= none;
+    if (since < misnumbered)
+        misnumbered = since;
 }
 
 const struct messages *messages_logged(void)

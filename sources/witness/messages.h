@@ -66,6 +66,10 @@ uint64_t message_posted(enum side side, uint64_t channel, uint32_t sequence, int
 void messages_waited(enum call call, int64_t begin, int64_t end, const uint64_t *serials,
                      int count);
 
+/* A message that was posted at `since` (ticks) was cancelled, so that those after it have a number too
+ * high: they are told of no other rank any more, and no others are kept. */
+void messages_misnumbered(int64_t since);
+
 const struct messages *messages_logged(void);
 size_t messages_bytes(void);
 

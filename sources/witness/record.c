@@ -33,11 +33,6 @@ uint64_t record_log_send(const struct timing *timing, const struct communicator 
     return message_posted(SENDER, channel, sequence, tag, partner->rank, timing->begin);
 }
 
-static struct communicator *communicator_in(const struct timing *timing, MPI_Comm comm)
-{
-    return timing->thread ? routes_communicator(&timing->thread->routes, comm) : NULL;
-}
-
 static struct route *route_from(const struct timing *timing, struct communicator *communicator,
                                 int rank)
 {
@@ -70,12 +65,12 @@ uint64_t record_receive_in(const struct timing *timing, struct communicator *com
 uint64_t record_receive(const struct timing *timing, MPI_Comm comm, int rank, int tag,
                         int64_t posted)
 {
-    return record_receive_in(timing, communicator_in(timing, comm), rank, tag, posted);
+    return record_receive_in(timing, record_communicator(timing, comm), rank, tag, posted);
 }
 
 uint64_t record_probe(const struct timing *timing, MPI_Comm comm, int rank, int tag)
 {
-    struct communicator *communicator = communicator_in(timing, comm);
+    struct communicator *communicator = record_communicator(timing, comm);
     struct route *route = is_logged(timing) ? route_from(timing, communicator, rank) : NULL;
     if (!route)
         return NO_MESSAGE;

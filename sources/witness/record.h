@@ -13,16 +13,32 @@ extern atomic_uint types_freed;
 
 int64_t record_find_size(struct thread *thread, MPI_Datatype type);
 
-/* Bytes of so many elements. */
+/* Bytes of so many elements, after the call has taken them. MPI is asked about no type that the call
+ * may not have looked at: it would call the program's error handler. */
 static inline int64_t bytes_of(const struct timing *timing, int64_t count, MPI_Datatype type)
 {
     struct thread *thread = timing->thread;
-    if (!thread)
+    if (!thread || count <= 0 || type == MPI_DATATYPE_NULL)
         return 0;
     unsigned freed = atomic_load_explicit(&types_freed, memory_order_relaxed);
     if (thread->last_type == type && thread->types_freed == freed)
         return count * thread->last_type_size;
     return count * record_find_size(thread, type);
+}
+
+/* Of a message to or from a rank; to MPI_PROC_NULL there is none. */
+static inline int64_t message_bytes(const struct timing *timing, int rank, int64_t count,
+                                    MPI_Datatype type)
+{
+    return rank == MPI_PROC_NULL ? 0 : bytes_of(timing, count, type);
+}
+
+/* The communicator of a call that MPI has taken; NULL without memory. */
+static inline struct communicator *record_communicator(const struct timing *timing, MPI_Comm comm)
+{
+    struct thread *thread = timing->thread;
+    return timing->communicator || !thread ? timing->communicator
+                                           : routes_look_up(&thread->routes, comm, true);
 }
 
 /* Whether calls are logged, so that the end can tell who waited for whom. */
@@ -56,7 +72,7 @@ static inline uint64_t record_send(const struct timing *timing, MPI_Comm comm, i
     struct thread *thread = timing->thread;
     if (!thread || rank == MPI_PROC_NULL)
         return NO_MESSAGE;
-    return record_send_in(timing, routes_communicator(&thread->routes, comm), rank, tag, bytes);
+    return record_send_in(timing, record_communicator(timing, comm), rank, tag, bytes);
 }
 
 /* A receive, posted at `posted`, from a rank with a tag; no wildcards. */

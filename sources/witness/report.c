@@ -326,6 +326,8 @@ static void write_calls(const struct summary *summary)
 
 static void write_waits(const struct summary *summary)
 {
+    if (summary->gave_up)
+        json_boolean(process, "waits_incomplete", true);
     json_object(process, "waits");
     for (int call = 0; call < CALLS; call++) {
         const struct waits *waits = &summary->waits[call];
@@ -375,30 +377,15 @@ static int by_rank(const void *left, const void *right)
     return ((*a)->rank > (*b)->rank) - ((*a)->rank < (*b)->rank);
 }
 
-/* The partners of the rank, over its threads, in order. */
+/* In order. */
 static void write_partners(void)
 {
-    struct map merged = { 0 };
-    for (struct thread *thread = threads; thread; thread = thread->next) {
-        const struct map *partners = &thread->routes.partners;
-        for (size_t i = 0; i < partners->room; i++) {
-            struct partner *partner = partners->entries[i].value;
-            struct partner *first = partner ? map_get(&merged, partners->entries[i].key) : NULL;
-            if (!first) {
-                if (partner)
-                    map_put(&merged, partners->entries[i].key, partner);
-                continue;
-            }
-            first->bytes += partner->bytes;
-            for (int bin = 0; bin < SIZE_BINS; bin++)
-                first->sizes[bin] += partner->sizes[bin];
-        }
-    }
-    struct partner **ordered = calloc(merged.count + 1, sizeof *ordered);
+    const struct map *partners = tally_partners();
+    const struct partner **ordered = calloc(partners->count + 1, sizeof(struct partner *));
     size_t count = 0;
-    for (size_t i = 0; ordered && i < merged.room; i++)
-        if (merged.entries[i].value)
-            ordered[count++] = merged.entries[i].value;
+    for (size_t i = 0; ordered && i < partners->room; i++)
+        if (partners->entries[i].value)
+            ordered[count++] = partners->entries[i].value;
     json_array(process, "partners");
     if (ordered)
         qsort(ordered, count, sizeof *ordered, by_rank);
@@ -406,7 +393,6 @@ static void write_partners(void)
         write_partner(ordered[i]);
     json_end(process);
     free(ordered);
-    free(merged.entries);
 }
 
 void report_write_end(const char *path, const struct summary *summary)

@@ -62,6 +62,7 @@ bool request_complete(MPI_Request handle, struct request *found)
     if (known) {
         *found = *entry;
         entry->serial = NO_MESSAGE;
+        entry->cancelled = false;
         if (!entry->persistent)
             free(map_remove(&requests, key_of(handle)));
     }
@@ -69,14 +70,45 @@ bool request_complete(MPI_Request handle, struct request *found)
     return known;
 }
 
-void request_forget(MPI_Request handle)
+struct request *request_take(MPI_Request handle)
 {
     lock();
-    struct request *entry = map_remove(&requests, key_of(handle));
+    struct request *request = map_remove(&requests, key_of(handle));
     unlock();
-    if (entry)
-        communicator_release(entry->communicator);
-    free(entry);
+    return request;
+}
+
+void request_put_back(MPI_Request handle, struct request *request)
+{
+    lock();
+    bool back = !map_get(&requests, key_of(handle)) && map_put(&requests, key_of(handle), request);
+    unlock();
+    if (!back)
+        request_freed(request);
+}
+
+void request_cancelled(MPI_Request handle)
+{
+    struct request request = { .side = RECEIVER }; /* posted at a time that is not known */
+    request_find(handle, &request);
+    request.cancelled = true;
+    request_remember(handle, &request);
+}
+
+/* A receive with wildcards has no number yet. */
+void request_never_came(const struct request *request)
+{
+    bool is_numbered = request->rank != MPI_ANY_SOURCE && request->tag != MPI_ANY_TAG;
+    if (is_numbered || request->side == SENDER)
+        messages_misnumbered(request->posted);
+}
+
+void request_freed(struct request *request)
+{
+    if (request->cancelled)
+        request_never_came(request);
+    communicator_release(request->communicator);
+    free(request);
 }
 
 bool requests_pending(void)

@@ -13,7 +13,8 @@
 
 struct request {
     enum side side;
-    bool persistent;
+    bool persistent, cancelled; /* cancelled: it was asked for */
+    bool unordered; /* persistent: matched by no tag (collectives, partitioned messages) */
     struct communicator *communicator; /* NULL unless it will be needed */
     int rank, tag; /* of the other side; wildcards of a receive until it completes */
     int64_t bytes;
@@ -27,7 +28,14 @@ void request_remember(MPI_Request handle, const struct request *request);
 bool request_find(MPI_Request handle, struct request *found);
 /* Also removes it, unless it is persistent: then its communicator is the caller's to release. */
 bool request_complete(MPI_Request handle, struct request *found);
-void request_forget(MPI_Request handle);
+/* As those of communicators (communicators.h). */
+struct request *request_take(MPI_Request handle);
+void request_put_back(MPI_Request handle, struct request *request);
+void request_freed(struct request *request);
+/* The program has asked MPI to cancel it. */
+void request_cancelled(MPI_Request handle);
+/* It was cancelled: the messages after it are other ones than they seemed to be. */
+void request_never_came(const struct request *request);
 /* Whether there are any at all. */
 bool requests_pending(void);
 size_t requests_bytes(void);

@@ -58,6 +58,41 @@ struct route *route_find(struct routes *routes, struct communicator *communicato
     return routes->last = route;
 }
 
+struct communicator *routes_look_up(struct routes *routes, MPI_Comm comm, bool valid)
+{
+    routes->changed = atomic_load(&communicators_changed);
+    routes->last_handle = comm;
+    routes->last_communicator = communicator_hold_instead(routes->last_communicator, comm, valid);
+    return routes->last_communicator;
+}
+
+static void move_partner(struct partner *partner, struct routes *to)
+{
+    struct partner *first = partner_of(to, partner->rank);
+    for (int bin = 0; first && bin < SIZE_BINS; bin++)
+        first->sizes[bin] += partner->sizes[bin];
+    if (first)
+        first->bytes += partner->bytes;
+}
+
+static void free_map(struct map *map)
+{
+    for (size_t i = 0; i < map->room; i++)
+        free(map->entries[i].value);
+    free(map->entries);
+}
+
+void routes_move(struct routes *from, struct routes *to)
+{
+    for (size_t i = 0; i < from->partners.room; i++)
+        if (from->partners.entries[i].value)
+            move_partner(from->partners.entries[i].value, to);
+    communicator_release(from->last_communicator);
+    free_map(&from->routes);
+    free_map(&from->partners);
+    *from = (struct routes){ 0 };
+}
+
 size_t routes_bytes(const struct routes *routes)
 {
     return map_bytes(&routes->routes) + routes->routes.count * sizeof(struct route) +

@@ -37,21 +37,22 @@ struct routes {
     struct map partners; /* by rank */
     struct route *last;
     size_t living; /* routes, when those of communicators that are gone were last let go */
-    /* The communicator used last, and how many had been freed by then. */
+    /* The communicator used last, which is held, and what communicators_changed was then. */
     MPI_Comm last_handle;
     struct communicator *last_communicator;
-    unsigned freed;
+    unsigned changed;
 };
 
+/* `valid`: see communicator_hold_instead. */
+struct communicator *routes_look_up(struct routes *routes, MPI_Comm comm, bool valid);
+
+/* What is known of a handle that the program is going to call MPI with. */
 static inline struct communicator *routes_communicator(struct routes *routes, MPI_Comm comm)
 {
-    unsigned freed = atomic_load_explicit(&communicators_freed, memory_order_relaxed);
-    if (routes->last_communicator && routes->last_handle == comm && routes->freed == freed)
+    unsigned changed = atomic_load_explicit(&communicators_changed, memory_order_relaxed);
+    if (routes->last_communicator && routes->last_handle == comm && routes->changed == changed)
         return routes->last_communicator;
-    routes->last_communicator = communicator_of(comm);
-    routes->last_handle = comm;
-    routes->freed = freed;
-    return routes->last_communicator;
+    return routes_look_up(routes, comm, false);
 }
 
 static inline int tag_class(int tag)
@@ -77,6 +78,9 @@ static inline void partner_sent(struct partner *partner, int64_t bytes)
     int bin = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
     partner->sizes[bin < SIZE_BINS ? bin : SIZE_BINS - 1]++;
 }
+
+/* Adds what one thread's partners got to another's, and forgets all the first had. */
+void routes_move(struct routes *from, struct routes *to);
 
 size_t routes_bytes(const struct routes *routes);
 

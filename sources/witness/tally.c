@@ -10,9 +10,44 @@ struct thread *threads;
 atomic_bool one_thread = true;
 
 static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key; /* its destructor runs when a thread ends */
+static bool has_key;
+static int joined;
+/* What threads did that have ended; times in ticks. */
+static struct total ended[CALLS];
+static struct routes ended_routes;
 /* Ticks: at the first call; between two calls of a burst, at most; until a call must have been seen
  * by the ticker. */
 static int64_t started, pace, longest_unseen;
+
+static void leave(void *record);
+
+static void start(void)
+{
+    started = ticks();
+    pace = (int64_t)(1e-9 * PACE_NS / ticks_to_seconds(1));
+    longest_unseen = (int64_t)(1e-9 * 2 * TICKER_NS / ticks_to_seconds(1));
+    has_key = pthread_key_create(&key, leave) == 0;
+}
+
+/* Records are never given back: a signal handler goes through them. The next thread takes one that
+ * an ended thread has left. */
+static struct thread *new_record(void)
+{
+    struct thread *thread = threads;
+    while (thread && thread->used)
+        thread = thread->next;
+    if (thread)
+        return thread;
+    thread = calloc(1, sizeof *thread);
+    if (thread) {
+        thread->inside = CALLS;
+        thread->last_type = MPI_DATATYPE_NULL;
+        thread->next = threads;
+        threads = thread;
+    }
+    return thread;
+}
 
 struct thread *thread_join(void)
 {
@@ -20,24 +55,20 @@ struct thread *thread_join(void)
         bind_mpi();
         return NULL;
     }
-    struct thread *thread = calloc(1, sizeof *thread);
-    if (!thread)
-        return NULL;
-    thread->inside = CALLS;
-    thread->random = 2463534242u;
-    if (!witness.profile)
-        for (int call = 0; call < CALLS; call++)
-            thread->tallies[call].skip = UINT32_MAX; /* never timed */
     pthread_mutex_lock(&joining);
-    if (!started) {
-        started = ticks();
-        pace = (int64_t)(1e-9 * PACE_NS / ticks_to_seconds(1));
-        longest_unseen = (int64_t)(1e-9 * 2 * TICKER_NS / ticks_to_seconds(1));
+    if (!started)
+        start();
+    struct thread *thread = new_record();
+    if (thread) {
+        thread->used = true;
+        thread->random = 2463534242u;
+        for (int call = 0; !witness.profile && call < CALLS; call++)
+            thread->tallies[call].skip = UINT32_MAX; /* never timed */
+        if (joined++)
+            atomic_store(&one_thread, false);
+        if (has_key)
+            pthread_setspecific(key, thread);
     }
-    if (threads)
-        atomic_store(&one_thread, false);
-    thread->next = threads;
-    threads = thread;
     pthread_mutex_unlock(&joining);
     return this_thread = thread;
 }
@@ -126,22 +157,64 @@ void tally_ticked(const struct timing *timing, uint32_t ticks_passed)
     tally->sampled = false;
 }
 
+/* The calls after the last sample are like those before it. */
+static double ticks_of(const struct tally *tally)
+{
+    uint32_t after = tally->sampled ? tally->untimed - tally->skip : 0;
+    double scale = 1;
+    if (after && tally->count > after)
+        scale = (double)tally->count / (double)(tally->count - after);
+    return scale * (double)tally->time;
+}
+
+static void add(const struct tally *tally, struct total *total)
+{
+    total->count += tally->count;
+    total->timed += tally->timed;
+    total->bytes += tally->bytes;
+    total->time += ticks_of(tally);
+}
+
+static void move_to_ended(struct thread *thread)
+{
+    for (int call = 0; call < CALLS; call++) {
+        add(&thread->tallies[call], &ended[call]);
+        thread->tallies[call] = (struct tally){ 0 };
+    }
+    routes_move(&thread->routes, &ended_routes);
+    thread->unsure = 0;
+    thread->last_type = MPI_DATATYPE_NULL;
+    thread->inside = CALLS;
+}
+
+/* A thread ends. It may still call MPI, in what else it does at its end: then it joins again. */
+static void leave(void *record)
+{
+    struct thread *thread = record;
+    this_thread = NULL;
+    pthread_mutex_lock(&joining);
+    if (witness.active)
+        move_to_ended(thread);
+    thread->used = false;
+    pthread_mutex_unlock(&joining);
+}
+
+const struct map *tally_partners(void)
+{
+    pthread_mutex_lock(&joining);
+    for (struct thread *thread = threads; thread; thread = thread->next)
+        move_to_ended(thread);
+    pthread_mutex_unlock(&joining);
+    return &ended_routes.partners;
+}
+
 void tally_totals(struct total totals[CALLS])
 {
     for (int call = 0; call < CALLS; call++) {
-        struct total total = { 0 };
-        for (struct thread *thread = threads; thread; thread = thread->next) {
-            const struct tally *tally = &thread->tallies[call];
-            total.count += tally->count;
-            total.timed += tally->timed;
-            total.bytes += tally->bytes;
-            double time = ticks_to_seconds(tally->time);
-            /* The calls after the last sample are like those before it. */
-            uint32_t after = tally->sampled ? tally->untimed - tally->skip : 0;
-            if (after && tally->count > after)
-                time *= (double)tally->count / (double)(tally->count - after);
-            total.time += time;
-        }
+        struct total total = ended[call];
+        for (struct thread *thread = threads; thread; thread = thread->next)
+            add(&thread->tallies[call], &total);
+        total.time *= ticks_to_seconds(1);
         totals[call] = total;
     }
 }
@@ -156,15 +229,12 @@ double tally_time(const struct total totals[CALLS])
 
 int tally_threads(void)
 {
-    int count = 0;
-    for (struct thread *thread = threads; thread; thread = thread->next)
-        count++;
-    return count;
+    return joined;
 }
 
 size_t tally_bytes(void)
 {
-    size_t bytes = 0;
+    size_t bytes = sizeof ended + routes_bytes(&ended_routes);
     for (struct thread *thread = threads; thread; thread = thread->next)
         bytes += sizeof *thread + routes_bytes(&thread->routes);
     return bytes;

@@ -38,6 +38,7 @@ struct tally {
 };
 
 struct thread {
+    bool used; /* by a thread that lives */
     struct tally tallies[CALLS];
     struct routes routes;
     enum call inside; /* CALLS: in the program */
@@ -54,11 +55,12 @@ struct thread {
 struct timing {
     struct thread *thread; /* NULL: nothing is recorded */
     enum call call;
+    struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
     uint32_t ticker;    /* at the begin of a call that is not timed */
 };
 
-/* All threads that called MPI, the newest first. */
+/* Those of all threads that called MPI, and some that ended threads have left. */
 extern struct thread *threads;
 /* Only one has: then the order of its calls is the order of the rank's messages. */
 extern atomic_bool one_thread;
@@ -90,12 +92,31 @@ static inline struct timing call_begin(enum call call)
     return timing;
 }
 
-/* For calls of which every one is timed, however often they come. */
-static inline struct timing call_begin_timed(enum call call)
+/* What a call that is not counted needs. */
+static inline struct timing begin_uncounted(MPI_Comm comm)
+{
+    struct thread *thread = this_thread ? this_thread : thread_join();
+    return (struct timing){
+        .thread = thread,
+        .communicator = thread ? routes_communicator(&thread->routes, comm) : NULL,
+    };
+}
+
+/* For calls with a communicator. */
+static inline struct timing call_begin_in(enum call call, MPI_Comm comm)
+{
+    struct communicator *communicator = begin_uncounted(comm).communicator;
+    struct timing timing = call_begin(call);
+    timing.communicator = communicator;
+    return timing;
+}
+
+/* The same for calls of which every one is timed, however often they come. */
+static inline struct timing call_begin_timed(enum call call, MPI_Comm comm)
 {
     if (this_thread)
         this_thread->tallies[call].in_window = 0;
-    return call_begin(call);
+    return call_begin_in(call, comm);
 }
 
 static inline void call_end(struct timing *timing)
@@ -123,6 +144,8 @@ void tally_totals(struct total totals[CALLS]);
 /* Of all calls together. */
 double tally_time(const struct total totals[CALLS]);
 int tally_threads(void);
+/* In the end: the partners of all threads together (struct partner). */
+const struct map *tally_partners(void);
 size_t tally_bytes(void);
 
 #endif

@@ -3,13 +3,15 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clocks.h"
+#include "communicators.h"
 #include "messages.h"
 #include "ticks.h"
 #include "witness.h"
 
-enum { CHUNK = 512, TAG = 303 };
+enum { CHUNK = 512, TAG = 303, TIMES_TAG };
 
 #define UNKNOWN INT64_MIN
 
@@ -44,20 +46,185 @@ static void judge_instance(const struct instance *instance, int64_t latest,
     analysis->weighted[instance->call].imbalance += weight * seconds(waited);
 }
 
-static bool all_have_as_many(const struct instances *log, MPI_Comm comm)
+/* Whose log could be compared with those of the other members, as each of these says it. */
+struct claim {
+    uint64_t id;
+    uint64_t instances, kept_and_size; /* `kept` in the upper half */
+};
+enum { CLAIM_WORDS = sizeof(struct claim) / sizeof(uint64_t), CLAIMS_MOST = 1 << 22 };
+
+static struct claim claim_of(const struct communicator *communicator)
 {
-    int64_t kept = log->broken ? -1 : (int64_t)log->count;
-    int64_t bounds[2] = { kept, -kept };
-    return PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_INT64_T, MPI_MAX, comm) == MPI_SUCCESS &&
-           bounds[0] == -bounds[1] && kept >= 0;
+    const struct instances *log = communicator->log;
+    return (struct claim){ communicator->id, log->next,
+                           (uint64_t)log->count << 32 | (uint32_t)communicator->size };
 }
 
-static void analyse_collectives(const struct instances *log, MPI_Comm comm,
+/* All claims at rank 0, one rank's after the other's. */
+struct claims {
+    struct claim *claims;
+    uint32_t *order; /* of their indices, by id */
+    char *agreed;
+    int *counts, *words, *first, *first_word; /* of each rank */
+    int total;
+};
+
+static bool allocate_claims(struct claims *all)
+{
+    size_t ranks = (size_t)witness.ranks;
+    *all = (struct claims){ .counts = calloc(4 * ranks, sizeof *all->counts) };
+    if (!all->counts)
+        return false;
+    all->words = all->counts + ranks;
+    all->first = all->words + ranks;
+    all->first_word = all->first + ranks;
+    return true;
+}
+
+static bool place_claims(struct claims *all)
+{
+    for (int rank = 0; rank < witness.ranks; rank++) {
+        all->first[rank] = all->total;
+        all->words[rank] = all->counts[rank] * CLAIM_WORDS;
+        all->first_word[rank] = all->total * CLAIM_WORDS;
+        all->total += all->counts[rank];
+    }
+    size_t room = (size_t)all->total + 1;
+    all->claims = malloc(room * sizeof *all->claims);
+    all->order = malloc(room * sizeof *all->order);
+    all->agreed = calloc(room, 1);
+    return all->claims && all->order && all->agreed;
+}
+
+static void free_claims(struct claims *all)
+{
+    free(all->claims);
+    free(all->order);
+    free(all->agreed);
+    free(all->counts);
+}
+
+static int by_claimed_id(const void *left, const void *right, void *context)
+{
+    const struct claim *claims = context;
+    uint64_t a = claims[*(const uint32_t *)left].id, b = claims[*(const uint32_t *)right].id;
+    return (a > b) - (a < b);
+}
+
+/* Of each communicator all members have to claim the same. */
+static void judge_claims(struct claims *all)
+{
+    for (int i = 0; i < all->total; i++)
+        all->order[i] = (uint32_t)i;
+    qsort_r(all->order, (size_t)all->total, sizeof *all->order, by_claimed_id, all->claims);
+    for (int first = 0, after; first < all->total; first = after) {
+        const struct claim *one = &all->claims[all->order[first]];
+        bool same = true;
+        for (after = first; after < all->total; after++) {
+            const struct claim *other = &all->claims[all->order[after]];
+            if (other->id != one->id)
+                break;
+            same &= memcmp(one, other, sizeof *one) == 0;
+        }
+        same &= after - first == (int)(uint32_t)one->kept_and_size;
+        for (int i = first; i < after; i++)
+            all->agreed[all->order[i]] = same;
+    }
+}
+
+/* No rank can know by itself whether the other members have a log: one may have met an error, or have
+ * freed what others keep. So rank 0 is asked, in collectives that all ranks take part in, and says of
+ * each claim whether all members made it. */
+static void agree(const struct claim *claims, int count, char *agreed)
+{
+    struct claims all = { 0 };
+    int can = witness.rank != 0 || allocate_claims(&all);
+    PMPI_Bcast(&can, 1, MPI_INT, 0, witness.comm);
+    if (can) {
+        PMPI_Gather(&count, 1, MPI_INT, all.counts, 1, MPI_INT, 0, witness.comm);
+        can = witness.rank != 0 || place_claims(&all);
+        PMPI_Bcast(&can, 1, MPI_INT, 0, witness.comm);
+    }
+    if (can) {
+        PMPI_Gatherv(claims, count * CLAIM_WORDS, MPI_UINT64_T, all.claims, all.words,
+                     all.first_word, MPI_UINT64_T, 0, witness.comm);
+        if (witness.rank == 0)
+            judge_claims(&all);
+        PMPI_Scatterv(all.agreed, all.counts, all.first, MPI_CHAR, agreed, count, MPI_CHAR, 0,
+                      witness.comm);
+    }
+    free_claims(&all);
+}
+
+/* Once a rank has waited too long for another it says so, and does without. */
+static bool given_up;
+
+static bool is_late(int64_t since)
+{
+    enum { PATIENCE_SECONDS = 60 };
+    if (monotonic_ns() - since > PATIENCE_SECONDS * 1000000000ll)
+        given_up = true;
+    return given_up;
+}
+
+static bool finish(MPI_Request *request)
+{
+    int64_t since = monotonic_ns();
+    int done = 0;
+    while (PMPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        if (is_late(since))
+            return false;
+        sched_yield();
+    }
+    return done;
+}
+
+static bool send_times(const int64_t *times, int count, int rank)
+{
+    MPI_Request request;
+    return PMPI_Isend(times, count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
+               MPI_SUCCESS &&
+           finish(&request);
+}
+
+static bool receive_times(int64_t *times, int count, int rank)
+{
+    MPI_Request request;
+    return PMPI_Irecv(times, count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
+               MPI_SUCCESS &&
+           finish(&request);
+}
+
+/* The latest of all members, up a binomial tree and down again. `members`: by their rank in the
+ * communicator, of which this is `own`. Buffers stay where they are: MPI may still write to them when
+ * a rank has given up. */
+static int64_t latest[CHUNK], others[CHUNK];
+
+static bool find_latest(const int *members, int size, int own, int count)
+{
+    int distance = 1;
+    for (; distance < size && !(own & distance); distance <<= 1) {
+        if (own + distance >= size)
+            continue;
+        if (!receive_times(others, count, members[own + distance]))
+            return false;
+        for (int i = 0; i < count; i++)
+            if (others[i] > latest[i])
+                latest[i] = others[i];
+    }
+    if (own && !(send_times(latest, count, members[own - distance]) &&
+                 receive_times(latest, count, members[own - distance])))
+        return false;
+    for (distance >>= 1; distance; distance >>= 1)
+        if (own + distance < size && !send_times(latest, count, members[own + distance]))
+            return false;
+    return true;
+}
+
+static bool analyse_collectives(const struct communicator *communicator, const int *members,
                                 struct analysis *analysis)
 {
-    if (!all_have_as_many(log, comm))
-        return;
-    int64_t latest[CHUNK];
+    const struct instances *log = communicator->log;
     for (uint32_t first = 0; first < log->count; first += CHUNK) {
         const struct instance *instances = log->kept + first;
         int count = log->count - first < CHUNK ? (int)(log->count - first) : CHUNK;
@@ -65,39 +232,46 @@ static void analyse_collectives(const struct instances *log, MPI_Comm comm,
             bool awaited = instances[i].arrival != ALL_WAIT_FOR_ROOT || instances[i].root;
             latest[i] = awaited ? clocks_global(instances[i].begin) : UNKNOWN;
         }
-        if (PMPI_Allreduce(MPI_IN_PLACE, latest, count, MPI_INT64_T, MPI_MAX, comm) != MPI_SUCCESS)
-            return;
+        if (!find_latest(members, communicator->size, communicator->rank, count))
+            return false;
         for (int i = 0; i < count; i++)
             if (latest[i] != UNKNOWN)
                 judge_instance(&instances[i], latest[i], analysis);
     }
+    return true;
 }
 
-/* A communicator that the program has freed is made again. Its members alone take part, so the tag
- * keeps apart those that are made at the same time. */
-static bool make_again(const struct members *members, MPI_Comm *again)
+/* All ranks go through theirs by id, so that none waits for one that waits for it. */
+static void analyse_agreed(struct communicator *const *communicators, const char *agreed, int count,
+                           struct analysis *analysis)
 {
-    /* MPICH 4 needs a communicator to have been asked for its group before, or it crashes. */
-    MPI_Group all;
-    if (PMPI_Comm_group(witness.comm, &all) != MPI_SUCCESS)
-        return false;
-    int tag = (int)(members->id & 0x7fff);
-    bool made = PMPI_Comm_create_group(witness.comm, members->group, tag, again) == MPI_SUCCESS;
-    PMPI_Group_free(&all);
-    return made;
-}
-
-static void analyse_communicator(const struct members *members, struct analysis *analysis)
-{
-    MPI_Comm again;
-    if (!members->log)
-        return;
-    if (members->comm != MPI_COMM_NULL) {
-        analyse_collectives(members->log, members->comm, analysis);
-    } else if (make_again(members, &again)) {
-        analyse_collectives(members->log, again, analysis);
-        PMPI_Comm_free(&again);
+    bool going = true;
+    for (int i = 0; going && i < count; i++) {
+        int *members = agreed[i] ? communicator_members(communicators[i]) : NULL;
+        if (agreed[i])
+            going = members && analyse_collectives(communicators[i], members, analysis);
+        free(members);
     }
+}
+
+static void analyse_communicators(struct analysis *analysis)
+{
+    int logged = 0, count = 0, most = CLAIMS_MOST / witness.ranks + 1;
+    struct communicator **communicators = communicators_logged(&logged);
+    struct claim *claims = calloc((size_t)logged + 1, sizeof *claims);
+    char *agreed = calloc((size_t)logged + 1, 1);
+    for (int i = 0; claims && agreed && i < logged && count < most; i++) {
+        if (communicators[i]->log->broken)
+            continue;
+        communicators[count] = communicators[i];
+        claims[count++] = claim_of(communicators[i]);
+    }
+    agree(claims, count, agreed);
+    if (count)
+        analyse_agreed(communicators, agreed, count, analysis);
+    free(communicators);
+    free(claims);
+    free(agreed);
 }
 
 /* ---- Messages ---- */
@@ -135,6 +309,8 @@ static int piece_length(const struct exchange *exchange, int first)
 
 static void release(struct exchange *exchange)
 {
+    if (given_up) /* MPI may still read what was to be sent */
+        return;
     free(exchange->messages);
     free(exchange->other_side);
     free(exchange->sends);
@@ -173,7 +349,7 @@ static void send_all(struct exchange *exchange)
         int length = piece_length(exchange, first);
         const struct message *piece = &exchange->messages[first];
         if (PMPI_Issend(piece, length * (int)sizeof *piece, MPI_BYTE, piece->peer, TAG,
-                        witness.comm, &exchange->sends[exchange->send_count]) == MPI_SUCCESS)
+                        witness.waits_comm, &exchange->sends[exchange->send_count]) == MPI_SUCCESS)
             exchange->send_count++;
         first += length;
     }
@@ -208,11 +384,11 @@ static bool receive_piece(struct exchange *exchange)
     struct message told[CHUNK];
     MPI_Status status;
     int arrived = 0, bytes = 0;
-    if (PMPI_Iprobe(MPI_ANY_SOURCE, TAG, witness.comm, &arrived, &status) != MPI_SUCCESS ||
+    if (PMPI_Iprobe(MPI_ANY_SOURCE, TAG, witness.waits_comm, &arrived, &status) != MPI_SUCCESS ||
         !arrived)
         return false;
-    if (PMPI_Recv(told, sizeof told, MPI_BYTE, status.MPI_SOURCE, TAG, witness.comm, &status) !=
-        MPI_SUCCESS)
+    if (PMPI_Recv(told, sizeof told, MPI_BYTE, status.MPI_SOURCE, TAG, witness.waits_comm,
+                  &status) != MPI_SUCCESS)
         return false;
     PMPI_Get_count(&status, MPI_BYTE, &bytes);
     for (int i = 0; i < bytes / (int)sizeof *told; i++)
@@ -225,21 +401,24 @@ static void tell_each_other(struct exchange *exchange)
 {
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool all_sent = false;
+    int64_t since = monotonic_ns();
     send_all(exchange);
-    for (;;) {
+    while (!is_late(since)) {
         bool received = receive_piece(exchange);
         int done = 0;
         if (!all_sent) {
             if (PMPI_Testall(exchange->send_count, exchange->sends, &done, MPI_STATUSES_IGNORE) !=
                 MPI_SUCCESS)
                 return;
-            if (done && PMPI_Ibarrier(witness.comm, &barrier) != MPI_SUCCESS)
+            if (done && PMPI_Ibarrier(witness.waits_comm, &barrier) != MPI_SUCCESS)
                 return;
             all_sent = done;
         } else if (PMPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done) {
             return;
         }
-        if (!received)
+        if (received)
+            since = monotonic_ns();
+        else
             sched_yield();
     }
 }
@@ -320,17 +499,16 @@ static void analyse_messages(struct analysis *analysis)
     struct exchange exchange = prepare(log);
     tell_each_other(&exchange);
     struct judgement *judgements = malloc((log->wait_count + 1) * sizeof *judgements);
-    if (exchange.count && judgements)
+    if (exchange.count && judgements && !given_up)
         judge_all(&exchange, log, judgements, analysis);
     free(judgements);
     release(&exchange);
 }
 
-void waits_analyse(const struct members *communicators, int count, struct waits result[CALLS])
+bool waits_analyse(struct waits result[CALLS])
 {
     struct analysis analysis = { 0 };
-    for (int i = 0; i < count; i++)
-        analyse_communicator(&communicators[i], &analysis);
+    analyse_communicators(&analysis);
     analyse_messages(&analysis);
     for (int call = 0; call < CALLS; call++) {
         const struct waits *weighted = &analysis.weighted[call];
@@ -342,4 +520,5 @@ void waits_analyse(const struct members *communicators, int count, struct waits 
             .imbalance = scale * weighted->imbalance,
         };
     }
+    return !given_up;
 }

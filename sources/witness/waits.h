@@ -44,6 +44,7 @@
 #define ASSAY_WAITS_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 #include "calls.h"
 #include "instances.h"
@@ -53,15 +54,9 @@ struct waits {
     double analysed, late_sender, late_receiver, imbalance;
 };
 
-struct members {
-    uint64_t id;   /* the same on all members, and no other communicator's */
-    MPI_Comm comm; /* MPI_COMM_NULL where it was freed; then group is valid */
-    MPI_Group group;
-    struct instances *log; /* NULL where no collective was called: then on all members */
-};
-
-/* Collective over witness.comm, at MPI_Finalize, after clocks_measure_end. The communicators of
- * this rank, in order of their ids. Results of calls that were not analysed are zero. */
-void waits_analyse(const struct members *communicators, int count, struct waits result[CALLS]);
+/* Collective over MPI_COMM_WORLD, at MPI_Finalize, after clocks_measure_end. Only the witness's own
+ * communicators are used: whether others can be, no rank can know. Results of calls that were not
+ * analysed are zero. False where this rank gave up waiting for another: then some were not. */
+bool waits_analyse(struct waits result[CALLS]);
 
 #endif

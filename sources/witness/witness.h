@@ -31,6 +31,7 @@ struct witness {
     int thread_level;   /* provided by MPI_Init */
     int rank, ranks;
     MPI_Comm comm;      /* MPI_COMM_WORLD's duplicate, for the witness's own messages */
+    MPI_Comm waits_comm; /* another, for what may be left half done (waits.c) */
     MPI_Comm host_comm; /* its ranks on this host, in their order */
     int host_rank;
     char host[MPI_MAX_PROCESSOR_NAME];

@@ -15,4 +15,25 @@
 #define LARGE(...)
 #endif
 
+/* A call that frees what a handle stands for, `counted` or `uncounted`. Before it returns another thread
+ * may be given the same handle: so the handle is forgotten before the call, and what it stood for is
+ * put back if the call failed. */
+#define FREES(name, is_counted, handle_t, taken_t, take, put_back, freed) \
+    EXPORT int MPI_##name(handle_t *handle)                               \
+    {                                                                     \
+        BEGIN_##is_counted(name);                                         \
+        taken_t *taken = witness.active && handle ? take(*handle) : NULL; \
+        int code = PMPI_##name(handle);                                   \
+        END_##is_counted();                                               \
+        if (taken && code == MPI_SUCCESS)                                 \
+            freed(taken);                                                 \
+        else if (taken)                                                   \
+            put_back(*handle, taken);                                     \
+        return code;                                                      \
+    }
+#define BEGIN_counted(name) struct timing timing = call_begin(CALL_##name)
+#define END_counted() call_end(&timing)
+#define BEGIN_uncounted(name)
+#define END_uncounted()
+
 #endif

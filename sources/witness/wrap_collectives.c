@@ -10,17 +10,17 @@
 struct shape {
     struct communicator *communicator; /* NULL: nothing is recorded */
     int rank, size, others;            /* others: ranks that this one's data goes to */
+    int results;                       /* blocks that a reduction is scattered in */
 };
 
 static struct shape shape_of(const struct timing *timing, MPI_Comm comm)
 {
-    struct shape shape = { 0 };
-    if (timing->thread)
-        shape.communicator = routes_communicator(&timing->thread->routes, comm);
+    struct shape shape = { .communicator = record_communicator(timing, comm) };
     if (shape.communicator) {
         shape.rank = shape.communicator->rank;
         shape.size = shape.communicator->remote_size;
         shape.others = shape.communicator->inter ? shape.size : shape.size - 1;
+        shape.results = shape.communicator->inter ? shape.communicator->size : shape.others;
     }
     return shape;
 }
@@ -36,25 +36,26 @@ static bool is_leaf(const struct shape *shape, int root)
     return !is_root(shape, root) && root != MPI_PROC_NULL;
 }
 
-/* All ranks of a communicator log all its collectives, so that the k-th of one is the k-th of all. */
-static void log_instance(const struct timing *timing, const struct shape *shape,
-                         enum arrival arrival, bool root)
+/* All ranks of a communicator log all its collectives, so that the k-th of one is the k-th of all.
+ * Also those that failed on this rank: on others they may not have. */
+static void log_instance(const struct timing *timing, enum arrival arrival, int root)
 {
-    struct communicator *communicator = shape->communicator;
-    if (communicator->id && timing->begin)
-        instance_add(&communicator->log, timing->call, arrival, root, timing->begin, timing->end);
+    struct communicator *communicator = timing->communicator;
+    if (communicator && communicator->id && timing->begin)
+        instance_add(&communicator->log, timing->call, arrival, root == communicator->rank,
+                     timing->begin, timing->end);
 }
 
 /* The sum of the blocks for all other ranks. */
-#define BLOCKS(name, count_t)                                                   \
-    static int64_t name(const struct timing *timing, const struct shape *shape, \
-                        const count_t counts[], MPI_Datatype type)              \
-    {                                                                           \
-        int64_t elements = 0;                                                   \
-        for (int i = 0; i < shape->size; i++)                                   \
-            if (shape->communicator->inter || i != shape->rank)                 \
-                elements += (int64_t)counts[i];                                 \
-        return bytes_of(timing, elements, type);                                \
+#define BLOCKS(name, count_t)                                                             \
+    static int64_t name(const struct timing *timing, const struct shape *shape, int size, \
+                        const count_t counts[], MPI_Datatype type)                        \
+    {                                                                                     \
+        int64_t elements = 0;                                                             \
+        for (int i = 0; i < size; i++)                                                    \
+            if (shape->communicator->inter || i != shape->rank)                           \
+                elements += (int64_t)counts[i];                                           \
+        return bytes_of(timing, elements, type);                                          \
     }
 BLOCKS(blocks, int)
 LARGE(BLOCKS(blocks_c, MPI_Count))
@@ -74,31 +75,59 @@ LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))
 
 #define UNPACK(...) __VA_ARGS__
 
-/* The blocking and the nonblocking form of a collective, from its arguments and their declarations.
- * `root`: a root that data comes from or goes to, 0 where there is none. */
+/* What a persistent collective sends each time that it is started. */
+static inline void remember_collective(MPI_Request request, int64_t bytes)
+{
+    request_remember(request,
+                     &(struct request){ .persistent = true, .unordered = true, .bytes = bytes });
+}
+
+/* The blocking, the nonblocking and the persistent form of a collective, from its arguments and their
+ * declarations. `root`: a root that data comes from or goes to, 0 where there is none. */
 #define COLLECTIVE(name, nonblocking, suffix, arrival, root, bytes, arguments, ...) \
     EXPORT int MPI_##name##suffix(__VA_ARGS__)                                      \
     {                                                                               \
-        struct timing timing = call_begin_timed(CALL_##name);                       \
+        struct timing timing = call_begin_timed(CALL_##name, comm);                 \
         int code = PMPI_##name##suffix arguments;                                   \
         call_end(&timing);                                                          \
-        struct shape shape = shape_of(&timing, comm);                               \
-        if (shape.communicator && code == MPI_SUCCESS) {                            \
-            add_bytes(&timing, shape.others ? (bytes) : 0);                         \
-            log_instance(&timing, &shape, arrival, is_root(&shape, root));          \
+        if (code == MPI_SUCCESS) {                                                  \
+            struct shape shape = shape_of(&timing, comm);                           \
+            if (shape.communicator)                                                 \
+                add_bytes(&timing, shape.others ? (bytes) : 0);                     \
         }                                                                           \
+        log_instance(&timing, arrival, root);                                       \
         return code;                                                                \
     }                                                                               \
     EXPORT int MPI_##nonblocking##suffix(__VA_ARGS__, MPI_Request *request)         \
     {                                                                               \
-        struct timing timing = call_begin(CALL_##nonblocking);                      \
+        struct timing timing = call_begin_in(CALL_##nonblocking, comm);             \
         int code = PMPI_##nonblocking##suffix(UNPACK arguments, request);           \
         call_end(&timing);                                                          \
-        struct shape shape = shape_of(&timing, comm);                               \
-        if (shape.communicator && code == MPI_SUCCESS)                              \
-            add_bytes(&timing, shape.others ? (bytes) : 0);                         \
+        if (code == MPI_SUCCESS) {                                                  \
+            struct shape shape = shape_of(&timing, comm);                           \
+            if (shape.communicator)                                                 \
+                add_bytes(&timing, shape.others ? (bytes) : 0);                     \
+        }                                                                           \
         return code;                                                                \
+    }                                                                               \
+    PERSISTENT(name##_init##suffix, bytes, arguments, __VA_ARGS__)
+
+#ifdef HAS_PMPI_Barrier_init
+#define PERSISTENT(name, bytes, arguments, ...)                             \
+    EXPORT int MPI_##name(__VA_ARGS__, MPI_Info info, MPI_Request *request) \
+    {                                                                       \
+        struct timing timing = begin_uncounted(comm);                       \
+        int code = PMPI_##name(UNPACK arguments, info, request);            \
+        if (code == MPI_SUCCESS) {                                          \
+            struct shape shape = shape_of(&timing, comm);                   \
+            if (shape.communicator)                                         \
+                remember_collective(*request, shape.others ? (bytes) : 0);  \
+        }                                                                   \
+        return code;                                                        \
     }
+#else
+#define PERSISTENT(name, bytes, arguments, ...)
+#endif
 
 COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, 0, (comm), MPI_Comm comm)
 
@@ -125,7 +154,9 @@ COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, 0, (comm), MPI_Comm comm)
                count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
                MPI_Datatype type, int root, MPI_Comm comm)                                         \
     COLLECTIVE(Scatterv, Iscatterv, suffix, ALL_WAIT_FOR_ROOT, root,                               \
-               is_root(&shape, root) ? blocks##suffix(&timing, &shape, counts, send_type) : 0,     \
+               is_root(&shape, root)                                                               \
+                   ? blocks##suffix(&timing, &shape, shape.size, counts, send_type)                \
+                   : 0,                                                                            \
                (send, counts, shifts, send_type, receive, received, type, root, comm),             \
                const void *send, const count_t counts[], const shift_t shifts[],                   \
                MPI_Datatype send_type, void *receive, count_t received, MPI_Datatype type,         \
@@ -149,8 +180,9 @@ COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, 0, (comm), MPI_Comm comm)
                count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
                MPI_Datatype type, MPI_Comm comm)                                                   \
     COLLECTIVE(Alltoallv, Ialltoallv, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
-               send == MPI_IN_PLACE ? blocks##suffix(&timing, &shape, counts, type)                \
-                                    : blocks##suffix(&timing, &shape, sent, send_type),            \
+               send == MPI_IN_PLACE                                                                \
+                   ? blocks##suffix(&timing, &shape, shape.size, counts, type)                     \
+                   : blocks##suffix(&timing, &shape, shape.size, sent, send_type),                 \
                (send, sent, send_shifts, send_type, receive, counts, shifts, type, comm),          \
                const void *send, const count_t sent[], const shift_t send_shifts[],                \
                MPI_Datatype send_type, void *receive, const count_t counts[],                      \
@@ -170,11 +202,11 @@ COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, 0, (comm), MPI_Comm comm)
                (send, receive, count, type, op, comm), const void *send, void *receive,            \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
     COLLECTIVE(Reduce_scatter, Ireduce_scatter, suffix, ALL_WAIT_FOR_ALL, 0,                       \
-               blocks##suffix(&timing, &shape, counts, type),                                      \
+               blocks##suffix(&timing, &shape, shape.communicator->size, counts, type),            \
                (send, receive, counts, type, op, comm), const void *send, void *receive,           \
                const count_t counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)                \
     COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, suffix, ALL_WAIT_FOR_ALL, 0,           \
-               shape.others *bytes_of(&timing, count, type),                                       \
+               shape.results *bytes_of(&timing, count, type),                                      \
                (send, receive, count, type, op, comm), const void *send, void *receive,            \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
     COLLECTIVE(Scan, Iscan, suffix, ALL_WAIT_FOR_ALL, 0,                                           \
@@ -194,20 +226,20 @@ LARGE(COLLECTIVES(_c, MPI_Count, MPI_Aint))
     NEIGHBOURS_OF(name, suffix, bytes, (UNPACK arguments), __VA_ARGS__)                 \
     NEIGHBOURS_OF(nonblocking, suffix, bytes, (UNPACK arguments, request), __VA_ARGS__, \
                   MPI_Request *request)
-#define NEIGHBOURS_OF(name, suffix, bytes, arguments, ...)                    \
-    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                \
-    {                                                                         \
-        struct timing timing = call_begin(CALL_##name);                       \
-        int code = PMPI_##name##suffix arguments;                             \
-        call_end(&timing);                                                    \
-        struct shape shape = shape_of(&timing, comm);                         \
-        const int *ranks = NULL;                                              \
-        int count = shape.communicator && code == MPI_SUCCESS                 \
-                        ? communicator_neighbours(shape.communicator, &ranks) \
-                        : 0;                                                  \
-        for (int i = 0; i < count; i++)                                       \
-            record_put(&timing, shape.communicator, ranks[i], bytes);         \
-        return code;                                                          \
+#define NEIGHBOURS_OF(name, suffix, bytes, arguments, ...)                            \
+    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                        \
+    {                                                                                 \
+        struct timing timing = call_begin_in(CALL_##name, comm);                      \
+        int code = PMPI_##name##suffix arguments;                                     \
+        call_end(&timing);                                                            \
+        struct communicator *communicator =                                           \
+            code == MPI_SUCCESS ? record_communicator(&timing, comm) : NULL;          \
+        const int *ranks = NULL;                                                      \
+        int count = communicator ? communicator_neighbours(communicator, &ranks) : 0; \
+        for (int i = 0; i < count; i++)                                               \
+            if (ranks[i] != MPI_PROC_NULL)                                            \
+                record_put(&timing, communicator, ranks[i], bytes);                   \
+        return code;                                                                  \
     }
 
 /* suffix, type of counts, type of displacements */

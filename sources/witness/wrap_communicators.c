@@ -1,17 +1,19 @@
 /* Calls that make and free communicators and datatypes, so that handles mean what they mean. */
 #include "wrap.h"
 
-/* Makes one communicator, of which all its ranks are in the call. */
-#define CREATES(name, arguments, ...)                   \
-    EXPORT int MPI_##name(__VA_ARGS__)                  \
-    {                                                   \
-        struct timing timing = call_begin(CALL_##name); \
-        int code = PMPI_##name arguments;               \
-        call_end(&timing);                              \
-        if (code == MPI_SUCCESS && timing.thread)       \
-            communicator_created(*made);                \
-        return code;                                    \
+/* Makes one communicator, of which all its ranks are in the call. `own_tag`: see
+ * communicator_created. */
+#define CREATES_BY_TAG(name, own_tag, arguments, ...)                  \
+    EXPORT int MPI_##name(__VA_ARGS__)                                 \
+    {                                                                  \
+        struct timing timing = call_begin_in(CALL_##name, comm);       \
+        int code = PMPI_##name arguments;                              \
+        call_end(&timing);                                             \
+        if (code == MPI_SUCCESS && timing.thread)                      \
+            communicator_created(*made, timing.communicator, own_tag); \
+        return code;                                                   \
     }
+#define CREATES(name, ...) CREATES_BY_TAG(name, -1, __VA_ARGS__)
 
 CREATES(Comm_dup, (comm, made), MPI_Comm comm, MPI_Comm *made)
 CREATES(Comm_dup_with_info, (comm, info, made), MPI_Comm comm, MPI_Info info, MPI_Comm *made)
@@ -19,8 +21,8 @@ CREATES(Comm_split, (comm, colour, key, made), MPI_Comm comm, int colour, int ke
 CREATES(Comm_split_type, (comm, type, key, info, made), MPI_Comm comm, int type, int key,
         MPI_Info info, MPI_Comm *made)
 CREATES(Comm_create, (comm, group, made), MPI_Comm comm, MPI_Group group, MPI_Comm *made)
-CREATES(Comm_create_group, (comm, group, tag, made), MPI_Comm comm, MPI_Group group, int tag,
-        MPI_Comm *made)
+CREATES_BY_TAG(Comm_create_group, tag, (comm, group, tag, made), MPI_Comm comm, MPI_Group group,
+               int tag, MPI_Comm *made)
 CREATES(Cart_create, (comm, dimensions, extents, periods, reorder, made), MPI_Comm comm,
         int dimensions, const int extents[], const int periods[], int reorder, MPI_Comm *made)
 CREATES(Cart_sub, (comm, remaining, made), MPI_Comm comm, const int remaining[], MPI_Comm *made)
@@ -38,25 +40,15 @@ CREATES(Intercomm_create, (comm, leader, peers, remote_leader, tag, made), MPI_C
         int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm *made)
 CREATES(Intercomm_merge, (comm, high, made), MPI_Comm comm, int high, MPI_Comm *made)
 
-#define FREES(name)                                     \
-    EXPORT int MPI_##name(MPI_Comm *comm)               \
-    {                                                   \
-        struct timing timing = call_begin(CALL_##name); \
-        if (timing.thread)                              \
-            communicator_freed(*comm);                  \
-        int code = PMPI_##name(comm);                   \
-        call_end(&timing);                              \
-        return code;                                    \
-    }
-
-FREES(Comm_free)
-FREES(Comm_disconnect)
+FREES(Comm_free, counted, MPI_Comm, struct communicator, communicator_take, communicator_put_back,
+      communicator_freed)
+FREES(Comm_disconnect, counted, MPI_Comm, struct communicator, communicator_take,
+      communicator_put_back, communicator_freed)
 
 EXPORT int MPI_Comm_spawn(const char *command, char *arguments[], int most, MPI_Info info, int root,
                           MPI_Comm comm, MPI_Comm *made, int codes[])
 {
     struct timing timing = call_begin(CALL_Comm_spawn);
-    communicators_reach_beyond();
     int code = PMPI_Comm_spawn(command, arguments, most, info, root, comm, made, codes);
     call_end(&timing);
     return code;
@@ -67,34 +59,17 @@ EXPORT int MPI_Comm_spawn_multiple(int count, char *commands[], char **arguments
                                    MPI_Comm *made, int codes[])
 {
     struct timing timing = call_begin(CALL_Comm_spawn_multiple);
-    communicators_reach_beyond();
     int code =
         PMPI_Comm_spawn_multiple(count, commands, arguments, most, info, root, comm, made, codes);
     call_end(&timing);
     return code;
 }
 
-EXPORT int MPI_Comm_accept(const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made)
-{
-    communicators_reach_beyond();
-    return PMPI_Comm_accept(port, info, root, comm, made);
-}
-
-EXPORT int MPI_Comm_connect(const char *port, MPI_Info info, int root, MPI_Comm comm,
-                            MPI_Comm *made)
-{
-    communicators_reach_beyond();
-    return PMPI_Comm_connect(port, info, root, comm, made);
-}
-
-EXPORT int MPI_Comm_join(int socket, MPI_Comm *made)
-{
-    communicators_reach_beyond();
-    return PMPI_Comm_join(socket, made);
-}
-
+/* Before the call, and after it: another thread may have asked for the size meanwhile. */
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
     atomic_fetch_add(&types_freed, 1);
-    return PMPI_Type_free(type);
+    int code = PMPI_Type_free(type);
+    atomic_fetch_add(&types_freed, 1);
+    return code;
 }

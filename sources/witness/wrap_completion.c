@@ -37,7 +37,7 @@ static bool batch_allocate(struct batch *batch)
 static bool batch_begin(struct batch *batch, const struct timing *timing, int count,
                         const MPI_Request *requests)
 {
-    batch->count = timing->thread && count > 0 && requests_pending() ? count : 0;
+    batch->count = timing->thread && requests && count > 0 && requests_pending() ? count : 0;
     batch->handles = batch->few_handles;
     batch->statuses = batch->few_statuses;
     batch->serials = batch->few_serials;
@@ -54,9 +54,15 @@ static bool batch_begin(struct batch *batch, const struct timing *timing, int co
 static uint64_t completed(const struct timing *timing, MPI_Request handle, const MPI_Status *status)
 {
     struct request request;
+    int cancelled = 0;
     if (!request_complete(handle, &request))
         return NO_MESSAGE;
-    if (request.side == RECEIVER && !is_exact(request.rank, request.tag))
+    if (request.cancelled)
+        PMPI_Test_cancelled(status, &cancelled);
+    if (cancelled) {
+        request_never_came(&request);
+        request.serial = NO_MESSAGE;
+    } else if (request.side == RECEIVER && !is_exact(request.rank, request.tag))
         request.serial = record_receive_in(timing, request.communicator, status->MPI_SOURCE,
                                            status->MPI_TAG, request.posted);
     if (!request.persistent)
@@ -64,14 +70,29 @@ static uint64_t completed(const struct timing *timing, MPI_Request handle, const
     return request.serial;
 }
 
-/* `indices`: of the requests that completed, NULL for all; statuses are in their order. */
-static void batch_end(struct batch *batch, const struct timing *timing, int done,
-                      const int *indices, const MPI_Status *statuses, bool blocked)
+/* After an error: those that MPI has let go of. */
+static void forget_let_go(const struct batch *batch, const MPI_Request *requests)
 {
+    for (int i = 0; i < batch->count; i++) {
+        struct request *request = requests[i] != batch->handles[i] ? request_take(batch->handles[i])
+                                                                   : NULL;
+        if (request)
+            request_freed(request);
+    }
+}
+
+/* After the call, with its code and its requests. `indices`: of the requests that completed, NULL for
+ * all; statuses are in their order. */
+static void batch_end(struct batch *batch, const struct timing *timing, int code,
+                      const MPI_Request *requests, int done, const int *indices,
+                      const MPI_Status *statuses, bool blocked)
+{
+    int found = 0;
     if (!batch->count)
         return;
-    int found = 0;
-    for (int i = 0; i < done; i++) {
+    if (code != MPI_SUCCESS)
+        forget_let_go(batch, requests);
+    for (int i = 0; code == MPI_SUCCESS && i < done; i++) {
         MPI_Request handle = batch->handles[indices ? indices[i] : i];
         uint64_t serial = completed(timing, handle, &statuses[i]);
         if (serial)
@@ -90,7 +111,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
         status = batch.statuses;
     int code = PMPI_Wait(request, status);
     call_end(&timing);
-    batch_end(&batch, &timing, code == MPI_SUCCESS, NULL, status, true);
+    batch_end(&batch, &timing, code, request, 1, NULL, status, true);
     return code;
 }
 
@@ -102,7 +123,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
         statuses = batch.statuses;
     int code = PMPI_Waitall(count, requests, statuses);
     call_end(&timing);
-    batch_end(&batch, &timing, code == MPI_SUCCESS ? count : 0, NULL, statuses, true);
+    batch_end(&batch, &timing, code, requests, count, NULL, statuses, true);
     return code;
 }
 
@@ -115,7 +136,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status
     int code = PMPI_Waitany(count, requests, index, status);
     call_end(&timing);
     bool done = code == MPI_SUCCESS && *index != MPI_UNDEFINED;
-    batch_end(&batch, &timing, done, index, status, true);
+    batch_end(&batch, &timing, code, requests, done, index, status, true);
     return code;
 }
 
@@ -129,7 +150,7 @@ EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indice
     int code = PMPI_Waitsome(count, requests, done, indices, statuses);
     call_end(&timing);
     bool some = code == MPI_SUCCESS && *done != MPI_UNDEFINED;
-    batch_end(&batch, &timing, some ? *done : 0, indices, statuses, true);
+    batch_end(&batch, &timing, code, requests, some ? *done : 0, indices, statuses, true);
     return code;
 }
 
@@ -141,7 +162,8 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
         status = batch.statuses;
     int code = PMPI_Test(request, flag, status);
     call_end(&timing);
-    batch_end(&batch, &timing, code == MPI_SUCCESS && *flag, NULL, status, false);
+    bool done = code == MPI_SUCCESS && *flag;
+    batch_end(&batch, &timing, code, request, done, NULL, status, false);
     return code;
 }
 
@@ -154,7 +176,7 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
     int code = PMPI_Testall(count, requests, flag, statuses);
     call_end(&timing);
     bool done = code == MPI_SUCCESS && *flag;
-    batch_end(&batch, &timing, done ? count : 0, NULL, statuses, false);
+    batch_end(&batch, &timing, code, requests, done ? count : 0, NULL, statuses, false);
     return code;
 }
 
@@ -167,7 +189,7 @@ EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
     int code = PMPI_Testany(count, requests, index, flag, status);
     call_end(&timing);
     bool done = code == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
-    batch_end(&batch, &timing, done, index, status, false);
+    batch_end(&batch, &timing, code, requests, done, index, status, false);
     return code;
 }
 
@@ -181,15 +203,17 @@ EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *done, int indice
     int code = PMPI_Testsome(count, requests, done, indices, statuses);
     call_end(&timing);
     bool some = code == MPI_SUCCESS && *done != MPI_UNDEFINED;
-    batch_end(&batch, &timing, some ? *done : 0, indices, statuses, false);
+    batch_end(&batch, &timing, code, requests, some ? *done : 0, indices, statuses, false);
     return code;
 }
 
-EXPORT int MPI_Request_free(MPI_Request *request)
+FREES(Request_free, uncounted, MPI_Request, struct request, request_take, request_put_back,
+      request_freed)
+
+EXPORT int MPI_Cancel(MPI_Request *request)
 {
-    MPI_Request handle = *request;
-    int code = PMPI_Request_free(request);
+    int code = PMPI_Cancel(request);
     if (code == MPI_SUCCESS && witness.active)
-        request_forget(handle);
+        request_cancelled(*request);
     return code;
 }

@@ -1,21 +1,23 @@
 /* One-sided communication: a put or an accumulate is a message to the target; a get is posted. */
 #include "wrap.h"
 
-static void record_to(const struct timing *timing, MPI_Win window, int target, int64_t bytes)
+static void record_to(const struct timing *timing, MPI_Win window, int target, int64_t count,
+                      MPI_Datatype type)
 {
-    if (timing->thread)
-        record_put(timing, window_communicator(window), target, bytes);
+    if (timing->thread && target != MPI_PROC_NULL)
+        record_put(timing, window_communicator(window), target, bytes_of(timing, count, type));
 }
 
 /* What leaves the target is not a message of this rank. */
-static void record_get(const struct timing *timing, int target, int64_t bytes)
+static void record_get(const struct timing *timing, int target, int64_t count, MPI_Datatype type)
 {
-    if (timing->thread && target != MPI_PROC_NULL)
-        add_bytes(timing, bytes);
+    if (timing->thread)
+        add_bytes(timing, message_bytes(timing, target, count, type));
 }
 
 /* With MPI_NO_OP it is a get, and what would be its origin has no meaning. */
-#define RECORD_UPDATE(bytes) (op == MPI_NO_OP ? (void)0 : record_to(&timing, window, target, bytes))
+#define RECORD_UPDATE(count, type) \
+    (op == MPI_NO_OP ? (void)0 : record_to(&timing, window, target, count, type))
 
 #define ONE_SIDED(name, suffix, record, arguments, ...) \
     EXPORT int MPI_##name##suffix(__VA_ARGS__)          \
@@ -23,7 +25,7 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
         struct timing timing = call_begin(CALL_##name); \
         int code = PMPI_##name##suffix arguments;       \
         call_end(&timing);                              \
-        if (code == MPI_SUCCESS)                        \
+        if (code == MPI_SUCCESS && timing.thread)       \
             record;                                     \
         return code;                                    \
     }
@@ -33,36 +35,34 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
 
 /* suffix, type of counts */
 #define ONE_SIDED_CALLS(suffix, count_t)                                                        \
-    ONE_SIDED(Put, suffix, record_to(&timing, window, target, bytes_of(&timing, count, type)),  \
+    ONE_SIDED(Put, suffix, record_to(&timing, window, target, count, type),                     \
               (origin, count, type, target, shift, target_count, target_type, window),          \
               const void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Win window)             \
-    ONE_SIDED(Rput, suffix, record_to(&timing, window, target, bytes_of(&timing, count, type)), \
+    ONE_SIDED(Rput, suffix, record_to(&timing, window, target, count, type),                    \
               (origin, count, type, target, shift, target_count, target_type, window, request), \
               const void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Win window,             \
               MPI_Request *request)                                                             \
-    ONE_SIDED(Get, suffix, record_get(&timing, target, bytes_of(&timing, count, type)),         \
+    ONE_SIDED(Get, suffix, record_get(&timing, target, count, type),                            \
               (origin, count, type, target, shift, target_count, target_type, window),          \
               void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Win window)                   \
-    ONE_SIDED(Rget, suffix, record_get(&timing, target, bytes_of(&timing, count, type)),        \
+    ONE_SIDED(Rget, suffix, record_get(&timing, target, count, type),                           \
               (origin, count, type, target, shift, target_count, target_type, window, request), \
               void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Win window,                   \
               MPI_Request *request)                                                             \
-    ONE_SIDED(Accumulate, suffix,                                                               \
-              record_to(&timing, window, target, bytes_of(&timing, count, type)),               \
+    ONE_SIDED(Accumulate, suffix, record_to(&timing, window, target, count, type),              \
               (origin, count, type, target, shift, target_count, target_type, op, window),      \
               const void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Op op, MPI_Win window)  \
-    ONE_SIDED(Raccumulate, suffix,                                                              \
-              record_to(&timing, window, target, bytes_of(&timing, count, type)),               \
+    ONE_SIDED(Raccumulate, suffix, record_to(&timing, window, target, count, type),             \
               (origin, count, type, target, shift, target_count, target_type, op, window,       \
                request),                                                                        \
               const void *origin, ORIGIN(count_t), TARGET(count_t), MPI_Op op, MPI_Win window,  \
               MPI_Request *request)                                                             \
-    ONE_SIDED(Get_accumulate, suffix, RECORD_UPDATE(bytes_of(&timing, count, type)),            \
+    ONE_SIDED(Get_accumulate, suffix, RECORD_UPDATE(count, type),                               \
               (origin, count, type, result, result_count, result_type, target, shift,           \
                target_count, target_type, op, window),                                          \
               const void *origin, ORIGIN(count_t), void *result, count_t result_count,          \
               MPI_Datatype result_type, TARGET(count_t), MPI_Op op, MPI_Win window)             \
-    ONE_SIDED(Rget_accumulate, suffix, RECORD_UPDATE(bytes_of(&timing, count, type)),           \
+    ONE_SIDED(Rget_accumulate, suffix, RECORD_UPDATE(count, type),                              \
               (origin, count, type, result, result_count, result_type, target, shift,           \
                target_count, target_type, op, window, request),                                 \
               const void *origin, ORIGIN(count_t), void *result, count_t result_count,          \
@@ -72,10 +72,10 @@ static void record_get(const struct timing *timing, int target, int64_t bytes)
 ONE_SIDED_CALLS(, int)
 LARGE(ONE_SIDED_CALLS(_c, MPI_Count))
 
-ONE_SIDED(Fetch_and_op, , RECORD_UPDATE(bytes_of(&timing, 1, type)),
-          (origin, result, type, target, shift, op, window), const void *origin, void *result,
-          MPI_Datatype type, int target, MPI_Aint shift, MPI_Op op, MPI_Win window)
-ONE_SIDED(Compare_and_swap, , record_to(&timing, window, target, bytes_of(&timing, 1, type)),
+ONE_SIDED(Fetch_and_op, , RECORD_UPDATE(1, type), (origin, result, type, target, shift, op, window),
+          const void *origin, void *result, MPI_Datatype type, int target, MPI_Aint shift,
+          MPI_Op op, MPI_Win window)
+ONE_SIDED(Compare_and_swap, , record_to(&timing, window, target, 1, type),
           (origin, compare, result, type, target, shift, window), const void *origin,
           const void *compare, void *result, MPI_Datatype type, int target, MPI_Aint shift,
           MPI_Win window)
@@ -116,13 +116,5 @@ ONE_SIDED(Win_create_dynamic, , window_created(*window, comm), (info, comm, wind
 WINDOWS(, int)
 LARGE(WINDOWS(_c, MPI_Aint))
 
-EXPORT int MPI_Win_free(MPI_Win *window)
-{
-    struct timing timing = call_begin(CALL_Win_free);
-    MPI_Win handle = *window;
-    int code = PMPI_Win_free(window);
-    call_end(&timing);
-    if (code == MPI_SUCCESS && timing.thread)
-        window_freed(handle);
-    return code;
-}
+FREES(Win_free, counted, MPI_Win, struct communicator, window_take, window_put_back,
+      communicator_release)

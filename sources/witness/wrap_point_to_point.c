@@ -5,11 +5,11 @@
     EXPORT int MPI_##name##suffix(const void *buffer, count_t count, MPI_Datatype type, int dest, \
                                   int tag, MPI_Comm comm)                                         \
     {                                                                                             \
-        struct timing timing = call_begin(CALL_##name);                                           \
+        struct timing timing = call_begin_in(CALL_##name, comm);                                  \
         int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm);                     \
         call_end(&timing);                                                                        \
         if (code == MPI_SUCCESS) {                                                                \
-            int64_t bytes = bytes_of(&timing, count, type);                                       \
+            int64_t bytes = message_bytes(&timing, dest, count, type);                            \
             uint64_t serial = record_send(&timing, comm, dest, tag, bytes);                       \
             if (serial)                                                                           \
                 record_wait(&timing, &serial, 1);                                                 \
@@ -34,11 +34,11 @@ static void remember_send(MPI_Request request, uint64_t serial)
     EXPORT int MPI_##name##suffix(const void *buffer, count_t count, MPI_Datatype type, int dest, \
                                   int tag, MPI_Comm comm, MPI_Request *request)                   \
     {                                                                                             \
-        struct timing timing = call_begin(CALL_##name);                                           \
+        struct timing timing = call_begin_in(CALL_##name, comm);                                  \
         int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm, request);            \
         call_end(&timing);                                                                        \
         if (code == MPI_SUCCESS) {                                                                \
-            int64_t bytes = bytes_of(&timing, count, type);                                       \
+            int64_t bytes = message_bytes(&timing, dest, count, type);                            \
             remember_send(*request, record_send(&timing, comm, dest, tag, bytes));                \
         }                                                                                         \
         return code;                                                                              \
@@ -50,13 +50,13 @@ ISENDS(Ibsend)
 ISENDS(Issend)
 ISENDS(Irsend)
 
-static void count_posted(const struct timing *timing, int rank, int64_t bytes)
+static void count_posted(const struct timing *timing, int rank, int64_t count, MPI_Datatype type)
 {
-    if (timing->thread && rank != MPI_PROC_NULL)
-        add_bytes(timing, bytes);
+    if (timing->thread)
+        add_bytes(timing, message_bytes(timing, rank, count, type));
 }
 
-/* After a blocking receive whose source or tag had been open. */
+/* After a blocking receive. */
 static uint64_t record_arrival(const struct timing *timing, MPI_Comm comm, const MPI_Status *status)
 {
     return record_receive(timing, comm, status->MPI_SOURCE, status->MPI_TAG, timing->begin);
@@ -66,20 +66,20 @@ static uint64_t record_arrival(const struct timing *timing, MPI_Comm comm, const
     EXPORT int MPI_Recv##suffix(void *buffer, count_t count, MPI_Datatype type, int source, \
                                 int tag, MPI_Comm comm, MPI_Status *status)                 \
     {                                                                                       \
-        struct timing timing = call_begin(CALL_Recv);                                       \
-        bool exact = is_exact(source, tag);                                                 \
+        struct timing timing = call_begin_in(CALL_Recv, comm);                              \
+        bool before = timing.communicator && is_exact(source, tag);                         \
         uint64_t serial = NO_MESSAGE;                                                       \
         MPI_Status own;                                                                     \
         /* While it waits for the message it has the time for this. */                      \
-        if (exact)                                                                          \
+        if (before)                                                                         \
             serial = record_receive(&timing, comm, source, tag, timing.begin);              \
         else if (status == MPI_STATUS_IGNORE)                                               \
             status = &own;                                                                  \
         int code = PMPI_Recv##suffix(buffer, count, type, source, tag, comm, status);       \
         call_end(&timing);                                                                  \
         if (code == MPI_SUCCESS) {                                                          \
-            count_posted(&timing, source, bytes_of(&timing, count, type));                  \
-            if (!exact)                                                                     \
+            count_posted(&timing, source, count, type);                                     \
+            if (!before)                                                                    \
                 serial = record_arrival(&timing, comm, status);                             \
             if (serial)                                                                     \
                 record_wait(&timing, &serial, 1);                                           \
@@ -101,7 +101,7 @@ static void remember_receive(const struct timing *timing, MPI_Comm comm, int sou
     if (is_exact(source, tag))
         entry.serial = record_receive(timing, comm, source, tag, timing->begin);
     else
-        entry.communicator = routes_communicator(&timing->thread->routes, comm);
+        entry.communicator = record_communicator(timing, comm);
     if (entry.serial || !is_exact(source, tag))
         request_remember(request, &entry);
 }
@@ -110,11 +110,11 @@ static void remember_receive(const struct timing *timing, MPI_Comm comm, int sou
     EXPORT int MPI_Irecv##suffix(void *buffer, count_t count, MPI_Datatype type, int source, \
                                  int tag, MPI_Comm comm, MPI_Request *request)               \
     {                                                                                        \
-        struct timing timing = call_begin(CALL_Irecv);                                       \
+        struct timing timing = call_begin_in(CALL_Irecv, comm);                              \
         int code = PMPI_Irecv##suffix(buffer, count, type, source, tag, comm, request);      \
         call_end(&timing);                                                                   \
         if (code == MPI_SUCCESS) {                                                           \
-            count_posted(&timing, source, bytes_of(&timing, count, type));                   \
+            count_posted(&timing, source, count, type);                                      \
             remember_receive(&timing, comm, source, tag, *request);                          \
         }                                                                                    \
         return code;                                                                         \
@@ -140,7 +140,7 @@ static void record_exchange(const struct timing *timing, MPI_Comm comm, int dest
                                     MPI_Datatype type, int source, int tag, MPI_Comm comm,        \
                                     MPI_Status *status)                                           \
     {                                                                                             \
-        struct timing timing = call_begin(CALL_Sendrecv);                                         \
+        struct timing timing = call_begin_in(CALL_Sendrecv, comm);                                \
         MPI_Status own;                                                                           \
         if (status == MPI_STATUS_IGNORE)                                                          \
             status = &own;                                                                        \
@@ -149,7 +149,7 @@ static void record_exchange(const struct timing *timing, MPI_Comm comm, int dest
         call_end(&timing);                                                                        \
         if (code == MPI_SUCCESS)                                                                  \
             record_exchange(&timing, comm, dest, send_tag,                                        \
-                            bytes_of(&timing, send_count, send_type), source, status);            \
+                            message_bytes(&timing, dest, send_count, send_type), source, status); \
         return code;                                                                              \
     }
 
@@ -161,7 +161,7 @@ LARGE(SENDRECV(_c, MPI_Count))
                                             int dest, int send_tag, int source, int tag,           \
                                             MPI_Comm comm, MPI_Status *status)                     \
     {                                                                                              \
-        struct timing timing = call_begin(CALL_Sendrecv_replace);                                  \
+        struct timing timing = call_begin_in(CALL_Sendrecv_replace, comm);                         \
         MPI_Status own;                                                                            \
         if (status == MPI_STATUS_IGNORE)                                                           \
             status = &own;                                                                         \
@@ -169,17 +169,57 @@ LARGE(SENDRECV(_c, MPI_Count))
                                                  comm, status);                                    \
         call_end(&timing);                                                                         \
         if (code == MPI_SUCCESS)                                                                   \
-            record_exchange(&timing, comm, dest, send_tag, bytes_of(&timing, count, type), source, \
-                            status);                                                               \
+            record_exchange(&timing, comm, dest, send_tag,                                         \
+                            message_bytes(&timing, dest, count, type), source, status);            \
         return code;                                                                               \
     }
 
 SENDRECV_REPLACE(, int)
 LARGE(SENDRECV_REPLACE(_c, MPI_Count))
 
+/* A request for both messages: it stands for the one that is received. */
+#define ISENDRECV(suffix, count_t)                                                                 \
+    EXPORT int MPI_Isendrecv##suffix(const void *send, count_t send_count, MPI_Datatype send_type, \
+                                     int dest, int send_tag, void *receive, count_t count,         \
+                                     MPI_Datatype type, int source, int tag, MPI_Comm comm,        \
+                                     MPI_Request *request)                                         \
+    {                                                                                              \
+        struct timing timing = call_begin_in(CALL_Isendrecv, comm);                                \
+        int code = PMPI_Isendrecv##suffix(send, send_count, send_type, dest, send_tag, receive,    \
+                                          count, type, source, tag, comm, request);                \
+        call_end(&timing);                                                                         \
+        if (code == MPI_SUCCESS) {                                                                 \
+            record_send(&timing, comm, dest, send_tag,                                             \
+                        message_bytes(&timing, dest, send_count, send_type));                      \
+            remember_receive(&timing, comm, source, tag, *request);                                \
+        }                                                                                          \
+        return code;                                                                               \
+    }                                                                                              \
+    EXPORT int MPI_Isendrecv_replace##suffix(void *buffer, count_t count, MPI_Datatype type,       \
+                                             int dest, int send_tag, int source, int tag,          \
+                                             MPI_Comm comm, MPI_Request *request)                  \
+    {                                                                                              \
+        struct timing timing = call_begin_in(CALL_Isendrecv_replace, comm);                        \
+        int code = PMPI_Isendrecv_replace##suffix(buffer, count, type, dest, send_tag, source,     \
+                                                  tag, comm, request);                             \
+        call_end(&timing);                                                                         \
+        if (code == MPI_SUCCESS) {                                                                 \
+            record_send(&timing, comm, dest, send_tag, message_bytes(&timing, dest, count, type)); \
+            remember_receive(&timing, comm, source, tag, *request);                                \
+        }                                                                                          \
+        return code;                                                                               \
+    }
+
+#ifdef HAS_PMPI_Isendrecv
+ISENDRECV(, int)
+#endif
+#ifdef HAS_PMPI_Isendrecv_c
+ISENDRECV(_c, MPI_Count)
+#endif
+
 EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    struct timing timing = call_begin(CALL_Probe);
+    struct timing timing = call_begin_in(CALL_Probe, comm);
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE)
         status = &own;
@@ -204,7 +244,7 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
 /* A matched probe takes the message out of the channel: its receive is the probe. */
 EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-    struct timing timing = call_begin(CALL_Mprobe);
+    struct timing timing = call_begin_in(CALL_Mprobe, comm);
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE)
         status = &own;
@@ -221,7 +261,7 @@ EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, 
 EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
                        MPI_Status *status)
 {
-    struct timing timing = call_begin(CALL_Improbe);
+    struct timing timing = call_begin_in(CALL_Improbe, comm);
     MPI_Status own;
     if (status == MPI_STATUS_IGNORE)
         status = &own;
@@ -246,7 +286,8 @@ static int source_of(MPI_Message message)
         int source = source_of(*message);                                        \
         int code = PMPI_Mrecv##suffix(buffer, count, type, message, status);     \
         call_end(&timing);                                                       \
-        count_posted(&timing, source, bytes_of(&timing, count, type));           \
+        if (code == MPI_SUCCESS)                                                 \
+            count_posted(&timing, source, count, type);                          \
         return code;                                                             \
     }
 
@@ -261,7 +302,8 @@ LARGE(MRECV(_c, MPI_Count))
         int source = source_of(*message);                                         \
         int code = PMPI_Imrecv##suffix(buffer, count, type, message, request);    \
         call_end(&timing);                                                        \
-        count_posted(&timing, source, bytes_of(&timing, count, type));            \
+        if (code == MPI_SUCCESS)                                                  \
+            count_posted(&timing, source, count, type);                           \
         return code;                                                              \
     }
 
@@ -269,14 +311,17 @@ IMRECV(, int)
 LARGE(IMRECV(_c, MPI_Count))
 
 /* Persistent requests count their messages when they are started. */
-static void remember_persistent(enum side side, MPI_Comm comm, int rank, int tag, int64_t count,
-                                MPI_Datatype type, MPI_Request request)
+static void remember_persistent(enum side side, bool unordered, MPI_Comm comm, int rank, int tag,
+                                int64_t count, MPI_Datatype type, MPI_Request request)
 {
     MPI_Count size = 0;
-    if (!witness.active || rank == MPI_PROC_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
+    bool is_empty = count <= 0 || type == MPI_DATATYPE_NULL;
+    if (!witness.active || rank == MPI_PROC_NULL ||
+        (!is_empty && PMPI_Type_size_x(type, &size) != MPI_SUCCESS))
         return;
     request_remember(request, &(struct request){ .side = side,
                                                  .persistent = true,
+                                                 .unordered = unordered,
                                                  .communicator = communicator_of(comm),
                                                  .rank = rank,
                                                  .tag = tag,
@@ -289,7 +334,7 @@ static void remember_persistent(enum side side, MPI_Comm comm, int rank, int tag
     {                                                                                             \
         int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm, request);            \
         if (code == MPI_SUCCESS)                                                                  \
-            remember_persistent(SENDER, comm, dest, tag, count, type, *request);                  \
+            remember_persistent(SENDER, false, comm, dest, tag, count, type, *request);           \
         return code;                                                                              \
     }
 #define SENDS_INIT(name) SEND_INIT(name, , int) LARGE(SEND_INIT(name, _c, MPI_Count))
@@ -305,12 +350,47 @@ SENDS_INIT(Rsend_init)
     {                                                                                            \
         int code = PMPI_Recv_init##suffix(buffer, count, type, source, tag, comm, request);      \
         if (code == MPI_SUCCESS)                                                                 \
-            remember_persistent(RECEIVER, comm, source, tag, count, type, *request);             \
+            remember_persistent(RECEIVER, false, comm, source, tag, count, type, *request);      \
         return code;                                                                             \
     }
 
 RECV_INIT(, int)
 LARGE(RECV_INIT(_c, MPI_Count))
+
+/* All partitions together are a message. */
+#ifdef HAS_PMPI_Psend_init
+EXPORT int MPI_Psend_init(const void *buffer, int partitions, MPI_Count count, MPI_Datatype type,
+                          int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    int code = PMPI_Psend_init(buffer, partitions, count, type, dest, tag, comm, info, request);
+    if (code == MPI_SUCCESS)
+        remember_persistent(SENDER, true, comm, dest, tag, partitions * count, type, *request);
+    return code;
+}
+
+#define PARTITIONS(name, arguments, ...)                \
+    EXPORT int MPI_##name(__VA_ARGS__)                  \
+    {                                                   \
+        struct timing timing = call_begin(CALL_##name); \
+        int code = PMPI_##name arguments;               \
+        call_end(&timing);                              \
+        return code;                                    \
+    }
+
+PARTITIONS(Pready, (partition, request), int partition, MPI_Request request)
+PARTITIONS(Pready_range, (first, last, request), int first, int last, MPI_Request request)
+PARTITIONS(Pready_list, (count, partitions, request), int count, PARTITION_LIST partitions[],
+           MPI_Request request)
+PARTITIONS(Parrived, (request, partition, flag), MPI_Request request, int partition, int *flag)
+#endif
+
+static void record_unordered(const struct timing *timing, const struct request *request)
+{
+    if (request->communicator && request->side == SENDER)
+        record_put(timing, request->communicator, request->rank, request->bytes);
+    else if (request->side == SENDER)
+        add_bytes(timing, request->bytes);
+}
 
 static void record_start(const struct timing *timing, MPI_Request handle)
 {
@@ -319,6 +399,10 @@ static void record_start(const struct timing *timing, MPI_Request handle)
         return;
     request.posted = timing->begin;
     /* One call may start both kinds: only what leaves the rank are its bytes. */
+    if (request.unordered) {
+        record_unordered(timing, &request);
+        return;
+    }
     if (request.side == SENDER)
         request.serial =
             record_send_in(timing, request.communicator, request.rank, request.tag, request.bytes);

@@ -11,13 +11,19 @@
 
 #include "routes.h"
 
-atomic_uint communicators_freed;
+atomic_uint communicators_changed;
 static struct communicator *communicators;
 
-struct communicator *communicator_of(MPI_Comm comm)
+struct communicator *communicator_hold_instead(struct communicator *before, MPI_Comm comm,
+                                               bool valid)
 {
-    (void)comm;
+    (void)before, (void)comm, (void)valid;
     return communicators;
+}
+
+void communicator_release(struct communicator *communicator)
+{
+    (void)communicator;
 }
 
 /* The serial of the only one, or 0 as long as all of them live. */
@@ -28,7 +34,7 @@ bool communicator_lives(uint32_t serial)
     return !living || serial == living;
 }
 
-int communicator_world_rank(struct communicator *communicator, int rank)
+int communicator_world_rank(const struct communicator *communicator, int rank)
 {
     (void)communicator;
     return rank;

@@ -1,0 +1,76 @@
+/* Handles that are given out again before the call that frees them has returned, as another thread may
+ * be given them: here the same thread makes a new one inside PMPI_Request_free and PMPI_Win_free.
+ *
+ * Every message is 4 bytes to the rank itself: ROUNDS by requests, and as many by windows. */
+#include "known.h"
+
+#include <dlfcn.h>
+
+enum { ROUNDS = 50 };
+
+static int sent = 1, received;
+static MPI_Request next_request;
+static MPI_Win next_window;
+static bool wanted; /* the next one, inside the call */
+static int same; /* how often it got the handle of the one before */
+
+static void make_request(void)
+{
+    MPI_Send_init(&sent, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &next_request);
+    wanted = false;
+}
+
+static void make_window(void)
+{
+    void *base;
+    MPI_Win_allocate(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_SELF, &base, &next_window);
+    wanted = false;
+}
+
+#define FREES(name, handle_t, make, next)                  \
+    int PMPI_##name(handle_t *handle)                      \
+    {                                                      \
+        int (*real)(handle_t *);                           \
+        *(void **)&real = dlsym(RTLD_NEXT, "PMPI_" #name); \
+        handle_t freed = *handle;                          \
+        int code = real(handle);                           \
+        if (wanted) {                                      \
+            make();                                        \
+            same += next == freed;                         \
+        }                                                  \
+        return code;                                       \
+    }
+FREES(Request_free, MPI_Request, make_request, next_request)
+FREES(Win_free, MPI_Win, make_window, next_window)
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Request request = next_request;
+        if (i == 0)
+            MPI_Send_init(&sent, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &request);
+        MPI_Start(&request);
+        MPI_Recv(&received, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        wanted = i < ROUNDS - 1;
+        MPI_Request_free(&request);
+        if (wanted) /* nobody called the PMPI_ name */
+            make_request();
+    }
+    make_window();
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Win window = next_window;
+        MPI_Win_fence(0, window);
+        MPI_Put(&sent, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+        MPI_Win_fence(0, window);
+        wanted = i < ROUNDS - 1;
+        MPI_Win_free(&window);
+        if (wanted)
+            make_window();
+    }
+    tell("same", same);
+    MPI_Finalize();
+    return 0;
+}
