@@ -1,4 +1,5 @@
 /* MPI_Init, MPI_Finalize and MPI_Abort: when the witness starts and ends. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,37 @@ static void before_init(void)
     variables_before_init();
     ticks_start();
 }
+
+#ifdef HAS_PMPI_Session_init
+/* Not all ranks need have a session, so that there is nothing to gather in. Rank 0 says so, once. */
+static void tell_of_sessions(MPI_Session session)
+{
+    static atomic_bool told;
+    MPI_Group world;
+    int rank, ranks;
+    if (witness.active || report_path[0] || atomic_exchange(&told, true) ||
+        PMPI_Group_from_session_pset(session, "mpi://WORLD", &world) != MPI_SUCCESS)
+        return;
+    PMPI_Group_rank(world, &rank);
+    PMPI_Group_size(world, &ranks);
+    PMPI_Group_free(&world);
+    if (rank != 0)
+        return;
+    choose_report_path();
+    fprintf(stderr,
+            "assay witness: the program uses MPI sessions: without MPI_Init nothing is recorded\n");
+    report_write_sessions(report_path, ranks);
+}
+
+EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+{
+    bind_mpi();
+    int code = PMPI_Session_init(info, handler, session);
+    if (code == MPI_SUCCESS)
+        tell_of_sessions(*session);
+    return code;
+}
+#endif
 
 EXPORT int MPI_Init(int *argc, char ***argv)
 {

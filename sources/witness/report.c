@@ -285,6 +285,24 @@ static void write_report(const char *path, bool complete)
     free_identity(&identity);
 }
 
+void report_write_sessions(const char *path, int ranks)
+{
+    struct json *json = json_replace(path);
+    int error = errno;
+    if (json) {
+        json_integer(json, "schema", 2);
+        json_string(json, "witness", ASSAY_VERSION);
+        json_boolean(json, "complete", false);
+        json_boolean(json, "sessions", true);
+        write_command(json);
+        json_integer(json, "ranks", ranks);
+    }
+    if (!json || !json_close(json)) {
+        tell_unwritten(path, json ? errno : error);
+        json_discard(json);
+    }
+}
+
 void report_write_start(const char *path)
 {
     open_entries();

@@ -7,6 +7,10 @@
 /* Collective over witness.comm: what was there at MPI_Init, marked incomplete. */
 void report_write_start(const char *path);
 
+/* By one rank, of a program that uses MPI sessions: that it has so many ranks, of which nothing is
+ * recorded. MPI_Init replaces it. */
+void report_write_sessions(const char *path, int ranks);
+
 /* First thing in MPI_Finalize: reads sockets and devices, before the witness itself sends. */
 void report_collect(void);
 /* Collective over witness.comm, after report_collect: the whole report. */

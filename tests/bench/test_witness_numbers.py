@@ -290,6 +290,43 @@ def test_requests_outlive_their_communicator(counted):
     counted('messages', 'orphans', expected)
 
 
+# MPI 4, and MPI-IO
+
+
+def test_exchanges_that_are_requests(counted):
+    expected = Expected()
+    for rank in RANKS:
+        expected.send(rank, 'MPI_Isendrecv', after(rank), 4 * 4, times=2)
+        expected.send(rank, 'MPI_Isendrecv_replace', after(rank), 4)
+    expected.call(RANKS, 'MPI_Wait', times=3)
+    counted('later', 'exchange', expected, standard=4)
+
+
+def test_partitioned_messages(counted):
+    expected = Expected()
+    for rank in RANKS:
+        expected.put(rank, 'MPI_Startall', after(rank), 4 * 8, times=3)
+    for name in ('MPI_Startall', 'MPI_Pready', 'MPI_Pready_range', 'MPI_Waitall'):
+        expected.call(RANKS, name, times=3)
+    counted('later', 'partitioned', expected, standard=4)
+
+
+def test_persistent_collectives(counted):
+    expected = Expected()
+    expected.call(RANKS, 'MPI_Startall', 4 * 8, times=2)
+    expected.call(RANKS, 'MPI_Waitall', times=2)
+    counted('later', 'persistent', expected, standard=4)
+
+
+def test_files(counted):
+    expected = Expected()
+    names = 'open write_at_all sync iread_at seek read_all_begin read_all_end close'
+    for name in names.split():
+        expected.call(RANKS, f'MPI_File_{name}')
+    expected.call(RANKS, 'MPI_Wait')
+    counted('later', 'files', expected)
+
+
 # Communicators
 
 

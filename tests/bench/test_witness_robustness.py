@@ -30,6 +30,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.witness.reading import WitnessError, read
 from building import PROGRAMS, check_command, configure, make
 from families import MPIS, on_one_mpi
 from running import Run, kill_session, processes_of
@@ -231,10 +232,70 @@ def test_no_datatype(same, endings):
 
 
 def test_sessions_only(same, endings):
+    """Nothing is recorded, which is said once: to the user and to Assay."""
     run = same(endings, 'session')
     if 'no sessions' in run.out:
         pytest.skip('this MPI has no sessions')
-    assert not (run.files / 'report.json').exists()
+    assert len(witness_lines(run)) == 1
+    assert 'without MPI_Init nothing is recorded' in witness_lines(run)[0]
+    assert (run.report['sessions'], run.report['ranks']) == (True, 2)
+    with pytest.raises(WitnessError, match='sessions without MPI_Init'):
+        read(run.files / 'report.json')
+
+
+def test_sessions_before_mpi_init(same, endings):
+    check_complete(same(endings, 'session', 'init', 'ring', 'finalize'))
+
+
+# What MPIs take, and is easily broken --------------------------------------------------------------
+
+
+@pytest.fixture
+def harmless(compiled) -> Path:
+    """The program whose error handlers count what they hear of."""
+    return compiled('harmless')
+
+
+def test_error_handlers_hear_of_the_program_alone(same, harmless):
+    """With types, ranks, roots and communicators that are nothing, and buffers that are in place."""
+    parts = ['null-types', 'nobody', 'neighbours', 'sides', 'wrong']
+    check_complete(same(harmless, *parts, ranks=3), ranks=3)
+
+
+@pytest.mark.parametrize('part', ['truncated', 'one-frees'])
+def test_finalize_joins_no_collective_of_the_program(same, harmless, part):
+    """Whether the other ranks come to it, one alone cannot know."""
+    check_complete(same(harmless, part, ranks=3), ranks=3)
+
+
+def test_cancelled_and_failed(same, harmless):
+    check_complete(same(harmless, 'cancelled', 'failed-waits', 'communicators', ranks=2))
+
+
+def test_threads_that_end_leave_their_sums_alone(same, harmless):
+    run = same(harmless, 'threads', 'short-threads', ranks=1)
+    (process,) = run.report['processes']
+    assert process['mpi_threads'] == 1 + 2000
+    assert process['calls']['MPI_Sendrecv']['count'] == 2000
+    assert [partner['messages'] for partner in process['partners']] == [2000]
+    assert process['state_bytes'] < 100 << 10
+
+
+def test_threads_that_free(same, harmless):
+    """Requests and windows, of which another thread may be given the handle at once."""
+    parts = ['requests-freed', 'types-freed', 'windows-freed']
+    run = same(harmless, 'threads', *parts, ranks=1)
+    (process,) = run.report['processes']
+    (partner,) = process['partners']
+    assert partner['messages'] == 4 * (2000 + 2000 + 100)
+    assert partner['bytes'] == 4 * (4 * 2000 + 6 * 2000 + 4 * 100)
+
+
+def test_handles_that_are_given_out_again(same, compiled):
+    """Before the call that frees them returns."""
+    run = same(compiled('reused', '-rdynamic', '-ldl'), ranks=1)
+    (process,) = run.report['processes']
+    assert [partner['sizes'] for partner in process['partners']] == [{'4': 100}]
 
 
 # Shared memory alone reaches no ranks that are started later.
@@ -500,6 +561,12 @@ def test_a_fault_is_told_as_before(job, endings):
 )
 def test_a_signal_that_the_program_takes(same, endings, actions):
     check_complete(same(endings, *actions, 'ring', 'finalize', ranks=1), ranks=1)
+
+
+def test_a_runtime_that_works_with_faults(same, endings):
+    """Its handler takes them, and the rank ends otherwise."""
+    run = same(endings, 'catch=11', 'init', 'take=11', 'ring', 'leave=3', code=3, ranks=1)
+    assert lines(run)[0]['reason'] == 'exit without MPI_Finalize'
 
 
 def test_a_signal_taken_before_one_that_kills(same, endings):

@@ -93,6 +93,8 @@ PROGRAMS = {
     'communicators': 'split groups inter grid graph star',
     'collectives': 'rooted unrooted nonblocking alone pairs large',
     'one_sided': 'fence lock post windows',
+    'later': 'exchange partitioned persistent files',
+    'harmless': 'null-types nobody neighbours sides wrong cancelled failed-waits communicators',
 }
 
 

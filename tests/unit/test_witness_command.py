@@ -296,12 +296,14 @@ def test_a_picture(tmp_path, assay):
         (['r.json', '--diff', 'absent.json'], 'assay: no witness report absent.json'),
         (['r.json', '--picture', 'job.pdf'], 'assay: job.pdf: a picture ends in .png or .svg'),
         (['broken.json'], 'assay: broken.json: not JSON'),
+        (['sessions.json'], 'assay: sessions.json: the program uses MPI sessions without MPI_Init'),
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(tmp_path, monkeypatch, assay, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / 'r.json', halo(2))
     (tmp_path / 'broken.json').write_text('{')
+    (tmp_path / 'sessions.json').write_text('{"schema": 2, "sessions": true, "ranks": 2}')
     code, shown = assay(*arguments)
     assert code.startswith(sentence) and shown == ''
 

@@ -17,6 +17,9 @@ Beside = TypeVar('Beside', Ended, Finalized)
 #: In the folder of a job: the scheduler's names of its hosts, where they call themselves otherwise.
 HOSTS = 'hosts.json'
 
+#: Why there is no more in the report of a program that never called ``MPI_Init``.
+OF_SESSIONS = 'the program uses MPI sessions without MPI_Init: of these the witness records nothing'
+
 
 class WitnessError(AssayError):
     """A report cannot be used; the message names the file and, where one is wrong, the field."""
@@ -40,7 +43,8 @@ def read(path: Path) -> Report:
     try:
         report = Report.model_validate_json(text)
     except ValidationError as error:
-        raise WitnessError(f'{path}: {_problems(error)}') from None
+        problems = OF_SESSIONS if _is_of_sessions(text) else _problems(error)
+        raise WitnessError(f'{path}: {problems}') from None
     beside = {
         'ended': _read_lines(path.with_name(f'{path.name}.ranks'), Ended),
         'finalized': _read_lines(path.with_name(f'{path.name}.finalized'), Finalized),
@@ -100,6 +104,14 @@ def _read_lines(path: Path, kind: type[Beside]) -> list[Beside]:
             if kind is not Finalized:
                 raise WitnessError(f'{path}: line {number}: {_problems(error)}') from None
     return sorted(found, key=lambda one: one.rank)
+
+
+def _is_of_sessions(text: bytes) -> bool:
+    """Whether the witness wrote that there were sessions alone; for what is no whole report."""
+    try:
+        return json.loads(text).get('sessions') is True
+    except (ValueError, AttributeError):
+        return False
 
 
 def _problems(error: ValidationError) -> str:

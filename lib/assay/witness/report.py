@@ -239,6 +239,7 @@ class Process(_Record):
     mpi_threads: int = 1
     calls: dict[str, Call] = {}
     waits: dict[str, Wait] = {}
+    waits_incomplete: bool = False
     partners: list[Partner] = []
     state_bytes: int = 0
 
