@@ -345,49 +345,23 @@ static void *make_types(void *number)
     return NULL;
 }
 
-static void *make_windows(void *comm)
-{
-    MPI_Comm *own = comm;
-    int value = 1;
-    for (int i = 0; i < FREED / 20; i++) {
-        MPI_Win window;
-        int *space;
-        MPI_Win_allocate(sizeof *space, 1, MPI_INFO_NULL, *own, &space, &window);
-        MPI_Win_fence(0, window);
-        MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
-        MPI_Win_fence(0, window);
-        MPI_Win_free(&window);
-    }
-    return NULL;
-}
-
-static void together(void *(*work)(void *), MPI_Comm *comms)
+static void together(void *(*work)(void *))
 {
     pthread_t threads[FREERS];
     for (size_t i = 0; i < FREERS; i++)
-        pthread_create(&threads[i], NULL, work, comms ? (void *)&comms[i] : (void *)i);
+        pthread_create(&threads[i], NULL, work, (void *)i);
     for (int i = 0; i < FREERS; i++)
         pthread_join(threads[i], NULL);
 }
 
 static void requests_freed(void)
 {
-    together(make_and_free, NULL);
+    together(make_and_free);
 }
 
 static void types_freed(void)
 {
-    together(make_types, NULL);
-}
-
-static void windows_freed(void)
-{
-    MPI_Comm comms[FREERS];
-    for (int i = 0; i < FREERS; i++)
-        MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
-    together(make_windows, comms);
-    for (int i = 0; i < FREERS; i++)
-        MPI_Comm_free(&comms[i]);
+    together(make_types);
 }
 
 int main(int argc, char **argv)
@@ -409,7 +383,6 @@ int main(int argc, char **argv)
         { "short-threads", short_threads },
         { "requests-freed", requests_freed },
         { "types-freed", types_freed },
-        { "windows-freed", windows_freed },
     };
     int provided;
     MPI_Errhandler counts;
