@@ -99,8 +99,11 @@ void request_cancelled(MPI_Request handle)
 void request_never_came(const struct request *request)
 {
     bool is_numbered = request->rank != MPI_ANY_SOURCE && request->tag != MPI_ANY_TAG;
-    if (is_numbered || request->side == SENDER)
-        messages_misnumbered(request->posted);
+    if (!is_numbered && request->side == RECEIVER)
+        return;
+    lock();
+    messages_misnumbered(request->posted);
+    unlock();
 }
 
 void request_freed(struct request *request)

@@ -281,6 +281,15 @@ def test_jobs_of_different_size_and_an_incomplete_one(tmp_path, assay):
     assert 'Figures' not in shown
 
 
+def test_ranks_that_gave_up_are_told(tmp_path, assay):
+    job = halo(4)
+    job['processes'][1]['waits_incomplete'] = job['processes'][2]['waits_incomplete'] = True
+    _, shown = assay(write(tmp_path / 'r.json', job))
+    assert 'INCOMPLETE: ranks that gave up comparing what they waited for: 1-2.' in shown
+    _, shown = assay(write(tmp_path / 'r.json', halo(4)))
+    assert 'INCOMPLETE' not in shown
+
+
 def test_a_picture(tmp_path, assay):
     path = tmp_path / 'job.svg'
     code, shown = assay(write(tmp_path / 'r.json', halo(2)), '--picture', path)

@@ -192,6 +192,7 @@ def show_profile(report: Report, out: Console) -> None:
 
 def show_waits(report: Report, out: Console) -> None:
     """What the wall time went into, what could be won, and who is slowest."""
+    from assay.cpus import as_list
     from assay.witness.profile import figures, mean_shares, slowest, split
 
     job = figures(report)
@@ -210,6 +211,11 @@ def show_waits(report: Report, out: Console) -> None:
         f'perfect balance at most {percent(job.imbalance_share)}; '
         f'load balance {percent(job.load_balance)}.',
     )
+    if gave_up := [process.rank for process in report.processes if process.waits_incomplete]:
+        say(
+            out,
+            f'INCOMPLETE: ranks that gave up comparing what they waited for: {as_list(gave_up)}.',
+        )
     most = slowest(report, MOST_ROWS // 2)
     table(
         out,
