@@ -1,13 +1,44 @@
 #include "record.h"
 
+#include <pthread.h>
+
+#include "map.h"
+
 atomic_uint types_freed;
 
-int64_t record_find_size(struct thread *thread, MPI_Datatype type)
+/* Sizes of datatypes, plus 1, by their handles; also of freed ones, until another has the handle. */
+static struct map sizes;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int64_t ask_size(MPI_Datatype type)
 {
     MPI_Count size = 0;
-    thread->types_freed = atomic_load(&types_freed);
+    return PMPI_Type_size_x(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+}
+
+void record_committed(MPI_Datatype type)
+{
+    int64_t size = ask_size(type);
+    pthread_mutex_lock(&lock);
+    map_put(&sizes, (uint64_t)(uintptr_t)type, (void *)(uintptr_t)(size + 1));
+    pthread_mutex_unlock(&lock);
+}
+
+/* MPI may be asked about a type that the call has taken, unless another thread has freed it meanwhile:
+ * once the message is there it may. */
+int64_t record_find_size(const struct timing *timing, MPI_Datatype type)
+{
+    struct thread *thread = timing->thread;
+    uintptr_t known = 0;
+    unsigned freed = atomic_load(&types_freed);
+    if (freed != timing->types_freed) {
+        pthread_mutex_lock(&lock);
+        known = (uintptr_t)map_get(&sizes, (uint64_t)(uintptr_t)type);
+        pthread_mutex_unlock(&lock);
+    }
+    thread->types_freed = freed;
     thread->last_type = type;
-    thread->last_type_size = PMPI_Type_size_x(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+    thread->last_type_size = known ? (int64_t)(known - 1) : ask_size(type);
     return thread->last_type_size;
 }
 

@@ -8,10 +8,9 @@
 #include "requests.h"
 #include "tally.h"
 
-/* How many datatypes have been freed: then a handle may come to mean another one. */
-extern atomic_uint types_freed;
-
-int64_t record_find_size(struct thread *thread, MPI_Datatype type);
+int64_t record_find_size(const struct timing *timing, MPI_Datatype type);
+/* A datatype whose size may be needed when another thread has freed it. */
+void record_committed(MPI_Datatype type);
 
 /* Bytes of so many elements, after the call has taken them. MPI is asked about no type that the call
  * may not have looked at: it would call the program's error handler. */
@@ -23,7 +22,7 @@ static inline int64_t bytes_of(const struct timing *timing, int64_t count, MPI_D
     unsigned freed = atomic_load_explicit(&types_freed, memory_order_relaxed);
     if (thread->last_type == type && thread->types_freed == freed)
         return count * thread->last_type_size;
-    return count * record_find_size(thread, type);
+    return count * record_find_size(timing, type);
 }
 
 /* Of a message to or from a rank; to MPI_PROC_NULL there is none. */

@@ -58,7 +58,11 @@ struct timing {
     struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
     uint32_t ticker;    /* at the begin of a call that is not timed */
+    unsigned types_freed; /* at the begin */
 };
+
+/* Goes up before and after a datatype is freed: then a handle may come to mean another one. */
+extern atomic_uint types_freed;
 
 /* Those of all threads that called MPI, and some that ended threads have left. */
 extern struct thread *threads;
@@ -76,7 +80,11 @@ void tally_ticked(const struct timing *timing, uint32_t ticks_passed);
 
 static inline struct timing call_begin(enum call call)
 {
-    struct timing timing = { .thread = this_thread, .call = call };
+    struct timing timing = {
+        .thread = this_thread,
+        .call = call,
+        .types_freed = atomic_load_explicit(&types_freed, memory_order_relaxed),
+    };
     if (!timing.thread && !(timing.thread = thread_join()))
         return timing;
     struct tally *tally = &timing.thread->tallies[call];
@@ -98,6 +106,7 @@ static inline struct timing begin_uncounted(MPI_Comm comm)
     struct thread *thread = this_thread ? this_thread : thread_join();
     return (struct timing){
         .thread = thread,
+        .types_freed = atomic_load_explicit(&types_freed, memory_order_relaxed),
         .communicator = thread ? routes_communicator(&thread->routes, comm) : NULL,
     };
 }

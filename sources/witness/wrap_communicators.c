@@ -65,6 +65,14 @@ EXPORT int MPI_Comm_spawn_multiple(int count, char *commands[], char **arguments
     return code;
 }
 
+EXPORT int MPI_Type_commit(MPI_Datatype *type)
+{
+    int code = PMPI_Type_commit(type);
+    if (code == MPI_SUCCESS && witness.active && witness.thread_level == MPI_THREAD_MULTIPLE)
+        record_committed(*type);
+    return code;
+}
+
 /* Before the call, and after it: another thread may have asked for the size meanwhile. */
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {

@@ -291,10 +291,10 @@ def test_threads_that_free(same, harmless):
 
 
 def test_handles_that_are_given_out_again(same, compiled):
-    """Before the call that frees them returns."""
+    """Before the call that frees them returns; and types freed before the call that used them."""
     run = same(compiled('reused', '-rdynamic', '-ldl'), ranks=1)
     (process,) = run.report['processes']
-    assert [partner['sizes'] for partner in process['partners']] == [{'4': 100}]
+    assert [partner['sizes'] for partner in process['partners']] == [{'4': 100, '8': 50}]
 
 
 # Shared memory alone reaches no ranks that are started later.
