@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "clocks.h"
+#include "communicators.h"
 #include "instances.h"
 #include "json.h"
 #include "map.h"
@@ -30,7 +31,7 @@ enum { MOST_NAMES = 64, MOST_COMMUNICATORS = 16, REPEATS = 20, NAP_NS = 3000000 
 
 struct witness witness;
 
-static struct members communicators[MOST_COMMUNICATORS];
+static struct communicator communicators[MOST_COMMUNICATORS];
 static int communicator_count;
 static struct json *out;
 
@@ -103,22 +104,24 @@ static int64_t ns(const char *microseconds)
     return (int64_t)(1e3 * atof(microseconds) + 0.5);
 }
 
-/* "split ID COLOURS kept|freed": with a colour for each rank, such as 0,1,- where - is for none. The
- * new communicators have the ids ID + colour. */
+/* "split ID COLOURS": with a colour for each rank, such as 0,1,- where - is for none. The new
+ * communicators have the ids ID + colour, and are gone when they are analysed. */
 static void play_split(char **words)
 {
     char *colour = words[2];
     for (int rank = 0; rank < witness.rank; rank++)
         colour += strcspn(colour, ",") + 1;
     bool in = *colour != '-';
-    struct members *members = &communicators[communicator_count];
-    MPI_Comm_split(MPI_COMM_WORLD, in ? atoi(colour) : MPI_UNDEFINED, 0, &members->comm);
+    struct communicator *communicator = &communicators[communicator_count];
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, in ? atoi(colour) : MPI_UNDEFINED, 0, &comm);
     if (!in)
         return;
-    members->id = (uint64_t)(atoi(words[1]) + atoi(colour));
-    MPI_Comm_group(members->comm, &members->group);
-    if (strcmp(words[3], "freed") == 0)
-        MPI_Comm_free(&members->comm);
+    communicator->id = (uint64_t)(atoi(words[1]) + atoi(colour));
+    MPI_Comm_rank(comm, &communicator->rank);
+    MPI_Comm_size(comm, &communicator->size);
+    MPI_Comm_group(comm, &communicator->group);
+    MPI_Comm_free(&comm);
     communicator_count++;
 }
 
@@ -133,11 +136,11 @@ static uint64_t play_post(char **words)
 /* "collective ID CALL ARRIVAL ROOT BEGIN END" */
 static void play_collective(char **words)
 {
-    struct members *members = communicators;
-    while (members->id != (uint64_t)atoi(words[1]))
-        if (++members == communicators + communicator_count)
+    struct communicator *communicator = communicators;
+    while (communicator->id != (uint64_t)atoi(words[1]))
+        if (++communicator == communicators + communicator_count)
             fail("no such communicator");
-    instance_add(&members->log, call_named(words[2]), (enum arrival)atoi(words[3]),
+    instance_add(&communicator->log, call_named(words[2]), (enum arrival)atoi(words[3]),
                  atoi(words[4]) != 0, ns(words[5]), ns(words[6]));
 }
 
@@ -349,6 +352,37 @@ static void compare_clocks(void)
                          clocks_global(moments[i]));
 }
 
+/* ---- What the analysis asks of communicators ---- */
+
+static int by_id(const void *left, const void *right)
+{
+    const struct communicator *const *a = left, *const *b = right;
+    return ((*a)->id > (*b)->id) - ((*a)->id < (*b)->id);
+}
+
+struct communicator **communicators_logged(int *count)
+{
+    struct communicator **found = calloc(MOST_COMMUNICATORS, sizeof(struct communicator *));
+    *count = 0;
+    for (int i = 0; found && i < communicator_count; i++)
+        if (communicators[i].log)
+            found[(*count)++] = &communicators[i];
+    if (found)
+        qsort(found, (size_t)*count, sizeof *found, by_id);
+    return found;
+}
+
+int *communicator_members(const struct communicator *communicator)
+{
+    int size = communicator->size, *members = calloc((size_t)size, sizeof *members);
+    MPI_Group world;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    for (int rank = 0; members && rank < size; rank++)
+        MPI_Group_translate_ranks(communicator->group, 1, &rank, world, &members[rank]);
+    MPI_Group_free(&world);
+    return members;
+}
+
 /* ---- */
 
 static void write_waits(void)
@@ -360,7 +394,7 @@ static void write_waits(void)
     };
     struct waits result[CALLS];
     set_no_memory("analysis");
-    waits_analyse(communicators, communicator_count, result);
+    waits_analyse(result);
     no_memory = false;
     json_object(out, "waits");
     for (int call = 0; call < CALLS; call++) {
@@ -378,12 +412,6 @@ static void write_waits(void)
     json_integer(out, "instances_bytes", (long long)instances_bytes(communicators[0].log));
 }
 
-static int by_id(const void *left, const void *right)
-{
-    const struct members *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 static void start(const char *path)
 {
     char name[4096];
@@ -394,11 +422,11 @@ static void start(const char *path)
     MPI_Comm_size(witness.comm, &witness.ranks);
     MPI_Comm_split(witness.comm, host ? atoi(host) : 0, 0, &witness.host_comm);
     MPI_Comm_rank(witness.host_comm, &witness.host_rank);
-    communicators[communicator_count++] = (struct members){
-        .id = 1,
-        .comm = MPI_COMM_WORLD,
-        .group = MPI_GROUP_NULL,
-    };
+    MPI_Comm_dup(witness.comm, &witness.waits_comm);
+    communicators[0] =
+        (struct communicator){ .id = 1, .rank = witness.rank, .size = witness.ranks };
+    MPI_Comm_group(witness.comm, &communicators[0].group);
+    communicator_count = 1;
     snprintf(name, sizeof name, "%s.%d", path, witness.rank);
     out = json_open(name);
 }
@@ -430,17 +458,13 @@ int main(int argc, char **argv)
         clocks_measure_end();
     }
     clocks_write_host(out);
-    qsort(communicators, (size_t)communicator_count, sizeof *communicators, by_id);
     write_waits();
     for (int i = 0; i < communicator_count; i++) {
-        struct members *members = &communicators[i];
-        instances_free(members->log);
-        if (members->group != MPI_GROUP_NULL)
-            MPI_Group_free(&members->group);
-        if (members->comm != MPI_COMM_NULL && members->comm != MPI_COMM_WORLD)
-            MPI_Comm_free(&members->comm);
+        instances_free(communicators[i].log);
+        MPI_Group_free(&communicators[i].group);
     }
     MPI_Comm_free(&witness.host_comm);
+    MPI_Comm_free(&witness.waits_comm);
     MPI_Comm_free(&witness.comm);
     MPI_Finalize();
     return json_close(out) ? 0 : 1;
