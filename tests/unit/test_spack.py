@@ -6,6 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,7 +18,7 @@ from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
-from assay.spack import builds, environment, packages
+from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
 from assay.spack.lock_file import from_lock
@@ -36,17 +39,31 @@ def anywhere(tmp_path, monkeypatch):
     spack.find_spack.cache_clear()
 
 
+# What it says of its configuration.
+ANSWERS = """
+case "$*" in
+*'config get repos') echo 'repos: {{builtin: {packages}}}'; exit ;;
+*'config get mirrors') echo 'mirrors: {{near: file:///near, binaries: {{url: u, source: false}}}}'; exit ;;
+esac
+"""
+
+
 @pytest.fixture
 def stand_in(anywhere, monkeypatch):
     """Makes a command that SPACK_ROOT names: Bash text that is run in place of Spack."""
 
     def make(text):
-        command = anywhere / 'root' / 'bin' / 'spack'
-        command.parent.mkdir(parents=True, exist_ok=True)
-        command.write_text(f'#!/usr/bin/env bash\n{text}\n')
+        root = anywhere / 'root'
+        command = root / 'bin' / 'spack'
+        for folder in (command.parent, root / 'lib/spack/spack', root / 'packages'):
+            folder.mkdir(parents=True, exist_ok=True)
+        answers = ANSWERS.format(packages=root / 'packages')
+        command.write_text(f'#!/usr/bin/env bash\n{answers}\n{text}\n')
         command.chmod(0o755)
-        monkeypatch.setenv('SPACK_ROOT', str(anywhere / 'root'))
-        return spack.Spack(anywhere / 'root', '1.1.0')
+        monkeypatch.setenv('SPACK_ROOT', str(root))
+        made = spack.Spack(root, '1.1.0')
+        made.configure()
+        return made
 
     return make
 
@@ -104,21 +121,63 @@ def test_it_sees_nothing_of_the_users_own_spack(stand_in, monkeypatch):
     assert set(own) == {
         'SPACK_ROOT',
         'SPACK_PYTHON',
-        'SPACK_USER_CONFIG_PATH',
-        'SPACK_SYSTEM_CONFIG_PATH',
+        'SPACK_DISABLE_LOCAL_CONFIG',
         'SPACK_USER_CACHE_PATH',
     }
     assert own['SPACK_PYTHON'] == sys.executable
-    for name in ('USER_CONFIG', 'SYSTEM_CONFIG', 'USER_CACHE'):
-        assert own[f'SPACK_{name}_PATH'].startswith(str(used.state))
+    assert own['SPACK_ROOT'] == str(used.own)
+    for name in ('SPACK_USER_CACHE_PATH', 'PYTHONPYCACHEPREFIX'):
+        assert names[name].startswith(str(paths.SPACK))
+
+
+def configured(used, section):
+    """A section of the configuration that Spack reads."""
+    return yaml.safe_load((used.own / 'etc' / 'spack' / f'{section}.yaml').read_text())
 
 
 def test_all_that_it_writes_is_in_one_folder(stand_in):
     used = stand_in('true')
-    used.configure()
-    config = yaml.safe_load((used.state / 'user' / 'config.yaml').read_text())['config']
-    for name in ('install_tree', 'build_stage', 'source_cache'):
+    config = configured(used, 'config')['config']
+    # With a colon they replace what other files say.
+    for name in ('install_tree:', 'build_stage:', 'source_cache:'):
         assert str(used.state) in str(config[name])
+    assert configured(used, 'modules') == {'modules': {'default': {'enable:': []}}}
+    assert configured(used, 'upstreams') == {'upstreams:': {}}
+
+
+def test_of_a_sites_configuration_it_takes_where_packages_and_sources_are(stand_in):
+    used = stand_in('true')
+    etc = used.root / 'etc' / 'spack'
+    etc.mkdir(parents=True)
+    (etc / 'config.yaml').write_text('config: {install_tree: {root: /production}}')
+    used.configure()
+    assert [one.name for one in sorted(used.own.joinpath('etc/spack').iterdir())] == [
+        *('config.yaml', 'defaults', 'mirrors.yaml', 'modules.yaml', 'repos.yaml'),
+        'upstreams.yaml',
+    ]
+    assert '/production' not in str(configured(used, 'config'))
+    assert configured(used, 'repos') == {'repos': {'builtin:': str(used.root / 'packages')}}
+    assert configured(used, 'mirrors') == {
+        'mirrors:': {'near': {'url': 'file:///near', 'binary': False}}
+    }
+
+
+def test_a_script_that_starts_spack_is_seen_through(stand_in, anywhere):
+    real = stand_in('true').root
+    script = anywhere / 'usr' / 'bin' / 'spack'
+    script.parent.mkdir(parents=True)
+    script.write_text(f'#!/bin/sh\n[ "$2" = location ] && echo {real} || {real}/bin/spack "$@"')
+    script.chmod(0o755)
+    used = spack.Spack(anywhere / 'usr', '1.1.0')
+    used.configure()
+    assert (used.own / 'lib').resolve() == real / 'lib'
+
+
+def test_a_package_repository_that_is_gone_is_named(stand_in):
+    used = stand_in('true')
+    (used.root / 'packages').rmdir()
+    with pytest.raises(AssayError, match=r'/packages, where Spack in .* is not there'):
+        used.configure()
 
 
 @pytest.mark.parametrize(
@@ -128,12 +187,58 @@ def test_all_that_it_writes_is_in_one_folder(stand_in):
         ('kill -9 $$', 'it was killed by signal 9'),
         ('echo "No space left on device"; exit 1', 'no space is left for it; make room under'),
         ('exit 3', 'it ended with exit code 3'),
+        (
+            "echo '==> Warning: Error constructing repository x: Failed to clone repository builtin'"
+            "; echo '==> Error: Package zlib not found'; exit 1",
+            r'it has no package repository \(Error constructing repository x: Failed to clone',
+        ),
     ],
 )
 def test_a_failure_says_why_and_where_its_words_are(stand_in, text, sentence):
     used = stand_in(text)
     with pytest.raises(spack.SpackError, match=f'{sentence}.*{spack.LOG}'):
         used.run('install')
+
+
+def test_nothing_of_it_is_left_when_this_process_is_killed(stand_in, anywhere):
+    """Nor what it gave a process group of its own, as Spack 1.3 does with builds."""
+    used = stand_in('set -m; sleep 600 & echo $! $$ >pids.new; mv pids.new pids; wait')
+    text = (
+        'import pathlib; from assay import paths; from assay.spack import tool\n'
+        f'paths.SPACK = pathlib.Path({str(paths.SPACK)!r})\n'
+        f'tool.LOG = pathlib.Path({str(spack.LOG)!r})\n'
+        f"tool.Spack(pathlib.Path({str(used.root)!r}), '1.1.0').run()"
+    )
+    asking = subprocess.Popen(
+        [sys.executable, '-c', text],
+        cwd=anywhere,
+        env=os.environ | {'PYTHONPATH': str(paths.ROOT / 'lib')},
+    )
+    there = anywhere / 'pids'
+    assert within_a_minute(there.exists)
+    asking.kill()
+    asking.wait()
+    pids = there.read_text().split()
+    assert len(pids) == 2
+    assert within_a_minute(lambda: not any(is_running(pid) for pid in pids))
+
+
+def within_a_minute(holds):
+    """Whether something comes to hold."""
+    for _ in range(6000):
+        if holds():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def is_running(pid):
+    """Whether a process has not ended."""
+    try:
+        with open(f'/proc/{pid}/stat') as stat:
+            return stat.read().rpartition(')')[2].split()[0] not in 'XZ'
+    except OSError:
+        return False
 
 
 def test_one_run_waits_for_another_and_says_so(anywhere):
@@ -180,7 +285,8 @@ def test_an_environment_is_one_entry_of_the_tracked_file(anywhere):
     tracked = yaml.safe_load(paths.SPACK_YAML.read_text())['spack']
     made = yaml.safe_load(packages.environment_file('generic', 'assay ^mpich@=4.3.2'))['spack']
     assert made['specs'] == ['assay ^mpich@=4.3.2']
-    assert made['include'] == [str(anywhere / 'config' / 'generic')]
+    folder = anywhere / 'config' / 'generic'
+    assert [one['path'] for one in made['include']] == [str(folder), str(folder / 'found')]
     assert made['repos'] == {'assay': str(paths.RECIPES)}
     assert made['concretizer'] == tracked['concretizer']
     assert made['view'] is False
@@ -219,8 +325,6 @@ def test_each_mpi_has_a_prefix_of_its_own_and_none_is_built(tmp_path):
         {'spec': 'mpich@4.3.2', 'prefix': str(tmp_path / 'mpich'), 'modules': ['mpich/4.3.2']}
     ]
     assert made['mpi'] == {'buildable': False}
-    # With a requirement of its own, what a site requires of all packages would not hold for it.
-    assert 'require' not in made['assay']
     assert 'cmake' in made
     assert 'intelmpi' not in str(made)
 
@@ -242,21 +346,53 @@ def test_builds_for_every_mpi_that_it_can_tell_apart(tmp_path, monkeypatch):
     assert not {'spack', 'spack-minife'} & {*made[1]['features'], *made[2]['features']}
 
 
-def test_what_somebody_edited_is_left_alone(stand_in, monkeypatch):
+def test_what_a_site_says_stands_beside_what_was_found(stand_in, monkeypatch):
     used = stand_in('true')
-    monkeypatch.setattr(spack_setup, '_found', lambda spack, system: {})
-    assert spack_setup.write_packages(used, 'generic', [])
-    assert spack_setup.write_packages(used, 'generic', [])
-    file = paths.SPACK_CONFIG / 'generic' / 'packages.yaml'
-    file.write_text(file.read_text() + '  all: {require: target=zen3}\n')
-    assert not spack_setup.write_packages(used, 'generic', [])
-    assert 'zen3' in file.read_text()
+    sites = paths.SPACK_CONFIG / 'generic' / 'packages.yaml'
+    sites.parent.mkdir(parents=True)
+    sites.write_text('packages: {all: {require: target=zen3}}')
+    assert spack_setup.write_packages(used, 'generic', []) == sites.parent / 'found/packages.yaml'
+    assert sites.read_text() == 'packages: {all: {require: target=zen3}}'
+    sites.write_text('packages: [')
+    with pytest.raises(AssayError, match=f'{sites} is not valid'):
+        spack_setup.write_packages(used, 'generic', [])
+
+
+def test_without_a_blas_of_the_site_it_is_a_copy_of_the_wheel(anywhere, monkeypatch):
+    """Which stays where it is when .venv is replaced."""
+    monkeypatch.delenv('MKLROOT', raising=False)
+    made = blas.packages({})
+    (external,) = made['scipy-openblas32']['externals']
+    assert external['prefix'].startswith(str(paths.SPACK))
+    assert list((Path(external['prefix']) / 'lib').glob('libscipy_openblas*'))
+    # With a requirement of its own, what a site requires of all packages would not hold for it.
+    assert made['assay'] == {'prefer': ['+openblas_wheel']}
+
+
+@pytest.mark.parametrize(
+    'known', [{'openblas': {}}, {'blas': {}}, {'all': {'providers': {'blas': ['openblas']}}}]
+)
+def test_the_blas_that_a_site_names_is_taken(anywhere, known):
+    assert set(blas.packages(known)) == {'scipy-openblas32'}
+
+
+def test_the_blas_of_a_module_is_taken(anywhere, monkeypatch):
+    mkl = anywhere / 'oneapi' / 'mkl' / '2025.1'
+    (mkl / 'lib').mkdir(parents=True)
+    monkeypatch.setenv('MKLROOT', str(mkl))
+    made = blas.packages({})
+    assert 'assay' not in made
+    assert made['intel-oneapi-mkl']['externals'] == [
+        {'spec': 'intel-oneapi-mkl@2025.1', 'prefix': str(anywhere / 'oneapi')}
+    ]
 
 
 def test_a_system_that_was_not_set_up_and_a_vanished_mpi_are_named(anywhere):
-    with pytest.raises(AssayError, match=r'no packages\.yaml: run `assay spack setup --sys'):
+    with pytest.raises(
+        AssayError, match=r'packages\.yaml is not there: run `assay spack setup --sys'
+    ):
         spack_setup.assert_prepared('here')
-    file = paths.SPACK_CONFIG / 'here' / 'packages.yaml'
+    file = paths.SPACK_CONFIG / 'here' / 'found' / 'packages.yaml'
     file.parent.mkdir(parents=True)
     external = {'spec': 'mpich@4.3.2', 'prefix': str(anywhere / 'gone')}
     file.write_text(yaml.safe_dump({'packages': {'mpich': {'externals': [external]}}}))
@@ -267,12 +403,14 @@ def test_a_system_that_was_not_set_up_and_a_vanished_mpi_are_named(anywhere):
 
 
 def test_a_lock_file_tells_what_was_built():
-    """Spack 1.1.0 wrote it; specs that our own does not depend on itself are left out."""
+    """Spack 1.1.0 wrote it."""
     lock = json.loads((paths.ROOT / 'tests' / 'golden' / 'spack' / 'spack.lock').read_text())
     assert from_lock(lock) == Provenance(
         by='spack',
         spec='assay@0.1.0 build_system=cmake build_type=Release generator=make ~ipo '
-        '+openblas_wheel sources=7c930c30124eb044 ^mpich@4.3.2',
+        '+openblas_wheel sources=7c930c30124eb044 ^cmake@3.25.1 ^compiler-wrapper@1.0 '
+        '^gcc-runtime@12.2.0 ^gcc@12.2.0 ^glibc@2.36 ^gmake@4.3 ^mpich@4.3.2 '
+        '^scipy-openblas32@0.3.34.481.3',
         hash='5xazj74fg7cmv37ekwra7jpkgy4hw7dq',
         compiler='gcc@12.2.0',
         flags='',
@@ -348,7 +486,7 @@ def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
     assert environment.rehearse(used, 'generic', 'assay', 'mpich@=4.3.2') == 'assay ^mpich@=4.3.2'
     assert asked.read_text().split() == ['concretize', 'fetch']
     build = environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
-    assert (build.prefix, build.files, build.sources) == (prefix, ('bin/ring',), checksum())
+    assert (build.prefix, [*build.files], build.sources) == (prefix, ['bin/ring'], checksum())
     assert build.provenance.mpi == 'mpich@4.3.2'
     said = asked.read_text()
     assert said.split()[2:] == ['clean', 'install', 'location']
@@ -374,7 +512,7 @@ def installed(anywhere):
     build = Build(
         prefix=anywhere / 'prefix',
         sources=checksum(),
-        files=('bin/ring', 'lib/libassay_witness.so'),
+        files=dict.fromkeys(('bin/ring', 'lib/libassay_witness.so'), sha256(b'').hexdigest()),
         provenance=Provenance('spack', spec='assay ^mpich@=4.3.2', hash='abc'),
     )
     for name in build.files:
@@ -410,10 +548,11 @@ def test_an_environment_without_a_build_is_named(installed):
         builds.build_of('generic', 'openmpi')
 
 
-def test_a_build_that_lost_a_file_is_not_run(installed):
+@pytest.mark.parametrize('change', [Path.unlink, lambda file: file.write_text('another')])
+def test_a_build_whose_file_is_gone_or_replaced_is_not_run(installed, change):
     build, _ = installed
-    (build.prefix / 'bin' / 'ring').unlink()
-    with pytest.raises(AssayError, match='is no longer complete: run `assay spack install'):
+    change(build.prefix / 'bin' / 'ring')
+    with pytest.raises(AssayError, match='bin/ring is not what Spack installed there: run `assay'):
         builds.build_of('generic', 'mpich')
 
 
@@ -479,7 +618,7 @@ def built(anywhere, monkeypatch):
 
     def install(spack, system, package, mpi):
         asked.append((package, mpi))
-        return Build(anywhere / package / mpi, '', (), Provenance('spack'))
+        return Build(anywhere / package / mpi, '', {}, Provenance('spack'))
 
     monkeypatch.setattr(builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
     monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)

@@ -39,8 +39,8 @@ def setup(
 ) -> None:
     """Tell Spack what is on this machine, and try what it can build.
 
-    Writes config/spack/<system>/packages.yaml, which is yours to edit. The exit code is 0 if
-    Assay's own package can be built with every MPI.
+    Writes config/spack/<system>/found/packages.yaml. Add yours in config/spack/<system>, which has
+    precedence. The exit code is 0 if Assay's own package can be built with every MPI.
 
     Examples:
 
@@ -60,9 +60,7 @@ def setup(
     packages.choose()
     name = system.partition(':')[0]
     found = find_mpis()
-    is_written = spack_setup.write_packages(used, name, found)
-    file = spack_setup.packages_file(name)
-    print(f'{file}: {"written" if is_written else "edited by somebody, left as it is"}')
+    print(f'{spack_setup.write_packages(used, name, found)}: written')
     specs = spack_specs(found)
     for one in found:
         if one.name not in specs:

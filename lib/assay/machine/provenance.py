@@ -57,11 +57,7 @@ def of_cmake(folder: Path, mpi: str, sources: str) -> Provenance:
     said = dict(re.findall(r'^set\((\w+) "(.*)"\)$', compiler, re.MULTILINE))
     # GNU is gcc, as Spack says it.
     name = said['CMAKE_CXX_COMPILER_ID'].lower().replace('gnu', 'gcc')
-    commands = json.loads((folder / 'compile_commands.json').read_text())
-    by_language: dict[str, list[str]] = defaultdict(list)
-    for entry in commands:
-        by_language['C' if entry['file'].endswith('.c') else 'C++'].append(entry['command'])
-    flags = {language: shared_flags(lines) for language, lines in sorted(by_language.items())}
+    flags = flags_by_language(folder / 'compile_commands.json')
     target = re.search(r'-march=(\S+)', flags['C++'])
     return _fingerprinted(
         Provenance(
@@ -74,6 +70,17 @@ def of_cmake(folder: Path, mpi: str, sources: str) -> Provenance:
         ),
         sources,
     )
+
+
+def flags_by_language(commands: Path) -> dict[str, str]:
+    """The flags that count for C and for C++, from a ``compile_commands.json`` of CMake.
+
+    :raises OSError: if it cannot be read.
+    """
+    by_language: dict[str, list[str]] = defaultdict(list)
+    for entry in json.loads(commands.read_text()):
+        by_language['C' if entry['file'].endswith('.c') else 'C++'].append(entry['command'])
+    return {language: shared_flags(lines) for language, lines in sorted(by_language.items())}
 
 
 def shared_flags(commands: Iterable[str]) -> str:

@@ -22,6 +22,8 @@ def make_ready(suite: Suite, site: _SiteConfig, environments: Iterable[str]) -> 
     :returns: handles to be kept open as long as the turn lasts.
     :raises AssayError: if something cannot be had.
     """
+    # Before a wait that may be long.
+    builds.assert_possible(site, suite.system, environments)
     handles = suite.take_turn(site)
     if aside := store.make_ready():
         say(f'the results database was damaged: it is {aside} now, and a new one begins')

@@ -17,7 +17,7 @@ from assay.spack.environment import install
 from assay.spack.packages import assert_listed
 from assay.spack.record import Build
 from assay.spack.setup import assert_prepared
-from assay.spack.tool import find_spack, turn
+from assay.spack.tool import Spack, find_spack, turn
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -57,6 +57,15 @@ def mpis_to_build_for(site: _SiteConfig, system: str) -> list[str]:
     )
 
 
+def assert_possible(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
+    """See, in a second, that Spack can be asked for what :func:`install_for_checks` installs.
+
+    :raises AssayError: if not.
+    """
+    if wanted := _wanted(site, system, matching):
+        _spack_for(system, wanted)
+
+
 def install_for_checks(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
     """Have installed what Spack builds for each environment, as its features say.
 
@@ -64,14 +73,29 @@ def install_for_checks(site: _SiteConfig, system: str, matching: Iterable[str] =
     :param matching: expressions, one of which the environments' names match.
     :raises AssayError: if that cannot be.
     """
+    install_on(site, system, _wanted(site, system, matching))
+
+
+def _wanted(site: _SiteConfig, system: str, matching: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of an environment of ReFrame and a package that checks of it run."""
     features = {each['name']: each.get('features', []) for each in site['environments']}
-    wanted = [
+    return [
         (environ, package)
         for environ in mpis(site, system)
         if any(re.match(pattern, environ) for pattern in matching)
         for package in _packages(features[environ])
     ]
-    install_on(site, system, wanted)
+
+
+def _spack_for(system: str, wanted: Iterable[tuple[str, str]]) -> Spack:
+    """The Spack that builds for a system, which was set up.
+
+    :raises AssayError: if there is none, or a package is unknown.
+    """
+    assert_listed(package for _, package in wanted)
+    spack = find_spack()
+    assert_prepared(system.partition(':')[0])
+    return spack
 
 
 def _packages(features: Iterable[str]) -> Iterator[str]:
@@ -95,10 +119,8 @@ def install_on(
     wanted = list(wanted)
     if not wanted:
         return {}
-    assert_listed(package for _, package in wanted)
     name = system.partition(':')[0]
-    spack = find_spack()
-    assert_prepared(name)
+    spack = _spack_for(system, wanted)
     on = mpis(site, system)
     builds = {
         (environ, package): install(spack, name, package, on[environ])
@@ -122,10 +144,10 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
     remedy = f'run `assay spack install {package} --system {system}`'
     try:
         build = Build.from_json(_read(_table(system))[_key(environment, package)])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
-    if not build.is_whole():
-        raise AssayError(f'{build.prefix} is no longer complete: {remedy}')
+    if changed := build.changed():
+        raise AssayError(f'{build.prefix / changed} is not what Spack installed there: {remedy}')
     if package == OURS and build.sources != checksum():
         raise AssayError(f'the sources are not those of {build.prefix}: {remedy}')
     return build

@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from assay import AssayError, paths, say
 from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.checksum import checksum
+from assay.machine.provenance import Provenance, flags_by_language
 from assay.spack.lock_file import from_lock
 from assay.spack.packages import environment_file, groups
-from assay.spack.record import Build
+from assay.spack.record import Build, checksums
 from assay.spack.tool import Spack, SpackError, turn
 
 
@@ -81,7 +83,7 @@ class Environment:
             build = Build.from_json(record)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return build if record['fingerprint'] == self.fingerprint and build.is_whole() else None
+        return None if record['fingerprint'] != self.fingerprint or build.changed() else build
 
     def concretize(self) -> None:
         """Have Spack choose all that the spec leaves open, unless it has.
@@ -89,7 +91,7 @@ class Environment:
         :raises AssayError: if it finds no way.
         """
         stamp = self.folder / 'concretized'
-        if stamp.exists() and stamp.read_text() == self.fingerprint:
+        if stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         stamp.unlink(missing_ok=True)
@@ -122,12 +124,21 @@ class Environment:
         build = Build(
             prefix=prefix,
             sources=self.sources,
-            files=tuple(str(path.relative_to(prefix)) for path in found if path.is_file()),
-            provenance=from_lock(json.loads((self.folder / 'spack.lock').read_text())),
+            files=checksums(prefix, (path for path in found if path.is_file())),
+            provenance=self._provenance(prefix),
         )
         record = {'fingerprint': self.fingerprint, **build.to_json()}
         write_whole(self.folder / 'installed.json', json.dumps(record, indent=1))
         return build
+
+    def _provenance(self, prefix: Path) -> Provenance:
+        """The facts of what was installed: of our own sources also what CMake gave compilers."""
+        facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
+        commands = sorted((prefix / '.spack').rglob('compile_commands.json'))
+        if not commands:
+            return facts
+        flags = flags_by_language(commands[0])
+        return replace(facts, flags='; '.join(f'{name}: {each}' for name, each in flags.items()))
 
     def _ask(self, failing: str, *arguments: str) -> str:
         try:

@@ -27,7 +27,8 @@ def from_lock(lock: Mapping[str, Any]) -> Provenance:
     mpi = provider('mpi')
     flags = {flag for name in FLAGS for flag in spec['parameters'].get(name, [])}
     target = spec['arch']['target']
-    words = [f'{spec["name"]}@{spec["version"]}', *_variants(spec), *([f'^{mpi}'] if mpi else [])]
+    others = sorted(each['name'] + '@' + each['version'] for each in specs.values() if each != spec)
+    words = [f'{spec["name"]}@{spec["version"]}', *_variants(spec), *(f'^{one}' for one in others)]
     return Provenance(
         by='spack',
         spec=' '.join(words),

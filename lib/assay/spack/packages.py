@@ -81,7 +81,11 @@ def environment_file(system: str, spec: str) -> str:
     """``spack.yaml`` with one spec, on a system, for an environment in any folder."""
     tracked = _tracked()
     del tracked['definitions']
-    tracked['include'] = [str(paths.SPACK_CONFIG / system)]
+    folder = paths.SPACK_CONFIG / system
+    # The first has precedence: what a site says before what was found.
+    tracked['include'] = [
+        {'path': str(one), 'optional': True} for one in (folder, folder / 'found')
+    ]
     tracked['repos'] = {name: str(paths.ROOT / folder) for name, folder in tracked['repos'].items()}
     tracked['specs'] = [spec]
     text: str = yaml.safe_dump({'spack': tracked}, sort_keys=False)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from assay import AssayError, paths
-from assay.config.environments import OURS, spack_specs
+from assay.config.environments import spack_specs
 from assay.files import write_whole
 from assay.machine.mpi import Mpi
+from assay.spack import blas
 from assay.spack.tool import Spack, turn
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
@@ -25,56 +23,61 @@ LOOKED_FOR = [
     *('autoconf', 'automake', 'libtool', 'm4', 'bison', 'flex'),
 ]
 
-HEADER = '# Written by `assay spack setup`; once edited it is left alone. sha256 of the rest: '
+#: The folder of what was found, beside what a site says.
+FOUND = 'found'
+
+HEADER = '# Written by `assay spack setup`, each time: what you add goes into ../packages.yaml.\n'
 
 
 def packages_file(system: str) -> Path:
-    """Where Spack reads what the machine of a system has."""
-    return paths.SPACK_CONFIG / system / 'packages.yaml'
+    """Where Spack reads what the machine of a system has; what a site adds is one folder up."""
+    return paths.SPACK_CONFIG / system / FOUND / 'packages.yaml'
 
 
-def write_packages(spack: Spack, system: str, mpis: Iterable[Mpi]) -> bool:
-    """Write ``packages.yaml`` of a system, with what is on this machine.
+def write_packages(spack: Spack, system: str, mpis: Iterable[Mpi]) -> Path:
+    """Write ``packages.yaml`` of a system, with what is on this machine; the file.
 
-    :returns: whether it was written: one that somebody has edited is left as it is.
+    :raises AssayError: if the site's own file is not valid.
     """
     file = packages_file(system)
+    known = _packages_of(paths.SPACK_CONFIG / system / 'packages.yaml')
     with turn(spack):
-        if file.exists() and _is_edited(file.read_text()):
-            return False
+        made = packages(_found(spack, system), mpis) | blas.packages(known)
         file.parent.mkdir(parents=True, exist_ok=True)
-        text = yaml.safe_dump({'packages': packages(_found(spack, system), mpis)}, sort_keys=False)
-        write_whole(file, f'{HEADER}{_checksum(text)}\n{text}')
-    return True
+        write_whole(file, HEADER + yaml.safe_dump({'packages': made}, sort_keys=False))
+    return file
 
 
-def _is_edited(text: str) -> bool:
-    first, _, rest = text.partition('\n')
-    return first != HEADER + _checksum(rest)
+def _packages_of(file: Path) -> dict[str, Any]:
+    """What a ``packages.yaml`` says, nothing if it is not there.
 
-
-def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    :raises AssayError: if it is not valid.
+    """
+    try:
+        known: dict[str, Any] = yaml.safe_load(file.read_text())['packages'] or {}
+        return {name.rstrip(':'): said or {} for name, said in known.items()}
+    except FileNotFoundError:
+        return {}
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise AssayError(f'{file} is not valid: {error}') from None
 
 
 def _found(spack: Spack, system: str) -> dict[str, Any]:
     """What Spack finds by itself."""
     spack.configure()
-    file = spack.state / 'user' / 'packages.yaml'
-    file.unlink(missing_ok=True)
-    # For the system's repos.yaml, where there is one; it would not find again what it knows.
+    file = spack.own / 'etc' / 'spack' / 'packages.yaml'
+    # What a site says itself is not looked for.
     folder = paths.SPACK_CONFIG / system
-    packages_file(system).unlink(missing_ok=True)
-    spack.run('-C', str(folder), 'external', 'find', '--scope', 'user', *LOOKED_FOR)
+    sites = ['-C', str(folder)] if folder.is_dir() else []
+    spack.run(*sites, 'external', 'find', '--scope', spack.scope, *LOOKED_FOR)
     try:
-        found: dict[str, Any] = yaml.safe_load(file.read_text())['packages']
-        return found
+        return _packages_of(file)
     finally:
-        file.unlink()
+        file.unlink(missing_ok=True)
 
 
 def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
-    """What Spack found, each MPI in its own prefix, and OpenBLAS from .venv for our sources."""
+    """What Spack found, and each MPI in its own prefix."""
     result = dict(found)
     mpis = list(mpis)
     specs = spack_specs(mpis)
@@ -87,20 +90,7 @@ def packages(found: dict[str, Any], mpis: Iterable[Mpi]) -> dict[str, Any]:
             external['modules'] = list(mpi.modules)
         known = result.setdefault(package, {'externals': [], 'buildable': False})
         known['externals'].append(external)
-    wheel = find_spec('scipy_openblas32')
-    assert wheel and wheel.origin, 'requirements.lock has it'
-    release = version('scipy-openblas32')
-    return result | {
-        'mpi': {'buildable': False},
-        'scipy-openblas32': {
-            'externals': [
-                {'spec': f'scipy-openblas32@{release}', 'prefix': str(Path(wheel.origin).parent)}
-            ],
-            'buildable': False,
-        },
-        # Not required: then what a site requires of all packages would not hold for ours.
-        OURS: {'prefer': ['+openblas_wheel']},
-    }
+    return result | {'mpi': {'buildable': False}}
 
 
 def assert_prepared(system: str) -> None:
@@ -108,19 +98,15 @@ def assert_prepared(system: str) -> None:
 
     :raises AssayError: if not.
     """
-    file = packages_file(system)
     remedy = f'run `assay spack setup --system {system}`'
-    try:
-        known = yaml.safe_load(file.read_text())['packages']
-    except FileNotFoundError:
-        raise AssayError(f'{file.parent} has no packages.yaml: {remedy}.') from None
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise AssayError(f'{file} is not valid: {error}') from None
-    for package in known.values():
-        for external in package.get('externals', []):
-            prefix = Path(external.get('prefix', '/'))
-            if not prefix.is_dir():
-                raise AssayError(
-                    f'{external["spec"]} is no longer in {prefix}, where {file} '
-                    f'has it: {remedy} again.'
-                )
+    made, sites = packages_file(system), paths.SPACK_CONFIG / system / 'packages.yaml'
+    if not made.exists():
+        raise AssayError(f'{made} is not there: {remedy}.')
+    for file, then in ((made, f'{remedy} again'), (sites, 'correct that file')):
+        for package in _packages_of(file).values():
+            for external in package.get('externals', []):
+                prefix = Path(external.get('prefix', '/'))
+                if not prefix.is_dir():
+                    raise AssayError(
+                        f'{external["spec"]} is no longer in {prefix}, where {file} has it: {then}.'
+                    )

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import yaml
 
@@ -40,6 +41,11 @@ CLONES = paths.SPACK / 'clones'
 SOURCES = 'spack-sources'
 
 
+def _compiled_elsewhere() -> dict[str, str]:
+    """So that Python writes nothing beside a site's files."""
+    return {'PYTHONPYCACHEPREFIX': str(paths.SPACK / 'compiled')}
+
+
 @dataclass(frozen=True)
 class Spack:
     """A Spack, of at least version 1.0.
@@ -62,62 +68,177 @@ class Spack:
         return self.state / 'downloads'
 
     @property
+    def own(self) -> Path:
+        """A Spack of Assay's own: the programs of :attr:`root`, and none of its configuration.
+
+        Spack reads ``$SPACK_ROOT/etc/spack`` whatever it is told, since 1.1 with precedence over
+        what a user configures, and writes below ``$SPACK_ROOT``. So it is run from this folder, in
+        which the programs are links.
+        """
+        return self.state / 'root'
+
+    @property
     def variables(self) -> dict[str, str]:
         """The environment in which it sees nothing of ``~/.spack``, ``/etc/spack`` or a shell's."""
         others = {name: value for name, value in os.environ.items() if name[:6] != 'SPACK_'}
         return others | {
-            'SPACK_ROOT': str(self.root),
+            'SPACK_ROOT': str(self.own),
             # Where clingo is: Spack would fetch one of its own.
             'SPACK_PYTHON': sys.executable,
-            'SPACK_USER_CONFIG_PATH': str(self.state / 'user'),
-            'SPACK_SYSTEM_CONFIG_PATH': str(self.state / 'system'),
+            'SPACK_DISABLE_LOCAL_CONFIG': '1',
             'SPACK_USER_CACHE_PATH': str(self.state / 'cache'),
+            **_compiled_elsewhere(),
+            # What is found in .venv goes when that is replaced.
+            'PATH': os.pathsep.join(
+                folder
+                for folder in os.environ.get('PATH', os.defpath).split(os.pathsep)
+                if Path(folder).resolve() != paths.VENV_BIN
+            ),
         }
 
+    @property
+    def scope(self) -> str:
+        """What it calls the configuration in :attr:`own`."""
+        return 'site' if self.version.startswith('1.0.') else 'spack'
+
     def configure(self) -> None:
-        """Write its user configuration: everything stays under :attr:`state`."""
+        """Make :attr:`own`, configured so that everything stays under :attr:`state`.
+
+        Of the site's configuration it takes where packages and their sources are, no more.
+
+        :raises SpackError: if Spack does not tell that.
+        """
+        programs = self._programs()
+        etc = self.own / 'etc' / 'spack'
+        shutil.rmtree(self.own, ignore_errors=True)
+        (self.own / 'bin').mkdir(parents=True)
+        etc.mkdir(parents=True)
+        # Not a link: it looks for the rest beside the file that it really is.
+        shutil.copy(programs / 'bin' / 'spack', self.own / 'bin')
+        for name in ('lib', 'share', 'etc/spack/defaults'):
+            (self.own / name).symlink_to(programs / name)
         config = {
-            'install_tree': {'root': str(self.state / 'store')},
-            'build_stage': [str(self.state / 'stage')],
-            'source_cache': str(self.downloads),
-            'license_dir': str(self.state / 'licenses'),
+            'install_tree:': {
+                'root': str(self.state / 'store'),
+                'projections': {
+                    'all': '{architecture.platform}/{architecture.target}/{name}-{version}-{hash}'
+                },
+            },
+            'build_stage:': [str(self.state / 'stage')],
+            'test_stage:': str(self.state / 'test'),
+            'source_cache:': str(self.downloads),
+            'misc_cache:': str(self.state / 'cache' / 'misc'),
+            'license_dir:': str(self.state / 'licenses'),
         }
-        mirrors = {}
+        mirrors = self._sites_mirrors()
         if (sources := paths.BUNDLE / SOURCES).is_dir():
             mirrors['bundle'] = {'url': str(sources), 'binary': False}
-        files = {'config': config, 'mirrors': mirrors}
-        if self.root == CLONES / 'spack':
-            packages = CLONES / 'packages' / 'repos' / 'spack_repo' / 'builtin'
-            files['repos'] = {'builtin': str(packages)}
-        (self.state / 'system').mkdir(parents=True, exist_ok=True)
-        (self.state / 'user').mkdir(exist_ok=True)
+        # A key that ends in a colon replaces what other files say.
+        files: dict[str, Any] = {
+            'config': {'config': config},
+            'mirrors': {'mirrors:': mirrors},
+            'upstreams': {'upstreams:': {}},
+            'modules': {'modules': {'default': {'enable:': []}}},
+            'repos': {'repos': {'builtin:': self._builtin()}},
+        }
         for name, content in files.items():
-            path = self.state / 'user' / f'{name}.yaml'
-            path.write_text(yaml.safe_dump({name: content}))
+            (etc / f'{name}.yaml').write_text(yaml.safe_dump(content))
+
+    def _programs(self) -> Path:
+        """Where they are: a command on PATH may be a script that starts them."""
+        if (self.root / 'lib' / 'spack' / 'spack').is_dir():
+            return self.root
+        return Path(self._ask_site('location', '--spack-root').strip())
+
+    def _builtin(self) -> Any:
+        """Where Spack has its package repository, as its ``repos.yaml`` tells."""
+        if self.root == CLONES / 'spack':
+            return str(CLONES / 'packages' / 'repos' / 'spack_repo' / 'builtin')
+        try:
+            place = self._site_has('repos')['builtin']
+        except KeyError:
+            raise AssayError(f'Spack in {self.root} has no package repository builtin.') from None
+        if isinstance(place, str) and not Path(place).expanduser().is_dir():
+            raise AssayError(
+                f'{place}, where Spack in {self.root} has its package repository, is not there.'
+            )
+        return place
+
+    def _sites_mirrors(self) -> dict[str, Any]:
+        """The site's, for sources alone: whose binaries are measured is no site's choice."""
+        found = {}
+        for name, mirror in self._site_has('mirrors').items():
+            known = mirror if isinstance(mirror, dict) else {'url': mirror}
+            if known.get('source', True):
+                found[name] = {**known, 'binary': False}
+        return found
+
+    def _site_has(self, section: str) -> dict[str, Any]:
+        """A section of the configuration in ``$SPACK_ROOT``, its paths as they are in there."""
+        text = self._ask_site('config', 'get', section)
+        # Only Spack knows this name, and with another one it means another folder.
+        found: dict[str, Any] = yaml.safe_load(text.replace('$spack', str(self._programs())))
+        return (found or {}).get(section) or {}
+
+    def _ask_site(self, *arguments: str) -> str:
+        """What the site's own Spack answers; that neither reads a user's files nor writes any."""
+        nothing = str(self.state / 'nothing')
+        variables = self.variables | {
+            'SPACK_ROOT': str(self.root),
+            'SPACK_USER_CONFIG_PATH': nothing,
+            'SPACK_SYSTEM_CONFIG_PATH': nothing,
+        }
+        return self._run(self.root, variables, *arguments)
 
     def run(self, *arguments: str) -> str:
         """Standard output of one of its commands; all of its words are added to :data:`LOG`.
 
         :raises SpackError: if it fails or is killed.
         """
+        return self._run(self.own, self.variables, *arguments)
+
+    def _run(self, root: Path, variables: dict[str, str], *arguments: str) -> str:
         LOG.parent.mkdir(parents=True, exist_ok=True)
         with LOG.open('a') as words:
             print('$ spack', *arguments, file=words, flush=True)
             begin = words.tell()
-            ended = subprocess.run(
-                [self.root / 'bin' / 'spack', '--color=never', *arguments],
-                env=self.variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=words,
-                text=True,
-            )
-            words.write(ended.stdout)
-        if ended.returncode:
+            command = [str(root / 'bin' / 'spack'), '--color=never', *arguments]
+            code, answer = _watched(command, variables, words)
+            words.write(answer)
+        if code:
             with LOG.open(errors='replace') as words:
                 words.seek(begin)
-                raise SpackError(_reason(ended.returncode, words.read()))
-        return ended.stdout
+                raise SpackError(_reason(code, words.read()))
+        return answer
+
+
+def _watched(command: list[str], variables: dict[str, str], words: IO[str]) -> tuple[int, str]:
+    """Run a command to its end, or to that of this process, if that is killed.
+
+    :param words: where its standard error goes.
+    :returns: its exit code and its standard output.
+    """
+    theirs, ours = os.pipe()
+    watch = [sys.executable, '-I', '-S', str(Path(__file__).with_name('watch.py')), str(theirs)]
+    try:
+        with subprocess.Popen(
+            [*watch, *command],
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            text=True,
+            errors='replace',
+            pass_fds=[theirs],
+            start_new_session=True,
+        ) as process:
+            try:
+                answer, _ = process.communicate()
+            finally:
+                os.close(ours)  # what is still at work ends
+    finally:
+        os.close(theirs)
+    return process.returncode, answer
 
 
 class SpackError(AssayError):
@@ -156,6 +277,8 @@ def _reason(code: int, words: str) -> str:
         return f'it was killed by signal {-code}; run this again'
     if 'No space left on device' in words or 'Disk quota exceeded' in words:
         return f'no space is left for it; make room under {paths.SPACK}'
+    if missing := re.search(r'Warning: (Error constructing repository .*)', words):
+        return f'it has no package repository ({missing[1]}): name a copy, as docs/spack.md shows'
     _, found, rest = words.partition('Error: ')
     if not found:
         return f'it ended with exit code {code}'
@@ -177,7 +300,7 @@ def find_spack() -> Spack:
         )
     asked = subprocess.run(
         [command, '--version'],
-        env=os.environ | {'SPACK_PYTHON': sys.executable},
+        env=os.environ | {'SPACK_PYTHON': sys.executable} | _compiled_elsewhere(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -7,6 +7,7 @@ from spack.package import (
     Executable,
     InstallError,
     depends_on,
+    join_path,
     run_before,
     variant,
     version,
@@ -41,6 +42,11 @@ class Assay(CMakePackage):
     depends_on('mpi')
     depends_on('scipy-openblas32', when='+openblas_wheel')
     depends_on('blas', when='~openblas_wheel')
+
+    @property
+    def archive_files(self):
+        """What compiled what: Assay tells of each figure which flags its program was built with."""
+        return [join_path(self.build_directory, 'compile_commands.json')]
 
     @run_before('cmake')
     def copy_sources(self):
