@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -75,6 +76,10 @@ def append(path):
     path.write_text(path.read_text() + ' ')
 
 
+def link(path):
+    path.symlink_to('python')
+
+
 def cut(path):
     path.write_text(path.read_text()[:-20])
 
@@ -84,6 +89,8 @@ def cut(path):
     [
         (append, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
         (os.unlink, 'python', '/a bundle/python is damaged or missing'),
+        (Path.touch, 'more.whl', '/a bundle/more.whl was added to the bundle'),
+        (link, 'link.whl', '/a bundle/link.whl was added to the bundle'),
         (cut, bundle.SUMS, 'is not a bundle, or not a complete one'),
         (os.unlink, bundle.SUMS, 'is not a bundle, or not a complete one'),
         (shutil.rmtree, '', 'there is no folder'),
