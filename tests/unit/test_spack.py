@@ -43,7 +43,7 @@ def anywhere(tmp_path, monkeypatch):
 ANSWERS = """
 case "$*" in
 *'config get repos') echo 'repos: {{builtin: {packages}}}'; exit ;;
-*'config get mirrors') echo 'mirrors: {{near: file:///near, binaries: {{url: u, source: false}}}}'; exit ;;
+*'config get mirrors') echo 'mirrors: {{near: file:///near, far: {{source: false}}}}'; exit ;;
 esac
 """
 
@@ -188,8 +188,8 @@ def test_a_package_repository_that_is_gone_is_named(stand_in):
         ('echo "No space left on device"; exit 1', 'no space is left for it; make room under'),
         ('exit 3', 'it ended with exit code 3'),
         (
-            "echo '==> Warning: Error constructing repository x: Failed to clone repository builtin'"
-            "; echo '==> Error: Package zlib not found'; exit 1",
+            "echo '==> Warning: Error constructing repository x: Failed to clone'\n"
+            "echo '==> Error: Package zlib not found'; exit 1",
             r'it has no package repository \(Error constructing repository x: Failed to clone',
         ),
     ],

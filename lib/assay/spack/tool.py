@@ -113,7 +113,10 @@ class Spack:
         shutil.rmtree(self.own, ignore_errors=True)
         (self.own / 'bin').mkdir(parents=True)
         etc.mkdir(parents=True)
-        # Not a link: it looks for the rest beside the file that it really is.
+        for command in sorted((programs / 'bin').iterdir()):
+            (self.own / 'bin' / command.name).symlink_to(command)
+        # No link: it looks for the rest beside the file that it really is.
+        (self.own / 'bin' / 'spack').unlink()
         shutil.copy(programs / 'bin' / 'spack', self.own / 'bin')
         for name in ('lib', 'share', 'etc/spack/defaults'):
             (self.own / name).symlink_to(programs / name)

@@ -1,8 +1,8 @@
-"""A program that runs a command, and of which nothing is left when the process that asked is gone.
+"""Runs a command, of which nothing is left when the process that asked for it is gone.
 
-``watch.py HANDLE COMMAND...``: the end of a pipe that nobody else reads, and what to run. It must be
-the first process of its session: Spack gives builds process groups of their own, so that a session
-is what they have in common. It ends as the command does.
+``watch.py HANDLE COMMAND...``: the end of a pipe that nobody else reads, and what to run. It must
+be the first process of its session: Spack gives builds process groups of their own, so that a
+session is what they have in common. It ends as the command does.
 """
 
 from __future__ import annotations
