@@ -177,11 +177,18 @@ def test_a_spack_of_the_site_is_not_what_a_bundle_takes(checkout, tmp_path, monk
 def test_spack_and_its_sources_come_from_the_bundle_in_use(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'BUNDLE', tmp_path / 'bundle')
     monkeypatch.setattr(paths, 'SPACK', tmp_path / 'state')
+    monkeypatch.setattr(spack, 'LOG', tmp_path / 'log')
+    for name in ('bin', 'lib/spack/spack'):
+        (tmp_path / name).mkdir(parents=True)
+    command = tmp_path / 'bin' / 'spack'
+    command.write_text(f'#!/bin/sh\n[ $4 = mirrors ] || echo "repos: {{builtin: {tmp_path}}}"\n')
+    command.chmod(0o755)
     used = spack.Spack(tmp_path, '1.1.0')
 
     def mirrors():
         used.configure()
-        return yaml.safe_load((used.state / 'user' / 'mirrors.yaml').read_text())['mirrors']
+        made = used.own / 'etc' / 'spack' / 'mirrors.yaml'
+        return yaml.safe_load(made.read_text())['mirrors:']
 
     assert spack._address('spack').startswith('https://')
     assert mirrors() == {}
