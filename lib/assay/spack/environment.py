@@ -78,12 +78,17 @@ class Environment:
 
     def installed(self) -> Build | None:
         """What was installed from just what there is now, if it is still there."""
+        build = self._recorded()
+        return None if build is None or build.changed() else build
+
+    def _recorded(self) -> Build | None:
+        """What was installed from just what there is now, whatever became of it."""
         try:
             record = json.loads((self.folder / 'installed.json').read_text())
             build = Build.from_json(record)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return None if record['fingerprint'] != self.fingerprint or build.changed() else build
+        return build if record['fingerprint'] == self.fingerprint else None
 
     def concretize(self) -> None:
         """Have Spack choose all that the spec leaves open, unless it has.
@@ -114,7 +119,10 @@ class Environment:
         """
         # Spack refuses what failed before, though the cause may be gone.
         self._ask('cannot install', 'clean', '--failures')
-        self._ask('cannot install', 'install')
+        # Nor does it look whether files that it installed are still what they were.
+        recorded = self._recorded()
+        again = ['--overwrite', '--yes-to-all'] if recorded and recorded.changed() else []
+        self._ask('cannot install', 'install', *again)
         prefix = Path(self._ask('has lost', 'location', '--install-dir', self.package).strip())
         found = [
             path
