@@ -3,10 +3,15 @@
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from assay import paths
+from assay.spack import tool
 from command import assay, assert_good
 
 pytestmark = pytest.mark.slow
@@ -17,7 +22,7 @@ def log():
     """The log of all that Spack is asked, after our package was installed for MPICH's wheel."""
     if 'SPACK_ROOT' not in os.environ:
         pytest.skip('needs SPACK_ROOT, a Spack of at least version 1.0')
-    if not (paths.SPACK_CONFIG / 'generic' / 'packages.yaml').exists():
+    if not (paths.SPACK_CONFIG / 'generic' / 'found' / 'packages.yaml').exists():
         pytest.skip('needs `assay spack setup`')
     if not (paths.MPI_PREFIXES / 'mpich').exists():
         pytest.skip('needs the mpich wheel')
@@ -42,7 +47,8 @@ def test_a_figure_tells_what_was_built(log, tmp_path):
     cases = json.loads(report.read_text())['runs'][0]['testcases']
     (ring,) = [case for case in cases if not case['fixture']]
     assert ring['built_by'] == 'spack'
-    assert re.fullmatch(r'assay@0\.1\.0 .* sources=\w{16} \^mpich@[\d.]+', ring['built_spec'])
+    assert re.match(r'assay@[\d.]+ .* sources=\w{16} \^.* \^mpich@[\d.]+', ring['built_spec'])
+    assert '-O' in ring['built_flags']
     assert re.fullmatch(r'[a-z2-7]{32}', ring['built_hash'])
     assert ring['built_compiler'] and ring['built_blas'] and ring['built_target']
     assert ring['built_mpi'].startswith('mpich@')
@@ -54,6 +60,48 @@ def test_what_is_installed_needs_no_spack_but_its_version(log, tmp_path):
     ended = run_ring(f'--report-file={tmp_path}/report.json')
     assert 'Spack installs' not in ended.stderr
     assert log.stat().st_size == before
+
+
+def test_nothing_of_the_site_is_written(log):
+    """What production has for its own users is not for us: neither its tree nor its modules."""
+    root = Path(os.environ['SPACK_ROOT'])
+
+    def state():
+        return {path: path.lstat().st_mtime_ns for path in root.rglob('*')}
+
+    before = state()
+    shutil.rmtree(tool.find_spack().state / 'environments', ignore_errors=True)
+    assert_good(run_ring())
+    assert state() == before
+
+
+def test_a_plain_spack_reads_the_environment_in_a_fresh_clone(tmp_path):
+    """With nothing of ours but what Git has: what `assay spack setup` writes is not there."""
+    if 'SPACK_ROOT' not in os.environ:
+        pytest.skip('needs SPACK_ROOT, a Spack of at least version 1.0')
+    clone = tmp_path / 'clone'
+    subprocess.run(['git', 'clone', '--quiet', paths.ROOT, clone], check=True)
+    command = Path(os.environ['SPACK_ROOT'], 'bin', 'spack')
+    env = os.environ | {
+        'SPACK_PYTHON': sys.executable,
+        'SPACK_USER_CACHE_PATH': str(tmp_path / 'cache'),
+        'PYTHONPYCACHEPREFIX': str(tmp_path / 'compiled'),
+    }
+
+    def spack(*arguments):
+        return subprocess.run(
+            [command, *arguments], cwd=clone, env=env, capture_output=True, text=True, timeout=1200
+        )
+
+    created = spack('env', 'create', '-d', '../created', 'spack.yaml')
+    assert created.returncode == 0, created.stderr
+    for folder in ('.', '../created'):
+        listed = spack('-e', folder, 'repo', 'list')
+        assert re.search(r'\bassay\b.*spack_repo/assay', listed.stdout), listed.stderr
+    solved = spack('-e', '.', 'concretize')
+    assert solved.returncode == 0, solved.stderr
+    changed = ['git', 'status', '--porcelain']
+    assert subprocess.check_output(changed, cwd=clone, text=True) == ''
 
 
 def test_without_spack_no_job_runs(log):

@@ -9,6 +9,7 @@ import sys
 import time
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -18,6 +19,7 @@ from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
+from assay.results import ready
 from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
@@ -657,6 +659,15 @@ def test_what_an_environment_has_as_a_feature_is_installed(built):
     )
     with pytest.raises(AssayError, match='no minife for mpich: run `assay spack install minife'):
         builds.build_of('generic', 'mpich', 'minife')
+
+
+def test_a_spack_that_is_not_there_is_told_before_a_wait_for_the_machine(anywhere):
+    def take_turn(site):
+        pytest.fail('it waits for the machine')
+
+    suite = SimpleNamespace(system='generic', take_turn=take_turn)
+    with pytest.raises(AssayError, match='there is no Spack'):
+        ready.make_ready(suite, Site(), ['.*'])
 
 
 def test_only_the_environments_that_are_run_are_built_for(built):
