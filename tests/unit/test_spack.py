@@ -23,7 +23,7 @@ from assay.results import ready
 from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
-from assay.spack.lock_file import from_lock
+from assay.spack.lock_file import compiled_with, from_lock
 from assay.spack.record import Build
 
 
@@ -420,6 +420,21 @@ def test_a_lock_file_tells_what_was_built():
         blas='scipy-openblas32@0.3.34.481.3',
         target='x86_64_v4',
     )
+
+
+def test_flags_are_those_of_the_wrapper_and_of_the_packages_own_build(anywhere):
+    assert compiled_with(anywhere, '-g') == '-g'
+    kept = anywhere / '.spack' / 'archived-files'
+    kept.mkdir(parents=True)
+    (kept.parent / 'spack-build-env.txt').write_text(
+        "A='b'; export A\n"
+        "SPACK_TARGET_ARGS_CC='-march=zen3 -mtune=zen3'; export SPACK_TARGET_ARGS_CC\n"
+        'SPACK_TARGET_ARGS_CXX=-march=zen3; export SPACK_TARGET_ARGS_CXX\n'
+    )
+    assert compiled_with(anywhere, '-g') == 'C: -march=zen3 -mtune=zen3 -g; C++: -march=zen3 -g'
+    commands = [{'file': 'a.c', 'command': 'cc -O2 -c a.c'}]
+    (kept / 'compile_commands.json').write_text(json.dumps(commands))
+    assert compiled_with(anywhere, '') == 'C: -march=zen3 -mtune=zen3 -O2; C++: -march=zen3'
 
 
 # Sources ------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from assay import AssayError, paths, say
 from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.checksum import checksum
-from assay.machine.provenance import Provenance, flags_by_language
-from assay.spack.lock_file import from_lock
+from assay.machine.provenance import Provenance
+from assay.spack.lock_file import compiled_with, from_lock
 from assay.spack.packages import environment_file, groups
 from assay.spack.record import Build, checksums
 from assay.spack.tool import Spack, SpackError, turn
@@ -140,13 +140,8 @@ class Environment:
         return build
 
     def _provenance(self, prefix: Path) -> Provenance:
-        """The facts of what was installed: of our own sources also what CMake gave compilers."""
         facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
-        commands = sorted((prefix / '.spack').rglob('compile_commands.json'))
-        if not commands:
-            return facts
-        flags = flags_by_language(commands[0])
-        return replace(facts, flags='; '.join(f'{name}: {each}' for name, each in flags.items()))
+        return replace(facts, flags=compiled_with(prefix, facts.flags))
 
     def _ask(self, failing: str, *arguments: str) -> str:
         try:

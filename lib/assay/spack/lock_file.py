@@ -1,11 +1,14 @@
-"""What a ``spack.lock`` tells of the package that it was made for."""
+"""What Spack keeps of a package that it built: in a ``spack.lock``, and below its prefix."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from assay.machine.provenance import Provenance
+from assay.machine.provenance import Provenance, flags_by_language
 
 FLAGS = ('cflags', 'cppflags', 'cxxflags', 'fflags', 'ldflags', 'ldlibs')
 
@@ -50,3 +53,28 @@ def _variants(spec: Mapping[str, Any]) -> Iterator[str]:
             yield f'{"+" if value else "~"}{name}'
         else:
             yield f'{name}={",".join(value) if isinstance(value, list) else value}'
+
+
+def compiled_with(prefix: Path, wanted: str) -> str:
+    """The flags of the compilations of an installed package, for C and for C++.
+
+    Spack's compiler wrapper adds those of the target, and those that the spec asks for. What the
+    package's own build adds is known where it left CMake's list of commands, as ours does.
+
+    :param wanted: the flags of the spec.
+    """
+    kept = prefix / '.spack'
+    try:
+        variables = (kept / 'spack-build-env.txt').read_text(errors='replace')
+    except OSError:
+        return wanted
+    by_package: dict[str, str] = {}
+    for commands in sorted(kept.rglob('compile_commands.json'))[:1]:
+        by_package = flags_by_language(commands)
+    told = []
+    for language, compiler in (('C', 'CC'), ('C++', 'CXX')):
+        found = re.search(rf'^SPACK_TARGET_ARGS_{compiler}=(.*); export', variables, re.MULTILINE)
+        target = ' '.join(shlex.split(found[1])) if found else ''
+        if flags := ' '.join(filter(None, [target, by_package.get(language, ''), wanted])):
+            told.append(f'{language}: {flags}')
+    return '; '.join(told)
