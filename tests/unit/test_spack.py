@@ -427,9 +427,8 @@ def test_flags_are_those_of_the_wrapper_and_of_the_packages_own_build(anywhere):
     kept = anywhere / '.spack' / 'archived-files'
     kept.mkdir(parents=True)
     (kept.parent / 'spack-build-env.txt').write_text(
-        "A='b'; export A\n"
-        "SPACK_TARGET_ARGS_CC='-march=zen3 -mtune=zen3'; export SPACK_TARGET_ARGS_CC\n"
-        'SPACK_TARGET_ARGS_CXX=-march=zen3; export SPACK_TARGET_ARGS_CXX\n'
+        "export A='b';\nexport SPACK_TARGET_ARGS_CC='-march=zen3 -mtune=zen3';\n"
+        'export SPACK_TARGET_ARGS_CXX=-march=zen3;\n'
     )
     assert compiled_with(anywhere, '-g') == 'C: -march=zen3 -mtune=zen3 -g; C++: -march=zen3 -g'
     commands = [{'file': 'a.c', 'command': 'cc -O2 -c a.c'}]

@@ -73,7 +73,7 @@ def compiled_with(prefix: Path, wanted: str) -> str:
         by_package = flags_by_language(commands)
     told = []
     for language, compiler in (('C', 'CC'), ('C++', 'CXX')):
-        found = re.search(rf'^SPACK_TARGET_ARGS_{compiler}=(.*); export', variables, re.MULTILINE)
+        found = re.search(rf'\bSPACK_TARGET_ARGS_{compiler}=([^;\n]*)', variables)
         target = ' '.join(shlex.split(found[1])) if found else ''
         if flags := ' '.join(filter(None, [target, by_package.get(language, ''), wanted])):
             told.append(f'{language}: {flags}')
