@@ -109,17 +109,18 @@ class Spack:
         :raises SpackError: if Spack does not tell that.
         """
         programs = self._programs()
-        etc = self.own / 'etc' / 'spack'
-        shutil.rmtree(self.own, ignore_errors=True)
-        (self.own / 'bin').mkdir(parents=True)
+        draft = self.own.with_name('root.new')  # renamed when it is whole
+        etc = draft / 'etc' / 'spack'
+        shutil.rmtree(draft, ignore_errors=True)
+        (draft / 'bin').mkdir(parents=True)
         etc.mkdir(parents=True)
         for command in sorted((programs / 'bin').iterdir()):
-            (self.own / 'bin' / command.name).symlink_to(command)
+            (draft / 'bin' / command.name).symlink_to(command)
         # No link: it looks for the rest beside the file that it really is.
-        (self.own / 'bin' / 'spack').unlink()
-        shutil.copy(programs / 'bin' / 'spack', self.own / 'bin')
+        (draft / 'bin' / 'spack').unlink()
+        shutil.copy(programs / 'bin' / 'spack', draft / 'bin')
         for name in ('lib', 'share', 'etc/spack/defaults'):
-            (self.own / name).symlink_to(programs / name)
+            (draft / name).symlink_to(programs / name)
         config = {
             'install_tree:': {
                 'root': str(self.state / 'store'),
@@ -146,6 +147,8 @@ class Spack:
         }
         for name, content in files.items():
             (etc / f'{name}.yaml').write_text(yaml.safe_dump(content))
+        shutil.rmtree(self.own, ignore_errors=True)
+        draft.rename(self.own)
 
     def _programs(self) -> Path:
         """Where they are: a command on PATH may be a script that starts them."""
@@ -161,11 +164,17 @@ class Spack:
             place = self._site_has('repos')['builtin']
         except KeyError:
             raise AssayError(f'Spack in {self.root} has no package repository builtin.') from None
-        if isinstance(place, str) and not Path(place).expanduser().is_dir():
+        if not isinstance(place, str):
+            return place
+        place = os.path.expanduser(os.path.expandvars(place))
+        if '$' in place:
+            return place  # a name that only Spack knows
+        folder = self._programs() / 'etc' / 'spack' / place  # where it is relative
+        if not folder.is_dir():
             raise AssayError(
-                f'{place}, where Spack in {self.root} has its package repository, is not there.'
+                f'{folder}, where Spack in {self.root} has its package repository, is not there.'
             )
-        return place
+        return str(folder)
 
     def _sites_mirrors(self) -> dict[str, Any]:
         """The site's, for sources alone: whose binaries are measured is no site's choice."""
