@@ -1,0 +1,55 @@
+"""What the readers compute of a problem, against what the programs printed of it."""
+
+import math
+
+import pytest
+
+from assay.programs import minighost, minimd
+from assay.programs.application import WrongAnswerError, check_times
+from assay.programs.benchmarks import check_dgemm
+
+
+def test_start_of_minimd():
+    # Of ``minimd -s 10``, on one rank.
+    printed = [4000, 17275.67999999997, 0, 0, 13.45893268566053, -17.43046145867044]
+    assert minimd._start((10, 10, 10))[:6] == pytest.approx(printed, abs=1e-9)
+
+
+def test_crystal_of_minimd():
+    """As upstream prints it: energy and pressure of 131072 atoms that do not move yet."""
+    energy, virial = minimd._crystal()
+    start = minimd._state(131072, 1.44 * (3 - 3 / 131072), energy, virial)
+    assert start == pytest.approx((1.44, -6.773368, -5.019671), rel=2e-5)
+
+
+def test_heats_of_minighost():
+    """Half of the points at most are put in beside what each variable has."""
+    first, second, *_ = minighost._heats(5, 1000)
+    assert first == 1000
+    assert 1000 <= second < 2000
+
+
+def test_heat_of_a_line_stays_until_it_meets_the_end():
+    assert math.fsum(minighost._spread(9, 4)) == pytest.approx(1, rel=1e-15)
+    assert math.fsum(minighost._spread(9, 5)) < 1
+    assert minighost._spread(3, 1) == pytest.approx([1 / 3] * 3)
+
+
+TIME = "Time of the total: {} s; by the system's clock 0.499990 to 0.500010\n"
+
+
+def test_times_by_two_clocks():
+    check_times(TIME.format('0.500000'), {'total': 0.5})
+    for wrong in (0.4995, 0.5005, math.nan):
+        with pytest.raises(WrongAnswerError, match="by the system's clock"):
+            check_times(TIME.format(wrong), {'total': wrong})
+    with pytest.raises(WrongAnswerError, match='no time of the force'):
+        check_times(TIME.format(0.5), {'force': 0.5})
+
+
+def test_rate_of_another_matrix():
+    times = {'min': 1.0, 'best': 1.0, 'median': 2.0, 'p95': 3.0}
+    result = {'time': times, 'rate_best': 2e6, 'rate': 1e6}
+    check_dgemm({'ranks': 1, 'results': [result]}, 100)
+    with pytest.raises(WrongAnswerError, match='rate_best'):
+        check_dgemm({'ranks': 1, 'results': [{**result, 'rate_best': 2.001e6}]}, 100)
