@@ -82,6 +82,7 @@ MUTANTS = [
         'node/arrays.c',
         'operation == VECTOR_SCALE ? c :',
         'operation == VECTOR_SCALE ? a :',
+        equivalent='c is a copy of a then: the same values, and as many bytes',
     ),
     Mutant(
         'stream',
