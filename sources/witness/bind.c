@@ -20,8 +20,12 @@ static const struct {
 #undef ENTRY
 };
 
+/* Not in the headers of an MPI before version 5. */
+static int (*abi_get_version)(int *major, int *minor);
+
 static void bind_from(void *library)
 {
+    *(void **)&abi_get_version = dlsym(library, "PMPI_Abi_get_version");
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
         *(void **)symbols[i].place = dlsym(library, symbols[i].name);
 }
@@ -62,6 +66,14 @@ bool bind_mpi(void)
             at += strlen(names + at) + 1;
     free(names);
     return assay_PMPI_Init;
+}
+
+int bound_abi(void)
+{
+    int major = -1, minor = -1;
+    if (abi_get_version)
+        abi_get_version(&major, &minor);
+    return major;
 }
 
 /* Before the constructors that look whose MPI it is. */

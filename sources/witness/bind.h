@@ -20,4 +20,8 @@
  * the first calls that a program may make. */
 bool bind_mpi(void);
 
+/* Major version of the standard's ABI that the program's MPI has (libmpi_abi); -1 where it has one
+ * of its own. */
+int bound_abi(void);
+
 #endif

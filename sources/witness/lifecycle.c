@@ -34,20 +34,23 @@ static bool built_for_this_mpi(void)
     char library[LONGEST_OF_ALL] = "";
     int length;
     PMPI_Get_library_version(library, &length);
-    bool is_open_mpi = strncmp(library, "Open MPI", 8) == 0;
-#ifdef OPEN_MPI
-    bool right = is_open_mpi;
+    int abi = bound_abi();
+#if defined OPEN_MPI
+    bool right = strncmp(library, "Open MPI", 8) == 0 && abi < 0;
     const char *own = "Open MPI";
-#else
-    bool right = !is_open_mpi;
+#elif defined MPICH_VERSION || !defined MPI_ABI_VERSION
+    bool right = strncmp(library, "Open MPI", 8) != 0 && abi < 0;
     const char *own = "MPICH or Intel MPI";
+#else /* the standard's ABI, whose header is the same in every MPI */
+    bool right = abi == MPI_ABI_VERSION;
+    const char *own = "MPI's standard ABI (libmpi_abi)";
 #endif
     library[strcspn(library, "\n")] = '\0';
     if (!right)
         fprintf(stderr,
-                "assay witness: built for %s, but this program runs on %s: it records "
+                "assay witness: built for %s, but this program runs on %s%s: it records "
                 "nothing\n",
-                own, library);
+                own, library, abi < 0 ? "" : ", through MPI's standard ABI");
     return right;
 }
 
