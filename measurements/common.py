@@ -16,13 +16,14 @@ from assay.machine.mpi import Mpi
 SURROUNDINGS = dict(AS_ROOT + tcp_over('lo'))
 
 
-def build(mpi: Mpi, folder: Path) -> Path:
+def build(mpi: Mpi, folder: Path, *options: str, target: str = 'all') -> Path:
     """Build the sources with the MPI's compilers; returns the folder that the programs are in."""
     cmake = paths.VENV_BIN / 'cmake'
     configure = [cmake, '-S', paths.SOURCES, '-B', folder]
     configure += [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
     configure += ['-DCMAKE_C_FLAGS=-march=native', '-DCMAKE_CXX_FLAGS=-march=native']
-    for command in (configure, [cmake, '--build', folder, '--parallel', '2']):
+    make = [cmake, '--build', folder, '--target', target, '--parallel', '2']
+    for command in ([*configure, *options], make):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return folder
 
