@@ -1,121 +1,92 @@
-"""Figures as rows: bounds, distances from them, and verdicts."""
+"""Tables and charts of nothing, of one row, and of very many."""
 
-import math
+import io
 
 import pytest
+from rich.console import Console
 
+from assay.report import provenance, witness_difference, witness_job
+from assay.report.html.page import page
+from assay.report.matrix import matrix
+from assay.report.pictures import draw
+from assay.report.sparkline import sparkline
+from assay.report.table import MOST_ROWS, table
 from assay.results.cases import cases
-from assay.results.rows import Row, allowed, bound, number, of_unit, rows
+from assay.witness import WitnessError, read
+from pages import filled, found_in
+from witnessed import call, entries, partner, process, report, wait, write
+
+COUNTS = [0, 1, 1000]
 
 
-def row(value, reference, lower, upper):
-    return Row('c', 'e', 'f', 'l', 'n', value, 'us', reference, lower, upper, 'pass')
+@pytest.fixture
+def out():
+    return Console(file=io.StringIO(), width=100)
 
 
-def test_headlines_are_rows_that_nothing_holds(golden_report):
-    report = golden_report('NoReference')
-    assert not any(row.headline for row in rows(report))
+def shown(out):
+    return out.file.getvalue()
+
+
+@pytest.mark.parametrize('count', COUNTS)
+@pytest.mark.parametrize('cell', ['', 'x', 'word ' * 30])
+@pytest.mark.parametrize('columns', ['<a|b', '<|<', '|', '~a|<b', '<|~<'])
+def test_a_table(out, count, cell, columns):
+    table(out, 'Title', columns, [[cell, cell]] * count)
+    assert ('Title: none' in shown(out)) == (not count)
+    assert (f'... and {count - MOST_ROWS} more' in shown(out)) == (count > MOST_ROWS)
+
+
+def job(ranks, calls, partners):
+    """A job whose ranks made so many kinds of calls, and sent to so many others."""
+    names = [f'MPI_Call_{number}' for number in range(calls)]
+    return report(
+        [
+            process(
+                rank,
+                (rank,),
+                mpi_time=0.1 * bool(calls),
+                calls={name: call(1, 0.1 / calls) for name in names},
+                waits={name: wait(0.1 / calls) for name in names},
+                partners=[
+                    partner(to, 1, 1 << to % 40, {str(1 << to % 40): 1}) for to in range(partners)
+                ],
+            )
+            for rank in range(ranks)
+        ]
+    )
+
+
+@pytest.mark.parametrize(('ranks', 'calls', 'partners'), [(1, 0, 0), (1, 1, 1), (20, 200, 20)])
+def test_a_job(out, tmp_path, ranks, calls, partners):
+    found = job(ranks, calls, partners)
+    witness_job.show(found, out)
+    assert ('Sizes of messages: none' in shown(out)) == (not partners)
+    assert (': none' in shown(out)) == (not partners)
+    witness_difference.show(found, job(1, 0, 0), out)
+    draw(found, tmp_path / 'job.svg')
+
+
+def test_a_job_of_no_ranks_is_none(tmp_path):
+    path = write(tmp_path / 'r.json', entries([]))
+    with pytest.raises(WitnessError, match='ranks'):
+        read(path)
+
+
+@pytest.mark.parametrize('count', COUNTS)
+def test_lines_of_text(capsys, golden_report, count):
+    assert len(sparkline(range(count), [1.0] * count, count, 40)) == min(count, 40)
+    provenance.show({'case': (('name', 'value'),) * count}, {})
+    assert capsys.readouterr().out.count('value') == count
+    few = filled(golden_report, min(count, 60))
+    assert len(matrix(cases(few), 100)) <= 40
+    assert page(found_in(few))
+
+
+@pytest.mark.parametrize('sweep', [None, 'strong'])
+@pytest.mark.parametrize('count', [0, 1, 60])
+def test_charts_of_cases_without_figures(golden_report, count, sweep):
+    report = filled(golden_report, count)
     for case in cases(report):
-        case['headlines'] = ['latency']
-    assert [row.headline for row in rows(report)] == [True, True]
-
-
-def test_rows_hold_figures_and_absolute_bounds(golden_report):
-    first, second = rows(golden_report('Passed'))
-    assert (first.check, first.environment, first.fabric) == ('Passed', 'gnu', 'shm')
-    assert (second.fabric, second.layout, second.figure) == ('tcp', 'packed', 'latency')
-    assert (first.value, first.unit, first.reference) == (42.5, 'us', 42)
-    assert (first.lower, first.upper) == pytest.approx((37.8, 46.2))
-    assert first.room == pytest.approx(3.7 / 42)
-    assert first.verdict == 'pass'
-
-
-@pytest.mark.parametrize(
-    ('name', 'verdicts'),
-    [
-        ('FailedReference', ['fail', 'fail']),
-        ('FailedSanity', ['fail', 'fail']),
-        ('FailedBuild', ['fail', 'not run', 'not run']),
-        ('NoFigures', ['no figure', 'no figure']),
-        ('NoReference', ['no bound', 'no bound']),
-        ('Skipped', []),
-    ],
-)
-def test_verdicts_of_rows(golden_report, name, verdicts):
-    assert [row.verdict for row in rows(golden_report(name))] == verdicts
-
-
-@pytest.mark.parametrize('value', [math.nan, math.inf])
-def test_what_is_no_number_is_no_pass(golden_report, value):
-    report = golden_report('Passed')
-    for case in cases(report):
-        for values in (case['perfvalues'] or {}).values():
-            values[0] = value
-    assert [row.verdict for row in rows(report)] == ['fail', 'fail']
-
-
-@pytest.mark.parametrize(
-    ('args', 'room'),
-    [
-        ((80, 100, 50, None), 0.3),
-        ((40, 100, 50, None), -0.1),
-        ((115, 100, None, 110), -0.05),
-        ((-12, -10, -11, -9), -0.1),
-        ((5, 100, None, None), None),
-        ((5, None, None, None), None),
-        ((5, 0, -1, 6), None),
-        ((math.nan, 100, 90, 110), None),
-    ],
-)
-def test_room(args, room):
-    assert row(*args).room == (room if room is None else pytest.approx(room))
-
-
-@pytest.mark.parametrize(
-    ('lower', 'upper', 'words'),
-    [
-        (None, None, ''),
-        (0.05, None, 'at least 0.05000'),
-        (None, 5.2, 'at most 5.200'),
-        (72, 88, '72.00 to 88.00'),
-        (10, 10, 'only 10.00'),
-    ],
-)
-def test_bounds_in_words(lower, upper, words):
-    assert allowed(lower, upper) == words
-
-
-def test_the_unit_of_a_ratio_is_not_told():
-    assert [of_unit('4.2', unit) for unit in ('us', '1', '')] == ['4.2 us', '4.2', '4.2']
-
-
-@pytest.mark.parametrize(
-    ('reference', 'threshold', 'absolute'),
-    [(42, -0.1, 37.8), (-100, -0.1, -110), (0, 5, 5), (100, None, None)],
-)
-def test_bounds_are_reframes(reference, threshold, absolute):
-    from reframe.utility.sanity import reference_bounds
-
-    found = bound(reference, threshold)
-    assert found == (absolute if absolute is None else pytest.approx(absolute))
-    thresholds = (threshold, None) if (threshold or 0) < 0 else (None, threshold)
-    if absolute is not None:
-        assert found in reference_bounds(reference, *thresholds)
-
-
-@pytest.mark.parametrize(
-    ('value', 'text'),
-    [
-        (None, '-'),
-        (0, '0'),
-        (42.5, '42.50'),
-        (28221.3, '28221'),
-        (0.02841, '0.02841'),
-        (999.96, '1000.0'),
-        (1.5e-9, '1.500e-09'),
-        (math.nan, 'nan'),
-        (-0.5, '-0.5000'),
-    ],
-)
-def test_numbers_keep_four_digits(value, text):
-    assert number(value) == text
+        case['perfvalues'], case['sweep'] = {}, sweep
+    assert page(found_in(report))

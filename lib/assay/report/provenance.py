@@ -15,6 +15,6 @@ def show(facts: Mapping[str, Facts], where: Mapping[str, str]) -> None:
         cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())
     for lines, names in cases.items():
         print(*names, sep='\n')
-        width = max(len(name) for name, _ in lines)
+        width = max((len(name) for name, _ in lines), default=0)
         for name, value in lines:
             print(f'    {name:{width}} {plain(value or "-")}')

@@ -38,7 +38,7 @@ def height(text: str, width: int) -> int:
 def table(
     out: Console, title: str, columns: str, rows: Iterable[Iterable[object]], all_rows: bool = False
 ) -> None:
-    """A table under a title: the first rows, and how many more there are.
+    """A table under a title: the first rows, and how many more there are; of no rows the word none.
 
     :param columns: headings, divided by ``|``. One that starts with ``<`` is of text, and one that
         starts with ``~`` is left out of a narrow window.
@@ -49,6 +49,10 @@ def table(
     headings = columns.split('|')
     kept = [n for n, heading in enumerate(headings) if out.width >= WIDE or heading[:1] != '~']
     rows = list(rows)
+    out.print()
+    if not rows:
+        say(out, f'{title}: none')
+        return
     first = rows if all_rows else rows[:MOST_ROWS]
     cells = [[plain(row[n]) for n in kept] for row in map(list, first)]
     shown = Table(box=None, pad_edge=False, header_style='bold')
@@ -59,7 +63,7 @@ def table(
         if name != heading:
             shown.add_column(name, overflow='fold', max_width=MOST_TEXT)
             words = [word for text in whole for word in text.split()]
-            least += min(MOST_WORD, max(map(len, words))) + GAP
+            least += min(MOST_WORD, max(map(len, words), default=0)) + GAP
         else:
             shown.add_column(heading, justify='right', no_wrap=True)
             least += max(map(len, whole)) + GAP
@@ -68,7 +72,6 @@ def table(
     most = out.measure(shown, options=out.options.update(max_width=1000)).maximum
     # What is too wide for its words and numbers is wrapped by the window: none is cut here.
     shown.width = min(most, max(least - GAP, out.width))
-    out.print()
     say(out, f'{title}:')
     out.print(shown, crop=False, no_wrap=True, overflow='ignore')
     if len(rows) > len(first):

@@ -286,7 +286,7 @@ class Report(_Record):
     sections: list[Literal['placement', 'fabric', 'profile', 'matrix']]
     command: list[str]
     started: str
-    ranks: int
+    ranks: Annotated[int, Field(ge=1)]
     mpi: Library
     libraries: list[str]
     environment: dict[str, str]

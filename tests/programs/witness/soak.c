@@ -1534,7 +1534,9 @@ static MPI_Comm make(const struct communicator *from, struct dice *dice, int tag
         made = make_dist_graph(from, dice);
     } else if (from->size > 1) {
         made = make_inter(from, dice, tag);
-    } else { /* one that the witness does not see being made */
+    } else if (from->topology != MPI_UNDEFINED) {
+        CALL(Comm_dup, 0, from->handle, &made);
+    } else { /* one that the witness may not see being made; Open MPI 5.0 forgets topologies in it */
         MPI_Request request;
         MPI_Comm_idup(from->handle, &made, &request);
         CALL(Wait, 0, &request, MPI_STATUS_IGNORE);
