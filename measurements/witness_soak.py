@@ -11,107 +11,56 @@ MPI. Batches that fail without the witness show faults of the MPI, and are count
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from common import build, environment
 
 from assay import paths
 from assay.machine.mpi import Mpi, find_mpis
-from common import build, environment
+
+sys.path.append(str(paths.ROOT / 'tests' / 'support'))
+
+from building import SANITIZED
+from running import SURROUNDINGS, YIELDING_COLLECTIVES, Run, run_command
+from soaking import FailsAlone, Launch, differences
 
 SOURCE = paths.ROOT / 'tests' / 'programs' / 'witness' / 'soak.c'
-#: Operations of a program, programs of a launch, and seconds that one may take.
-OPERATIONS, BATCH, LIMIT = 30, 20, 60
-SANITIZERS = 'address,undefined'
-
-Launch = Callable[[list[str], Path, bool], 'subprocess.CompletedProcess[str]']
-
-
-class FailsAlone(Exception):
-    """The programs fail without the witness."""
-
-
-def differences(launch: Launch, first: int, programs: int, ranks: int, folder: Path) -> list[str]:
-    """What is not the same with the witness as without it, or not as the programs counted.
-
-    :param launch: runs the program with these arguments, in a folder, with the witness or without.
-    :raises FailsAlone: if there is nothing to compare with.
-    """
-    arguments = [str(first), str(programs), str(OPERATIONS)]
-    without = launch(arguments, folder, False)
-    if without.returncode:
-        raise FailsAlone(f'exit code {without.returncode}: {without.stderr[-2000:]}')
-    with_it = launch(arguments, folder, True)
-    if with_it.returncode:
-        return [f'exit code {with_it.returncode}: {with_it.stderr[-2000:]}']
-    if sorted(with_it.stdout.splitlines()) != sorted(without.stdout.splitlines()):
-        return [f'output: {with_it.stdout}, without the witness: {without.stdout}']
-    report = json.loads((folder / 'report.json').read_text())
-    found = [] if report['complete'] else ['the report is not complete']
-    for rank in range(ranks):
-        counted = json.loads((folder / f'soak-{rank}.json').read_text())
-        found += differences_of_rank(report['processes'][rank], counted)
-    return found
-
-
-def differences_of_rank(process: dict[str, Any], counted: dict[str, Any]) -> list[str]:
-    """Where a process of the report is not what its rank counted."""
-    rank = process['rank']
-    calls = {name: [call['count'], call['bytes']] for name, call in process['calls'].items()}
-    found = [
-        f'rank {rank}: {name}: {calls.get(name)}, counted {counted["calls"].get(name)}'
-        for name in sorted({*calls, *counted['calls']})
-        if calls.get(name) != counted['calls'].get(name)
-    ]
-    partners, own = ({one['rank']: one for one in side} for side in (process['partners'],
-                                                                     counted['partners']))
-    return found + [
-        f'rank {rank} to {to}: {partners.get(to)}, counted {own.get(to)}'
-        for to in sorted({*partners, *own})
-        if partners.get(to) != own.get(to)
-    ]
+#: Programs of a launch, and seconds that one may take.
+BATCH, LIMIT = 20, 40
 
 
 def launcher(mpi: Mpi, ranks: int, program: Path, witness: Path, sanitized: bool) -> Launch:
     """Runs the program on an MPI of this machine."""
-    variables = {**environment(mpi, 'shm'), 'OMPI_MCA_rmaps_base_oversubscribe': '1'}
-    variables |= {'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe'}
-    variables |= {'OMPI_MCA_mpi_yield_when_idle': '1', 'MPIR_CVAR_ENABLE_HEAVY_YIELD': '1'}
-    variables |= {'MPIR_CVAR_POLLS_BEFORE_YIELD': '100'}
-    for name in ('ALLREDUCE', 'BARRIER', 'BCAST', 'REDUCE'):
-        variables[f'MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM'] = 'mpir'
+    variables = {**environment(mpi, 'shm'), **SURROUNDINGS, **YIELDING_COLLECTIVES}
     preload = [str(witness)]
     if sanitized:
-        # Leaks are looked for by tests of programs that free all they have.
-        variables |= {'ASAN_OPTIONS': 'detect_leaks=0', 'UBSAN_OPTIONS': 'print_stacktrace=1'}
+        # The program frees nothing that it leaves to the end, and nor do the MPIs.
+        variables['ASAN_OPTIONS'] = 'detect_leaks=0'
         question = [mpi.cc, '-print-file-name=libasan.so']
         runtime = subprocess.run(question, capture_output=True, text=True, check=True)
         preload.insert(0, runtime.stdout.strip())
 
-    def launch(
-        arguments: list[str], folder: Path, witnessed: bool
-    ) -> subprocess.CompletedProcess[str]:
+    def launch(arguments: list[str], folder: Path, witnessed: bool) -> Run:
         command = [mpi.launcher, '-n', str(ranks)]
         if witnessed:
             command += ['env', f'LD_PRELOAD={":".join(preload)}']
-        command += [str(program), *arguments]
         env = {**variables, 'ASSAY_WITNESS_REPORT': str(folder / 'report.json')}
-        command = ['timeout', '-k', '10', str(LIMIT), *command]
-        return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
+        try:
+            return run_command([*command, str(program), *arguments], env, folder, LIMIT, folder)
+        except subprocess.TimeoutExpired:
+            return Run(-1, '', f'not at an end after {LIMIT} s', folder)
 
     return launch
 
 
 def soak(mpi: Mpi, arguments: argparse.Namespace, folder: Path) -> Counter[str]:
     """How many programs were the same, were different, or failed without the witness."""
-    options = [f'-DASSAY_SANITIZE={SANITIZERS}'] if arguments.sanitize else []
+    options = [f'-DASSAY_SANITIZE={SANITIZED}'] if arguments.sanitize else []
     witness = build(mpi, folder, *options, target='assay_witness') / 'libassay_witness.so'
     program = folder / 'soak'
     compiler = [mpi.cc, '-std=c11', '-O1', '-g', '-pthread', '-w']

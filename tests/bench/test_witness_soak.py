@@ -1,0 +1,48 @@
+"""A short form of the soak: measurements/witness_soak.py does the long one."""
+
+import subprocess
+
+import pytest
+
+from building import SANITIZED
+from running import YIELDING_COLLECTIVES
+from soaking import FailsAlone, differences
+
+RANKS, PROGRAMS = 4, 40
+
+
+@pytest.fixture
+def soak(witnessed_in, compiled, tmp_path):
+    """What the witness changes, or miscounts, in the programs from a first one on."""
+    program = compiled('soak')
+
+    def run(first, programs, preload=None):
+        def launch(arguments, folder, witnessed):
+            return witnessed_in(
+                folder,
+                program,
+                *arguments,
+                ranks=RANKS,
+                preload=preload if witnessed else '',
+                env=YIELDING_COLLECTIVES,
+            )
+
+        try:
+            return differences(launch, first, programs, RANKS, tmp_path)
+        except FailsAlone as error:
+            pytest.skip(f'they fail on this MPI without the witness: {error}')
+
+    return run
+
+
+@pytest.mark.parametrize('first', [1, 2], ids=['alone', 'threads'])
+def test_random_programs(soak, first):
+    assert soak(first, PROGRAMS) == []
+
+
+@pytest.mark.slow
+def test_random_programs_under_sanitizers(soak, build):
+    find = ['gcc', '-print-file-name=libasan.so']
+    runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
+    library = build('assay_witness', SANITIZED) / 'libassay_witness.so'
+    assert soak(2, PROGRAMS, f'{runtime}:{library}') == []
