@@ -3,8 +3,8 @@
     .venv/bin/python measurements/witness_soak.py --programs 10000 --minutes 10 [--sanitize]
 
 The program is tests/programs/witness/soak.c, which writes what it called and sent. Each launch runs
-a batch of programs, first without the witness, then with it. Jobs use the shared-memory fabric of an
-MPI. Batches that fail without the witness show faults of the MPI, and are counted apart. With
+a batch of programs, first without the witness, then with it. Jobs use the shared-memory fabric of
+an MPI. Batches that fail without the witness show faults of the MPI, and are counted apart. With
 --sanitize the witness is built with the address and undefined-behaviour sanitizers.
 """
 
@@ -27,7 +27,7 @@ sys.path.append(str(paths.ROOT / 'tests' / 'support'))
 
 from building import SANITIZED
 from running import SURROUNDINGS, YIELDING_COLLECTIVES, Run, run_command
-from soaking import FailsAlone, Launch, differences
+from soaking import FailsAloneError, Launch, differences
 
 SOURCE = paths.ROOT / 'tests' / 'programs' / 'witness' / 'soak.c'
 #: Programs of a launch, and seconds that one may take.
@@ -74,7 +74,7 @@ def soak(mpi: Mpi, arguments: argparse.Namespace, folder: Path) -> Counter[str]:
         try:
             found = differences(launch, first, BATCH, arguments.ranks, folder)
             outcome = 'different' if found else 'same'
-        except FailsAlone as error:
+        except FailsAloneError as error:
             found, outcome = [str(error)], 'fails alone'
         outcomes[outcome] += BATCH
         for one in found:

@@ -6,7 +6,7 @@ import pytest
 
 from building import SANITIZED
 from running import YIELDING_COLLECTIVES
-from soaking import FailsAlone, differences
+from soaking import FailsAloneError, differences
 
 RANKS, PROGRAMS = 4, 20
 
@@ -34,7 +34,7 @@ def soak(mpi, witnessed_in, compiled, tmp_path):
 
         try:
             return differences(launch, first, programs, RANKS, tmp_path)
-        except FailsAlone as error:
+        except FailsAloneError as error:
             pytest.skip(f'they fail on this MPI without the witness: {error}')
 
     return run

@@ -15,19 +15,19 @@ OPERATIONS = 30  # of a program
 Launch = Callable[[list[str], Path, bool], Run]
 
 
-class FailsAlone(Exception):
+class FailsAloneError(Exception):
     """The programs fail without the witness."""
 
 
 def differences(launch: Launch, first: int, programs: int, ranks: int, folder: Path) -> list[str]:
     """What is not the same with the witness as without it, or not as the programs counted.
 
-    :raises FailsAlone: if there is nothing to compare with.
+    :raises FailsAloneError: if there is nothing to compare with.
     """
     arguments = [str(first), str(programs), str(OPERATIONS)]
     without = launch(arguments, folder, False)
     if without.code:
-        raise FailsAlone(f'exit code {without.code}: {without.err[-2000:]}')
+        raise FailsAloneError(f'exit code {without.code}: {without.err[-2000:]}')
     with_it = launch(arguments, folder, True)
     if with_it.code:
         return [f'exit code {with_it.code}: {with_it.err[-2000:]}']
@@ -50,8 +50,9 @@ def differences_of_rank(process: dict[str, Any], counted: dict[str, Any]) -> lis
         for name in sorted({*calls, *counted['calls']})
         if calls.get(name) != counted['calls'].get(name)
     ]
-    partners, own = ({one['rank']: one for one in side} for side in (process['partners'],
-                                                                     counted['partners']))
+    partners, own = (
+        {one['rank']: one for one in side} for side in (process['partners'], counted['partners'])
+    )
     return found + [
         f'rank {rank} to {to}: {partners.get(to)}, counted {own.get(to)}'
         for to in sorted({*partners, *own})

@@ -113,8 +113,8 @@ static void sent_to(int world, long long bytes)
 
 #define CALL(name, bytes, ...) (called("MPI_" #name, bytes), MPI_##name(__VA_ARGS__))
 /* In the form with MPI_Count, where the MPI has it. */
-#define EITHER(large, name, bytes, ...)  \
-    (called("MPI_" #name, bytes),        \
+#define EITHER(large, name, bytes, ...) \
+    (called("MPI_" #name, bytes),       \
      (large) ? LARGE(MPI_##name##_c, MPI_##name)(__VA_ARGS__) : MPI_##name(__VA_ARGS__))
 
 /* Draws */
@@ -158,7 +158,7 @@ struct communicator {
     MPI_Comm handle; /* MPI_COMM_NULL: this rank is not in it */
     bool inter;
     int rank, size, side, others; /* side: 0 or 1; others: size of the group that messages go to */
-    int world[MOST_RANKS];        /* the other group's ranks */
+    int world[MOST_RANKS]; /* the other group's ranks */
     int outs, ins, out[MOST_RANKS], in[MOST_RANKS]; /* neighbours */
     int topology;
 };
@@ -391,8 +391,19 @@ static void complete(struct dice *dice, int count, MPI_Request requests[])
 
 enum { PLAIN, BUFFERED, SYNCHRONOUS, READY };
 enum { BLOCKING, NONBLOCKING, PERSISTENT, LET_GO };
-enum { POSTED, POSTED_ANY, POSTED_PERSISTENT, POSTED_WAYS, DIRECT = POSTED_WAYS, DIRECT_ANY,
-       PROBED, POLLED, MATCHED, MATCHED_POLLED, WAYS };
+enum {
+    POSTED,
+    POSTED_ANY,
+    POSTED_PERSISTENT,
+    POSTED_WAYS,
+    DIRECT = POSTED_WAYS,
+    DIRECT_ANY,
+    PROBED,
+    POLLED,
+    MATCHED,
+    MATCHED_POLLED,
+    WAYS
+};
 
 struct message {
     int side, from, to; /* ranks in the group of that side, and in the one they send to */
@@ -530,8 +541,8 @@ static void send(struct message *message, const struct communicator *in, struct 
 
 static void post(struct message *message, const struct communicator *in, struct pending *pending)
 {
-    int count, source = message->way == POSTED_ANY && message->from >= 0 ? MPI_ANY_SOURCE
-                                                                         : message->from;
+    int count,
+        source = message->way == POSTED_ANY && message->from >= 0 ? MPI_ANY_SOURCE : message->from;
     struct layout layout = layout_to_receive(message, &count);
     long long bytes = source == MPI_PROC_NULL ? 0 : (long long)INT * count * layout.ints;
     MPI_Request request;
@@ -588,8 +599,7 @@ static void receive(struct message *message, const struct communicator *in, stru
     } else {
         if (way == PROBED)
             CALL(Probe, 0, source, message->tag, comm, status);
-        while (way == POLLED &&
-               (CALL(Iprobe, 0, source, message->tag, comm, &flag, status), !flag))
+        while (way == POLLED && (CALL(Iprobe, 0, source, message->tag, comm, &flag, status), !flag))
             pause_shortly();
         if (way == DIRECT_ANY && source >= 0)
             source = MPI_ANY_SOURCE;
@@ -908,24 +918,24 @@ static int *block_of(int *buffer, const struct layout *layout, const struct bloc
 }
 
 /* The blocking form, or the nonblocking one and its completion. */
-#define BOTH(name, nonblocking, bytes, ...)                                 \
-    do {                                                                    \
-        if (later) {                                                        \
-            CALL(nonblocking, bytes, __VA_ARGS__, &request);                \
-            complete(dice, 1, &request);                                    \
-        } else {                                                            \
-            CALL(name, bytes, __VA_ARGS__);                                 \
-        }                                                                   \
+#define BOTH(name, nonblocking, bytes, ...)                  \
+    do {                                                     \
+        if (later) {                                         \
+            CALL(nonblocking, bytes, __VA_ARGS__, &request); \
+            complete(dice, 1, &request);                     \
+        } else {                                             \
+            CALL(name, bytes, __VA_ARGS__);                  \
+        }                                                    \
     } while (0)
 /* Or either with MPI_Count. */
-#define ALL_FOUR(name, nonblocking, bytes, ...)                             \
-    do {                                                                    \
-        if (later) {                                                        \
-            EITHER(large, nonblocking, bytes, __VA_ARGS__, &request);       \
-            complete(dice, 1, &request);                                    \
-        } else {                                                            \
-            EITHER(large, name, bytes, __VA_ARGS__);                        \
-        }                                                                   \
+#define ALL_FOUR(name, nonblocking, bytes, ...)                       \
+    do {                                                              \
+        if (later) {                                                  \
+            EITHER(large, nonblocking, bytes, __VA_ARGS__, &request); \
+            complete(dice, 1, &request);                              \
+        } else {                                                      \
+            EITHER(large, name, bytes, __VA_ARGS__);                  \
+        }                                                             \
     } while (0)
 
 /* Elements from a rank to another one. */
@@ -1030,8 +1040,8 @@ static void rooted(const struct communicator *in, struct dice *dice)
         if (root && in_place)
             fill(sum, &one, count, data_key(key, in->side, in->rank, NO_TARGET));
         ALL_FOUR(Reduce, Ireduce, leaf ? (long long)INT * count : 0,
-                 root && in_place ? MPI_IN_PLACE : part, root ? sum : NULL, count, MPI_INT,
-                 MPI_SUM, root_argument, comm);
+                 root && in_place ? MPI_IN_PLACE : part, root ? sum : NULL, count, MPI_INT, MPI_SUM,
+                 root_argument, comm);
         for (int i = 0; root && i < count; i++) {
             int right = 0;
             for (int r = 0; r < leaves; r++)
@@ -1094,8 +1104,7 @@ static void reduce_all(const struct communicator *in, struct dice *dice)
     /* Both groups of an intercommunicator have to get as much in all. */
     int each = in->inter ? count * in->others : count;
     for (int i = 0; i < in->size; i++) {
-        counts_of[i] = in->inter ? each
-                                 : count_between(key, in->side, i, NO_TARGET, false);
+        counts_of[i] = in->inter ? each : count_between(key, in->side, i, NO_TARGET, false);
         before += i < in->rank ? counts_of[i] : 0;
         total += counts_of[i];
     }
@@ -1241,9 +1250,9 @@ static void neighbours(const struct communicator *in, struct dice *dice)
         sent_to(in->world[in->out[i]], (long long)INT * out_counts[i] * layout.ints);
     }
     for (int i = 0; i < in->ins; i++)
-        in_counts[i] = various ? count_between(key, 0, in->in[i],
-                                               to_one_block ? NO_TARGET : in->rank, false)
-                               : count;
+        in_counts[i] =
+            various ? count_between(key, 0, in->in[i], to_one_block ? NO_TARGET : in->rank, false)
+                    : count;
     MPI_Datatype empty = null ? MPI_DATATYPE_NULL : layout.type;
     struct blocks outs = lay_out(&layout, in->outs, out_counts, empty);
     struct blocks ins = lay_out(&layout, in->ins, in_counts, empty);
@@ -1356,8 +1365,8 @@ static void one_sided(const struct communicator *in, struct dice *dice)
             CALL(Compare_and_swap, bytes, mine, &old, got, MPI_INT, target, shift_to, window);
             break;
         default:
-            EITHER(large, Get_accumulate, 0, NULL, 0, MPI_INT, got, EACH, MPI_INT, target,
-                   shift_to, EACH, MPI_INT, MPI_NO_OP, window);
+            EITHER(large, Get_accumulate, 0, NULL, 0, MPI_INT, got, EACH, MPI_INT, target, shift_to,
+                   EACH, MPI_INT, MPI_NO_OP, window);
         }
         if (sends)
             sent_to(in->world[target], bytes);
@@ -1654,8 +1663,7 @@ static void run_program(int seed, int operations)
         describe(&slots[i], MPI_COMM_NULL);
     seed_now = seed;
     for (operation_now = 0; operation_now < operations; operation_now++)
-        operate((struct dice){ key_of(dice.state, operation_now, 9) },
-                operation_now % 1000 * TAGS);
+        operate((struct dice){ key_of(dice.state, operation_now, 9) }, operation_now % 1000 * TAGS);
     for (int i = 2; i < SLOTS; i++)
         release(&slots[i]);
     CALL(Barrier, 0, MPI_COMM_WORLD);
