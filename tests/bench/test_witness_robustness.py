@@ -383,6 +383,14 @@ def test_the_witness_of_another_mpi_leaves(mpi, job, endings, witness_of, build)
     assert run.report['complete'] is True
 
 
+def test_the_witness_of_another_abi_leaves(job, endings, build, fault):
+    """The standard's ABI has the same names as an MPI's own, and other handles."""
+    witness = build('assay_witness') / 'libassay_witness.so'
+    run = job(endings, 'init', 'finalize', preload=f'{fault("standard_abi")}:{witness}', ranks=1)
+    (sentence,) = witness_lines(run.wait())
+    assert sentence.endswith(", through MPI's standard ABI: it records nothing")
+
+
 def test_mpich_s_witness_under_intel_mpi(mpi, job, endings, witness_of):
     """They have one ABI."""
     if mpi.family != 'intelmpi':
