@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -113,6 +114,25 @@ double greatest(double value, MPI_Comm comm)
     return value;
 }
 
+// Without `greatest`, which the times themselves rest on.
+void take_slowest(Timing &timing, MPI_Comm comm)
+{
+    int ranks;
+    MPI_Comm_size(comm, &ranks);
+    for (double *seconds : { &timing.least, &timing.most, &timing.parts }) {
+        std::vector<double> all(ranks);
+        MPI_Allgather(seconds, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, comm);
+        *seconds = *std::max_element(all.begin(), all.end());
+    }
+}
+
+double system_seconds()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 // Collective over the grid. Returns the Gflop/s.
 double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts &bouts,
            long first_step, Report &report, Tally &tally)
@@ -124,9 +144,17 @@ double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts 
     Timing timing = {};
     MPI_Barrier(grid.all);
     timing.began = std::time(nullptr);
+    const double outer = system_seconds();
     double start = MPI_Wtime();
+    const double inner = system_seconds();
     Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);
-    timing.seconds = greatest(MPI_Wtime() - start - timing.phases.paused, grid.all);
+    timing.least = system_seconds() - inner - timing.phases.paused;
+    timing.seconds = MPI_Wtime() - start - timing.phases.paused;
+    timing.most = system_seconds() - outer - timing.phases.paused;
+    const Seconds &phases = timing.phases;
+    timing.parts = phases.factor + phases.wait + phases.update + phases.substitute;
+    take_slowest(timing, grid.all);
+    timing.seconds = greatest(timing.seconds, grid.all);
     timing.ended = std::time(nullptr);
     for (double *phase : { &timing.phases.factor, &timing.phases.wait, &timing.phases.update,
                            &timing.phases.substitute })

@@ -126,6 +126,8 @@ void Report::result(const Test &test, const Timing &timing)
                  "Max aggregated wall time up tr sv  . : %18.6f\n",
                  marks.substr(0, 80).c_str(), timing.phases.factor, timing.phases.wait,
                  timing.phases.update, timing.phases.substitute);
+    std::fprintf(file, "Clock: %.9f s; system's %.9f to %.9f s; phases %.9f s\n", timing.seconds,
+                 timing.least, timing.most, timing.parts);
     std::fflush(file);
 }
 
@@ -135,6 +137,12 @@ void Report::verdict(const Residual &residual, bool passed) const
         return;
     std::fprintf(file, "%s\n||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= %16.8e ...... %s\n",
                  RULE.c_str(), residual.scaled, passed ? "PASSED" : "FAILED");
+    std::fprintf(file,
+                 "Fingerprint: A_oo %.17g; A_1 %.17g; A by rows %.17g; A by columns %.17g; "
+                 "x_oo %.17g; x_1 %.17g; b_oo %.17g; first %.17g; last %.17g; Ax-b_oo %.17g\n",
+                 residual.a_max, residual.a_one, residual.of_rows, residual.of_columns,
+                 residual.x_max, residual.x_one, residual.b_max, residual.first, residual.last,
+                 residual.difference);
     if (!passed)
         std::fprintf(file,
                      "||Ax-b||_oo  . . . . . . . . . . . . . . . . . = %18.6f\n"

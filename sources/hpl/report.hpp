@@ -19,6 +19,9 @@ struct Test {
 
 struct Timing {
     double seconds; // to solve the system
+    // The same by the system's clock, between the readings of MPI's and around them, and the sum of the
+    // phases: of the rank with the most, each.
+    double least, most, parts;
     std::time_t began, ended;
     Seconds phases; // each the greatest of all ranks
 };

@@ -85,6 +85,18 @@ Residual check(Matrix &matrix, const double *x)
     r.x_one = std::accumulate(x, x + columns, 0.0,
                               [](double sum, double value) { return sum + std::fabs(value); });
     MPI_Allreduce(MPI_IN_PLACE, &r.x_one, 1, MPI_DOUBLE, MPI_SUM, grid.row_comm);
+    r.of_rows = std::accumulate(row_sums.begin(), row_sums.end(), 0.0);
+    MPI_Allreduce(MPI_IN_PLACE, &r.of_rows, 1, MPI_DOUBLE, MPI_SUM, grid.column_comm);
+    r.of_columns = std::accumulate(column_sums.begin(), column_sums.end(), 0.0);
+    MPI_Allreduce(MPI_IN_PLACE, &r.of_columns, 1, MPI_DOUBLE, MPI_SUM, grid.row_comm);
+    double corners[2] = { 0, 0 };
+    if (grid.row == 0 && grid.column == 0)
+        corners[0] = *matrix.at(0, 0);
+    if (has_b && matrix.row_map.owner(matrix.n - 1) == grid.row)
+        corners[1] = *matrix.at(rows - 1, columns);
+    MPI_Allreduce(MPI_IN_PLACE, corners, 2, MPI_DOUBLE, MPI_SUM, grid.all);
+    r.first = corners[0];
+    r.last = corners[1];
     r.scaled = r.difference / (EPSILON * (r.a_max * r.x_max + r.b_max) * matrix.n);
     return r;
 }

@@ -10,6 +10,8 @@ struct Residual {
     double scaled;     // ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N), in maximum norms
     double difference; // ||Ax-b||
     double a_max, a_one, x_max, x_one, b_max;
+    double of_rows, of_columns; // sum of all |a|, row by row and column by column
+    double first, last;         // elements of A | b: of its first row and column, and of its last
 };
 
 // What the residual is a multiple of: half the distance from 1 to the next number.

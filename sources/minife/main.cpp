@@ -176,6 +176,7 @@ int main(int argc, char **argv)
     MatrixFacts facts;
     Solution solution;
     ResidualCheck residual;
+    Fingerprint marks;
     std::optional<CentreCheck> centre;
     double traffic, limit_bytes;
     std::optional<assay::Bouts> bouts;
@@ -208,6 +209,7 @@ int main(int argc, char **argv)
         phases.total = slowest(so_far + MPI_Wtime() - resumed - solution.times.paused);
 
         double norm_of_b = std::sqrt(dot(matrix.rows, b, b));
+        marks = take_fingerprint(b, solution);
         residual = check_residual(*mesh, halo, solution, norm_of_b);
         if (settings.verify_solution)
             centre = check_centre(*mesh, solution, norm_of_b);
@@ -227,6 +229,7 @@ int main(int argc, char **argv)
 
     bool passed = say_verdict(solution, residual, centre, job.rank == 0);
     if (job.rank == 0) {
+        print_fingerprint(marks, solution);
         assay::print_limit("MATVEC", "triad", "GB/s", limit);
         std::string name =
             write_report({ job, settings, difference, facts, phases, solution, residual, centre,

@@ -22,6 +22,18 @@ struct ResidualCheck {
 // Collective. Overwrites solution.p.
 ResidualCheck check_residual(const Mesh &mesh, Halo &halo, Solution &solution, double norm_of_b);
 
+// What the reader of the output computes once more, or holds against each other.
+struct Fingerprint {
+    double b_b, b_x, x_x;
+    double b_x_of_steps; // b x once more, as CG adds it up: r r / p A p * r r of each iteration
+};
+
+// Collective. With sums of its own, not CG's.
+Fingerprint take_fingerprint(const Vector &b, const Solution &solution);
+
+// Rank 0 prints it, and the norms of the first residuals, to the last digit.
+void print_fingerprint(const Fingerprint &fingerprint, const Solution &solution);
+
 // The solution at the nodes around the centre of the mesh against the analytic one.
 struct CentreCheck {
     double error; // greatest, absolute

@@ -104,6 +104,8 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
     solution.r = zeros(rows);
     solution.p = zeros(rows + mesh.ghosts());
     Vector q = zeros(rows); // A p
+    solution.squares.reserve(MOST_ITERATIONS);
+    solution.curvatures.reserve(MOST_ITERATIONS);
     Vector &x = solution.x, &r = solution.r, &p = solution.p;
     SolverTimes &times = solution.times;
     auto multiply = [&] {
@@ -170,6 +172,8 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
             advance(rows, rr / pq, p, q, x, r);
         }
         solution.iterations = k;
+        solution.squares.push_back(rr);
+        solution.curvatures.push_back(pq);
         bouts.add(MATVEC, times.matvec - before_all.matvec);
         bouts.add(DOT, times.dot - before_all.dot);
         bouts.add(WAXPY, times.waxpy - before_all.waxpy);

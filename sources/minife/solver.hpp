@@ -2,6 +2,8 @@
 #ifndef MINIFE_SOLVER_HPP
 #define MINIFE_SOLVER_HPP
 
+#include <vector>
+
 #include "application.hpp"
 #include "matrix.hpp"
 #include "matvec.hpp"
@@ -25,6 +27,8 @@ struct Solution {
     Vector p;             // with room for ghosts; of no further use
     int iterations = 0;
     double residual = 0;  // norm of the recurrence's at the start of the last iteration
+    std::vector<double> squares;    // r r of each iteration, as CG used it
+    std::vector<double> curvatures; // p A p likewise
     bool broken = false;  // the matrix is not positive definite
     SolverTimes times;
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from assay.programs.application import (
     window_figures,
 )
 from assay.programs.figure import Figure
+from assay.programs.linear_system import norms, solution
 
 _BYTES = 8  # of an element
 
@@ -82,6 +84,26 @@ _PHASE = re.compile(
     r'^Max aggregated wall time (?P<key>[a-z ]+?) [. ]*: +(?P<seconds>\S+)$', re.MULTILINE
 )
 _OURS = re.compile(r'^(?P<key>RANKS|THREADS) *: (?P<value>\d+)', re.MULTILINE)
+_FINGERPRINT = re.compile(r'^Fingerprint: (?P<entries>.+)$', re.MULTILINE)
+_CLOCK = re.compile(
+    r"^Clock: (?P<seconds>\S+) s; system's (?P<least>\S+) to (?P<most>\S+) s; "
+    r'phases (?P<parts>\S+) s$',
+    re.MULTILINE,
+)
+_MARKS = {
+    *('A_oo', 'A_1', 'A by rows', 'A by columns', 'x_oo', 'x_1', 'b_oo', 'first', 'last'),
+    'Ax-b_oo',
+}
+
+# Of scaled residuals of ours: they are 0.001 to 0.02 at orders from 100 to 20,000.
+_LARGEST_OF_OURS = 0.25
+
+# To here the answer is computed once more; it takes as long as a few runs.
+_LARGEST_SOLVED = 1024
+
+# Seconds, and of a second.
+_TICKS = 1e-5
+_SLEW = 1e-3
 _COMPLAINT = re.compile(r'^(?:>>> (?P<upstream>.+?) <<<|hpl: (?P<ours>.+))$', re.MULTILINE)
 
 
@@ -149,6 +171,10 @@ class Hpl(Application):
         _check_end(output, runs)
         _check_problem(output, runs, problem, ranks, threads)
         _check_residuals(output, runs)
+
+        if _ours(output):
+            _check_fingerprints(output, problem)
+            _check_clocks(output, runs)
 
         rates = [_positive(run['gflops'], 'rate') for run in runs]
         fastest = rates.index(max(rates))
@@ -218,6 +244,66 @@ def _check_problem(
             f'HPL ran on {told.get("RANKS")} ranks with {told.get("THREADS")} threads each instead '
             f'of {ranks} with {threads}'
         )
+
+
+def _check_fingerprints(output: str, problem: Problem) -> None:
+    """Hold matrix and solution of each test against those that are computed here.
+
+    :raises WrongAnswerError: if one differs by more than rounding explains.
+    """
+    n, found = problem.facts['n'], list(_FINGERPRINT.finditer(output))
+    if len(found) != problem.facts['runs']:
+        raise WrongAnswerError('HPL did not print the fingerprint of each test')
+    for one in found:
+        said = {key: _number(value, key) for key, value in _entries(one['entries'])}
+        if said.keys() != _MARKS:
+            raise WrongAnswerError('the fingerprint of HPL is not whole')
+        scaled = said['Ax-b_oo'] / (2**-53 * (said['A_oo'] * said['x_oo'] + said['b_oo']) * n)
+        if not scaled < _LARGEST_OF_OURS:
+            raise WrongAnswerError(f'the scaled residual of HPL is {scaled:g}, and always less')
+        expected = norms(n)
+        _compare(said, expected.exact, 0)
+        # A sum of n numbers is right to n roundings, in any order.
+        _compare(said, expected.sums, n * 2**-52)
+        if n <= _LARGEST_SOLVED:
+            x = solution(n)
+            # |x - x'| <= |A^-1| |A (x - x')|, and what x' here differs by is far smaller.
+            near = x.of_inverse * (said['Ax-b_oo'] + n * 2**-52 * x.greatest)
+            _compare(said, {'x_oo': x.greatest}, near / x.greatest)
+            _compare(said, {'x_1': x.sum}, n * near / x.sum)
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    return [(key, value) for key, _, value in (one.rpartition(' ') for one in text.split('; '))]
+
+
+def _compare(said: Mapping[str, float], expected: Mapping[str, float], relative: float) -> None:
+    for key, value in expected.items():
+        if not abs(said[key] - value) <= relative * abs(value):
+            raise WrongAnswerError(f'HPL has {key} = {said[key]:.17g}, which is {value:.17g}')
+
+
+def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
+    """Hold the time of each test against the system's clock, its phases, and its rate."""
+    found = list(_CLOCK.finditer(output))
+    if len(found) != len(runs):
+        raise WrongAnswerError('HPL did not print the clocks of each test')
+    for run, clock in zip(runs, found, strict=True):
+        seconds, least, most, parts = (
+            _number(clock[key], 'time') for key in ('seconds', 'least', 'most', 'parts')
+        )
+        # MPI's clock may be read in microseconds, and may be slewed by 500 in a million.
+        slack = _TICKS + _SLEW * most
+        if not least - slack <= seconds <= most + slack:
+            raise WrongAnswerError(
+                f"HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
+            )
+        if not parts <= seconds + slack:
+            raise WrongAnswerError(f'the phases of HPL took {parts:g} of {seconds:g} s')
+        rate = operations(int(run['n'])) * 1e-9 / seconds
+        # Five digits are printed.
+        if not abs(_positive(run['gflops'], 'rate') - rate) <= 1e-4 * rate + 1e-9 / seconds:
+            raise WrongAnswerError(f'HPL printed {run["gflops"]} Gflop/s, which was {rate:g}')
 
 
 def _check_residuals(output: str, runs: list[re.Match[str]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from assay.programs import heat
 from assay.programs.application import (
     Application,
     Problem,
@@ -26,6 +27,19 @@ _BYTES_OF_NODE = 27 * 12 + 8 + 5 * 8 + 4
 _LARGEST_VERIFIED = 200
 _MOST_ITERATIONS = 200
 _PRINTED_EVERY = 20
+# Where conjugate gradients end before: everybody's.
+_SOLVED = 2.0**-52
+
+# To here the solution is computed once more, in a second.
+_LARGEST_SOLVED = 256
+_MOST_STEPS = 9
+# Relative. Sums over the nodes, in any order, and of the steps, which CG rounds one by one.
+_OF_SUMS = 1e-10
+_OF_COURSE = 1e-7
+_FINGERPRINT = re.compile(
+    r'^Fingerprint: b\.b (\S+); b\.x (\S+); x\.x (\S+); b\.x of steps (\S+)$', re.MULTILINE
+)
+_FIRST = re.compile(r'^First residuals: (.+)$', re.MULTILINE)
 
 _INITIAL = re.compile(r'Initial Residual = (\S+)')
 _ITERATION = re.compile(r'^Iteration = (\d+)   Residual = (\S+)$', re.MULTILINE)
@@ -80,6 +94,8 @@ class MiniFE(Application):
             raise WrongAnswerError('the report of miniFE has no verdict that it passed')
         if ours and not _RESIDUAL_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not check its residual')
+        if ours:
+            _check_fingerprint(output, report, problem)
         if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
 
@@ -185,12 +201,57 @@ def _check_residuals(output: str, report: Mapping[str, Any]) -> None:
         residuals = [initial, *map(float, printed.values()), final]
     except ValueError:
         raise WrongAnswerError('a residual of miniFE is no number') from None
+    if iterations < _MOST_ITERATIONS and final > _SOLVED:
+        raise WrongAnswerError(
+            f'miniFE stopped after {iterations} iterations at the residual {final:g}'
+        )
     if not all(map(math.isfinite, residuals)):
         raise WrongAnswerError('a residual of miniFE is not finite')
     if not (0 < iterations <= _MOST_ITERATIONS and final < initial):
         raise WrongAnswerError(
             f'miniFE went from residual {initial:g} to {final:g} in {iterations} iterations'
         )
+
+
+def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem) -> None:
+    """Hold the solution and the course of ours against what is computed here.
+
+    :raises WrongAnswerError: if something differs by more than rounding explains.
+    """
+    found = _FINGERPRINT.search(output)
+    try:
+        b_b, b_x, x_x, of_steps = (float(value) for value in found.groups()) if found else ()
+        first = [float(value) for value in _FIRST.findall(output)[0].split()]
+    except (ValueError, IndexError):
+        raise WrongAnswerError('miniFE printed no fingerprint') from None
+    n = problem.facts['elements'][0]
+    _hold('b.b', b_b, heat.residuals(n, 0)[0] ** 2, _OF_SUMS)
+    _hold('b.x by its steps', of_steps, b_x, _OF_SUMS)
+
+    # Boundary nodes have the eigenvalue 1, n / 4 times the largest other one. Rounding in what is left of
+    # the residual there grows by less than n in an iteration: the course is compared until it is 1e-7.
+    steps = max(int(math.log(1e-7 / (2**-52 * (n + 1))) / math.log(n + 1)), 1)
+    expected = heat.residuals(n, min(steps, _MOST_STEPS))
+    if len(first) < min(len(expected), int(_number(report, 'CG solve', 'Iterations'))):
+        raise WrongAnswerError('miniFE did not print its first residuals')
+    for k, (here, there) in enumerate(zip(first, expected, strict=False)):
+        if there < 1e-9 * expected[0]:  # solved, and rounding is left
+            break
+        _hold(f'residual {k}', here, there, _OF_COURSE)
+
+    # b (x - x') = x' r, and x - x' is the inverse of A, whose least eigenvalue is known, times r.
+    residual = _number(report, 'Residual check', 'True Resid Norm')
+    if n <= _LARGEST_SOLVED:
+        exact = heat.solution(n)
+        near = residual / exact.least_eigenvalue
+        size = math.sqrt(exact.x_x)
+        _hold('b.x', b_x, exact.b_x, _OF_SUMS + size * residual / exact.b_x)
+        _hold('x.x', x_x, exact.x_x, _OF_SUMS + (2 * size + near) * near / exact.x_x)
+
+
+def _hold(name: str, value: float, expected: float, relative: float) -> None:
+    if not abs(value - expected) <= relative * abs(expected):
+        raise WrongAnswerError(f'{name} of miniFE is {value:.17g}, which is to be {expected:.17g}')
 
 
 def _figures(report: Mapping[str, Any]) -> dict[str, Figure]:

@@ -1,0 +1,273 @@
+"""Wrong miniFEs: other equations, wrong conjugate gradients, stale halos, wrong times."""
+
+from __future__ import annotations
+
+from wrong_kernels import Built, Mutant, complaint_of_application
+
+from assay.programs.minife import MiniFE
+
+#: Bytes of the problem, ranks and threads: 13 and 16 elements an edge.
+_RUNS = ((1.1e6, 1, 3), (1.9e6, 3, 1))
+
+
+def complaint(built: Built, program: str) -> str:
+    """What the check says of the first run that it refuses."""
+    application = MiniFE()
+    for size, ranks, threads in _RUNS:
+        problem = application.problem(size, ranks, threads)
+        if said := complaint_of_application(built, application, problem, ranks, threads):
+            return said
+    return ''
+
+
+MUTANTS = [
+    Mutant(
+        'minife',
+        'dot loses the last thread',
+        'minife/solver.cpp',
+        'for (const Partial &partial : partials)\n        result += partial.sum;',
+        'for (std::size_t t = 0; t + 1 < partials.size() || t == 0; t++)\n        result += partials[t].sum;',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'dot loses the other ranks',
+        'minife/solver.cpp',
+        '    MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n    return result;',
+        '    return result;',
+    ),
+    Mutant(
+        'minife',
+        'dot takes the greatest rank',
+        'minife/solver.cpp',
+        '&result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);',
+        '&result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);',
+    ),
+    Mutant(
+        'minife',
+        'dot without its last element',
+        'minife/solver.cpp',
+        '        for (std::int64_t i = part.begin; i < part.end; i++)\n            sum += x[i] * y[i];',
+        '        for (std::int64_t i = part.begin; i < part.end - 1; i++)\n            sum += x[i] * y[i];',
+    ),
+    Mutant(
+        'minife',
+        'alpha too large by 1e-5',
+        'minife/solver.cpp',
+        'advance(rows, rr / pq, p, q, x, r);',
+        'advance(rows, 1.00001 * rr / pq, p, q, x, r);',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'alpha wrong once',
+        'minife/solver.cpp',
+        'advance(rows, rr / pq, p, q, x, r);',
+        'advance(rows, (k == 15 ? 1.001 : 1) * rr / pq, p, q, x, r);',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'beta too small by 1e-5',
+        'minife/solver.cpp',
+        'beta = rr / before;',
+        'beta = 0.99999 * rr / before;',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'beta is none',
+        'minife/solver.cpp',
+        'beta = rr / before;',
+        'beta = 0 * rr / before;',
+    ),
+    Mutant(
+        'minife',
+        'beta wrong late',
+        'minife/solver.cpp',
+        'beta = rr / before;',
+        'beta = (k > 12 ? 0.999 : 1) * rr / before;',
+    ),
+    Mutant(
+        'minife',
+        '100 iterations',
+        'minife/solver.cpp',
+        'k <= MOST_ITERATIONS && solution',
+        'k <= MOST_ITERATIONS / 10 && solution',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'stops early',
+        'minife/solver.cpp',
+        'solution.residual > EPSILON; k++',
+        'solution.residual > 1e-12; k++',
+    ),
+    Mutant(
+        'minife',
+        'says more iterations',
+        'minife/solver.cpp',
+        'solution.iterations = k;',
+        'solution.iterations = k + 1;',
+    ),
+    Mutant(
+        'minife',
+        'source too large by 1e-6',
+        'minife/element.cpp',
+        'batch.source[a][lane] += shape.value',
+        'batch.source[a][lane] += 1.000001 * shape.value',
+    ),
+    Mutant(
+        'minife',
+        'diffusion too large by 1e-6',
+        'minife/element.cpp',
+        'sum[lane] += weighted[X][lane] * gradient[b][X][lane] +',
+        'sum[lane] += 1.000001 * weighted[X][lane] * gradient[b][X][lane] +',
+    ),
+    Mutant(
+        'minife',
+        'shape at a wrong point',
+        'minife/element.cpp',
+        'double at = corner_at(point, axis) ? GAUSS : -GAUSS;',
+        'double at = corner_at(point, axis) ? GAUSS : -0.99 * GAUSS;',
+    ),
+    Mutant(
+        'minife',
+        'anisotropic',
+        'minife/element.cpp',
+        'slope[axis] = sign / 2;',
+        'slope[axis] = (axis == 2 ? 1.0001 : 1) * sign / 2;',
+    ),
+    Mutant(
+        'minife',
+        'face of another value',
+        'minife/assembly.cpp',
+        'return x == mesh.elements[X] ? 1 : 0;',
+        'return x == mesh.elements[X] ? 1.00001 : 0;',
+        why='the oracle asks the same function',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'face at x = 0',
+        'minife/assembly.cpp',
+        'return x == mesh.elements[X] ? 1 : 0;',
+        'return x == 0 ? 1 : 0;',
+        why='the oracle asks the same function',
+    ),
+    Mutant(
+        'minife',
+        'edges of the face prescribed too',
+        'minife/assembly.cpp',
+        'return edge ? 0 : prescribed(mesh, x);',
+        'return edge ? 0 * x : 1.00001 * prescribed(mesh, x);',
+        why='the oracle asks the same function',
+    ),
+    Mutant(
+        'minife',
+        'boundary column stays',
+        'minife/assembly.cpp',
+        '                    entry = 0;',
+        '                    entry *= 1e-6;',
+    ),
+    Mutant(
+        'minife',
+        'right-hand side keeps its sign',
+        'minife/assembly.cpp',
+        'right -= entry *',
+        'right += entry *',
+    ),
+    Mutant(
+        'minife',
+        'one lane left out',
+        'minife/assembly.cpp',
+        'for (int lane = 0; lane < count; lane++)\n        for (int corner_x',
+        'for (int lane = 0; lane < std::max(count - 1, 1); lane++)\n        for (int corner_x',
+    ),
+    Mutant(
+        'minife',
+        'halo sent from a wrong place',
+        'minife/halo.cpp',
+        'send_buffer[i] = x[to_send[i]];',
+        'send_buffer[i] = x[to_send[i ? i - 1 : 0]];',
+    ),
+    Mutant(
+        'minife',
+        'halo is never renewed',
+        'minife/matvec.cpp',
+        '    halo.start(x);\n',
+        '    static int calls = 0;\n    if (calls++ < 3)\n        halo.start(x);\n',
+    ),
+    Mutant(
+        'minife',
+        'product without its last row',
+        'minife/matvec.cpp',
+        'rows_times(matrix, part.begin, part.end, x.data(), y.data());',
+        'rows_times(matrix, part.begin, part.end - (part.end == matrix.rows), x.data(), y.data());',
+    ),
+    Mutant(
+        'minife',
+        'product loses odd parts',
+        'minife/matvec.cpp',
+        '    even += odd;',
+        '    even += 0.999999 * odd;',
+    ),
+    Mutant(
+        'minife',
+        'product loses the rest',
+        'minife/matvec.cpp',
+        '+ rest;',
+        '+ 0.99999 * rest;',
+    ),
+    Mutant(
+        'minife',
+        'x moves along r',
+        'minife/solver.cpp',
+        'x[i] += alpha * p[i];',
+        'x[i] += alpha * (p[i] + 1e-6 * r[i]);',
+    ),
+    Mutant(
+        'minife',
+        'r moves too far',
+        'minife/solver.cpp',
+        'r[i] -= alpha * q[i];',
+        'r[i] -= 1.0001 * alpha * q[i];',
+    ),
+    Mutant(
+        'minife',
+        'starts elsewhere',
+        'minife/solver.cpp',
+        'return from[i] - minus[i]; });',
+        'return 1.000001 * from[i] - minus[i]; });',
+    ),
+    Mutant(
+        'minife',
+        'CG timed from the fastest rank',
+        'minife/main.cpp',
+        'MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX',
+        'MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MIN',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        "half of CG's time",
+        'minife/solver.cpp',
+        'times.total = MPI_Wtime() - start - times.paused;',
+        'times.total = 0.5 * (MPI_Wtime() - start - times.paused);',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'products not timed',
+        'minife/solver.cpp',
+        'Stopwatch stopwatch(times.matvec);',
+        'Stopwatch stopwatch(solution.residual);',
+    ),
+    Mutant(
+        'minife',
+        'watch runs slow',
+        'minife/solver.cpp',
+        '~Stopwatch() { total += MPI_Wtime() - start; }',
+        '~Stopwatch() { total += 0.9 * (MPI_Wtime() - start); }',
+    ),
+]
