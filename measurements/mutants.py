@@ -3,11 +3,11 @@
     ./assay run --with mpich -l   # once: brings an MPI
     .venv/bin/python measurements/mutants.py [--program minife] [--only 'wrong alpha'] [--hard]
 
-Each mutant of ``wrong_kernels`` is one replacement in the sources. Of each the program is built anew,
-run at small sizes with the ranks and threads that its file asks for, and what it wrote is read by the
-check's own reader, verdict and all. A mutant is noticed if one of the runs is refused. The unchanged
-program has to be accepted first. Exit code 1 if a mutant was accepted that is not listed as
-equivalent, or if an unchanged program was refused.
+Each mutant of ``wrong_kernels`` is one replacement in the sources. Of each the program is built
+anew, run at small sizes with the ranks and threads that its file asks for, and what it wrote is
+read by the check's own reader, verdict and all. A mutant is noticed if one of the runs is refused.
+The unchanged program has to be accepted first. Exit code 1 if a mutant was accepted that is not
+listed as equivalent, or if an unchanged program was refused.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from wrong_kernels import Built, Mutant
 from assay import paths
 from assay.machine.mpi import Mpi, find_mpis
 
-#: Each has MUTANTS, and ``complaint(built, program)``: what the check says of the program's runs, or
-#: nothing if it accepts them all.
+#: Each has MUTANTS, and ``complaint(built, program)``: what the check says of the program's runs,
+#: or nothing if it accepts them all.
 KINDS = ('minife', 'hpl', 'minimd', 'minighost', 'mpi', 'node')
 
 #: More ranks and threads than cores, which leave these to those that work.
@@ -74,9 +74,8 @@ class Workshop:
         path = self.sources / mutant.path
         text = path.read_text()
         if (times := text.count(mutant.before)) != 1:
-            sys.exit(
-                f'{mutant.program}, {mutant.name}: {mutant.before!r} is {times} times in {path.name}'
-            )
+            place = f'{mutant.before!r} is {times} times in {mutant.path}'
+            sys.exit(f'{mutant.program}, {mutant.name}: {place}')
         path.write_text(text.replace(mutant.before, mutant.after))
         try:
             self.make(mutant.program)

@@ -1,4 +1,4 @@
-"""Wrong kernels: one file of this folder for the programs of a kind, with what their lists are of."""
+"""Wrong kernels: a file for the programs of each kind, and what these files share."""
 
 from __future__ import annotations
 

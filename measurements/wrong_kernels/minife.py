@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from wrong_kernels import Built, Mutant, complaint_of_application
-
 from assay.programs.minife import MiniFE
+from wrong_kernels import Built, Mutant, complaint_of_application
 
 #: Bytes of the problem, ranks and threads: 13 and 16 elements an edge.
 _RUNS = ((1.1e6, 1, 3), (1.9e6, 3, 1))

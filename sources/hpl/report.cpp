@@ -139,10 +139,11 @@ void Report::verdict(const Residual &residual, bool passed) const
                  RULE.c_str(), residual.scaled, passed ? "PASSED" : "FAILED");
     std::fprintf(file,
                  "Fingerprint: A_oo %.17g; A_1 %.17g; A by rows %.17g; A by columns %.17g; "
-                 "x_oo %.17g; x_1 %.17g; b_oo %.17g; first %.17g; last %.17g; Ax-b_oo %.17g\n",
+                 "x_oo %.17g; x_1 %.17g; b_oo %.17g; first %.17g; last %.17g; Ax-b_oo %.17g; again "
+                 "%.17g\n",
                  residual.a_max, residual.a_one, residual.of_rows, residual.of_columns,
                  residual.x_max, residual.x_one, residual.b_max, residual.first, residual.last,
-                 residual.difference);
+                 residual.difference, residual.difference_again);
     if (!passed)
         std::fprintf(file,
                      "||Ax-b||_oo  . . . . . . . . . . . . . . . . . = %18.6f\n"

@@ -78,6 +78,10 @@ Residual check(Matrix &matrix, const double *x)
 
     Residual r;
     r.difference = greatest_of(greatest_magnitude(difference.data(), rows), grid.all);
+    double again = 0;
+    for (double of_row : difference)
+        again = std::max(again, std::fabs(of_row));
+    MPI_Allreduce(&again, &r.difference_again, 1, MPI_DOUBLE, MPI_MAX, grid.all);
     r.a_max = greatest_of(greatest_magnitude(row_sums.data(), rows), grid.all);
     r.a_one = greatest_of(greatest_magnitude(column_sums.data(), columns), grid.all);
     r.b_max = greatest_of(b_max, grid.all);

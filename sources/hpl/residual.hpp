@@ -10,6 +10,7 @@ struct Residual {
     double scaled;     // ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N), in maximum norms
     double difference; // ||Ax-b||
     double a_max, a_one, x_max, x_one, b_max;
+    double difference_again; // by another loop and another reduction
     double of_rows, of_columns; // sum of all |a|, row by row and column by column
     double first, last;         // elements of A | b: of its first row and column, and of its last
 };

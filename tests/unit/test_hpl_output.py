@@ -4,10 +4,12 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 
 from assay import paths
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.hpl import Hpl, choose
+from assay.programs.linear_system import norms, solution
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'hpl'
 HPL = Hpl()
@@ -52,8 +54,18 @@ def test_upstream_failures(name, q, sentence):
         read(golden(name), q=q, ranks=q)
 
 
-OURS = """\
-Implementation: assay 0.1.0
+SYSTEM = norms(2000)
+MARKS = {
+    **SYSTEM.exact,
+    **SYSTEM.sums,
+    'x_oo': 10.0,
+    'x_1': 5000.0,
+    'Ax-b_oo': 4.270162184700403e-12,
+    'again': 4.270162184700403e-12,
+}
+FINGERPRINT = 'Fingerprint: ' + '; '.join(f'{key} {value!r}' for key, value in MARKS.items())
+OURS = f"""\
+Implementation: assay 0.2.0
 RANKS  : 2
 THREADS: 1 a rank
 T/V                N    NB     P     Q               Time                 Gflops
@@ -62,12 +74,16 @@ Max aggregated wall time rfact . . . :               0.05
 Max aggregated wall time wait  . . . :               0.01
 Max aggregated wall time update  . . :               0.23
 Max aggregated wall time up tr sv  . :               0.02
+Clock: 0.314078 s; system's 0.314078 to 0.314078 s; phases 0.24 s
+{FINGERPRINT}
 ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.67900133e-03 ...... PASSED
 WR11R2R8        2000   128     1     2               0.26             2.0000e+01
 Max aggregated wall time rfact . . . :               0.04
 Max aggregated wall time wait  . . . :               0.01
 Max aggregated wall time update  . . :               0.20
 Max aggregated wall time up tr sv  . :               0.01
+Clock: 0.266967 s; system's 0.266967 to 0.266967 s; phases 0.24 s
+{FINGERPRINT}
 ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.67900133e-03 ...... PASSED
 
 Finished      2 tests with the following results:
@@ -101,6 +117,14 @@ def test_ours():
         ('2.0000e+01', '0.0000e+00', 'as its rate'),
         ('3.67900133e-03', 'nan', '"nan" as its scaled residual'),
         ('2 tests completed and passed', '1 tests completed and passed', 'of which 1 passed'),
+        ("system's 0.314078 to 0.314078", "system's 0.32 to 0.33", "by the system's clock"),
+        ('phases 0.24 s', 'phases 0.32 s', 'the phases of HPL took 0.32'),
+        ('Clock: 0.314078', 'Clock: 0.3', 'was 17.8|by the system'),
+        ('first -', 'first ', 'HPL has first'),
+        ('A by rows ', 'A by rows 2', 'HPL has A by rows'),
+        ('Ax-b_oo 4.270162184700403e-12', 'Ax-b_oo 8e-9', 'and always less'),
+        ('again 4.270162184700403e-12', 'again 9e-12', 'HPL has again'),
+        ('Fingerprint', 'Print', 'did not print the fingerprint'),
         ('RANKS  : 2', 'RANKS  : 4', 'on 4 ranks with 1 threads each instead of 2 with 1'),
         ('THREADS: 1', 'THREADS: 2', 'on 2 ranks with 2 threads'),
         ('2000   128', '2000   256', 'NB = 256, not 128'),
@@ -151,3 +175,14 @@ def test_choose():
 def test_too_small():
     with pytest.raises(ValueError, match='2048 bytes at least'):
         HPL.problem(100, 1, 1)
+
+
+UPSTREAM = yaml.safe_load(golden('upstream.yaml'))['runs']
+
+
+@pytest.mark.parametrize('run', UPSTREAM, ids=lambda run: str(run['n']))
+def test_the_system_is_upstream_s(run):
+    known, x = norms(run['n']), solution(run['n'])
+    values = {'a_oo': known.sums['A_oo'], 'a_1': known.sums['A_1'], 'b_oo': known.exact['b_oo']}
+    values |= {'x_oo': x.greatest, 'x_1': x.sum}
+    assert values == pytest.approx({key: run[key] for key in values}, rel=0, abs=6e-7)

@@ -23,6 +23,9 @@ _LIMIT = re.compile(
     re.MULTILINE,
 )
 
+# Ours of before 0.2 printed no fingerprints.
+_VERSION = re.compile(r'Implementation: assay (\d+)\.(\d+)')
+
 # Written by print_windows of the same file.
 _WINDOWS = re.compile(
     r'^Windows of (?P<kernel>[\w ]+): [1-9]\d*; best (?P<rate>\S+) (?P<unit>\S+); '
@@ -96,6 +99,12 @@ class Application(ABC):
         :raises WrongAnswerError: with one sentence, if the output is not whole, another problem or
             number of ranks was run, or the application's own check failed.
         """
+
+
+def prints_fingerprints(output: str) -> bool:
+    """Whether an application of ours is one that prints what its answer is known by."""
+    version = _VERSION.search(output)
+    return bool(version) and (int(version[1]), int(version[2])) >= (0, 2)
 
 
 def limit_figures(output: str) -> dict[str, Figure]:

@@ -6,7 +6,10 @@ n T and mass is (6 - T) / 6n in one dimension, so that the matrix of the interio
 
     A = (Tx (6 - Ty) (6 - Tz) + (6 - Tx) Ty (6 - Tz) + (6 - Tx) (6 - Ty) Tz) / 36 n
 
-and its right-hand side is b = 1 / n^3 + e (x) ((6 - Ty) (6 - Tz) - Ty (6 - Tz) - (6 - Ty) Tz) / 36 n,
+and its right-hand side is
+
+    b = 1 / n^3 + e (x) ((6 - Ty) (6 - Tz) - Ty (6 - Tz) - (6 - Ty) Tz) / 36 n
+
 where e is 1 beside the face. Boundary nodes are equations of their own, of which (n + 1)^2 have the
 right-hand side 1. Conjugate gradients depend on nothing but the moments b A^j b, which are sums of
 products of moments in one dimension: all of them whole numbers, at any n.

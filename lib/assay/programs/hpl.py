@@ -13,6 +13,7 @@ from assay.programs.application import (
     Problem,
     WrongAnswerError,
     limit_figures,
+    prints_fingerprints,
     window_figures,
 )
 from assay.programs.figure import Figure
@@ -92,7 +93,7 @@ _CLOCK = re.compile(
 )
 _MARKS = {
     *('A_oo', 'A_1', 'A by rows', 'A by columns', 'x_oo', 'x_1', 'b_oo', 'first', 'last'),
-    'Ax-b_oo',
+    *('Ax-b_oo', 'again'),
 }
 
 # Of scaled residuals of ours: they are 0.001 to 0.02 at orders from 100 to 20,000.
@@ -172,7 +173,7 @@ class Hpl(Application):
         _check_problem(output, runs, problem, ranks, threads)
         _check_residuals(output, runs)
 
-        if _ours(output):
+        if prints_fingerprints(output):
             _check_fingerprints(output, problem)
             _check_clocks(output, runs)
 
@@ -254,13 +255,15 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     n, found = problem.facts['n'], list(_FINGERPRINT.finditer(output))
     if len(found) != problem.facts['runs']:
         raise WrongAnswerError('HPL did not print the fingerprint of each test')
-    for one in found:
+    for one, residual in zip(found, _RESIDUAL.finditer(output), strict=True):
         said = {key: _number(value, key) for key, value in _entries(one['entries'])}
         if said.keys() != _MARKS:
             raise WrongAnswerError('the fingerprint of HPL is not whole')
         scaled = said['Ax-b_oo'] / (2**-53 * (said['A_oo'] * said['x_oo'] + said['b_oo']) * n)
         if not scaled < _LARGEST_OF_OURS:
             raise WrongAnswerError(f'the scaled residual of HPL is {scaled:g}, and always less')
+        _compare(said, {'again': said['Ax-b_oo']}, 0)
+        _compare({'scaled residual': float(residual['value'])}, {'scaled residual': scaled}, 1e-7)
         expected = norms(n)
         _compare(said, expected.exact, 0)
         # A sum of n numbers is right to n roundings, in any order.
