@@ -168,8 +168,9 @@ Fingerprint take_fingerprint(const Vector &b, const Solution &solution)
 void print_fingerprint(const Fingerprint &fingerprint, const Solution &solution)
 {
     constexpr std::size_t FIRST = 10;
-    std::printf("Fingerprint: b.b %.17g; b.x %.17g; x.x %.17g; b.x of steps %.17g\n",
-                fingerprint.b_b, fingerprint.b_x, fingerprint.x_x, fingerprint.b_x_of_steps);
+    std::printf("Fingerprint: b.b %.17g; b.x %.17g; x.x %.17g; b.x of %zu steps %.17g\n",
+                fingerprint.b_b, fingerprint.b_x, fingerprint.x_x, solution.squares.size(),
+                fingerprint.b_x_of_steps);
     std::printf("First residuals:");
     for (std::size_t k = 0; k < std::min(FIRST, solution.squares.size()); k++)
         std::printf(" %.17g", std::sqrt(solution.squares[k]));

@@ -99,14 +99,13 @@ def _conjugate_gradients(moments: list[Decimal], steps: int) -> tuple[float, ...
     for _ in range(steps):
         alpha = squares[-1] / product(p, p, 1)
         length = len(p)
-        r = [
-            (r[i] if i < length else 0) - (alpha * p[i - 1] if i else 0) for i in range(length + 1)
-        ]
+        shifted = [Decimal(0), *p]
+        r = [a - alpha * b for a, b in zip([*r, Decimal(0)], shifted, strict=True)]
         squares.append(product(r, r, 0))
         if squares[-1] < squares[0] * _NOTHING:
             break
         beta = squares[-1] / squares[-2]
-        p = [r[i] + (beta * p[i] if i < length else 0) for i in range(length + 1)]
+        p = [r[i] + beta * p[i] for i in range(length)] + [r[length]]
     return tuple(float(max(square, Decimal(0)).sqrt()) for square in squares)
 
 

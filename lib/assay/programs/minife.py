@@ -38,7 +38,7 @@ _MOST_STEPS = 9
 _OF_SUMS = 1e-10
 _OF_COURSE = 1e-7
 _FINGERPRINT = re.compile(
-    r'^Fingerprint: b\.b (\S+); b\.x (\S+); x\.x (\S+); b\.x of steps (\S+)$', re.MULTILINE
+    r'^Fingerprint: b\.b (\S+); b\.x (\S+); x\.x (\S+); b\.x of (\d+) steps (\S+)$', re.MULTILINE
 )
 _FIRST = re.compile(r'^First residuals: (.+)$', re.MULTILINE)
 
@@ -97,6 +97,7 @@ class MiniFE(Application):
             raise WrongAnswerError('miniFE did not check its residual')
         if prints_fingerprints(output):
             _check_fingerprint(output, report, problem)
+            _check_parts(report, ranks)
         if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
 
@@ -219,13 +220,14 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
 
     :raises WrongAnswerError: if something differs by more than rounding explains.
     """
-    found = _FINGERPRINT.search(output)
+    found = _FINGERPRINT.findall(output)
     try:
-        b_b, b_x, x_x, of_steps = (float(value) for value in found.groups()) if found else ()
+        b_b, b_x, x_x, steps_made, of_steps = map(float, found[0])
         first = [float(value) for value in _FIRST.findall(output)[0].split()]
     except (ValueError, IndexError):
         raise WrongAnswerError('miniFE printed no fingerprint') from None
     n = problem.facts['elements'][0]
+    _hold('number of iterations', _number(report, 'CG solve', 'Iterations'), steps_made, 0)
     _hold('b.b', b_b, heat.residuals(n, 0)[0] ** 2, _OF_SUMS)
     _hold('b.x by its steps', of_steps, b_x, _OF_SUMS)
 
@@ -249,6 +251,24 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
         size = math.sqrt(exact.x_x)
         _hold('b.x', b_x, exact.b_x, _OF_SUMS + size * residual / exact.b_x)
         _hold('x.x', x_x, exact.x_x, _OF_SUMS + (2 * size + near) * near / exact.x_x)
+
+
+def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
+    """That no part took longer than the whole: of one rank all parts together."""
+    kernels = [_number(report, 'CG solve', f'{name} Time') for name in ('WAXPY', 'DOT', 'MATVEC')]
+    whole = _number(report, 'CG solve', 'Total', 'Total CG Time')
+    # Each is the time of the rank that it took longest.
+    parts = sum(kernels) if ranks == 1 else max(kernels)
+    if not parts <= whole * (1 + 1e-9):
+        raise WrongAnswerError(f"the parts of miniFE's CG took {parts:g} s, all of it {whole:g} s")
+    phases = [
+        _number(report, 'Matrix structure generation', 'Mat-struc-gen Time'),
+        _number(report, 'FE assembly', 'FE assembly Time'),
+        whole,
+    ]
+    total = _number(report, 'Total Program Time')
+    if not max(phases) <= total * (1 + 1e-9):
+        raise WrongAnswerError(f'a phase of miniFE took {max(phases):g} s, all of it {total:g} s')
 
 
 def _hold(name: str, value: float, expected: float, relative: float) -> None:
