@@ -4,8 +4,9 @@
 
 The program is tests/programs/witness/soak.c, which writes what it called and sent. Each launch runs
 a batch of programs, first without the witness, then with it. Jobs use the shared-memory fabric of
-an MPI. Batches that fail without the witness are faults of the MPI or of the program, and are counted apart. With
---sanitize the witness is built with the address and undefined-behaviour sanitizers.
+an MPI. Batches that fail without the witness are faults of the MPI or of the program, and are
+counted apart. With --sanitize the witness is built with the address and undefined-behaviour
+sanitizers.
 """
 
 from __future__ import annotations

@@ -126,13 +126,6 @@ void take_slowest(Timing &timing, MPI_Comm comm)
     }
 }
 
-double system_seconds()
-{
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 // Collective over the grid. Returns the Gflop/s.
 double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts &bouts,
            long first_step, Report &report, Tally &tally)
@@ -144,13 +137,13 @@ double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts 
     Timing timing = {};
     MPI_Barrier(grid.all);
     timing.began = std::time(nullptr);
-    const double outer = system_seconds();
-    double start = MPI_Wtime();
-    const double inner = system_seconds();
+    const assay::Instant start = assay::Instant::now();
     Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);
-    timing.least = system_seconds() - inner - timing.phases.paused;
-    timing.seconds = MPI_Wtime() - start - timing.phases.paused;
-    timing.most = system_seconds() - outer - timing.phases.paused;
+    assay::Time time;
+    time.add(start, assay::Instant::now());
+    timing.least = time.least - timing.phases.paused;
+    timing.seconds = time.seconds - timing.phases.paused;
+    timing.most = time.most - timing.phases.paused;
     const Seconds &phases = timing.phases;
     timing.parts = phases.factor + phases.wait + phases.update + phases.substitute;
     take_slowest(timing, grid.all);

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.programs.application import (
+    CLOCK_RATE,
     Application,
     Problem,
     WrongAnswerError,
@@ -102,9 +103,8 @@ _LARGEST_OF_OURS = 0.25
 # To here the answer is computed once more; it takes as long as a few runs.
 _LARGEST_SOLVED = 1024
 
-# Seconds, and of a second.
+# Seconds: MPI's clock may be read in microseconds.
 _TICKS = 1e-5
-_SLEW = 1e-3
 _COMPLAINT = re.compile(r'^(?:>>> (?P<upstream>.+?) <<<|hpl: (?P<ours>.+))$', re.MULTILINE)
 
 
@@ -295,8 +295,7 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
         seconds, least, most, parts = (
             _number(clock[key], 'time') for key in ('seconds', 'least', 'most', 'parts')
         )
-        # MPI's clock may be read in microseconds, and may be slewed by 500 in a million.
-        slack = _TICKS + _SLEW * most
+        slack = _TICKS + CLOCK_RATE * most
         if not least - slack <= seconds <= most + slack:
             raise WrongAnswerError(
                 f"HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
