@@ -104,7 +104,7 @@ class Application(ABC):
 def prints_fingerprints(output: str) -> bool:
     """Whether an application of ours is one that prints what its answer is known by."""
     version = _VERSION.search(output)
-    return bool(version) and (int(version[1]), int(version[2])) >= (0, 2)
+    return version is not None and (int(version[1]), int(version[2])) >= (0, 2)
 
 
 def limit_figures(output: str) -> dict[str, Figure]:

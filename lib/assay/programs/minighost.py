@@ -279,11 +279,11 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     count: int = problem.facts['the number of variables']
     inside, squares, mode = 1.0, 1.0, 1.0
     for points in mesh:
-        heat = _spread(points, steps)
-        inside *= math.fsum(heat)
-        squares *= math.fsum(value * value for value in heat)
+        along = _spread(points, steps)
+        inside *= math.fsum(along)
+        squares *= math.fsum(value * value for value in along)
         angle = math.pi / (points + 1)
-        mode *= math.fsum(math.sin(angle * (i + 1)) * value for i, value in enumerate(heat))
+        mode *= math.fsum(math.sin(angle * (i + 1)) * value for i, value in enumerate(along))
     heats = _heats(count, math.prod(mesh))
     variables = {
         int(m[1]): [float(word) for word in m.groups()[1:]] for m in _VARIABLE.finditer(output)
