@@ -58,7 +58,7 @@ def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more)
     except DoesNotFitError:
         return None
     sat = seats(layout, domains, asked.ranks, asked.threads, asked.widths)
-    if sat is None:
+    if not sat:
         return None
     machine = [host(f'n{number + 1}', domains, smt) for number in range(hosts)]
     processes = [
