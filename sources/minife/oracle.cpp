@@ -148,29 +148,30 @@ ResidualCheck check_residual(const Mesh &mesh, Halo &halo, Solution &solution, d
 
 Fingerprint take_fingerprint(const Vector &b, const Solution &solution)
 {
-    double b_b = 0, b_x = 0, x_x = 0;
+    double b_b = 0, b_x = 0, x_x = 0, r_x = 0;
     const std::int64_t rows = b.size();
-    const double *right = b.data(), *x = solution.x.data();
-#pragma omp parallel for schedule(static) reduction(+ : b_b, b_x, x_x)
+    const double *right = b.data(), *x = solution.x.data(), *r = solution.r.data();
+#pragma omp parallel for schedule(static) reduction(+ : b_b, b_x, x_x, r_x)
     for (std::int64_t row = 0; row < rows; row++) {
         b_b += right[row] * right[row];
         b_x += right[row] * x[row];
         x_x += x[row] * x[row];
+        r_x += r[row] * x[row];
     }
-    double sums[3] = { b_b, b_x, x_x };
-    MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    double sums[4] = { b_b, b_x, x_x, r_x };
+    MPI_Allreduce(MPI_IN_PLACE, sums, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     double of_steps = 0;
     for (std::size_t k = 0; k < solution.squares.size(); k++)
         of_steps += solution.squares[k] / solution.curvatures[k] * solution.squares[k];
-    return { sums[0], sums[1], sums[2], of_steps };
+    return { sums[0], sums[1], sums[2], sums[3], of_steps };
 }
 
 void print_fingerprint(const Fingerprint &fingerprint, const Solution &solution)
 {
     constexpr std::size_t FIRST = 10;
-    std::printf("Fingerprint: b.b %.17g; b.x %.17g; x.x %.17g; b.x of %zu steps %.17g\n",
-                fingerprint.b_b, fingerprint.b_x, fingerprint.x_x, solution.squares.size(),
-                fingerprint.b_x_of_steps);
+    std::printf("Fingerprint: b.b %.17g; b.x %.17g; x.x %.17g; r.x %.17g; %zu steps %.17g\n",
+                fingerprint.b_b, fingerprint.b_x, fingerprint.x_x, fingerprint.r_x,
+                solution.squares.size(), fingerprint.of_steps);
     std::printf("First residuals:");
     for (std::size_t k = 0; k < std::min(FIRST, solution.squares.size()); k++)
         std::printf(" %.17g", std::sqrt(solution.squares[k]));

@@ -24,8 +24,8 @@ ResidualCheck check_residual(const Mesh &mesh, Halo &halo, Solution &solution, d
 
 // What the reader of the output computes once more, or holds against each other.
 struct Fingerprint {
-    double b_b, b_x, x_x;
-    double b_x_of_steps; // b x once more, as CG adds it up: r r / p A p * r r of each iteration
+    double b_b, b_x, x_x, r_x;
+    double of_steps; // r r / p A p * r r of each iteration: b x + r x, if each was a step of CG
 };
 
 // Collective. With sums of its own, not CG's.

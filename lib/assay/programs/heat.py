@@ -24,7 +24,7 @@ from math import comb
 
 import numpy as np
 
-#: Of decimals. The Gram matrix of 20 steps has a condition of less than 10^90.
+#: Of decimals. Twice as many change no bit of the first six residuals at n = 16, 100 and 1000.
 _DIGITS = 200
 #: Of the first residual's square: the system of a small mesh is solved by then.
 _NOTHING = Decimal('1e-60')
@@ -59,7 +59,7 @@ class Solution:
 def solution(n: int) -> Solution:
     """Solve the equations of n^3 elements in the eigenvectors of T, which are sines.
 
-    The time goes with n^3: a second at 256.
+    The time goes with n^3.
     """
     angle = np.arange(1, n) * (np.pi / n)
     t = 4 * np.sin(angle / 2) ** 2
