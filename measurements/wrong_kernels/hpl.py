@@ -131,7 +131,8 @@ MUTANTS = [
         'single precision in U',
         'hpl/solver.cpp',
         '        interchange.take(begin, end, u_tile);\n',
-        '        interchange.take(begin, end, u_tile);\n        for (int i = 0; i < width * columns; i++)\n            u_tile[i] = static_cast<float>(u_tile[i]);\n',
+        '        interchange.take(begin, end, u_tile);\n'
+        '        for (int i = 0; i < width * columns; i++)\n            u_tile[i] = static_cast<float>(u_tile[i]);\n',
         hard=True,
     ),
     Mutant(
@@ -139,14 +140,16 @@ MUTANTS = [
         '12 bits lost in U',
         'hpl/solver.cpp',
         '        blas_solve_unit_lower(width, columns,',
-        '        for (int i = 0; i < width * columns; i++)\n            u_tile[i] = (u_tile[i] + 4096 * u_tile[i]) - 4096 * u_tile[i];\n        blas_solve_unit_lower(width, columns,',
+        '        for (int i = 0; i < width * columns; i++)\n'
+        '            u_tile[i] = (u_tile[i] + 4096 * u_tile[i]) - 4096 * u_tile[i];\n        blas_solve_unit_lower(width, columns,',
     ),
     Mutant(
         'hpl',
         'one element of U in single precision',
         'hpl/solver.cpp',
         '        blas_solve_unit_lower(width, columns,',
-        '        u_tile[0] = static_cast<float>(u_tile[0]);\n        blas_solve_unit_lower(width, columns,',
+        '        u_tile[0] = static_cast<float>(u_tile[0]);\n'
+        '        blas_solve_unit_lower(width, columns,',
     ),
     Mutant(
         'hpl',
@@ -233,16 +236,16 @@ MUTANTS = [
         'hpl',
         'clock runs slow',
         'hpl/main.cpp',
-        'timing.seconds = MPI_Wtime() - start - timing.phases.paused;',
-        'timing.seconds = 0.98 * (MPI_Wtime() - start - timing.phases.paused);',
+        'timing.seconds = time.seconds - timing.phases.paused;',
+        'timing.seconds = 0.98 * (time.seconds - timing.phases.paused);',
         hard=True,
     ),
     Mutant(
         'hpl',
         'panels not timed',
         'hpl/main.cpp',
-        'double start = MPI_Wtime();\n    const double inner',
-        'double start = MPI_Wtime() + 0.001;\n    const double inner',
+        'time.add(start, assay::Instant::now());',
+        'time.add(start, assay::Instant::now()); time.seconds -= 0.001;',
     ),
     Mutant(
         'hpl',

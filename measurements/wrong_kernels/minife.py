@@ -25,14 +25,16 @@ MUTANTS = [
         'dot loses the last thread',
         'minife/solver.cpp',
         'for (const Partial &partial : partials)\n        result += partial.sum;',
-        'for (std::size_t t = 0; t + 1 < partials.size() || t == 0; t++)\n        result += partials[t].sum;',
+        'for (std::size_t t = 0; t + 1 < partials.size() || t == 0; t++)\n'
+        '        result += partials[t].sum;',
         hard=True,
     ),
     Mutant(
         'minife',
         'dot loses the other ranks',
         'minife/solver.cpp',
-        '    MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n    return result;',
+        '    MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n'
+        '    return result;',
         '    return result;',
     ),
     Mutant(
@@ -46,8 +48,10 @@ MUTANTS = [
         'minife',
         'dot without its last element',
         'minife/solver.cpp',
-        '        for (std::int64_t i = part.begin; i < part.end; i++)\n            sum += x[i] * y[i];',
-        '        for (std::int64_t i = part.begin; i < part.end - 1; i++)\n            sum += x[i] * y[i];',
+        '        for (std::int64_t i = part.begin; i < part.end; i++)\n'
+        '            sum += x[i] * y[i];',
+        '        for (std::int64_t i = part.begin; i < part.end - 1; i++)\n'
+        '            sum += x[i] * y[i];',
     ),
     Mutant(
         'minife',

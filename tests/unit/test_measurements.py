@@ -1,5 +1,6 @@
 """The programs that measure Assay itself, which no test runs, load and explain themselves."""
 
+import importlib
 import subprocess
 import sys
 
@@ -18,3 +19,13 @@ def test_help(program):
     )
     assert shown.returncode == 0, shown.stderr
     assert 'usage: ' in shown.stdout
+
+
+@pytest.mark.parametrize('kind', ['hpl', 'minife', 'minighost', 'minimd', 'mpi', 'node'])
+def test_wrong_kernels_are_of_the_sources_as_they_are(monkeypatch, kind):
+    monkeypatch.syspath_prepend(MEASUREMENTS)
+    mutants = importlib.import_module(f'wrong_kernels.{kind}').MUTANTS
+    for one in mutants:
+        text = (paths.ROOT / 'sources' / one.path).read_text()
+        assert text.count(one.before) == 1, one
+    assert len({(one.program, one.name) for one in mutants}) == len(mutants)
