@@ -132,7 +132,8 @@ MUTANTS = [
         'hpl/solver.cpp',
         '        interchange.take(begin, end, u_tile);\n',
         '        interchange.take(begin, end, u_tile);\n'
-        '        for (int i = 0; i < width * columns; i++)\n            u_tile[i] = static_cast<float>(u_tile[i]);\n',
+        '        for (int i = 0; i < width * columns; i++)\n'
+        '            u_tile[i] = static_cast<float>(u_tile[i]);\n',
         hard=True,
     ),
     Mutant(
@@ -141,7 +142,8 @@ MUTANTS = [
         'hpl/solver.cpp',
         '        blas_solve_unit_lower(width, columns,',
         '        for (int i = 0; i < width * columns; i++)\n'
-        '            u_tile[i] = (u_tile[i] + 4096 * u_tile[i]) - 4096 * u_tile[i];\n        blas_solve_unit_lower(width, columns,',
+        '            u_tile[i] = (u_tile[i] + 4096 * u_tile[i]) - 4096 * u_tile[i];\n'
+        '        blas_solve_unit_lower(width, columns,',
     ),
     Mutant(
         'hpl',

@@ -40,8 +40,8 @@ _TIME = re.compile(
     re.MULTILINE,
 )
 
-# How much faster one clock of a machine may run than another: the system's is slewed by up to 5e-4
-# where it is set by the network, which a counter of cycles is not, and that is calibrated to some 1e-4.
+# How much faster one clock of a machine may run than another: where the network sets the system's
+# it is slewed by up to 5e-4, which a counter of cycles is not, and that is calibrated to some 1e-4.
 CLOCK_RATE = 7e-4
 # The last digit that is printed.
 _LAST_DIGIT = 2e-6
