@@ -172,6 +172,8 @@ class MiniGhost(Application):
         updates = math.prod(problem.facts['the mesh'])
         for name in ('variables', 'time steps', 'spikes'):
             updates *= problem.facts[f'the number of {name}']
+        if not (total > 0 and stencil > 0):
+            raise WrongAnswerError('miniGhost printed a time that is not above zero')
         operations = 27 * updates / total * 1e-9
         if _ours(output) and not abs(rate / operations - 1) < 1e-3:  # it has four digits
             raise WrongAnswerError(f'miniGhost says {rate} Gflop/s, but did {operations:.4g}')
