@@ -184,13 +184,6 @@ MUTANTS = [
         hard=True,
     ),
     _of(
-        'least of the ranks',
-        'report.cpp',
-        'result.most = std::max(result.most, value(rank));',
-        'result.most = std::min(result.most, value(rank));',
-        equivalent='on one rank the most is the least; on two it is noticed where they differ',
-    ),
-    _of(
         'pauses counted twice',
         'main.cpp',
         'wall_.subtract(bouts_.paused());',

@@ -30,10 +30,11 @@ Spread over_ranks(double value, int ranks)
 }
 
 // Before anything large is allocated.
-void require_room(const Settings &settings, const Domain &domain)
+void require_room(const Settings &settings, const Domain &domain, int ranks)
 {
-    double own = settings.density, all = settings.density;
+    double own = settings.density, all = settings.density, box = settings.density;
     for (int d = 0; d < 3; d++) {
+        box *= domain.period[d];
         own *= domain.high[d] - domain.low[d];
         all *= domain.high[d] - domain.low[d] + 2 * settings.neighbour_cut;
     }
@@ -43,6 +44,8 @@ void require_room(const Settings &settings, const Domain &domain)
                    Neighbours::bytes(settings, domain, own, all, threads);
     if (settings.half && threads > 1)
         bytes += 2 * rows; // what threads sum by themselves
+    if (!settings.eam)
+        bytes += Replay::bytes(settings, box, ranks);
     assay::require_memory(bytes, "use a smaller --size or more hosts");
 
     double grid = Neighbours::bins_of(settings, domain);
@@ -154,7 +157,7 @@ int main(int argc, char **argv)
     auto job = assay::start(&argc, &argv, "minimd", help);
     Settings settings = read_settings(argc, argv);
     Domain domain = divide(settings, job.rank, job.ranks);
-    require_room(settings, domain);
+    require_room(settings, domain, job.ranks);
     Units units = units_of(settings);
 
     if (job.rank == 0)

@@ -75,6 +75,16 @@ Replay::Replay(const Settings &settings, const Domain &domain, const Atoms &atom
     forces();
 }
 
+double Replay::bytes(const Settings &settings, double atoms, int ranks)
+{
+    double sphere = 4.0 / 3.0 * std::acos(-1.0) * std::pow(settings.neighbour_cut, 3);
+    double others = settings.density * sphere * 1.1;
+    double all = std::min(atoms, MOST_ATOMS), own = all / ranks + 1;
+    // Vectors that grow have up to twice what is in them, and the half of it while they move.
+    return 3 * (all * (9 * sizeof(double) + sizeof(int)) +
+                own * (15 * sizeof(double) + others * sizeof(Pair)));
+}
+
 // Whether a place is in the cube, and so far from its end.
 bool Replay::followed(const double *at, double depth) const
 {

@@ -35,6 +35,9 @@ public:
     // Collective. Copies the atoms as they are now; lists are taken to have been made now.
     Replay(const Settings &settings, const Domain &domain, const Atoms &atoms);
 
+    // What one takes on a rank, of the box's atoms and with so many ranks.
+    static double bytes(const Settings &settings, double atoms, int ranks);
+
     // Of the run's atoms at the start, those that are compared.
     const std::vector<char> &chosen() const { return compared; }
     // Collective. Of the same atoms here.
