@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 from datetime import timedelta, timezone
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from assay.running import reframe_options
 from assay.screening import kept, measured, outputs
 from assay.screening.collected import collect
 from assay.screening.findings import Evidence, Finding
+from assay.screening.links import _fast_to_each_other
 from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
 from assay.screening.verdict import judge
@@ -803,3 +805,10 @@ def test_a_single_machine_is_refused():
 def test_a_kept_screening_is_not_measured():
     with pytest.raises(AssayError, match='--from judges what was measured'):
         cli.app(['screen', '--from', 'last', '--nodes', 'n[1-2]'], standalone_mode=False)
+
+
+def test_where_latency_and_bandwidth_are_explained_no_group_is_left():
+    """Pairs were measured, but none of their figures is to be looked at any more."""
+    ends = np.array([[0, 1], [0, 2], [1, 2]])
+    now = SimpleNamespace(nodes=['n1', 'n2', 'n3'], links=SimpleNamespace(ends=ends))
+    assert [*_fast_to_each_other(now, [], {'n1', 'n2'})] == []

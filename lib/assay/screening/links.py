@@ -210,7 +210,7 @@ def _fast_to_each_other(
     ends = now.links.ends
     joined = [
         (a, b)
-        for (a, b), far in zip(ends, np.array([one.far for one in figures]).T, strict=True)
+        for (a, b), *far in zip(ends, *(one.far for one in figures), strict=True)
         if {now.nodes[a], now.nodes[b]} <= among and _is_fast(figures, a, b, far)
     ]
     n = len(now.nodes)
@@ -220,7 +220,7 @@ def _fast_to_each_other(
         yield tuple(sorted(now.nodes[i] for i in np.flatnonzero(part == one)))
 
 
-def _is_fast(figures: list[_Figure], a: int, b: int, far: Floats) -> bool:
+def _is_fast(figures: list[_Figure], a: int, b: int, far: Sequence[float]) -> bool:
     """Whether two slow nodes are not so to each other, in what both are slow in."""
     both = [min(figure.of_nodes[a], figure.of_nodes[b]) for figure in figures]
     told = [pair < node / 2 for pair, node in zip(far, both, strict=True) if node > LEAST]
