@@ -43,6 +43,9 @@ _TIME = re.compile(
 # How much faster one clock of a machine may run than another: where the network sets the system's
 # it is slewed by up to 5e-4, which a counter of cycles is not, and that is calibrated to some 1e-4.
 CLOCK_RATE = 7e-4
+# Of the loops of programs of ours: see Bouts in the same file.
+_MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
+
 # The last digit that is printed.
 _LAST_DIGIT = 2e-6
 
@@ -142,6 +145,21 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
     return figures
 
 
+def steps_of_bout(steps: int) -> int:
+    """How many steps a bout of a loop of ours has: before each of them the limit is measured."""
+    return max(-(-steps // _MOST_BOUTS), _FEWEST_WINDOWS)
+
+
+def is_of_both_clocks(seconds: float, least: float, most: float, step: float) -> bool:
+    """Whether a time is what a second clock says, read just before and just after the first.
+
+    :param least: seconds by the second clock, as is ``most``.
+    :param step: seconds that a reading may be off by.
+    """
+    slack = step + CLOCK_RATE * most
+    return least - slack <= seconds <= most + slack
+
+
 def check_times(output: str, reported: Mapping[str, float]) -> None:
     """That times of a program of ours are those of a second clock.
 
@@ -157,9 +175,8 @@ def check_times(output: str, reported: Mapping[str, float]) -> None:
             raise WrongAnswerError(f"no time of the {what} by the system's clock was printed")
         found = measured[what]
         least, most = (float(found[name]) for name in ('least', 'most'))
-        slack = _LAST_DIGIT + CLOCK_RATE * most
         # So written that no number is wrong.
-        if not (least <= most and least - slack <= seconds <= most + slack):
+        if not (least <= most and is_of_both_clocks(seconds, least, most, _LAST_DIGIT)):
             raise WrongAnswerError(
                 f"the time of the {what} is {seconds} s, but {least} to {most} s by the system's "
                 'clock'

@@ -13,6 +13,7 @@ from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    is_of_both_clocks,
     limit_figures,
     prints_fingerprints,
     window_figures,
@@ -295,12 +296,11 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
         seconds, least, most, parts = (
             _number(clock[key], 'time') for key in ('seconds', 'least', 'most', 'parts')
         )
-        slack = _TICKS + CLOCK_RATE * most
-        if not least - slack <= seconds <= most + slack:
+        if not is_of_both_clocks(seconds, least, most, _TICKS):
             raise WrongAnswerError(
                 f"HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
             )
-        if not parts <= seconds + slack:
+        if not parts <= seconds + _TICKS + CLOCK_RATE * most:
             raise WrongAnswerError(f'the phases of HPL took {parts:g} of {seconds:g} s')
         rate = operations(int(run['n'])) * 1e-9 / seconds
         # Five digits are printed.

@@ -14,6 +14,7 @@ from assay.programs.application import (
     WrongAnswerError,
     check_times,
     limit_figures,
+    steps_of_bout,
     window_figures,
 )
 from assay.programs.figure import Figure
@@ -74,8 +75,6 @@ _FINGERPRINT = re.compile(
     r'^ Fingerprint *(\d+): squares (\S+), error of a point (\S+), no numbers (\d+)$', re.MULTILINE
 )
 _WINDOW_COUNT = re.compile(r'^Windows of stencil: (\d+);', re.MULTILINE)
-# See application.cpp.
-_MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
 
 # State of the generator xoshiro256** where all parts of gfortran's seed are 8.
 _SEED = (0xBD0C5B6650C2DF41, 0xD46061C546E1DF30, 0xBB4F4D46D610354C, 0x114A58350756AD31)
@@ -319,7 +318,7 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
                 f'rounding leaves {bound:.2E}'
             )
     # Where a bout begins the limit was measured: that step does not count.
-    bout = max(-(-steps // _MOST_BOUTS), _FEWEST_WINDOWS)
+    bout = steps_of_bout(steps)
     windows = sum(step % bout != 0 for step in range(steps)) or steps
     said = _WINDOW_COUNT.search(output)
     if said is None or int(said[1]) != windows:

@@ -15,6 +15,7 @@ from assay.programs.application import (
     WrongAnswerError,
     check_times,
     limit_figures,
+    steps_of_bout,
     window_figures,
 )
 from assay.programs.figure import Figure
@@ -62,9 +63,8 @@ _MODULUS, _MULTIPLIER = 2147483647, 16807
 _DRAWN = 6
 # Atoms whose start is computed once more: a tenth of a microsecond each.
 _MOST_STARTED = 4_000_000
-# See replay.hpp and application.cpp.
+# See replay.hpp.
 _MOST_FOLLOWED = 100_000
-_MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
 # Energy per atom that the cut-off without a shift takes or gives: 0.01 in hundreds of steps. Ours
 # is held to a sharper bound by itself.
 _MOST_DRIFT = 0.05
@@ -372,7 +372,7 @@ def _speeds(seeds: np.ndarray) -> np.ndarray:
 def _check_windows(output: str, problem: Problem) -> None:
     """That as many computations of forces and lists were timed as so many steps have."""
     steps: int = problem.facts['steps']
-    bout = max(-(-steps // _MOST_BOUTS), _FEWEST_WINDOWS)
+    bout = steps_of_bout(steps)
     numbers = range(1, steps + 1)
     timed = {
         'force': [n for n in numbers if n % _SHOWN_EVERY and n != steps],
