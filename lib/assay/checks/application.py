@@ -9,8 +9,9 @@ from pathlib import Path
 
 import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import ReframeError
 
+from assay.checks.benchmark import refusing
 from assay.checks.build import LIBRARY, BuildSources
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
@@ -20,7 +21,7 @@ from assay.job.launch import Launch
 from assay.layout import parts
 from assay.machine.cgroups import usable_memory
 from assay.machine.provenance import Provenance, of_binary
-from assay.programs.application import Application, Problem, WrongAnswerError
+from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure
 from assay.programs.sizes import Memory, last_level_caches, working_set
 
@@ -198,12 +199,10 @@ class ApplicationCheck(ApplicationJob):
     def verify_answers(self) -> None:
         launch = self.launch
         threads = max(launch.placement.widths, default=launch.placement.threads)
-        try:
+        with refusing(launch.program):
             self.answer = self.application.read(
                 launch.text, launch.folder, self.asked, launch.ranks, threads
             )
-        except WrongAnswerError as error:
-            raise SanityError(f'{launch.program}: {error}') from None
 
     def figures(self) -> dict[str, Figure]:
         name = self.application.headline
