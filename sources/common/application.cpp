@@ -60,7 +60,7 @@ constexpr std::size_t FEWEST_WINDOWS = 5;
 
 // Of kernels in caches: short enough that most are not interrupted, and long beside the clock's steps.
 constexpr double SHORTEST_WINDOW = 0.5e-3;
-constexpr int TURNS = 6, WINDOWS_OF_TURN = 20;
+constexpr int TURNS = 8, WINDOWS_OF_TURN = 15;
 
 // The upper one of the two in the middle.
 double median(std::vector<double> values)
@@ -288,18 +288,18 @@ OfLimit Bouts::of_limit(double work) const
 }
 
 std::vector<InCaches> time_in_caches(MPI_Comm comm,
-                                     const std::vector<std::function<void()>> &kernels)
+                                     const std::vector<std::function<void(int)>> &kernels)
 {
-    auto time = [](const std::function<void()> &kernel, long calls) {
+    auto time = [](const std::function<void(int)> &kernel, long calls, int turn) {
         double start = MPI_Wtime();
         for (long i = 0; i < calls; i++)
-            kernel();
+            kernel(turn % COPIES_IN_CACHES);
         return MPI_Wtime() - start;
     };
     std::vector<long> calls;
-    for (const std::function<void()> &kernel : kernels) {
+    for (const std::function<void(int)> &kernel : kernels) {
         calls.push_back(1);
-        while (time(kernel, calls.back()) < SHORTEST_WINDOW)
+        while (time(kernel, calls.back(), 0) < SHORTEST_WINDOW)
             calls.back() *= 2;
     }
     MPI_Allreduce(MPI_IN_PLACE, calls.data(), static_cast<int>(calls.size()), MPI_LONG, MPI_MAX,
@@ -309,7 +309,7 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
         for (std::size_t i = 0; i < kernels.size(); i++) {
             MPI_Barrier(comm); // all measure at the same time
             for (int window = 0; window < WINDOWS_OF_TURN; window++)
-                seconds[i].push_back(time(kernels[i], calls[i]));
+                seconds[i].push_back(time(kernels[i], calls[i], turn));
         }
     std::vector<InCaches> found;
     for (std::size_t i = 0; i < kernels.size(); i++) {

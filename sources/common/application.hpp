@@ -136,10 +136,15 @@ struct InCaches {
     double calls; // of the kernel in a window
 };
 
+// Where data lie decides whether a first-level cache holds all of them: by chance, a kernel took twice
+// as long in one run of six. A kernel's data are there more than once, at addresses of their own.
+constexpr int COPIES_IN_CACHES = 4;
+
 // Collective. All ranks run each kernel at once, and the kernels in turn, in windows of half a
-// millisecond or longer; the times are those of the slowest rank.
+// millisecond or longer; the times are those of the slowest rank. A kernel is told which copy of its
+// data to work on.
 std::vector<InCaches> time_in_caches(MPI_Comm comm,
-                                     const std::vector<std::function<void()>> &kernels);
+                                     const std::vector<std::function<void(int)>> &kernels);
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Windows of MATVEC: 190; best 3.1 Gflop/s; whole of best 0.93

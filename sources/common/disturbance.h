@@ -44,4 +44,12 @@ struct disturbance disturbance_since(const struct disturbance *before, const str
  * second is good to a few percent. */
 double disturbance_foreign_share(const struct disturbance *passed, double own);
 
+/* Integer additions that the core of the calling thread carries out in a cycle: as many as it has adders,
+ * about half of them while something else computes on the core's other hardware thread. Takes 0.4 ms.
+ *
+ * 0 where nothing can do so unseen. A virtual machine mostly has hardware threads of the host as its
+ * CPUs, and does not know which of them share a core with another guest's: no time is stolen then, and
+ * loops take up to twice as long. A machine that shows its hardware threads has other ways to tell. */
+double disturbance_additions_per_cycle(void);
+
 #endif

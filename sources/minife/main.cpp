@@ -121,33 +121,48 @@ bool say_verdict(const Solution &solution, const ResidualCheck &residual,
     return passed;
 }
 
+// A copy of what the kernels work on.
+struct InCaches {
+    Matrix matrix;
+    Vector b, x, p, q;
+    std::optional<Product> product;
+};
+
 // The kernels on a mesh of a few elements for each thread, which is each rank's own.
 void print_in_caches(const assay::Job &job)
 {
     const std::array<int, AXES> n = { 8, 8, 8 * job.threads };
     const Mesh mesh(n, { { { 0, 0, 0 }, n } }, 0);
-    Matrix matrix = matrix_structure(mesh);
-    const std::int64_t rows = matrix.rows;
-    Vector b = zeros(rows), x = zeros(rows), p = zeros(rows), q = zeros(rows);
-    assemble(mesh, matrix, b);
     Halo halo(mesh);
-    Product product(matrix, mesh, halo, false);
-    const Flops flops = flops_of_iteration(n, static_cast<double>(matrix.nonzeros));
+    std::array<InCaches, assay::COPIES_IN_CACHES> copies;
+    for (InCaches &copy : copies) {
+        copy.matrix = matrix_structure(mesh);
+        for (Vector *vector : { &copy.b, &copy.x, &copy.p, &copy.q })
+            *vector = zeros(copy.matrix.rows);
+        assemble(mesh, copy.matrix, copy.b);
+        copy.product.emplace(copy.matrix, mesh, halo, false);
+    }
+    const std::int64_t rows = copies[0].matrix.rows;
+    const Flops flops = flops_of_iteration(n, static_cast<double>(copies[0].matrix.nonzeros));
     double ignored = 0;
     const struct {
         const char *name, *unit;
         double work;
-        std::function<void()> run;
+        std::function<void(int)> run;
     } kernels[] = {
-        { "MATVEC in caches", "Gflop/s", 1e-9 * flops.matvec, [&] { product(p, q); } },
+        { "MATVEC in caches", "Gflop/s", 1e-9 * flops.matvec,
+          [&](int i) { (*copies[i].product)(copies[i].p, copies[i].q); } },
         { "DOT in caches", "Gflop/s", 1e-9 * 2 * static_cast<double>(rows),
-          [&] { ignored += own_dot(rows, p, q); } },
+          [&](int i) { ignored += own_dot(rows, copies[i].p, copies[i].q); } },
         { "WAXPY in caches", "Gflop/s", 1e-9 * 4 * static_cast<double>(rows),
-          [&] { advance(rows, 0.0, p, q, x, b); } },
+          [&](int i) {
+              InCaches &copy = copies[i];
+              advance(rows, 0.0, copy.p, copy.q, copy.x, copy.b);
+          } },
         { "assembly in caches", "Melement/s", 1e-6 * n[X] * n[Y] * n[Z],
-          [&] { assemble(mesh, matrix, b); } },
+          [&](int i) { assemble(mesh, copies[i].matrix, copies[i].b); } },
     };
-    std::vector<std::function<void()>> runs;
+    std::vector<std::function<void(int)>> runs;
     for (const auto &kernel : kernels)
         runs.push_back(kernel.run);
     const std::vector<assay::InCaches> timed = assay::time_in_caches(MPI_COMM_WORLD, runs);

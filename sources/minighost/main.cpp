@@ -5,6 +5,7 @@
 #include <climits>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -329,11 +330,13 @@ void print_stencil_in_caches(const Options &options, const assay::Job &job)
         domain.neighbour[d][LOW] = domain.neighbour[d][HIGH] = MPI_PROC_NULL;
     }
     Layout layout(domain);
-    Variables variables(layout, 1, 1.0);
+    std::deque<Variables> copies;
+    for (int i = 0; i < assay::COPIES_IN_CACHES; i++)
+        copies.emplace_back(layout, 1, 1.0);
     Stencil stencil(options.stencil, domain, layout);
-    auto step = [&] {
-        stencil.apply(variables[0], variables.spare(), Stores::NORMAL);
-        variables.swap_with_spare(0);
+    auto step = [&](int i) {
+        stencil.apply(copies[i][0], copies[i].spare(), Stores::NORMAL);
+        copies[i].swap_with_spare(0);
     };
     assay::InCaches timed = assay::time_in_caches(MPI_COMM_WORLD, { step }).front();
     assay::print_windows("stencil in caches", "GB/s", timed.windows,

@@ -7,6 +7,7 @@
 
 static struct set cpus; /* of all ranks of the host */
 static struct disturbance before;
+static double additions; /* a cycle, at the start; 0 if unknown */
 
 void disturbed_start(void)
 {
@@ -14,6 +15,7 @@ void disturbed_start(void)
     disturbance_add_cpus(&cpus);
     PMPI_Allreduce(MPI_IN_PLACE, cpus.words, SET_MEMBERS / SET_WORD, MPI_UNSIGNED_LONG, MPI_BOR,
                    witness.host_comm);
+    additions = disturbance_additions_per_cycle();
     before = disturbance_read(&cpus);
 }
 
@@ -25,6 +27,11 @@ void disturbed_write(struct json *json)
     double waits[2] = { passed.throttled, passed.waited / passed.wall }, most[2];
     PMPI_Reduce(&passed.own, &own, 1, MPI_DOUBLE, MPI_SUM, 0, witness.host_comm);
     PMPI_Reduce(waits, most, 2, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
+    double at_end = disturbance_additions_per_cycle();
+    double widest[2] = { additions > at_end ? additions : at_end,
+                         additions < at_end ? -additions : -at_end };
+    double of_all[2];
+    PMPI_Reduce(widest, of_all, 2, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
     if (witness.host_rank != 0)
         return;
     json_object(json, "disturbance");
@@ -33,6 +40,10 @@ void disturbed_write(struct json *json)
     json_number(json, "steal_share", passed.steal / time);
     json_number(json, "throttled_share", most[0] / time);
     json_number(json, "waited_share", most[1] < 1 ? most[1] : 1);
+    if (of_all[0] > 0) {
+        json_number(json, "most_additions", of_all[0]);
+        json_number(json, "least_additions", -of_all[1]);
+    }
     if (passed.thermal_known)
         json_integer(json, "thermal_events", (long long)passed.thermal_events);
     json_end(json);

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.alone
 
 CPU = str(min(os.sched_getaffinity(0)))
+CPU_INFO = Path('/proc/cpuinfo').read_text()
 SHARES = ('foreign_share', 'steal_share', 'throttled_share', 'waited_share')
 
 
@@ -39,6 +41,19 @@ def test_another_process_on_the_cpu(shares):
     # Half of the CPU's time, unless yet others want it.
     assert disturbed['foreign_share'] > 0.3
     assert disturbed['waited_share'] > 0.3
+
+
+def test_another_guest_may_share_a_core_unseen(witnessed, build):
+    """Only there additions per cycle are counted."""
+    ran = witnessed(build('clock') / 'clock', '--seconds', '0.02', ranks=2)
+    assert ran.code == 0, ran.err
+    seen = ran.report['hosts'][0]['disturbance']
+    flags = next((line for line in CPU_INFO.splitlines() if line.startswith('flags')), '').split()
+    siblings = Path('/sys/devices/system/cpu/smt/active')
+    if 'hypervisor' not in flags or not siblings.exists() or siblings.read_text().strip() != '0':
+        assert 'least_additions' not in seen
+        return
+    assert 0 < seen['least_additions'] <= seen['most_additions']
 
 
 def test_the_ranks_own_time_is_not_foreign(shares):

@@ -16,8 +16,8 @@ from assay.witness.disturbance import (
 from witnessed import host, process, report, socket
 
 
-def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0):
-    return {
+def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0, **additions):
+    return additions | {
         'seconds': seconds,
         'foreign_share': foreign,
         'steal_share': steal,
@@ -38,9 +38,31 @@ def test_the_worst_host_counts():
     assert shares == {
         'foreign_share': 0.3,
         'steal_share': 0.2,
+        'core_share': 0.0,
         'throttled_share': 0.0,
         'waited_share': 0.0,
     }
+
+
+@pytest.mark.parametrize(
+    ('least', 'most', 'share'),
+    [
+        (3.92, 3.98, None),
+        (3.9, 4.6, None),
+        (2.0, 4.0, '50%'),
+        # All cores are shared: three adders are there at least.
+        (2.1, 2.2, '30%'),
+        # So many adders have newer ones, beside another guest.
+        (3.0, 3.0, None),
+        (0.0, 0.0, None),
+    ],
+)
+def test_a_core_that_another_guest_uses(least, most, share):
+    one = shared(n1={'least_additions': least, 'most_additions': most, 'seconds': 0.5})
+    taken = [f'the node was disturbed: another guest took {share} of a core'] if share else []
+    assert taken_by_others([one]) == taken_by_others([one], foreign=False) == taken
+    assert disturbed([one]) == taken
+    assert by_others([one]) == []
 
 
 def test_a_report_that_does_not_say():

@@ -11,7 +11,7 @@ from assay import paths
 from assay.checks.benchmark import over_limit, whole_of_best, worst_step
 from assay.config.fabrics import load_catalogue
 from assay.programs.figure import Figure
-from assay.witness.disturbance import DISTURBANCES
+from assay.witness.report import Disturbance
 from checks import check_on
 from witnessed import entries, host, process, socket, write
 
@@ -148,7 +148,8 @@ def test_a_network_that_is_slow_for_everybody_is_beyond_a_bound(name, value):
 def ended(check, tmp_path, monkeypatch):
     """The check as it is after its job, of which the witness saw that others were on the node."""
     monkeypatch.setattr(type(check), 'current_partition', SimpleNamespace(extras={}))
-    disturbance = dict.fromkeys(DISTURBANCES, 0.0) | {'seconds': 2.0, 'foreign_share': 0.48}
+    disturbance = dict.fromkeys(Disturbance.model_fields, 0.0)
+    disturbance |= {'seconds': 2.0, 'foreign_share': 0.48, 'thermal_events': 0}
     content = entries([process()], [host() | {'disturbance': disturbance}])
     write(tmp_path / 'witness.json', content)
     check.figures = lambda: {

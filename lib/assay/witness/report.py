@@ -23,6 +23,8 @@ SCHEMA: Final = 2
 OLD_SCHEMA: Final = 1
 #: How a variable begins that reports of both have.
 OLD_VARIABLES = ('OMP_', 'GOMP_', 'KMP_')
+#: Of a core of any server's x86-64 CPU: also if every core is shared, the fewest are known.
+FEWEST_ADDERS = 3
 #: Values of a variable, where ranks differ, before the rest is only counted.
 MOST_VALUES = 4
 
@@ -91,6 +93,9 @@ class Disturbance(_Record):
     ``throttled_share`` was withheld by quotas. ``waited_share`` is the share of its wall time that
     the rank which waited most had threads ready to run and no CPU for them. ``thermal_events`` are
     times that heat or power slowed a CPU, where CPUs count them.
+
+    ``most_additions`` and ``least_additions`` are those that the core of a rank carried out in a
+    cycle, of all ranks at their start and end; 0 where no other guest can share a core unseen.
     """
 
     seconds: float
@@ -99,6 +104,14 @@ class Disturbance(_Record):
     throttled_share: float
     waited_share: float
     thermal_events: int = 0
+    most_additions: float = 0.0
+    least_additions: float = 0.0
+
+    @property
+    def core_share(self) -> float:
+        """The share of a core that another guest took, of the rank that lost most."""
+        most = max(self.most_additions, FEWEST_ADDERS)
+        return 1 - self.least_additions / most if self.least_additions else 0.0
 
 
 class Machine(_Record):

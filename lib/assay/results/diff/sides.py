@@ -12,6 +12,7 @@ from assay.results.figure_series import Figure, Measured, is_negligible
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
 from assay.running.setting import Settings
+from assay.witness.disturbance import TAKEN
 
 Pair = tuple[Measured, Measured]
 Tables = tuple[pl.DataFrame, pl.DataFrame]
@@ -138,7 +139,7 @@ def alike_disturbed(tables: Tables) -> Tables:
 
 def _disturbed(table: pl.DataFrame) -> pl.DataFrame:
     """Of each case the sessions that nobody disturbed, and what others took of all."""
-    by_others = pl.col('figure').cast(pl.String).is_in(['foreign_share', 'steal_share'])
+    by_others = pl.col('figure').cast(pl.String).is_in(TAKEN)
     return (
         table.filter(pl.col('figure') != '-')
         .group_by(*_CASE, 'run', 'repeat')
