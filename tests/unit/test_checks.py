@@ -1064,6 +1064,19 @@ def test_builds_of_other_flags_are_other_builds(tmp_path, kind):
     assert shared[0] != shared[1]
 
 
+def test_sources_of_a_setting_are_built_in_place_of_ours(tmp_path, monkeypatch):
+    of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
+    with check_on(*of_a_check) as (_, partition, environ):
+        found = []
+        for _ in range(2):
+            build = BuildSources()
+            build.setup(partition, environ)
+            build.choose_how()
+            found.append(build.sourcesdir)
+            monkeypatch.setenv('ASSAY_OTHER_SOURCES', str(tmp_path))
+    assert found == [str(paths.SOURCES), str(tmp_path)]
+
+
 def test_flags_of_a_setting_follow_those_of_the_environment(tmp_path, monkeypatch):
     of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
     monkeypatch.setenv('ASSAY_MORE_FLAGS', '-O1 -g')

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.commands import main as cli
 from assay.comparing import foursomes, interleaved, measuring
 from assay.comparing.failing import Failing, failing
@@ -754,6 +754,11 @@ def test_nothing_is_selected():
         ('', 'OMPI-PML=ob1', "--b 'OMPI-PML=ob1': a setting is NAME=VALUE, such as env=mpich"),
         ('tcp', 'fabric=shm', "--a 'tcp': a setting is NAME=VALUE"),
         ('', 'flags=', "--b 'flags=': a setting is NAME=VALUE"),
+        (
+            '',
+            'sources=/nowhere',
+            'sources=/nowhere is no checkout of Assay: there is no /nowhere/s',
+        ),
         ('', 'X=1 X=2', '--b gives X twice'),
         ('env=openmpi', 'env=mpihc', r'env=mpihc: no env of the selected .* did you mean mpich\?'),
         ('fabric=shm', 'fabric=tpc', r'fabric=tpc: no fabric .* did you mean tcp\?'),
@@ -792,6 +797,7 @@ def test_settings_that_can_be_compared(before, after):
     [
         ('env=mpich', ['-p', 'mpich'], '-p is not for a comparison of environments'),
         ('env=mpich OMP_X=1', ['-S', 'Ring.env_vars=A:1'], '-S Ring.env_vars=A:1: give it as a s'),
+        (f'env=mpich sources={paths.ROOT}', [], 'sources=... is not for what Spack builds'),
         ('env=mpich flags=-O1', [], r'flags=... is not for what Spack builds \(for openmpi\)'),
     ],
 )
@@ -814,6 +820,9 @@ def test_a_session_is_started_with_its_setting():
     said = '{"OMPI_MCA_btl": "self,tcp", "UCX_TLS": "\'\'"}'
     assert other.options[-2:] == ['-S', f'env_vars={said}']
     assert other.exports == {'ASSAY_MORE_FLAGS': '-O1 -g'}
+    (_, checkout) = read([], [f'sources={paths.ROOT}'])
+    assert checkout.exports == {'ASSAY_OTHER_SOURCES': str(paths.SOURCES)}
+    assert not checkout.parameters and not checkout.options
     names = (
         'Ring%fabric=shm',
         'Ring%fabric=shm%size=1',

@@ -18,7 +18,7 @@ from reframe.core.exceptions import BuildError, ReframeError
 from assay import AssayError, paths, say
 from assay.checks.time_limit import KeepsTimeLimit
 from assay.checks.waiting import IN_QUEUE, TakesTurns
-from assay.config.environments import MORE_FLAGS, OURS
+from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.checksum import checksum
@@ -92,6 +92,7 @@ class BuildSources(
 
     @run_before('compile')
     def choose_how(self) -> None:
+        self.sourcesdir = os.environ.get(OTHER_SOURCES, self.sourcesdir)
         if fault := self.current_environ.extras.get('fault'):
             raise ReframeError(fault)
         if self.is_by_spack:
@@ -180,8 +181,9 @@ class BuildSources(
             return self.installed.provenance
         extras = self.current_environ.extras
         mpi = f'{extras["family"]}@{extras.get("version", "")}'
+        sources = checksum(Path(self.sourcesdir or paths.SOURCES))
         try:
-            return of_cmake(Path(self.stagedir, self.build_system.builddir), mpi, checksum())
+            return of_cmake(Path(self.stagedir, self.build_system.builddir), mpi, sources)
         except FileNotFoundError as error:
             raise ReframeError(
                 f'the build left no {error.filename}: see whether its node can write there'

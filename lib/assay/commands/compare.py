@@ -58,9 +58,10 @@ def compare(
     """Measure with two settings in turn, and say what is worse or better with the second.
 
     A setting is env=NAME; a parameter of the checks, as fabric=tcp or layout=spread; flags=-O1,
-    which builds add to their own; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins
-    with a capital. --a and --b take several, each with an option of its own. Without --a the side
-    before is as it is, and likewise --b.
+    which builds add to their own; sources=PATH, another checkout of the suite whose programs are
+    built; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins with a capital. --a and
+    --b take several, each with an option of its own. Without --a the side before is as it is, and
+    likewise --b.
 
     What looks changed is measured again, alone, in pairs A B B A: until it is decided, or 12 pairs
     are spent. The exit code is 1 if a figure is worse, or a case fails with one of them only, or
@@ -76,6 +77,7 @@ def compare(
       assay compare --a fabric=tcp --b fabric=shm -p '^openmpi$'
       assay compare --b OMPI_MCA_btl_vader_single_copy_mechanism=none -p '^openmpi-system$'
       assay compare --b flags=-O1 -n '^MiniGhost'
+      assay compare --b sources=../assay-before -n '^MiniFE%fabric=shm'
       assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
     from assay.comparing.foursomes import Foursomes

@@ -21,6 +21,9 @@ WITH_SPACK = 'ASSAY_WITH_SPACK'
 #: Flags that builds add to those of their environment, for C and C++: a setting of a comparison.
 MORE_FLAGS = 'ASSAY_MORE_FLAGS'
 
+#: The folder whose sources are built instead of this checkout's own: a setting of a comparison.
+OTHER_SOURCES = 'ASSAY_OTHER_SOURCES'
+
 #: For this processor: the machine that builds is the machine that runs. Spack tunes for the target
 #: of the spec. How far to optimise stands in sources/CMakeLists.txt, for both.
 TUNED = ['-march=native']

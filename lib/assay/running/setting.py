@@ -10,10 +10,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay import AssayError
-from assay.config.environments import MORE_FLAGS
+from assay import AssayError, paths
+from assay.config.environments import MORE_FLAGS, OTHER_SOURCES
 from assay.machine.slurm import SCHEDULERS
 from assay.spelling import unknown
 
@@ -29,15 +30,15 @@ _WORD = re.compile(r'[a-z][a-z0-9_]*', re.ASCII)
 _PARAMETER = re.compile(r'%(\w+)=([^\s%]+)')
 
 #: Words that are no parameters of checks.
-ENVIRONMENT, FLAGS, NODES = 'env', 'flags', 'nodes'
+ENVIRONMENT, FLAGS, NODES, SOURCES = 'env', 'flags', 'nodes', 'sources'
 
 
 @dataclass(frozen=True)
 class Setting:
     """One side of a comparison; where it says nothing, the suite is as it is.
 
-    :param values: by the names ``env``, ``flags``, ``nodes``, of parameters of the checks, such as
-        ``fabric``, and of variables of the jobs, which begin with a capital.
+    :param values: by the names ``env``, ``flags``, ``nodes``, ``sources``, of parameters of the
+        checks, such as ``fabric``, and of variables of the jobs, which begin with a capital.
     """
 
     values: Mapping[str, str]
@@ -60,7 +61,7 @@ class Setting:
         return {
             name: value
             for name, value in self.values.items()
-            if name not in (ENVIRONMENT, FLAGS, NODES) and not _VARIABLE.fullmatch(name)
+            if name not in (ENVIRONMENT, FLAGS, NODES, SOURCES) and not _VARIABLE.fullmatch(name)
         }
 
     @property
@@ -88,7 +89,8 @@ class Setting:
     @property
     def exports(self) -> dict[str, str]:
         """Variables for ReFrame itself."""
-        return {MORE_FLAGS: self.values[FLAGS]} if FLAGS in self.values else {}
+        names = {FLAGS: MORE_FLAGS, SOURCES: OTHER_SOURCES}
+        return {name: self.values[word] for word, name in names.items() if word in self.values}
 
     def named(self, name: str) -> str:
         """What the case of another setting, or a title with it, is called in this one."""
@@ -148,12 +150,20 @@ def _read(option: str, words: Iterable[str]) -> Setting:
         if not (is_given and (is_variable or (value.strip() and _WORD.fullmatch(name)))):
             raise AssayError(
                 f'{option} {word!r}: a setting is NAME=VALUE, such as env=mpich, fabric=tcp, '
-                'flags=-O1, nodes=n[1-4] or OMPI_MCA_pml=ob1.'
+                'flags=-O1, sources=../other-checkout, nodes=n[1-4] or OMPI_MCA_pml=ob1.'
             )
         if name in values:
             raise AssayError(f'{option} gives {name} twice.')
-        values[name] = value
+        values[name] = _sources(value) if name == SOURCES else value
     return Setting(values)
+
+
+def _sources(checkout: str) -> str:
+    """The sources of a checkout of the suite."""
+    folder = Path(checkout).resolve() / paths.SOURCES.name
+    if not (folder / 'CMakeLists.txt').is_file():
+        raise AssayError(f'sources={checkout} is no checkout of Assay: there is no {folder}.')
+    return str(folder)
 
 
 def assert_possible(settings: Settings, site: _SiteConfig, given: Given) -> None:
@@ -173,13 +183,13 @@ def assert_possible(settings: Settings, site: _SiteConfig, given: Given) -> None
     partitions = site.get('systems/0/partitions')
     if NODES in names and not all(one['scheduler'] in SCHEDULERS for one in partitions):
         raise AssayError('nodes=... is for systems whose jobs Slurm starts.')
-    if FLAGS in names:
+    if told := names & {FLAGS, SOURCES}:
         by_spack = [
             one['name'] for one in site['environments'] if 'spack' in one.get('features', ())
         ]
         if by_spack:
             raise AssayError(
-                f'flags=... is not for what Spack builds (for {", ".join(by_spack)}): '
+                f'{min(told)}=... is not for what Spack builds (for {", ".join(by_spack)}): '
                 'leave out --with spack.'
             )
 
