@@ -27,6 +27,7 @@ class Change:
     :param sources: texts in files of the checkout, each with the file and what it becomes.
     :param commit: of the suite; empty for that of this checkout.
     :param share: of the time, in which another process computes on the last CPU.
+    :param fault: of the virtual cluster, as `assay cluster fault` takes it.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Change:
     sources: tuple[tuple[str, str, str], ...] = ()
     commit: str = ''
     share: float = 0.0
+    fault: tuple[str, ...] = ()
 
 
 def _stencil(each: int) -> tuple[tuple[str, str, str], ...]:
@@ -138,5 +140,22 @@ CHANGES = (
         'another process on the last CPU 30% of the time',
         ('Dgemm', 'shm', 'rate'),
         share=0.3,
+    ),
+)
+#: Between the nodes of the virtual cluster.
+BETWEEN_NODES = (
+    Change(
+        'delay',
+        '60 us more between two nodes',
+        ('PointToPoint', 'tcp', 'latency'),
+        _TCP,
+        fault=('delay', 'n2', '60'),
+    ),
+    Change(
+        'rate',
+        '1 Gbit/s between two nodes',
+        ('PointToPoint', 'tcp', 'bandwidth'),
+        _TCP,
+        fault=('rate', 'n2', '1000'),
     ),
 )

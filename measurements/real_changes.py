@@ -1,14 +1,16 @@
 """Changes that really make something slower here: sessions to be compared three and three.
 
     .venv/bin/python measurements/real_changes.py --minutes 60
+    .venv/bin/python measurements/real_changes.py --between-nodes --minutes 15
     .venv/bin/python measurements/tables_of_changes.py
 
 Every session is a real `assay run` of the smoke mode of Debian's Open MPI over `shm` and `tcp`,
-with the machine's turn (docs/runs.md). Some of the unchanged machine come first, then every change
-in turn, forth and back, with a session of the unchanged machine after each three, and of the suite
-as it was at an earlier commit before each second of those. A change is one of the system's
-configuration, as a site makes it (variables of jobs, flags of the compilers), of a setting of the
-kernel's, of the suite's sources (in a clone of its own), or a process beside the jobs.
+with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
+unchanged machine come first, then every change in turn, forth and back, with a session of the
+unchanged machine after each three, and of the suite as it was at an earlier commit before each
+second of those. A change is one of the system's configuration, as a site makes it (variables of
+jobs, flags of the compilers), of a setting of the kernel's, of the suite's sources (in a clone of
+its own), a process beside the jobs, or a fault of the cluster.
 
 The figures are stored after each session: the measurement may be stopped at any time, and goes on
 where it was. Kernel settings are restored when a session ends, and after a signal. Needs root for
@@ -33,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
-from injected import CHANGES, EARLIER, UNCHANGED, Change
+from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 
 from assay import AssayError, paths
 from assay.results.cases import read_report
@@ -41,12 +43,16 @@ from assay.results.figures import plain_rows, table
 from assay.running import turn
 
 DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'
+DATA_BETWEEN_NODES = DATA.with_stem('upgrade_day_between_nodes')
 #: The system of these sessions, in a configuration of its own.
 SYSTEM, ENVIRONMENT = 'upgrade-day', 'openmpi-system'
 #: What the sessions leave, and the clones of the suite that changes are made in.
 WORK = paths.STATE / 'upgrade-day'
+#: The same between the nodes of the virtual cluster, which has to be up.
+CLUSTER, ITS_ENVIRONMENT = 'vcluster:srun', 'openmpi'
 #: Cases of the smoke mode that are measured, and those for which everything is built.
 SELECTION = '%fabric=(shm|tcp)'
+BETWEEN_TWO = '%fabric=tcp%layout=packed%scale=2_nodes'
 BUILT = '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
@@ -66,7 +72,8 @@ def next_of(stored: Sequence[str], changes: Sequence[Change]) -> Change:
     if counts[UNCHANGED.name] < FIRST or EARLIER.name in since:
         return UNCHANGED
     if len(since) >= EACH:
-        return UNCHANGED if counts[UNCHANGED.name] % 2 else EARLIER
+        with_earlier = changes is not BETWEEN_NODES and counts[UNCHANGED.name] % 2 == 0
+        return EARLIER if with_earlier else UNCHANGED
     fewest = min(counts[one.name] for one in changes)
     candidates = [one for one in changes if counts[one.name] == fewest]
     return candidates[-1 if fewest % 2 else 0]
@@ -80,21 +87,26 @@ def session(change: Change, number: int, selection: str) -> pl.DataFrame:
     :raises AssayError: if no figure came of it.
     """
     root = checkout(change)
-    configure(change)
+    between_nodes = selection == BETWEEN_TWO
+    system, environment = (CLUSTER, ITS_ENVIRONMENT) if between_nodes else (SYSTEM, ENVIRONMENT)
+    if not between_nodes:
+        configure(change)
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, turn.take('measurement of real changes', say))
         stack.enter_context(kernel_set_to(change))
         stack.enter_context(beside(change))
+        stack.enter_context(broken(change))
         path = Path(stack.enter_context(tempfile.TemporaryDirectory()), 'report.json')
-        command = [root / 'assay', 'run', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
+        command = [root / 'assay', 'run', '--system', system, '-p', f'^{environment}$']
         # What others disturb is no evidence, and what a change disturbs would be so again.
         command += ['--label', change.name, '-S', 'wait_for_quiet=0', f'--report-file={path}']
         command += ['-n', selection]
         surroundings = os.environ | {
             turn.VARIABLE: 'yes',
             paths.RESULTS_VARIABLE: str(WORK / 'results'),
-            paths.SYSTEMS_VARIABLE: str(WORK / 'systems'),
         }
+        if not between_nodes:
+            surroundings[paths.SYSTEMS_VARIABLE] = str(WORK / 'systems')
         # Signals of a terminal are this process's, which ends the run by its own.
         process = subprocess.Popen(
             command,
@@ -197,6 +209,20 @@ def beside(change: Change) -> Iterator[None]:
         worker.join()
 
 
+@contextlib.contextmanager
+def broken(change: Change) -> Iterator[None]:
+    """Have the cluster's fault, if that is the change."""
+    if not change.fault:
+        yield
+        return
+    cluster = [paths.ROOT / 'assay', 'cluster']
+    subprocess.run([*cluster, 'fault', *change.fault], check=True, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        subprocess.run([*cluster, 'heal'], check=True, stdout=subprocess.DEVNULL)
+
+
 def work(share: float) -> None:
     """Compute for a share of the time, without an end."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -218,19 +244,21 @@ def store(data: Path, sessions: Sequence[pl.DataFrame]) -> None:
     draft.replace(data)
 
 
-def measure(data: Path, minutes: float, changes: Sequence[Change]) -> None:
-    """Measure for so long, and store after each session."""
+def measure(data: Path, minutes: float, changes: Sequence[Change], selection: str) -> None:
+    """Measure some cases for so long, and store after each session."""
     ends = time.monotonic() + 60 * minutes
     sessions = [pl.read_parquet(data)] if data.exists() else []
     # What they need is built, before any of them counts.
     if not sessions:
-        for change in (UNCHANGED, EARLIER, *(one for one in changes if one.flags or one.sources)):
+        built = [EARLIER, *(one for one in changes if one.flags or one.sources)]
+        session(UNCHANGED, 0, BUILT if selection == SELECTION else selection)
+        for change in built if selection == SELECTION else []:
             session(change, 0, BUILT)
     stored = labels_of(sessions[0]) if sessions else []
     while time.monotonic() < ends:
         change = next_of(stored, changes)
         stored.append(change.name)
-        sessions.append(session(change, len(stored), SELECTION))
+        sessions.append(session(change, len(stored), selection))
         store(data, sessions)
 
 
@@ -249,13 +277,20 @@ def main() -> None:
     parser.add_argument(
         '--only', nargs='+', choices=names, default=names, help='only these changes'
     )
-    parser.add_argument('--data', type=Path, default=DATA, help='where the figures are stored')
+    parser.add_argument(
+        '--between-nodes', action='store_true', help='on the virtual cluster, which has to be up'
+    )
+    parser.add_argument('--data', type=Path, help='where the figures are stored')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
-        changes = [one for one in CHANGES if one.name in options.only]
-        measure(options.data, options.minutes, changes)
+        if options.between_nodes:
+            data = options.data or DATA_BETWEEN_NODES
+            measure(data, options.minutes, BETWEEN_NODES, BETWEEN_TWO)
+        else:
+            changes = [one for one in CHANGES if one.name in options.only]
+            measure(options.data or DATA, options.minutes, changes, SELECTION)
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 

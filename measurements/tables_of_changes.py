@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from injected import CHANGES, EARLIER, UNCHANGED, Change
+from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 from real_changes import DATA
 from told_of_changes import (
     NOT_WORSE,
@@ -59,7 +59,7 @@ def main() -> None:
     options = parser.parse_args()
     stored = pl.read_parquet(options.data)
     of_spreads(stored)
-    changes = [one for one in (UNCHANGED, *CHANGES) if runs_of(stored, one)]
+    changes = [one for one in (UNCHANGED, *CHANGES, *BETWEEN_NODES) if runs_of(stored, one)]
     # Polars has threads, which a forked process would wait for in vain.
     spawn = multiprocessing.get_context('spawn')
     with (
