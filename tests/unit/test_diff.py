@@ -627,6 +627,30 @@ def test_disturbed_values_count_where_others_took_as_much_before(site, told, tak
     assert ('counted all the same: 72 values of disturbed jobs' in text) == counts
 
 
+def test_a_job_of_which_others_took_more_than_of_the_rest_stays_left_out(site):
+    """As where another guest shares a core for some seconds: half as fast, now and then."""
+
+    def shared(share):
+        def change(case, values):
+            if share:
+                case['taken_by_others'] = [
+                    'the node was disturbed: another guest took 45% of a core'
+                ]
+                values['bandwidth'] /= 2
+            values['core_share'] = share
+            case['directions'] = case['directions'] | {'core_share': 'lower'}
+            case['units'] = {'core_share': '1'}
+
+        return change
+
+    for label in ('before', 'after'):
+        site.runs(2, shared(0.0), label=label)
+        site.runs(1, shared(0.45), label=label)
+    found = site.difference('before', 'after')
+    assert {len(one.after.values) for one in found.figures} == {2}
+    assert found.alike_disturbed == 0
+
+
 def noisy(factor):
     def change(case, values):
         values['bandwidth'] = factor * 100 * math.exp(noise.uniform(-1, 1))

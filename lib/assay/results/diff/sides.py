@@ -19,6 +19,8 @@ Tables = tuple[pl.DataFrame, pl.DataFrame]
 
 #: The columns that tell cases apart.
 _CASE = ('system', 'partition', 'environment', 'case')
+#: Likewise jobs.
+_JOB = (*_CASE, 'run', 'repeat')
 #: Sessions of a side that nobody disturbed: of as many or more the others are left out.
 ENOUGH_CALM = 3
 #: What others took of the CPUs before and after is as much if it differs by less than this share.
@@ -115,41 +117,50 @@ def alike_disturbed(tables: Tables) -> Tables:
     """Both tables with the values of disturbed jobs where these are evidence all the same.
 
     Where others always use the nodes, to leave out what they disturb leaves nothing. Of a case that
-    they disturbed before and after by as much, all values count: what others took is in the spread
-    of both. That is so if fewer than :data:`ENOUGH_CALM` of its sessions on a side would count
-    otherwise, and what was taken differs by less than :data:`ALIKE`.
+    they disturbed before and after by as much, values count: what others took is in the spread of
+    both. That is so if fewer than :data:`ENOUGH_CALM` of its sessions on a side would count
+    otherwise, and the medians of what was taken differ by less than :data:`ALIKE`. What more than
+    that was taken of stays left out.
     """
-    of_case = [_disturbed(table) for table in tables]
+    jobs = [_taken_of_jobs(table) for table in tables]
+    of_case = [
+        table.group_by(_CASE).agg(
+            pl.col('run').filter('calm').n_unique().alias('calm'), pl.col('taken').median()
+        )
+        for table in jobs
+    ]
     both = of_case[0].join(of_case[1], on=_CASE)
     lacks = pl.min_horizontal('calm', 'calm_right') < ENOUGH_CALM
-    alike = both.filter(lacks & ((pl.col('taken') - pl.col('taken_right')).abs() < ALIKE))
-    if alike.is_empty():
-        return tables
-    cases = alike.select(_CASE).with_columns(counts=pl.lit(True))
+    alike = both.filter(lacks & ((pl.col('taken') - pl.col('taken_right')).abs() < ALIKE)).select(
+        *_CASE, most=pl.max_horizontal('taken', 'taken_right') + ALIKE
+    )
     before, after = (
-        table.join(cases, on=_CASE, how='left', maintain_order='left')
-        .with_columns(
-            disturbances=pl.when('counts').then(None).otherwise('disturbances'),
+        table.join(
+            of_jobs.join(alike, on=_CASE)
+            .filter(pl.col('taken') < pl.col('most'))
+            .select(*_JOB, counts=pl.lit(True)),
+            on=_JOB,
+            how='left',
+            maintain_order='left',
         )
+        .with_columns(disturbances=pl.when('counts').then(None).otherwise('disturbances'))
         .drop('counts')
-        for table in tables
+        for table, of_jobs in zip(tables, jobs, strict=True)
     )
     return before, after
 
 
-def _disturbed(table: pl.DataFrame) -> pl.DataFrame:
-    """Of each case the sessions that nobody disturbed, and what others took of all."""
+def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
+    """Of each job whether nobody disturbed it, and what others took."""
     by_others = pl.col('figure').cast(pl.String).is_in(TAKEN)
     return (
         table.filter(pl.col('figure') != '-')
-        .group_by(*_CASE, 'run', 'repeat')
+        .group_by(_JOB)
         .agg(
             calm=pl.col('disturbances').is_null().all(),
             # Of what nobody saw it is null, and as much as nothing.
             taken=pl.col('value').filter(by_others).mean() * by_others.sum(),
         )
-        .group_by(_CASE)
-        .agg(pl.col('run').filter('calm').n_unique().alias('calm'), pl.col('taken').median())
     )
 
 
