@@ -63,6 +63,8 @@ def test_a_core_that_another_guest_uses(least, most, share):
     assert taken_by_others([one]) == taken_by_others([one], foreign=False) == taken
     assert disturbed([one]) == taken
     assert by_others([one]) == []
+    additions = {'least_additions': least, 'most_additions': most}
+    assert taken_by_others([shared(n1=additions | {'seconds': 40.0})]) == []
 
 
 def test_a_report_that_does_not_say():

@@ -18,6 +18,10 @@ NOTICEABLE, LOST = 0.02, 0.1
 #: 2% less than its four adders could at most, and now and then another thing seems to be 15% more.
 SHARED = 0.2
 
+#: Seconds: guests come and go every few of them. Of a longer job the first and the last moment tell
+#: too little.
+SHORT = 30.0
+
 #: Of the segments, sent again: a network that loses so many is broken. Microsoft raises an alarm at
 #: this share, and its data centres lose a tenth to a hundredth of it (Guo et al., Pingmesh, SIGCOMM
 #: 2015).
@@ -156,7 +160,7 @@ def _is_much(name: str, seen: Disturbance) -> bool:
     """Whether a share of one kind may explain a missed reference."""
     share: float = getattr(seen, name)
     if name == 'core_share':
-        return share >= SHARED
+        return share >= SHARED and seen.seconds <= SHORT
     return share >= NOTICEABLE and share * seen.seconds >= LOST
 
 
