@@ -2,12 +2,14 @@
 
 #include <mpi.h>
 
+#include "distance.h"
 #include "disturbance.h"
 #include "witness.h"
 
 static struct set cpus; /* of all ranks of the host */
 static struct disturbance before;
 static double additions; /* a cycle, at the start; 0 if unknown */
+static double distance;  /* of cores, in seconds; 0 if unknown */
 
 void disturbed_start(void)
 {
@@ -17,6 +19,11 @@ void disturbed_start(void)
                    witness.host_comm);
     additions = disturbance_additions_per_cycle();
     before = disturbance_read(&cpus);
+    int ranks, may_be_moved = additions > 0, all_may_be;
+    PMPI_Comm_size(witness.host_comm, &ranks);
+    PMPI_Allreduce(&may_be_moved, &all_may_be, 1, MPI_INT, MPI_MIN, witness.host_comm);
+    if (all_may_be && before.cpus >= ranks) /* ranks that share a CPU would wait for each other */
+        distance = distance_of_cores();
 }
 
 void disturbed_write(struct json *json)
@@ -44,6 +51,8 @@ void disturbed_write(struct json *json)
         json_number(json, "most_additions", of_all[0]);
         json_number(json, "least_additions", -of_all[1]);
     }
+    if (distance > 0)
+        json_number(json, "core_latency", distance);
     if (passed.thermal_known)
         json_integer(json, "thermal_events", (long long)passed.thermal_events);
     json_end(json);

@@ -14,6 +14,7 @@
  *   messages.c        log of messages and of calls that waited; instances.c: log of collectives
  *   waits.c           who waited for whom, by what the other side logged; clocks.c: whose clock
  *   placement.c       CPUs, memory, threads; traffic.c: sockets and devices
+ *   disturbed.c       who else used the CPUs; distance.c: how far apart the cores are
  *   variables.c       environment variables that steer MPI; settings.c: files, limits and the kernel
  *   entries.c         what ranks mostly have in common: rank 0's, and where another differs
  *   startup.c         how long the start took, MPI_Init and MPI_Finalize

@@ -47,8 +47,12 @@ _WORDS = {
     'waited_share': 'a rank waited for a CPU in {} of its time',
 }
 
+#: Nanoseconds that a cache line takes from core to core: on a virtual machine the hypervisor may
+#: move them apart.
+CORE_LATENCY = 'core_latency'
+
 #: Names of the figures that tell of a disturbance.
-DISTURBANCES = tuple(_WORDS)
+DISTURBANCES = (*_WORDS, CORE_LATENCY)
 
 #: Of these others are the cause. Ranks that wait for a CPU may have too many threads themselves; a
 #: quota, or a network that loses what it carries, is a fault to be found.
@@ -62,11 +66,14 @@ TAKEN = (*_OTHERS, 'core_share')
 def disturbance_figures(report: Report) -> dict[str, Figure]:
     """The greatest share of each kind over the hosts of a job; empty if nobody looked."""
     seen = [host.disturbance for host in report.hosts if host.disturbance]
-    return {
+    found = {
         name: Figure(max(getattr(one, name) for one in seen), '1', 'lower')
-        for name in DISTURBANCES
+        for name in _WORDS
         if seen
     }
+    if latency := max((one.core_latency for one in seen), default=0.0):
+        found[CORE_LATENCY] = Figure(1e9 * latency, 'ns', 'lower')
+    return found
 
 
 def greatest(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
@@ -132,7 +139,7 @@ def foreign_seconds(reports: Iterable[Report]) -> float:
     return seconds
 
 
-def _nodes(reports: list[Report], wanted: Sequence[str] = DISTURBANCES) -> Iterator[str]:
+def _nodes(reports: list[Report], wanted: Sequence[str] = tuple(_WORDS)) -> Iterator[str]:
     """The fewer hosts have something in common, the more it tells: those come first."""
     worst: dict[str, dict[str, float]] = {}
     for host in (host for report in reports for host in report.hosts):

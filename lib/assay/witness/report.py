@@ -96,6 +96,8 @@ class Disturbance(_Record):
 
     ``most_additions`` and ``least_additions`` are those that the core of a rank carried out in a
     cycle, of all ranks at their start and end; 0 where no other guest can share a core unseen.
+    ``core_latency`` is how long a cache line took from one rank's core to the next one's, of pairs
+    of ranks the longest; 0 where a hypervisor cannot move cores, or it is not known.
     """
 
     seconds: float
@@ -106,6 +108,7 @@ class Disturbance(_Record):
     thermal_events: int = 0
     most_additions: float = 0.0
     least_additions: float = 0.0
+    core_latency: float = 0.0
 
     @property
     def core_share(self) -> float:
