@@ -13,10 +13,10 @@ from reframe.core.exceptions import PerformanceError
 
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
-from assay.acceptance import journal, signature, written
+from assay.acceptance import journal, signatures, written
 from assay.acceptance.canonical import canonical, digest
 from assay.acceptance.files import as_record, kept_in, manifest
-from assay.acceptance.standing import reports, standing
+from assay.acceptance.status import reports, standing
 from assay.running.runs import Run
 from checks import check_on
 
@@ -143,7 +143,7 @@ def sign(archive, keys=KEYS):
     """Let all sign."""
     parties = contracts.read(archive.contract).parties
     for name, key in keys.items():
-        signature.sign(archive, parties, name, key)
+        signatures.sign(archive, parties, name, key)
 
 
 def remake(archive, change=lambda entries: None):

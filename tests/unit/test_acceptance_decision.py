@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from assay import AssayError, paths
-from assay.acceptance import preparing
+from assay.acceptance import setup
 from assay.acceptance import wanted as wanting
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
 from assay.acceptance.experience import seconds, spreads
 from assay.acceptance.journal import Entry
-from assay.acceptance.measuring import is_lost, next_cases, once
 from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
 from assay.acceptance.plan import plan
 from assay.acceptance.power import Spread
-from assay.acceptance.preparing import Prepared
-from assay.acceptance.showing import risks, sentences
-from assay.acceptance.standing import standing
+from assay.acceptance.run import is_lost, next_cases, once
+from assay.acceptance.setup import Prepared
+from assay.acceptance.show import risks, sentences
+from assay.acceptance.status import standing
 from assay.acceptance.tuning import TUNING, allowed, assert_no_variables
 from assay.acceptance.wanted import Wanted
 from assay.commands import accept
@@ -413,7 +413,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
     for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
+    monkeypatch.setattr(setup, 'prepared', lambda path, extra: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
     for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
@@ -430,7 +430,7 @@ def on_the_cluster() -> Prepared:
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
 def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
-    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
+    monkeypatch.setattr(setup, 'prepared', lambda path, extra: on_the_cluster())
     here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
     for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
         with pytest.raises(SystemExit) as ended:

@@ -22,9 +22,9 @@ from assay.acceptance.canonical import digest_of
 from assay.acceptance.cleared import screened
 from assay.acceptance.decision import CaseRun, conditions
 from assay.acceptance.files import as_record, kept_in
-from assay.acceptance.screened import assert_screened, place
-from assay.acceptance.screened import told as screenings_told
-from assay.acceptance.standing import standing
+from assay.acceptance.screenings import assert_screened, place
+from assay.acceptance.screenings import told as screenings_told
+from assay.acceptance.status import standing
 from assay.acceptance.verify import verify
 from assay.screening import outputs
 from assay.screening.collected import collect

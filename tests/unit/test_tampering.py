@@ -25,10 +25,10 @@ from accepted import (
 from assay import AssayError
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
-from assay.acceptance import journal, signature
+from assay.acceptance import journal, signatures
 from assay.acceptance.archive import Archive
 from assay.acceptance.canonical import canonical
-from assay.acceptance.measuring import stands
+from assay.acceptance.run import stands
 from assay.acceptance.verify import assert_may_be_signed, verify
 from assay.results.cases import title
 
@@ -546,7 +546,7 @@ def test_a_clock_that_was_set_back_to_sign(copy):
     record = json.loads(path.read_text())
     record.pop('signature')
     record['time'] = '2020-01-01T00:00:00+00:00'
-    made = KEYS['Ada Buyer'].sign(signature.DOMAIN + canonical(record)).hex()
+    made = KEYS['Ada Buyer'].sign(signatures.DOMAIN + canonical(record)).hex()
     path.write_bytes(canonical(record | {'signature': made}) + b'\n')
     assert 'before the last entry of the journal: the clock was set back' in wrong(copy)
 

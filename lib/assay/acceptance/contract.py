@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay import AssayError
-from assay.acceptance import marked, names
+from assay.acceptance import names, yaml_lines
 from assay.acceptance.canonical import canonical, digest
-from assay.acceptance.marked import Marked, Place
+from assay.acceptance.yaml_lines import Marked, Place
 from assay.spelling import did_you_mean, similar
 from assay.text import plain
 
@@ -225,7 +225,7 @@ def parse(text: str, path: Path) -> Contract:
     :param path: for messages.
     """
     try:
-        found = marked.read(text)
+        found = yaml_lines.read(text)
     except ValueError as error:
         raise AssayError(f'{path}, {plain(error)}') from None
     mistakes = [*found.mistakes]

@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.acceptance.archive import Archive
 from assay.acceptance.canonical import canonical, parse
 from assay.acceptance.files import read_bounded
-from assay.acceptance.standing import Standing
+from assay.acceptance.status import Standing
 from assay.text import plain
 
 #: Bytes of such a file at most.

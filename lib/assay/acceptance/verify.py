@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
 from assay.acceptance import contract as contracts
-from assay.acceptance import decided, facts, journal, screened, signature, written
+from assay.acceptance import decided, facts, journal, screenings, signatures, written
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import Kept, found_in, from_record, read_bounded, read_manifest
 from assay.acceptance.journal import BACK, Chain, Entry
 from assay.acceptance.keys import fingerprint
 from assay.acceptance.recompute import compute_again
-from assay.acceptance.standing import Standing, standing
+from assay.acceptance.status import Standing, standing
 from assay.acceptance.verified import Verified
 from assay.results.cases import Report, as_report, cases, title
 from assay.spelling import many
@@ -50,8 +50,8 @@ def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
         # Of what was changed the figures would say nothing more.
         if not found.faults:
             found.proved += _told_of_files(chain, kept)
-            found.faults += screened.disagreements(archive, chain.entries, contract)
-            found.proved += [] if found.faults else screened.told(chain.entries)
+            found.faults += screenings.disagreements(archive, chain.entries, contract)
+            found.proved += [] if found.faults else screenings.told(chain.entries)
             _compute(archive, chain, contract, found)
     except AssayError as error:
         found.faults.append(str(error))
@@ -173,7 +173,7 @@ def _hold_signatures(
     found: Verified,
 ) -> None:
     """Hold the signatures against who has to sign, what there is, and which keys are known."""
-    wanted = signature.signers(contract.parties)
+    wanted = signatures.signers(contract.parties)
     if unknown := trusted.keys() - {who for _, who in wanted.values()}:
         raise AssayError(f'--key {sorted(unknown)[0]}: nobody of this name signs by the contract')
     names = set()
@@ -187,12 +187,12 @@ def _hold_signatures(
             found.unsigned.append(f'{plain(who, 100)} of the {party} has not signed')
             continue
         try:
-            one = signature.read(archive.signatures / name)
-            now = signature.state_of(archive, chain)
+            one = signatures.read(archive.signatures / name)
+            now = signatures.state_of(archive, chain)
         except AssayError as error:
             found.of_signatures.append(str(error))
             continue
-        wrong = [*signature.disagreements(one, now, chain)]
+        wrong = [*signatures.disagreements(one, now, chain)]
         if (one.who, one.party) != (who, party):
             wrong.append(f'signatures/{name} is of {plain(one.who, 100)}, and should be of {who}')
         key = one.key.public_bytes_raw()
@@ -205,7 +205,7 @@ def _hold_signatures(
             )
         found.of_signatures += wrong
         if not wrong:
-            found.proved.append(signature.told(one))
+            found.proved.append(signatures.told(one))
             if who not in trusted:
                 found.unknown_keys.append(who)
 

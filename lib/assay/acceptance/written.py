@@ -9,8 +9,8 @@ from assay import AssayError
 from assay.acceptance import archive as archives
 from assay.acceptance import decided, journal
 from assay.acceptance.archive import Archive
-from assay.acceptance.showing import cells, sentences
-from assay.acceptance.standing import Standing
+from assay.acceptance.show import cells, sentences
+from assay.acceptance.status import Standing
 from assay.files import write_whole
 from assay.text import plain
 

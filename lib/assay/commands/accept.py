@@ -41,11 +41,11 @@ def plan(
       assay accept plan docs/contract.yaml
       assay accept plan contract.yaml --json
     """
-    from assay.acceptance import showing
+    from assay.acceptance import show
     from assay.acceptance.experience import seconds, spreads
     from assay.acceptance.plan import plan as make
-    from assay.acceptance.preparing import UNDECIDED, prepared, refusing
-    from assay.acceptance.screened import place
+    from assay.acceptance.screenings import place
+    from assay.acceptance.setup import UNDECIDED, prepared, refusing
     from assay.results.history import load
     from assay.results.past import past
 
@@ -64,9 +64,9 @@ def plan(
     times = seconds(past(history, asked.contract.system), wanted)
     found = make(asked.contract, wanted, times, spreads(history, wanted))
     if as_json:
-        print(showing.plan_as_json(found))
+        print(show.plan_as_json(found))
     else:
-        showing.show_plan(found)
+        show.show_plan(found)
     raise typer.Exit(found.exit_code)
 
 
@@ -99,10 +99,10 @@ def run(
       assay accept run contract.yaml --folder acceptance
       assay accept run contract.yaml --folder acceptance -J reservation=acceptance
     """
-    from assay.acceptance import showing
-    from assay.acceptance.measuring import Measuring, opened
-    from assay.acceptance.preparing import UNDECIDED, prepared, refusing
-    from assay.acceptance.screened import assert_screened, place
+    from assay.acceptance import show
+    from assay.acceptance.run import Measuring, opened
+    from assay.acceptance.screenings import assert_screened, place
+    from assay.acceptance.setup import UNDECIDED, prepared, refusing
     from assay.acceptance.tuning import allowed, assert_no_variables
 
     with refusing():
@@ -124,7 +124,7 @@ def run(
         assert_screened(archive, asked.contract, partition)
         stands, code = Measuring(asked, site, archive, wanted, options).run()
     os.close(handle)
-    showing.show_standing(stands)
+    show.show_standing(stands)
     raise typer.Exit(code)
 
 
@@ -137,19 +137,19 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     \b
       assay accept status acceptance
     """
-    from assay.acceptance import showing
+    from assay.acceptance import show
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read
-    from assay.acceptance.measuring import stands
-    from assay.acceptance.preparing import refusing
+    from assay.acceptance.run import stands
+    from assay.acceptance.setup import refusing
 
     with refusing():
         archive = find(folder)
         found = stands(archive, read(archive.contract))
     if as_json:
-        print(showing.standing_as_json(found))
+        print(show.standing_as_json(found))
     else:
-        showing.show_standing(found)
+        show.show_standing(found)
     raise typer.Exit(found.verdict.exit_code)
 
 
@@ -165,17 +165,17 @@ def report(folder: FolderArgument) -> None:
     \b
       assay accept report acceptance
     """
-    from assay.acceptance import showing
+    from assay.acceptance import show
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read
-    from assay.acceptance.measuring import stands
-    from assay.acceptance.preparing import refusing
+    from assay.acceptance.run import stands
+    from assay.acceptance.setup import refusing
     from assay.acceptance.written import write
 
     with refusing():
         archive = find(folder)
         found = stands(archive, read(archive.contract))
         path = write(archive, found)
-    showing.show_standing(found)
+    show.show_standing(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)

@@ -59,14 +59,14 @@ def sign(
     \b
       assay accept sign acceptance --as 'A. Buyer' --key buyer.key
     """
-    from assay.acceptance import keys, signature
+    from assay.acceptance import keys, signatures
     from assay.acceptance.archive import find
     from assay.acceptance.verify import assert_may_be_signed
 
     private = keys.private(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
-    path = signature.sign(find(folder), contract.parties, who, private)
-    print(f'{path}: {signature.told(signature.read(path))}')
+    path = signatures.sign(find(folder), contract.parties, who, private)
+    print(f'{path}: {signatures.told(signatures.read(path))}')
 
 
 def _ask(what: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from assay.acceptance.contract import Commitment
 from assay.acceptance.decision import Decision
 from assay.acceptance.plan import Asked, Plan
-from assay.acceptance.standing import Standing
+from assay.acceptance.status import Standing
 from assay.report.console import console
 from assay.report.table import percent, say, table
 from assay.results.rows import number

@@ -23,8 +23,8 @@ from assay.acceptance.contract import Contract
 from assay.acceptance.decision import least_passed
 from assay.acceptance.files import from_record
 from assay.acceptance.journal import Entry
-from assay.acceptance.preparing import Prepared
-from assay.acceptance.standing import Standing, reports, standing
+from assay.acceptance.setup import Prepared
+from assay.acceptance.status import Standing, reports, standing
 from assay.acceptance.tuning import allowed
 from assay.acceptance.wanted import Wanted
 from assay.checks.again import JOBS
