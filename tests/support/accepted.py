@@ -13,9 +13,8 @@ from reframe.core.exceptions import PerformanceError
 
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
-from assay.acceptance import journal, signatures, written
-from assay.acceptance.canonical import canonical, digest
-from assay.acceptance.files import as_record, kept_in, manifest
+from assay.acceptance import journal, show, signatures
+from assay.acceptance.files import as_record, canonical, digest, kept_in, manifest
 from assay.acceptance.status import reports, standing
 from assay.running.runs import Run
 from checks import check_on
@@ -136,7 +135,7 @@ def close(archive):
     """Decide, write a report and close it."""
     entries = journal.read(archive.journal).entries
     contract = contracts.read(archive.contract)
-    written.write(archive, standing(contract, entries, reports(archive, entries)))
+    show.write(archive, standing(contract, entries, reports(archive, entries)))
 
 
 def sign(archive, keys=KEYS):

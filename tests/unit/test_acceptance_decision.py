@@ -13,20 +13,15 @@ import pytest
 
 from assay import AssayError, paths
 from assay.acceptance import setup
-from assay.acceptance import wanted as wanting
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
-from assay.acceptance.experience import seconds, spreads
 from assay.acceptance.journal import Entry
-from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
-from assay.acceptance.plan import plan
+from assay.acceptance.plan import plan, seconds, spreads
 from assay.acceptance.power import Spread
-from assay.acceptance.run import is_lost, next_cases, once
-from assay.acceptance.setup import Prepared
+from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
+from assay.acceptance.setup import Prepared, Wanted
 from assay.acceptance.show import risks, sentences
-from assay.acceptance.status import standing
-from assay.acceptance.tuning import TUNING, allowed, assert_no_variables
-from assay.acceptance.wanted import Wanted
+from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, standing
 from assay.commands import accept
 from assay.results.history import load
 from assay.results.past import past
@@ -373,11 +368,11 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
         for environment, fabric in (('openmpi', 'tcp'), ('mpich', 'ucx-tcp'))
         for scale in ('1_node', '2_nodes', '4_nodes')
     ]
-    monkeypatch.setattr(wanting, 'listed', lambda *_: there)
+    monkeypatch.setattr(setup, 'listed', lambda *_: there)
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
     suite = Suite(Run(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
-        wanting.wanted(contract(asked), suite)
+        setup.wanted(contract(asked), suite)
     told = str(raised.value).partition('there are ')[2].split('; ')
     assert told[:2] == [
         'Ring %fabric=tcp %layout=packed %scale=2_nodes @c:p+openmpi',

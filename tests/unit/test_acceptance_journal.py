@@ -14,7 +14,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.acceptance import journal
-from assay.acceptance.canonical import canonical, digest, parse
+from assay.acceptance.files import canonical, digest, parse
 
 BEGUN = {'contract': 'c', 'commit': 'd', 'system': 'golden'}
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from assay import AssayError
-from assay.acceptance.keys import fingerprint, make, private, public
+from assay.acceptance.signatures import fingerprint, make, private, public
 
 SECRET = 'correct horse'
 

@@ -4,8 +4,8 @@ import math
 from statistics import median
 
 from assay.acceptance.contract import Commitment
-from assay.acceptance.experience import seconds, spreads
-from assay.acceptance.wanted import Wanted
+from assay.acceptance.plan import seconds, spreads
+from assay.acceptance.setup import Wanted
 from assay.results.cases import cases
 from assay.results.history import load
 from assay.results.past import past

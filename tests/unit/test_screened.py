@@ -18,11 +18,9 @@ from assay import AssayError, paths
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal
-from assay.acceptance.canonical import digest_of
-from assay.acceptance.cleared import screened
 from assay.acceptance.decision import CaseRun, conditions
-from assay.acceptance.files import as_record, kept_in
-from assay.acceptance.screenings import assert_screened, place
+from assay.acceptance.files import as_record, digest_of, kept_in
+from assay.acceptance.screenings import assert_screened, place, screened
 from assay.acceptance.screenings import told as screenings_told
 from assay.acceptance.status import standing
 from assay.acceptance.verify import verify

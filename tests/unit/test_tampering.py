@@ -27,7 +27,7 @@ from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal, signatures
 from assay.acceptance.archive import Archive
-from assay.acceptance.canonical import canonical
+from assay.acceptance.files import canonical
 from assay.acceptance.run import stands
 from assay.acceptance.verify import assert_may_be_signed, verify
 from assay.results.cases import title

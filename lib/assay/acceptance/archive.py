@@ -24,8 +24,16 @@ from typing import TYPE_CHECKING, Any
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.canonical import digest, digest_of
-from assay.acceptance.files import Kept, as_record, from_record, kept_in, manifest, read_bounded
+from assay.acceptance.files import (
+    Kept,
+    as_record,
+    digest,
+    digest_of,
+    from_record,
+    kept_in,
+    manifest,
+    read_bounded,
+)
 from assay.files import write_whole
 from assay.machine.provenance import suite
 from assay.results.cases import Case, cases, left_in, read_report

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from assay.acceptance.cleared import Screened
 from assay.acceptance.contract import Commitment, Contract
+from assay.acceptance.screenings import Screened
 from assay.results.rows import number
 from assay.spelling import many
 

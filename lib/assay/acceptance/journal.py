@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from assay import AssayError, locks
-from assay.acceptance.canonical import canonical, digest, parse
+from assay.acceptance.files import canonical, digest, parse
 
 #: What an entry of each kind holds at least.
 KINDS: dict[str, frozenset[str]] = {

@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,12 @@ from assay import AssayError, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import REPORT, Archive
-from assay.acceptance.canonical import digest_of
-from assay.acceptance.contract import Contract
+from assay.acceptance.contract import Contract, Rules
 from assay.acceptance.decision import least_passed
-from assay.acceptance.files import from_record
+from assay.acceptance.files import digest_of, from_record
 from assay.acceptance.journal import Entry
-from assay.acceptance.setup import Prepared
+from assay.acceptance.setup import Prepared, Wanted
 from assay.acceptance.status import Standing, reports, standing
-from assay.acceptance.tuning import allowed
-from assay.acceptance.wanted import Wanted
 from assay.checks.again import JOBS
 from assay.results.failures import failures
 from assay.results.judged import judged, kept
@@ -36,9 +33,56 @@ from assay.running.runs import Run
 from assay.running.supervise import noted
 from assay.spelling import many
 from assay.text import plain
+from assay.witness.variables import OF_THE_SCHEDULER, STEERING
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+
+#: What variables begin with that tune jobs: those that steer them, and those by which compilers of
+#: Open MPI are chosen. What the suite and the system's file set for jobs is not in the environment
+#: of a command.
+TUNING = (*STEERING, 'OMPI_')
+
+#: What lets root start jobs in a container: nothing that a figure depends on.
+_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
+
+#: Options of schedulers that set variables for a job: Slurm's, which may be shortened, and PBS's.
+_EXPORTING = re.compile(r'(?:^|\s)-*(?:exp|v)')
+
+
+def assert_no_variables(options: Iterable[str]) -> None:
+    """:raises AssayError: if an option for all jobs sets variables, past the rules."""
+    for option in options:
+        if _EXPORTING.search(option):
+            raise AssayError(
+                f'--job-option {option}: it may set variables of jobs, which the rules of a '
+                f'contract have to allow: set them where this command is started'
+            )
+
+
+def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tune jobs, by name, all of which the rules allow.
+
+    :param environment: of the command that starts jobs.
+    :raises AssayError: if one is set that they do not.
+    """
+    found = {
+        name: value
+        for name, value in sorted(environment.items())
+        if name in rules.variables
+        or (
+            name.startswith(TUNING)
+            and name not in _HARMLESS
+            and OF_THE_SCHEDULER.get(name) != value
+        )
+    }
+    if strange := [name for name in found if name not in rules.variables]:
+        raise AssayError(
+            f'the environment sets {", ".join(strange)}, which the rules of the contract '
+            f'({rules.category}) do not allow: unset it'
+        )
+    return found
+
 
 #: Seconds between two looks whether a run has ended that outlived its command.
 LOOK = 0.5

@@ -1,15 +1,23 @@
-"""Plans and standings of acceptances, as text and as JSON."""
+"""What people and programs are told: tables, report.md and decisions.json."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+from assay import AssayError
+from assay.acceptance import archive as archives
+from assay.acceptance import journal
+from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Commitment
 from assay.acceptance.decision import Decision
+from assay.acceptance.files import canonical, parse, read_bounded
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Standing
+from assay.files import write_whole
 from assay.report.console import console
 from assay.report.table import percent, say, table
 from assay.results.rows import number
@@ -223,3 +231,173 @@ def standing_as_json(standing: Standing) -> str:
         'runs': [asdict(one) for one in standing.runs],
     }
     return json.dumps(found, indent=2)
+
+
+#: Bytes of such a file at most.
+MOST_DECISIONS = 64 << 20
+
+
+def decisions_text(standing: Standing) -> bytes:
+    """What was decided of commitments and conditions, and the verdict."""
+    return canonical(_record(standing)) + b'\n'
+
+
+def _record(standing: Standing) -> dict[str, Any]:
+    return {
+        'verdict': standing.verdict.word,
+        'reasons': [*standing.verdict.reasons],
+        'jobs': standing.jobs,
+        'hours': standing.hours,
+        'commitments': {
+            one.commitment.id: {
+                'word': one.word,
+                'says': one.says,
+                'value': one.value,
+                # Infinite where a run measured nothing at all, which JSON has no word for.
+                'spread': None if one.spread is None else repr(one.spread),
+                'runs': [*one.runs],
+                'without': [[run, why] for run, why in one.without],
+                'reason': one.reason,
+            }
+            for one in standing.decisions
+        },
+        'conditions': {
+            one.name: {'word': one.word, 'reason': one.reason} for one in standing.conditions
+        },
+    }
+
+
+def differences(archive: Archive, standing: Standing) -> Iterator[str]:
+    """Sentences: where the file of an archive says something else than what is decided by its runs.
+
+    :raises AssayError: if it is no such file.
+    """
+    path = archive.decisions
+    data = read_bounded(path, MOST_DECISIONS)
+    if data == decisions_text(standing):
+        return
+    try:
+        told = parse(data.rstrip(b'\n'))
+    except ValueError as error:
+        raise AssayError(f'{path.name} of the report was changed: {error}') from None
+    now = _record(standing)
+    for kind in ('commitments', 'conditions'):
+        then = told.get(kind)
+        for name in now[kind]:
+            was = then.get(name) if isinstance(then, Mapping) else None
+            if was != now[kind][name]:
+                yield (
+                    f'the report says of {plain(name, 100)}: {_said(was)}; and by the runs it is '
+                    f'{_said(now[kind][name])}'
+                )
+    yield (
+        f'the report says {plain(str(told.get("verdict")), 100)}, and by the runs it is '
+        f'{now["verdict"]}: {path.name} was changed'
+    )
+
+
+def _said(one: Any) -> str:
+    if not isinstance(one, Mapping):
+        return 'nothing'
+    return plain(f'{one.get("word")} ({one.get("reason")})', 300)
+
+
+REPORT_NAME = 'report.md'
+
+
+def write(archive: Archive, standing: Standing) -> Path:
+    """Write the report, and close the acceptance.
+
+    :returns: the file that people read.
+    :raises AssayError: if a run has no end, or it cannot be written.
+    """
+    entries = journal.read(archive.journal).entries
+    if left := journal.open_runs(entries):
+        raise AssayError(
+            f'{archive.folder}: run {left[0]} has no end: end it by `assay accept run` first'
+        )
+    path = archive.report / REPORT_NAME
+    try:
+        archive.report.mkdir(exist_ok=True)
+        write_whole(archive.decisions, decisions_text(standing))
+        write_whole(path, report_text(standing, entries))
+    except OSError as error:
+        raise AssayError(f'{error.filename}: cannot be written: {error.strerror}') from None
+    archives.seal(archive)
+    return path
+
+
+def report_text(standing: Standing, entries: tuple[journal.Entry, ...]) -> str:
+    """The report: of the same acceptance the same, so that it can be made again.
+
+    :param entries: of the journal, but for that of the report itself.
+    """
+    return ''.join(f'{line}\n' for line in _lines(standing, entries))
+
+
+def _lines(standing: Standing, entries: tuple[journal.Entry, ...]) -> Iterator[str]:
+    contract = standing.contract
+    yield f'# Acceptance: {_escaped(contract.name)}'
+    yield ''
+    yield f'**{standing.verdict.word}**'
+    yield ''
+    for party, one in (('Buyer', contract.parties.buyer), ('Vendor', contract.parties.vendor)):
+        yield f'- {party}: {_escaped(one.name)}; signs: {_escaped(", ".join(one.signers))}'
+    yield f'- System: {contract.system}'
+    yield f'- Rules: {contract.rules.category}: {_escaped(contract.rules.text)}'
+    yield f'- Digest of what the contract says: {contract.digest}'
+    yield ''
+    yield from _markdown(
+        'Commitment|Statistic|Value|Asked for|Margin|Spread|Word',
+        (cells(one) for one in standing.decisions),
+    )
+    yield from _markdown(
+        'Commitment|Values of the runs that count, in order|Unit',
+        (
+            [one.commitment.id, _values(one.values), one.commitment.unit]
+            for one in standing.decisions
+        ),
+    )
+    for sentence in sentences(standing):
+        yield f'- {_escaped(sentence)}'
+    yield ''
+    if contract.waivers:
+        rows = ([one.commitment, one.by, one.reason] for one in contract.waivers)
+        yield from _markdown('Given up|By|Reason', rows)
+    yield from _markdown(
+        'Run|Case|Word|Nodes',
+        ([str(one.run), one.case, one.word, ' '.join(one.nodes)] for one in standing.runs),
+    )
+    yield from _markdown(
+        'Entry|Time (UTC)|What|Run',
+        (
+            [
+                str(one.number),
+                f'{one.time:%Y-%m-%d %H:%M:%S}',
+                one.kind,
+                str(one.what.get('run', '')),
+            ]
+            for one in entries
+        ),
+    )
+
+
+def _values(values: tuple[float, ...]) -> str:
+    return ' '.join(f'{one:.6g}' for one in values)
+
+
+def _markdown(columns: str, rows: Iterator[list[str]]) -> Iterator[str]:
+    headings = columns.split('|')
+    yield f'| {" | ".join(headings)} |'
+    yield f'|{"---|" * len(headings)}'
+    for row in rows:
+        yield f'| {" | ".join(map(_escaped, row))} |'
+    yield ''
+
+
+def _escaped(text: str) -> str:
+    """Foreign text in which nothing is Markdown or HTML."""
+    line = plain(text)
+    for sign in '\\`*_{}[]<>#|&':
+        line = line.replace(sign, f'\\{sign}')
+    return line

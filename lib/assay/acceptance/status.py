@@ -2,24 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.acceptance.archive import REPORT, Archive
-from assay.acceptance.cleared import screened
-from assay.acceptance.contract import Contract
+from assay.acceptance.contract import Commitment, Contract
 from assay.acceptance.decision import (
     CaseRun,
     Condition,
     Decision,
+    Outcome,
     Verdict,
     conclude,
     conditions,
     decide,
 )
 from assay.acceptance.journal import Entry
-from assay.acceptance.outcomes import case_runs, jobs_of, outcomes
-from assay.results.cases import Report, read_report
+from assay.acceptance.screenings import screened
+from assay.results.cases import Case, Report, counted, is_no_evidence, read_report, title
+from assay.results.failures import is_good, reason
+from assay.results.rows import number
+from assay.text import plain
+
+#: Where a case that missed a reference failed: it has measured all the same.
+_MEASURED = (None, 'performance')
+
+_PARAMETER = re.compile(r'%([\w.]+)=(\S+)')
+
+
+def parameters(name: str) -> dict[str, str]:
+    """The parameters of a case, from the name that ReFrame prints."""
+    return dict(_PARAMETER.findall(name))
+
+
+def fits(commitment: Commitment, name: str, environment: str) -> bool:
+    """Whether a case is the one that a commitment is about.
+
+    :param name: with its parameters, such as ``Ring %fabric=shm %layout=packed %scale=1_node``.
+    """
+    is_of_check = name.partition(' ')[0] == commitment.check
+    return is_of_check and not misfits(commitment, name, environment)
+
+
+def misfits(commitment: Commitment, name: str, environment: str) -> int:
+    """In how many fields a case of its check is not as a commitment asks for."""
+    there = parameters(name)
+    asked = {
+        'fabric': commitment.fabric,
+        'layout': commitment.layout,
+        'scale': commitment.scale,
+        **commitment.parameters,
+    }
+    others = sum(value is not None and there.get(key) != value for key, value in asked.items())
+    return others + (commitment.environment not in (None, environment))
+
+
+def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> Iterator[Outcome]:
+    """What the runs with the case of a commitment showed of its figure.
+
+    All values are of one case: where the system's file was changed between runs, another one may
+    fit, and it says nothing of the first.
+
+    :param reports: of runs, with their numbers, in order.
+    """
+    first = ''
+    for run, report in reports:
+        own = [
+            case
+            for case in counted(report)
+            if not case['fixture'] and fits(commitment, case['display_name'], case['environ'])
+        ]
+        if len(own) > 1:
+            yield Outcome(run, None, f'{len(own)} cases of the run fit')
+        elif own and title(own[0]) != (first := first or title(own[0])):
+            yield Outcome(run, None, f'{title(own[0])} is another case than {first}')
+        elif own:
+            yield _outcome(run, own[0], commitment)
+
+
+def _outcome(run: int, case: Case, commitment: Commitment) -> Outcome:
+    found = {name.rpartition(':')[2]: one for name, one in (case['perfvalues'] or {}).items()}
+    if is_no_evidence(case):
+        # Who signs has to see whether low values alone were lost so.
+        value = found.get(commitment.figure)
+        told = f'; it measured {number(value[0])}' if value else ''
+        return Outcome(run, None, f'others disturbed it{told}')
+    if case['result'] == 'skip' or case['fail_phase'] not in _MEASURED:
+        return Outcome(run, None, f'{case["result"]}: {plain(reason(case), 300)}')
+    if commitment.figure not in found:
+        return Outcome(run, None, f'it has no figure {commitment.figure}')
+    value, unit = found[commitment.figure][0], found[commitment.figure][4]
+    better = (case.get('directions') or {}).get(commitment.figure)
+    if unit != commitment.unit:
+        return Outcome(run, None, f'its unit is {plain(unit, 20)}, and not {commitment.unit}')
+    if better not in (None, commitment.better):
+        return Outcome(run, None, f'better is {plain(better, 20)}, and not {commitment.better}')
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Outcome(run, None, 'it has no value')
+    return Outcome(run, float(value))
+
+
+def case_runs(run: int, started: Iterable[str], report: Report | None) -> list[CaseRun]:
+    """What came of the cases of a run.
+
+    :param started: titles of the cases that it was started with.
+    :param report: None of a run that left none.
+    """
+    ran = {}
+    for case in counted(report) if report else ():
+        if not case['fixture']:
+            ran[title(case)] = case
+    return [_case_run(run, name, ran.get(name)) for name in dict.fromkeys([*started, *ran])]
+
+
+def _case_run(run: int, name: str, case: Case | None) -> CaseRun:
+    if case is None or case['result'] == 'abort':
+        return CaseRun(run, name, 'interrupted')
+    nodes = case.get('job_nodelist') or ()
+    where = tuple(map(str, nodes)) if isinstance(nodes, list) else ()
+    if is_no_evidence(case):
+        return CaseRun(run, name, 'disturbed', where)
+    return CaseRun(run, name, 'pass' if is_good(case) else 'fail', where)
+
+
+def jobs_of(started: Iterable[str], report: Report | None) -> int:
+    """How many jobs a run started: those of its cases, and those that replaced disturbed ones."""
+    again = sum(len(case.get('replaced') or ()) for case in (counted(report) if report else ()))
+    return len([*started]) + again
+
 
 _ENDS = ('ended', 'cancelled', 'interrupted')
 

@@ -6,27 +6,94 @@ signed; the figures, computed again; the decisions, made again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
 from assay.acceptance import contract as contracts
-from assay.acceptance import decided, facts, journal, screenings, signatures, written
+from assay.acceptance import facts, journal, screenings, show, signatures
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import Kept, found_in, from_record, read_bounded, read_manifest
 from assay.acceptance.journal import BACK, Chain, Entry
-from assay.acceptance.keys import fingerprint
 from assay.acceptance.recompute import compute_again
+from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Standing, standing
-from assay.acceptance.verified import Verified
 from assay.results.cases import Report, as_report, cases, title
 from assay.spelling import many
 from assay.text import plain
+
+#: Sentences of one kind that are shown; JSON has all.
+_MOST = 20
+
+Word = Literal['VERIFIED', 'NOT SIGNED', 'NOT RIGHT']
+
+
+@dataclass
+class Verified:
+    """What came of it.
+
+    :param faults: sentences: what was changed, and where.
+    :param of_signatures: likewise, of signatures.
+    :param unsigned: sentences: who has not signed.
+    :param unknown_keys: who signed with a key that was held against none.
+    :param proved: sentences: what was found to be right.
+    """
+
+    faults: list[str] = field(default_factory=list)
+    of_signatures: list[str] = field(default_factory=list)
+    unsigned: list[str] = field(default_factory=list)
+    unknown_keys: list[str] = field(default_factory=list)
+    proved: list[str] = field(default_factory=list)
+
+    @property
+    def word(self) -> Word:
+        """In one word."""
+        if self.faults or self.of_signatures:
+            return 'NOT RIGHT'
+        return 'NOT SIGNED' if self.unsigned else 'VERIFIED'
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all is right, and signed by all who have to."""
+        return self.word == 'VERIFIED'
+
+    def lines(self) -> Iterator[str]:
+        """For people: what is right, what is not, and the word."""
+        yield from (f'right: {one}' for one in self.proved)
+        wrong = [*self.faults, *self.of_signatures]
+        yield from (f'WRONG: {one}' for one in wrong[:_MOST])
+        if len(wrong) > _MOST:
+            yield f'WRONG: and {many(len(wrong) - _MOST, "thing")} more: --json tells all'
+        yield from (f'MISSING: {one}' for one in self.unsigned)
+        if self.unknown_keys:
+            names = ', '.join(plain(one, 100) for one in self.unknown_keys)
+            yield (
+                f'not known: whether the keys are those of {names}: compare the fingerprints, or '
+                f'give --key NAME=FILE'
+            )
+        yield f'{self.word}: {self._why()}'
+
+    def _why(self) -> str:
+        if self.faults or self.of_signatures:
+            return f'{many(len(self.faults) + len(self.of_signatures), "thing")} wrong'
+        if self.unsigned:
+            return f'{many(len(self.unsigned), "signature")} missing; all else is right'
+        if self.unknown_keys:
+            return 'it is what was signed with these keys'
+        return 'it is what all parties signed'
+
+    def as_json(self) -> str:
+        """All of it."""
+        return json.dumps({'verdict': self.word, **asdict(self)}, indent=2)
+
 
 #: Bytes of a report at most, of ReFrame's of a run and of ours.
 MOST_REPORT = 256 << 20
@@ -266,7 +333,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
     found.faults += _not_allowed(started.values(), contract)
     now = standing(contract, chain.entries, reports)
-    wrong = [*decided.differences(archive, now), *_of_report(archive, chain, now)]
+    wrong = [*show.differences(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
     if not wrong:
         found.proved.append(
@@ -277,8 +344,8 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
 def _of_report(archive: Archive, chain: Chain, now: Standing) -> Iterator[str]:
     """Sentences: where what people read, and sign, is not what was decided."""
     for name, path in found_in(archive.report):
-        if name == written.NAME:
-            should = written.text(now, chain.entries[:-1]).encode()
+        if name == show.REPORT_NAME:
+            should = show.report_text(now, chain.entries[:-1]).encode()
             if read_bounded(path, MOST_REPORT) != should:
                 yield (
                     f'report/{name} says something else than what is decided: it was changed, or '

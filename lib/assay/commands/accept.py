@@ -42,8 +42,8 @@ def plan(
       assay accept plan contract.yaml --json
     """
     from assay.acceptance import show
-    from assay.acceptance.experience import seconds, spreads
     from assay.acceptance.plan import plan as make
+    from assay.acceptance.plan import seconds, spreads
     from assay.acceptance.screenings import place
     from assay.acceptance.setup import UNDECIDED, prepared, refusing
     from assay.results.history import load
@@ -100,10 +100,9 @@ def run(
       assay accept run contract.yaml --folder acceptance -J reservation=acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.run import Measuring, opened
+    from assay.acceptance.run import Measuring, allowed, assert_no_variables, opened
     from assay.acceptance.screenings import assert_screened, place
     from assay.acceptance.setup import UNDECIDED, prepared, refusing
-    from assay.acceptance.tuning import allowed, assert_no_variables
 
     with refusing():
         assert_no_variables(job or [])
@@ -170,7 +169,7 @@ def report(folder: FolderArgument) -> None:
     from assay.acceptance.contract import read
     from assay.acceptance.run import stands
     from assay.acceptance.setup import refusing
-    from assay.acceptance.written import write
+    from assay.acceptance.show import write
 
     with refusing():
         archive = find(folder)

@@ -29,7 +29,7 @@ def key(
     \b
       assay accept key buyer.key
     """
-    from assay.acceptance.keys import fingerprint, make, public
+    from assay.acceptance.signatures import fingerprint, make, public
 
     passphrase = ''
     if sys.stdin.isatty():
@@ -59,11 +59,11 @@ def sign(
     \b
       assay accept sign acceptance --as 'A. Buyer' --key buyer.key
     """
-    from assay.acceptance import keys, signatures
+    from assay.acceptance import signatures
     from assay.acceptance.archive import find
     from assay.acceptance.verify import assert_may_be_signed
 
-    private = keys.private(file, lambda: _ask('Passphrase'))
+    private = signatures.private(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
     path = signatures.sign(find(folder), contract.parties, who, private)
     print(f'{path}: {signatures.told(signatures.read(path))}')

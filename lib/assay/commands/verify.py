@@ -38,7 +38,7 @@ def verify(
       assay verify acceptance
       assay verify acceptance --key 'A. Buyer=buyer.pub' --key 'B. Vendor=vendor.pub'
     """
-    from assay.acceptance.keys import named
+    from assay.acceptance.signatures import named
     from assay.acceptance.verify import verify as hold
 
     found = hold(folder, named(key or []))
