@@ -14,7 +14,8 @@ from reframe.core.exceptions import PerformanceError
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal, show, signatures
-from assay.acceptance.files import as_record, canonical, digest, kept_in, manifest
+from assay.acceptance.files import canonical, digest, kept_in
+from assay.acceptance.journal import Started
 from assay.acceptance.status import reports, standing
 from assay.running.runs import Run
 from checks import check_on
@@ -120,6 +121,19 @@ def _hosts(path):
     return [host['name'] for host in json.loads(path.read_text())['hosts']]
 
 
+def started(run, *cases):
+    """What the journal tells of a run that is started."""
+    return Started(run=run, cases=cases, environment='', folder='', options=(), variables={})
+
+
+def start(archive, cases=()):
+    """Start a run, as ``assay accept run`` does.
+
+    :returns: its number.
+    """
+    return archives.start_run(archive, cases, 'mpich', 'run', (), {})
+
+
 def end(archive, number, run, cases, uuid, begun):
     """End a run with some cases, as ``assay accept run`` does."""
     for place, case in enumerate(cases):
@@ -146,7 +160,7 @@ def sign(archive, keys=KEYS):
 
 
 def remake(archive, change=lambda entries: None):
-    """Change entries of the journal, and make chain and manifest fit again: all but signatures.
+    """Change entries of the journal, and make the chain fit again: all but signatures.
 
     :param change: is given the entries as they are written, in a list, but for their hashes.
     """
@@ -165,7 +179,11 @@ def remake(archive, change=lambda entries: None):
         before = digest(line)
         lines.append(line + b'\n')
     archive.journal.write_bytes(b''.join(lines))
-    archive.manifest.write_bytes(manifest(archives.contents(archive)))
+
+
+def as_record(files):
+    """What files hold, as the journal has it."""
+    return {name: one.model_dump() for name, one in files.items()}
 
 
 def _is_of(entry, name):

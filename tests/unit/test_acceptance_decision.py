@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import accepted
 from assay import AssayError, paths
 from assay.acceptance import setup
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
-from assay.acceptance.journal import Entry
+from assay.acceptance.journal import Begun, Ended, Entry, Interrupted
 from assay.acceptance.plan import plan, seconds, spreads
 from assay.acceptance.power import Spread
 from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
@@ -271,26 +272,28 @@ def test_a_case_that_a_run_was_started_with_is_never_forgotten():
     assert jobs_of(names, golden(replaced=[{}, {}])) == 4
 
 
-def entries(*kinds):
+def entries(*told):
     begun = datetime(2026, 11, 1, tzinfo=timezone.utc)
     found = []
-    for number, (kind, what) in enumerate(kinds, 1):
+    for number, what in enumerate(told, 1):
         time = begun + timedelta(minutes=30 * number)
-        found.append(Entry(number, time, kind, what, '', ''))
+        found.append(Entry(number, time, what, '', ''))
     return found
 
 
-BEGUN = ('begun', {})
+BEGUN = Begun(contract='', commit='', system='toy')
 
 
 def started(run, case=CASE):
-    return ('started', {'run': run, 'cases': [case]})
+    return accepted.started(run, case)
+
+
+def ended(run):
+    return Ended(run=run, uuid='', word='PASSED', files={})
 
 
 def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
-    journal = entries(
-        BEGUN, started(1), ('interrupted', {'run': 1}), started(2), ('ended', {'run': 2})
-    )
+    journal = entries(BEGUN, started(1), Interrupted(run=1, files={}), started(2), ended(2))
     found = standing(contract(commitment(runs=1)), journal, {2: golden()})
     assert (found.jobs, found.hours) == (2, 0.5)
     assert [one.word for one in found.runs] == ['interrupted', 'pass']
@@ -311,7 +314,7 @@ def test_a_run_without_an_end_is_told():
 
 
 def test_more_jobs_than_agreed_are_not_accepted():
-    journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ('ended', {'run': 3}))
+    journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ended(3))
     one = contract(commitment(runs=1), most_jobs=2)
     assert standing(one, journal, {3: golden()}).verdict.word == 'NOT MET'
 
@@ -326,17 +329,17 @@ def test_what_is_run_next_until_all_is_decided():
     cases = [wanted(two[0]), wanted(two[1], 'second')]
     now = standing(terms, entries(BEGUN), {})
     assert [one.environment for one in next_cases(now, cases)] == ['gnu']
-    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = standing(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
     assert [one.environment for one in next_cases(now, cases)] == ['second']
     done = contract(two[0])
-    now = standing(done, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = standing(done, entries(BEGUN, started(1), ended(1)), {1: golden()})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
     assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
 
 
 def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
-    now = standing(contract(most_jobs=4), entries(BEGUN, started(1), ('ended', {'run': 1})), {})
+    now = standing(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
     cases = [wanted(commitment())]
     assert once(now, cases) == []
     assert once(now, [*cases, *cases]) == once(replace(now, jobs=2), cases)
@@ -351,7 +354,7 @@ def test_two_commitments_on_one_case_are_one_case():
 
 def test_nothing_more_is_run_once_nothing_can_be_accepted():
     terms = contract(commitment(runs=1, value=1))
-    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = standing(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
     assert now.verdict.word == 'NOT MET' and is_lost(now)
     # A failure is final only where those to come cannot make up for it.
     failed = replace(now, decisions=(), runs=tuple(ran('fail')), conditions=())

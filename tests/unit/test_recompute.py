@@ -7,7 +7,7 @@ import time
 import pytest
 from test_checks import FILES, GOLDEN, JOBS, chosen
 
-from accepted import CONTRACT, end, ran
+from accepted import CONTRACT, end, ran, start
 from assay.acceptance import archive as archives
 from assay.acceptance import facts
 from assay.acceptance.recompute import _partition, compute_again
@@ -23,7 +23,7 @@ def archived(folder, goldens, change=lambda case: None):
     contract = folder / 'contract.yaml'
     contract.write_text(CONTRACT)
     archive = archives.create(folder / 'accepted', contract, 'golden')
-    number, begun = archives.start_run(archive), time.time()
+    number, begun = start(archive), time.time()
     run = folder / 'run'
     run.mkdir()
     cases = [

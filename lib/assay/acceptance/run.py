@@ -20,8 +20,8 @@ from assay.acceptance import journal
 from assay.acceptance.archive import REPORT, Archive
 from assay.acceptance.contract import Contract, Rules
 from assay.acceptance.decision import least_passed
-from assay.acceptance.files import digest_of, from_record
-from assay.acceptance.journal import Entry
+from assay.acceptance.files import digest_of
+from assay.acceptance.journal import AnyEntry, Begun, Ended, Started
 from assay.acceptance.setup import Prepared, Wanted
 from assay.acceptance.status import Standing, reports, standing
 from assay.checks.again import JOBS
@@ -132,14 +132,14 @@ def _alone(archive: Archive) -> int:
     return handle
 
 
-def _wait_for_what_goes_on(entries: Sequence[Entry]) -> None:
+def _wait_for_what_goes_on(entries: Sequence[AnyEntry]) -> None:
     """Where a command was killed, its ReFrame goes on: its jobs would disturb those to come."""
     left = {*journal.open_runs(entries)}
-    for entry in entries:
-        if entry.kind == 'started' and entry.what['run'] in left:
-            run = Run(paths.RUNS / Path(str(entry.what.get('folder', ''))).name)
+    for entry in journal.of(Started, entries):
+        if entry.what.run in left:
+            run = Run(paths.RUNS / Path(entry.what.folder).name)
             if run.is_under_way:
-                say(f'run {entry.what["run"]} was left by its command: waiting for its end')
+                say(f'run {entry.what.run} was left by its command: waiting for its end')
             while run.is_under_way:
                 time.sleep(LOOK)
 
@@ -212,7 +212,7 @@ class Measuring:
             cases=[one.title for one in cases],
             environment=environment,
             folder=own.folder.name,
-            options=[*self.options],
+            options=self.options,
             variables=allowed(self.contract.rules, os.environ),
         )
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
@@ -272,17 +272,16 @@ def stands(archive: Archive, contract: Contract) -> Standing:
         ) from None
 
 
-def _assert_as_told(archive: Archive, entries: Sequence[Entry]) -> None:
+def _assert_as_told(archive: Archive, entries: Sequence[AnyEntry]) -> None:
     """:raises AssayError: if contract or reports were changed since the journal told of them."""
-    told = {archive.contract.name: entries[0].what['contract']}
-    for entry in entries:
-        if entry.kind == 'ended':
-            name = f'jobs/{entry.what["run"]}/{REPORT}'
-            files = from_record(entry.what['files'])
-            if name in files:
-                told[name] = files[name].sha256
-            elif (archive.folder / name).exists():
-                raise AssayError(f'{archive.folder / name}: the journal tells nothing of it')
+    (begun,) = journal.of(Begun, entries[:1])
+    told = {archive.contract.name: begun.what.contract}
+    for entry in journal.of(Ended, entries):
+        name = f'{entry.what.where}{REPORT}'
+        if name in entry.what.files:
+            told[name] = entry.what.files[name].sha256
+        elif (archive.folder / name).exists():
+            raise AssayError(f'{archive.folder / name}: the journal tells nothing of it')
     for name, sha256 in told.items():
         if digest_of(archive.folder / name) != sha256:
             raise AssayError(

@@ -323,11 +323,11 @@ def write(archive: Archive, standing: Standing) -> Path:
         write_whole(path, report_text(standing, entries))
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be written: {error.strerror}') from None
-    archives.seal(archive)
+    archives.close(archive)
     return path
 
 
-def report_text(standing: Standing, entries: tuple[journal.Entry, ...]) -> str:
+def report_text(standing: Standing, entries: tuple[journal.AnyEntry, ...]) -> str:
     """The report: of the same acceptance the same, so that it can be made again.
 
     :param entries: of the journal, but for that of the report itself.
@@ -335,7 +335,7 @@ def report_text(standing: Standing, entries: tuple[journal.Entry, ...]) -> str:
     return ''.join(f'{line}\n' for line in _lines(standing, entries))
 
 
-def _lines(standing: Standing, entries: tuple[journal.Entry, ...]) -> Iterator[str]:
+def _lines(standing: Standing, entries: tuple[journal.AnyEntry, ...]) -> Iterator[str]:
     contract = standing.contract
     yield f'# Acceptance: {_escaped(contract.name)}'
     yield ''
@@ -374,8 +374,8 @@ def _lines(standing: Standing, entries: tuple[journal.Entry, ...]) -> Iterator[s
             [
                 str(one.number),
                 f'{one.time:%Y-%m-%d %H:%M:%S}',
-                one.kind,
-                str(one.what.get('run', '')),
+                one.what.kind,
+                str(getattr(one.what, 'run', '')),
             ]
             for one in entries
         ),

@@ -1,7 +1,7 @@
 """Signatures of an acceptance: who signed what it was at a time, with which key.
 
-What is signed is the state of the whole archive: its contract, the last line of its journal with
-the number of its entries, its manifest, and its report.
+What is signed is the last line of the journal with the number of its entries: the journal tells
+what all other files hold.
 """
 
 from __future__ import annotations
@@ -172,15 +172,11 @@ class State:
     :param contract: SHA-256 of the contract.
     :param head: SHA-256 of the last line of the journal.
     :param entries: how many entries the journal has.
-    :param manifest: SHA-256 of the manifest.
-    :param report: SHA-256 of the list of the files of the report, as the journal tells it.
     """
 
     contract: str
     head: str
     entries: int
-    manifest: str
-    report: str
 
 
 @dataclass(frozen=True)
@@ -205,12 +201,9 @@ def state_of(archive: Archive, chain: Chain) -> State:
     :raises AssayError: if it cannot be read.
     """
     try:
-        contract, manifest = digest_of(archive.contract), digest_of(archive.manifest)
+        return State(digest_of(archive.contract), chain.head, len(chain.entries))
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
-    told = [entry.what['files'] for entry in chain.entries if entry.kind == 'report']
-    report = digest(canonical(told[-1] if told else {}))
-    return State(contract, chain.head, len(chain.entries), manifest, report)
 
 
 def signers(parties: Parties) -> dict[str, tuple[str, str]]:
@@ -302,17 +295,14 @@ def disagreements(one: Signature, now: State, chain: Chain) -> Iterator[str]:
         )
     elif chain.entries[then.entries - 1].digest != then.head:
         yield (
-            f'{whose} is of a journal whose entry {then.entries} is another one: an entry up to '
-            f'it was changed, or it is of another acceptance'
+            f'{whose} is of a journal.jsonl whose entry {then.entries} is another one: an entry up '
+            f'to it was changed, or it is of another acceptance'
         )
-    elif then.entries < now.entries:
+    else:
         yield (
             f'{whose} is of an earlier state, in which the journal had {then.entries} entries of '
             f'the {now.entries} that it has now: it has to be made again'
         )
-    else:
-        what = 'report' if then.report != now.report else 'manifest'
-        yield f'{whose} is of another {what}: it was changed after it was signed'
 
 
 def told(one: Signature) -> str:

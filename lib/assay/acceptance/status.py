@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from assay.acceptance import journal
 from assay.acceptance.archive import REPORT, Archive
 from assay.acceptance.contract import Commitment, Contract
 from assay.acceptance.decision import (
@@ -18,8 +19,8 @@ from assay.acceptance.decision import (
     conditions,
     decide,
 )
-from assay.acceptance.journal import Entry
-from assay.acceptance.screenings import screened
+from assay.acceptance.journal import AnyEntry, Ended, EndsRun, Interrupted, Started
+from assay.acceptance.screenings import screening_status
 from assay.results.cases import Case, Report, counted, is_no_evidence, read_report, title
 from assay.results.failures import is_good, reason
 from assay.results.rows import number
@@ -132,9 +133,6 @@ def jobs_of(started: Iterable[str], report: Report | None) -> int:
     return len([*started]) + again
 
 
-_ENDS = ('ended', 'cancelled', 'interrupted')
-
-
 @dataclass(frozen=True)
 class Standing:
     """Where an acceptance stands.
@@ -158,24 +156,23 @@ class Standing:
 
 
 def standing(
-    contract: Contract, entries: Sequence[Entry], reports: Mapping[int, Report]
+    contract: Contract, entries: Sequence[AnyEntry], reports: Mapping[int, Report]
 ) -> Standing:
     """Judge an acceptance.
 
     :param entries: of its journal.
     :param reports: ReFrame's, by the numbers of the runs that left one.
     """
-    started = {one.what['run']: one for one in entries if one.kind == 'started'}
-    ended = {one.what['run']: one for one in entries if one.kind in _ENDS and 'run' in one.what}
+    started = {one.what.run: one for one in journal.of(Started, entries)}
+    ended = {one.what.run: one for one in journal.of(EndsRun, entries)}
     ran: list[CaseRun] = []
     jobs, seconds = 0, 0.0
     for run, entry in started.items():
-        names = [str(name) for name in entry.what.get('cases', ())]
         report = reports.get(run)
-        ran += case_runs(run, names, report)
-        jobs += jobs_of(names, report)
+        ran += case_runs(run, entry.what.cases, report)
+        jobs += jobs_of(entry.what.cases, report)
         end = ended.get(run)
-        if end and end.kind == 'ended':
+        if end and isinstance(end.what, Ended):
             seconds += (end.time - entry.time).total_seconds()
     numbered = [(run, reports[run]) for run in started if run in reports]
     decisions = []
@@ -184,7 +181,7 @@ def standing(
         found = [*outcomes(one, numbered)]
         decisions.append(decide(one, found, waiver.by if waiver else None))
     hours = seconds / 3600
-    others = conditions(contract, ran, hours, screened(contract, entries))
+    others = conditions(contract, ran, hours, screening_status(contract, entries))
     if jobs > contract.most_jobs:
         told = f'{jobs} jobs were started; at most {contract.most_jobs} were agreed'
         others.append(Condition('jobs', 'missed', told))
@@ -195,21 +192,20 @@ def standing(
         tuple(ran),
         hours,
         jobs,
-        tuple(run for run in started if run in ended and ended[run].kind == 'interrupted'),
+        tuple(one.what.run for one in journal.of(Interrupted, entries)),
         tuple(run for run in started if run not in ended),
         conclude(decisions, others),
     )
 
 
-def reports(archive: Archive, entries: Sequence[Entry]) -> dict[int, Report]:
+def reports(archive: Archive, entries: Sequence[AnyEntry]) -> dict[int, Report]:
     """The reports of the runs that ended, by their numbers.
 
     :raises AssayError: if one cannot be read.
     """
     found = {}
-    for entry in entries:
-        if entry.kind == 'ended':
-            path = archive.run(entry.what['run']) / REPORT
-            if path.is_file():
-                found[entry.what['run']] = read_report(path)
+    for entry in journal.of(Ended, entries):
+        path = archive.run(entry.what.run) / REPORT
+        if path.is_file():
+            found[entry.what.run] = read_report(path)
     return found

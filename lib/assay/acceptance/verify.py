@@ -21,8 +21,19 @@ from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import Kept, found_in, from_record, read_bounded, read_manifest
-from assay.acceptance.journal import BACK, Chain, Entry
+from assay.acceptance.files import Kept, found_in, read_bounded
+from assay.acceptance.journal import (
+    BACK,
+    AnyEntry,
+    Begun,
+    Chain,
+    Ended,
+    Entry,
+    Interrupted,
+    Reported,
+    Started,
+    TellsFiles,
+)
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Standing, standing
@@ -98,9 +109,6 @@ class Verified:
 #: Bytes of a report at most, of ReFrame's of a run and of ours.
 MOST_REPORT = 256 << 20
 
-#: Where the files are that an entry tells of, if they are not those of a run.
-_WHERE = {'report': 'report/', 'screened': 'screenings/'}
-
 
 def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
     """Verify an acceptance.
@@ -157,70 +165,49 @@ def _parsed(data: bytes, path: Path) -> Contract:
 
 
 def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
-    """Sentences: where files, manifest and journal are not what they were."""
-    if archive.manifest.is_file():
-        yield from _against(read_manifest(archive.manifest), kept)
-    else:
-        yield 'there is no manifest: `assay accept report` closes an acceptance'
-    yield from (f'the journal: {one}' for one in chain.faults)
+    """Sentences: where files and journal are not what they were."""
+    yield from (f'journal.jsonl: {one}' for one in chain.faults)
     if chain.torn:
-        yield 'the journal: its last line is torn, or was changed: an entry is not whole'
-    yield from (f'the journal: {one}' for one in journal.miscounted(chain.entries))
-    if not chain.entries:
-        return
-    first, last = chain.entries[0], chain.entries[-1]
-    if first.what.get('contract') != kept[archive.contract.name].sha256:
-        yield 'contract.yaml is not the contract that the acceptance was begun with'
-    if first.what.get('system') != contract_of(archive).system:
-        yield 'the journal: entry 1 is of another system than the contract'
-    if last.kind != 'report':
-        yield f'the journal: its last entry is {last.kind}, and no report: entries were removed'
+        yield 'journal.jsonl: its last line is torn, or was changed: an entry is not whole'
+    yield from (f'journal.jsonl: {one}' for one in journal.miscounted(chain.entries))
+    for begun in journal.of(Begun, chain.entries[:1]):
+        if begun.what.contract != kept[archive.contract.name].sha256:
+            yield (
+                'contract.yaml was changed: it is not the contract that the acceptance was begun '
+                'with'
+            )
+        if begun.what.system != contract_of(archive).system:
+            yield 'journal.jsonl: entry 1 is of another system than the contract'
+    if not journal.of(Reported, chain.entries[-1:]):
+        yield (
+            'journal.jsonl: its last entry is no report: `assay accept report` closes an '
+            'acceptance, or entries were removed'
+        )
     yield from _of_entries(chain.entries, kept, {archive.contract.name, archive.journal.name})
 
 
-def _against(listed: Mapping[str, Kept], kept: Mapping[str, Kept]) -> Iterator[str]:
-    for name in sorted(listed.keys() | kept.keys()):
-        shown = plain(name, 200)
-        if name not in kept:
-            yield f'{shown} was removed: manifest.json lists it'
-        elif name not in listed:
-            yield f'{shown} was added: manifest.json does not list it'
-        elif listed[name].size != kept[name].size:
-            was, now = listed[name].size, kept[name].size
-            yield f'{shown} was changed: it has {now} bytes, and by manifest.json {was}'
-        elif listed[name] != kept[name]:
-            yield f'{shown} was changed: its checksum is another one than in manifest.json'
-
-
 def _of_entries(
-    entries: Iterable[Entry], kept: Mapping[str, Kept], others: set[str]
+    entries: Iterable[AnyEntry], kept: Mapping[str, Kept], others: set[str]
 ) -> Iterator[str]:
     """Sentences: where files are not what the journal tells of them.
 
     :param others: names of files that no entry tells of.
     """
     told: dict[str, tuple[Kept, int]] = {}
-    for entry in entries:
-        if 'files' not in entry.what:
-            continue
-        if entry.kind == 'report':  # instead of one before it
-            told = {name: one for name, one in told.items() if not name.startswith('report/')}
-        try:
-            files = from_record(entry.what['files'])
-        except ValueError as error:
-            yield f'the journal: entry {entry.number} was changed: {error}'
-            continue
-        where = _WHERE.get(entry.kind, f'jobs/{entry.what.get("run")}/')
-        for name, one in files.items():
+    for entry in journal.of(TellsFiles, entries):
+        where, number = entry.what.where, entry.number
+        if isinstance(entry.what, Reported):  # instead of one before it
+            told = {name: one for name, one in told.items() if not name.startswith(where)}
+        for name, one in entry.what.files.items():
             if not name.startswith(where):
-                yield f'the journal: entry {entry.number} tells of {plain(name, 200)}: not its own'
-            before, number = told.get(name, (one, 0))
+                yield f'journal.jsonl: entry {number} tells of {plain(name, 200)}: not its own'
+            before, earlier = told.get(name, (one, 0))
             if before != one:
                 yield (
-                    f'the journal: entry {entry.number} tells of {plain(name, 200)} as another '
-                    f'file than entry {number}: it was changed meanwhile'
+                    f'journal.jsonl: entry {number} tells of {plain(name, 200)} as another file '
+                    f'than entry {earlier}: it was changed meanwhile'
                 )
-            told[name] = one, entry.number
+            told[name] = one, number
     for name in sorted(kept.keys() - told.keys() - others):
         yield (
             f'{plain(name, 200)}: no entry of the journal tells of it: it was added, or its run '
@@ -279,26 +266,22 @@ def _hold_signatures(
 
 def _told_of_files(chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
     """Sentences: what of files and journal was found to be right."""
-    kinds = [entry.kind for entry in chain.entries]
-    begun = chain.entries[0]
-    lost = kinds.count('interrupted') + kinds.count('cancelled')
-    yield f'{many(len(kept), "file")} are what the manifest says'
+    entries = chain.entries
+    started, lost = journal.of(Started, entries), journal.of(Interrupted, entries)
+    yield f'{many(len(kept) - 1, "file")} are what the journal tells'
     yield (
-        f'{len(kinds)} entries of the journal are one chain: '
-        f'{many(kinds.count("started"), "run")} started, {lost} interrupted or cancelled'
+        f'{len(entries)} entries of the journal are one chain: '
+        f'{many(len(started), "run")} started, {len(lost)} interrupted'
     )
-    yield f'begun with the contract on {begun.time:%Y-%m-%d %H:%M} UTC by {_commit(begun)}'
-
-
-def _commit(begun: Entry) -> str:
-    commit = plain(str(begun.what['commit']), 100) or 'of no known commit'
-    return f'Assay {commit}'
+    for begun in journal.of(Begun, entries):
+        commit = plain(begun.what.commit, 100) or 'of no known commit'
+        yield f'begun with the contract on {begun.time:%Y-%m-%d %H:%M} UTC by Assay {commit}'
 
 
 def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified) -> None:
     """Compute figures and decisions again."""
-    ended = {one.what['run']: one for one in chain.entries if one.kind == 'ended'}
-    started = {one.what['run']: one for one in chain.entries if one.kind == 'started'}
+    ended = {one.what.run: one for one in journal.of(Ended, chain.entries)}
+    started = {one.what.run: one for one in journal.of(Started, chain.entries)}
     reports: dict[int, Report] = {}
     faults: dict[int, list[str]] = {run: [] for run in ended}
     # ReFrame is told of a system once, and most runs are of the same.
@@ -363,11 +346,11 @@ def _report(path: Path, run: int) -> Report:
     return as_report(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
 
 
-def _not_started(report: Report, started: Entry, contract: Contract) -> Iterator[str]:
+def _not_started(report: Report, started: Entry[Started], contract: Contract) -> Iterator[str]:
     """Sentences: cases that a run was not started with, or of another place than the contract's."""
     own = [case for case in cases(report) if not case['fixture']]
     for name in dict.fromkeys(title(one) for one in own):
-        if name not in started.what.get('cases', ()):
+        if name not in started.what.cases:
             yield f'its report has {name}, which it was not started with'
     partition = contract.system.partition(':')[2]
     for name in sorted({str(one['partition']) for one in own}):
@@ -375,26 +358,26 @@ def _not_started(report: Report, started: Entry, contract: Contract) -> Iterator
             yield f'it was measured on the partition {name}, not on {contract.system}'
 
 
-def _not_allowed(started: Iterable[Entry], contract: Contract) -> Iterator[str]:
+def _not_allowed(started: Iterable[Entry[Started]], contract: Contract) -> Iterator[str]:
     """Sentences: runs with variables that the rules do not allow."""
     for entry in started:
-        if strange := sorted({*entry.what.get('variables', ())} - {*contract.rules.variables}):
+        if strange := sorted({*entry.what.variables} - {*contract.rules.variables}):
             yield (
-                f'run {entry.what["run"]}: it was started with {plain(", ".join(strange), 200)}, '
+                f'run {entry.what.run}: it was started with {plain(", ".join(strange), 200)}, '
                 f'which the rules of the contract do not allow'
             )
 
 
 def _of_session(
-    report: Report, ended: Entry, started: Entry, uuids: dict[str, int]
+    report: Report, ended: Entry[Ended], started: Entry[Started], uuids: dict[str, int]
 ) -> Iterator[str]:
     """Sentences: where a report is not of the session that the journal tells of.
 
     :param uuids: of the sessions before, with their runs.
     """
     session = report['session_info']
-    uuid, run = str(session['uuid']), ended.what['run']
-    if uuid != ended.what['uuid']:
+    uuid, run = str(session['uuid']), ended.what.run
+    if uuid != ended.what.uuid:
         yield 'its report is of another session than the journal tells'
     if (other := uuids.setdefault(uuid, run)) != run:
         yield f'its report is that of run {other}'
