@@ -31,8 +31,9 @@ from assay import paths, witness
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
-from assay.job.launch import WITNESS
+from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
+from assay.programs.figure import declared
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.report import Machine
 from assay.witness.startup import STARTUP
@@ -155,6 +156,9 @@ def test_real_jobs(job, golden):
     assert all(value > 0 or may_be_none.fullmatch(name) for name, (value, *_) in figures.items())
     held = {name for name, (_, _, low, high, *_) in figures.items() if (low, high) != (None, None)}
     assert held == referenced(golden), 'a reference is for a figure that the check does not have'
+    for name, figure in job.checks[0].measured.items():
+        one = declared({**job.checks[0].measures, **OF_WITNESS}, name)
+        assert (one.unit, one.better) == (figure.unit, figure.better), name
 
 
 def referenced(golden):

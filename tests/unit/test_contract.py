@@ -274,9 +274,23 @@ def test_a_file_that_cannot_be_read(tmp_path):
         read(path)
 
 
-def test_a_figure_that_a_program_puts_together_is_no_mistake():
-    """Which phases an application has, its output says."""
-    text = SMALL.replace('check: Ring', 'check: MiniFE').replace('hop_latency', 'assembly_time')
-    small(text.replace('    layout: packed\n', ''))
-    found = refused(SMALL.replace('hop_latency', 'hop_bandwith_of_limit'))
-    assert 'did you mean hop_bandwidth_of_limit?' in found[0]
+def test_a_figure_is_as_its_check_declares_it():
+    """Also one of many of a kind, and one of the witness."""
+    for check, figure, unit in (
+        ('MiniFE', 'assembly_time', 's'),
+        ('HPLSweep', 'speedup_48', '1'),
+        ('Halo', 'imbalance_share', '1'),
+    ):
+        text = SMALL.replace('check: Ring', f'check: {check}').replace(
+            'unit: us', f'unit: "{unit}"'
+        )
+        text = text.replace('hop_latency', figure).replace('    layout: packed\n', '')
+        better = 'higher' if check == 'HPLSweep' else 'lower'
+        small(text.replace('better: lower', f'better: {better}'))
+    (told,) = refused(SMALL.replace('hop_latency', 'hop_bandwith_of_limit'))
+    assert 'did you mean hop_bandwidth_of_limit?' in told
+    (told,) = refused(SMALL.replace('hop_latency', 'speedup_48'))
+    assert 'figure: no figure of Ring has this name; there are ' in told
+    unit, better = refused(SMALL.replace('hop_latency', 'hop_bandwidth'))
+    assert "line 15: commitments[0].unit: is 'us'; hop_bandwidth is measured in 'MB/s'" in unit
+    assert 'line 16: commitments[0].better: is lower; of hop_bandwidth it is higher' in better

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from assay import AssayError, paths
+from assay import AssayError
 from assay.acceptance import yaml_lines
 from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Marked, Place
-from assay.config import reference_files
 from assay.config.fabrics import load_catalogue
-from assay.config.lint import check_classes, known_classes
 from assay.config.scales import SCALES
+from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
+from assay.programs.figure import Quantity, declared
 from assay.spelling import did_you_mean, similar, unknown
 from assay.text import plain
 
@@ -363,10 +359,42 @@ def _of_commitments(contract: Contract, found: Marked) -> Iterator[Mistake]:
 
 
 def _unknown_names(contract: Contract) -> Iterator[Mistake]:
+    """Names that the suite does not have, and figures that are not as their check declares them."""
+    from assay.checks.all_checks import all_checks  # with ReFrame, which takes its time
+
+    checks = all_checks()
+    known: dict[str, Iterable[str]] = {
+        'fabric': load_catalogue().fabrics,
+        'layout': LAYOUTS,
+        'scale': SCALES,
+        'check': checks,
+    }
     for number, one in enumerate(contract.commitments):
-        values = {'fabric': one.fabric, 'layout': one.layout, 'scale': one.scale}
-        for field, fault in faults(one.check, one.figure, values):
-            yield ('commitments', number, field), fault
+        place = ('commitments', number)
+        wrong = [field for field in known if getattr(one, field) not in (None, *known[field])]
+        for field in wrong:
+            yield (*place, field), unknown(getattr(one, field), field, known[field])
+        if 'check' not in wrong:
+            yield from _undeclared(one, checks[one.check].measures, place)
+
+
+def _undeclared(
+    one: Commitment, measures: Mapping[str, Quantity], place: Place
+) -> Iterator[Mistake]:
+    """Where a figure is not as its check declares it.
+
+    :param measures: what the check declares; a check that declares none may have any.
+    """
+    if not measures:
+        return
+    quantity = declared({**measures, **OF_WITNESS}, one.figure)
+    if quantity is None:
+        yield (*place, 'figure'), unknown(one.figure, f'figure of {one.check}', measures)
+        return
+    if quantity.unit != one.unit:
+        yield (*place, 'unit'), f'is {one.unit!r}; {one.figure} is measured in {quantity.unit!r}'
+    if quantity.better != one.better:
+        yield (*place, 'better'), f'is {one.better}; of {one.figure} it is {quantity.better}'
 
 
 def _of_waivers(contract: Contract) -> Iterator[Mistake]:
@@ -390,109 +418,3 @@ def _of_waivers(contract: Contract) -> Iterator[Mistake]:
             yield (*place, 'by'), f'{waiver.by!r} is no signer of the buyer; there are {signers}'
     if {*ids} <= {*given_up}:
         yield ('waivers',), 'every commitment is given up: nothing would be accepted by'
-
-
-#: What names of figures look like in the files of checks, and of what makes figures for them.
-_FIGURE = re.compile('[a-z][a-z0-9_]*')
-_MAKERS = (
-    paths.ROOT / 'lib' / 'assay' / 'checks',
-    paths.ROOT / 'lib' / 'assay' / 'programs',
-    paths.ROOT / 'lib' / 'assay' / 'witness',
-)
-#: A pattern of fewer letters than this would match any name.
-_LETTERS = 5
-
-
-def faults(check: str, figure: str, values: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """The fields of a commitment whose names nothing has, with what may have been meant.
-
-    :param values: its fabric, layout and scale; None where it is any.
-    """
-    known: dict[str, Iterable[str]] = {
-        'fabric': load_catalogue().fabrics,
-        'layout': LAYOUTS,
-        'scale': SCALES,
-    }
-    for field, names in known.items():
-        name = values[field]
-        if name is not None and name not in names:
-            yield field, unknown(name, field, names)
-    checks = known_classes(paths.CHECKS)
-    if check not in checks:
-        yield 'check', unknown(check, 'check', checks)
-    elif fault := _fault_of_figure(check, figure):
-        yield 'figure', fault
-
-
-def _fault_of_figure(check: str, figure: str) -> str | None:
-    """Why no job of a check will have a figure of this name; None if one may.
-
-    The names of many figures are put together by programs, such as those of the phases of an
-    application: what remains unknown until a job has run is no mistake here.
-    """
-    file, own = _names_of(check)
-    literal, patterns = _made()
-    if figure in own or figure in literal:
-        return None
-    close = difflib.get_close_matches(figure, own, n=1, cutoff=0.9)
-    # speedup_8 is no misspelled speedup_16.
-    is_misspelled = any(re.sub(r'\d+', '', one) != re.sub(r'\d+', '', figure) for one in close)
-    if not is_misspelled and any(re.fullmatch(one, figure) for one in patterns):
-        return None
-    if is_misspelled:
-        return f'{check} has no such figure; {did_you_mean(close)}'
-    return f'{unknown(figure, f"figure of {check}", own)}; {file} makes them'
-
-
-@lru_cache
-def _names_of(check: str) -> tuple[str, frozenset[str]]:
-    """The file of a check, and the figures that it or its references name."""
-    files = sorted(paths.CHECKS.rglob('*.py'))
-    file = next(path for path in files if check in check_classes(path))
-    found = {one for one in _literals(ast.parse(file.read_text())) if '_' in one}
-    for path in paths.REFERENCES.glob('*.yaml'):
-        entry = reference_files.read(path).get(check)
-        if isinstance(entry, dict) and isinstance(entry.get('$index'), list):
-            rules = {key: value for key, value in entry.items() if key != '$index'}
-            found |= {*_figures(rules, len(entry['$index']))}
-    return str(file.relative_to(paths.ROOT)), frozenset(found)
-
-
-def _figures(level: Any, depth: int) -> Iterator[str]:
-    """The names of figures below so many levels of an entry of references."""
-    for key, value in level.items() if isinstance(level, dict) else ():
-        if depth:
-            yield from _figures(value, depth - 1)
-        else:
-            yield str(key)
-
-
-@lru_cache
-def _made() -> tuple[frozenset[str], tuple[str, ...]]:
-    """Names in all that makes figures, and expressions for those that are put together there."""
-    literal: set[str] = set()
-    patterns: set[str] = set()
-    for path in (one for folder in (paths.CHECKS, *_MAKERS) for one in folder.rglob('*.py')):
-        tree = ast.parse(path.read_text())
-        literal |= {*_literals(tree)}
-        patterns |= {*_patterns(tree)}
-    return frozenset(literal), tuple(sorted(patterns))
-
-
-def _literals(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg:
-            yield node.arg
-        value = getattr(node, 'value', None)
-        if isinstance(value, str) and _FIGURE.fullmatch(value):
-            yield value
-
-
-def _patterns(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            parts = [getattr(one, 'value', '') for one in node.values]
-            fixed = [one if isinstance(one, str) else None for one in parts]
-            letters = ''.join(one or '' for one in fixed)
-            if len(letters) >= _LETTERS and re.fullmatch('[a-z0-9_]+', letters):
-                yield ''.join(r'\w+' if one is None else one for one in fixed)

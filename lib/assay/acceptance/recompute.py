@@ -12,15 +12,13 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from assay import AssayError, paths
+from assay import AssayError
 from assay.acceptance.archive import CASES, folder_of
 from assay.acceptance.facts import Facts, Partition
-from assay.config.lint import check_classes
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
 from assay.results.cases import Case, Report, cases, class_name, title
@@ -85,25 +83,6 @@ def _of_run(folder: Path, report: Report, facts: Facts, scratch: Path) -> Recomp
     return Recomputed(count, without, tuple(faults))
 
 
-@cache
-def _classes() -> dict[str, type]:
-    """The check classes of this checkout, by name.
-
-    They are made before ReFrame has a system: afterwards they would have only its own fabrics and
-    scales as parameters.
-    """
-    from reframe.utility import import_module_from_file
-
-    import assay.checks.node_benchmark
-    import assay.checks.sweep  # noqa: F401
-
-    return {
-        name: getattr(import_module_from_file(str(path)), name)
-        for path in sorted(paths.CHECKS.rglob('*.py'))
-        for name in check_classes(path)
-    }
-
-
 @contextmanager
 def _runtime(facts: Facts) -> Iterator[Path]:
     """ReFrame on a system that is only known by data; gives a folder for it.
@@ -113,7 +92,9 @@ def _runtime(facts: Facts) -> Iterator[Path]:
     import reframe.core.runtime as rt
     from reframe.core.exceptions import ReframeError
 
-    _classes()
+    from assay.checks.all_checks import all_checks
+
+    all_checks()  # before ReFrame has a system
     with tempfile.TemporaryDirectory(prefix='assay-verify-') as scratch:
         path = Path(scratch, 'system.json')  # as YAML it would be a template
         path.write_text(json.dumps(_configuration(facts)))
@@ -173,9 +154,11 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
     """
     import reframe.core.runtime as rt
 
+    from assay.checks.all_checks import all_checks
+
     if case['system'] != facts.system:
         raise AssayError(f'the report is of {case["system"]}, and the facts of {facts.system}')
-    cls = _classes().get(class_name(case))
+    cls = all_checks().get(class_name(case))
     if cls is None:
         raise AssayError(f'this checkout has no check {class_name(case)}')
     partitions = {one.name: one for one in rt.runtime().system.partitions}

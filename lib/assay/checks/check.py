@@ -61,7 +61,8 @@ class MpiCheck(
                  ranks, layout and fabric                        ``verify``
                  (:mod:`~assay.checks.judged`); variables that
                  were left (:mod:`~assay.checks.leftovers`)
-    performance  figures, held to references                     ``figures``
+    performance  figures, held to references                     ``figures``, which ``measures``
+                                                                 declares
     cleanup      fails if any of that was left out
     ===========  ==============================================  ==================================
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from assay.job.ending import cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
 from assay.machine.job_states import PREEMPTED
 from assay.machine.slurm import SCHEDULERS
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.startup import slowest_ranks
@@ -35,6 +36,10 @@ class IsJudged(RegressionTestPlugin):
         def look_for_leftovers(self) -> None: ...
 
     # No variables, which a user could set: without them nothing would be proved.
+    #: The figures that a job of the check may have, by names, in which ``*`` stands for any text.
+    #: A contract is held against them. Figures of the witness are not among them.
+    measures: Mapping[str, Quantity] = {}
+
     #: Figures that not every machine offers: a job without one is not held to its reference.
     may_lack: frozenset[str] = frozenset()
 
@@ -85,6 +90,10 @@ class IsJudged(RegressionTestPlugin):
     def figures(self) -> dict[str, Figure]:
         """The figures of the job, by name."""
         raise NotImplementedError
+
+    def named(self, **values: float) -> dict[str, Figure]:
+        """Figures that :attr:`measures` declares, by their names there."""
+        return {name: self.measures[name].figure(value) for name, value in values.items()}
 
     def verify(self) -> None:
         """Everything that has to be right before a figure counts.
