@@ -539,6 +539,7 @@ def references(tmp_path_factory, monkeypatch):
 
     def write(**files):
         folder = tmp_path_factory.mktemp('references')
+        (folder / 'learned').mkdir()
         for name, text in files.items():
             (folder / f'{name}.yaml').write_text(text)
         monkeypatch.setattr(paths, 'REFERENCES', folder)
@@ -639,8 +640,13 @@ def test_a_job_of_which_nothing_was_left_out(job):
 
 
 def test_figures_are_held_by_the_first_file_that_names_them(job, references):
-    """That of the system, of the architecture (zen3), or of any machine; and all by one."""
+    """Those of the system, of the architecture (zen3), or of any machine; and all by one."""
+    learned = {
+        name: {'reference': [number, None, 1e9, unit], 'n': '12'}
+        for name, number, unit in (('latency', 8.0, 'us'), ('worst_step', 9.0, '1'))
+    }
     references(
+        **{'learned/golden': rules('PointToPoint', **learned)},
         golden=rules('PointToPoint', latency=[1.0, None, 1e9, 'us']),
         zen3=rules('PointToPoint', latency=[2.0, None, 0, 'us'], bandwidth=[3.0, 0, None, 'MB/s']),
         generic=rules(
@@ -648,6 +654,7 @@ def test_figures_are_held_by_the_first_file_that_names_them(job, references):
             latency=[4.0, None, 0, 'us'],
             bandwidth=[5e9, 0, None, 'MB/s'],
             bidirectional_bandwidth=[6.0, 0, None, 'MB/s'],
+            worst_step=[7.0, None, 0, '1'],
         ),
         other=rules('PointToPoint', bandwidth_of_limit=[7.0, 0, None, '1']),
     )
@@ -656,6 +663,7 @@ def test_figures_are_held_by_the_first_file_that_names_them(job, references):
         'latency': 1.0,
         'bandwidth': 3.0,
         'bidirectional_bandwidth': 6.0,
+        'worst_step': 9.0,
     }
 
 

@@ -22,7 +22,7 @@ LEARNED = """\
 Passed:
   $index: [$partition]
   toy:node:
-    latency: [42, null, 0.1, us]  # baseline: n=12 days=2026-01-01..2026-01-12 spread=1.0% mpi={}
+    latency: {{reference: [42, null, 0.1, us], n: '12', days: 2026-01-01, spread: 1.0%, mpi: {}}}
 """
 
 
@@ -161,7 +161,8 @@ def test_a_baseline_of_another_mpi_is_told_and_fails_nothing(concluded, golden_r
     report = passing(golden_report('Passed'))
     for case in cases(report):
         case['built_mpi'] = 'mpich@5.0.1'
-    path = paths.REFERENCES / 'toy.yaml'
+    path = paths.REFERENCES / 'learned' / 'toy.yaml'
+    path.parent.mkdir()
     path.write_text(LEARNED.format('mpich@5.0.1'))
     assert concluded(report)[0].passed
     assert 'were measured with' not in capsys.readouterr().err
