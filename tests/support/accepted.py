@@ -14,9 +14,9 @@ from reframe.core.exceptions import PerformanceError
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal, show, signatures
-from assay.acceptance.files import canonical, digest, kept_in
+from assay.acceptance.files import canonical, checksums_in, digest
 from assay.acceptance.journal import Started
-from assay.acceptance.status import reports, standing
+from assay.acceptance.status import reports, status_of
 from assay.running.runs import Run
 from checks import check_on
 
@@ -149,7 +149,7 @@ def close(archive):
     """Decide, write a report and close it."""
     entries = journal.read(archive.journal).entries
     contract = contracts.read(archive.contract)
-    show.write(archive, standing(contract, entries, reports(archive, entries)))
+    show.write(archive, status_of(contract, entries, reports(archive, entries)))
 
 
 def sign(archive, keys=KEYS):
@@ -165,7 +165,7 @@ def remake(archive, change=lambda entries: None):
     :param change: is given the entries as they are written, in a list, but for their hashes.
     """
     entries = [json.loads(line) for line in archive.journal.read_bytes().splitlines()]
-    kept = kept_in(archive.folder)
+    kept = checksums_in(archive.folder)
     for entry in entries:
         if 'files' in entry['what']:
             own = {name: one for name, one in kept.items() if _is_of(entry, name)}

@@ -20,9 +20,9 @@ from assay.acceptance.journal import Begun, Ended, Entry, Interrupted
 from assay.acceptance.plan import plan, seconds, spreads
 from assay.acceptance.power import Spread
 from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
-from assay.acceptance.setup import Prepared, Wanted
+from assay.acceptance.setup import Prepared, SelectedCase
 from assay.acceptance.show import risks, sentences
-from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, standing
+from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, status_of
 from assay.commands import accept
 from assay.results.history import load
 from assay.results.past import past
@@ -294,7 +294,7 @@ def ended(run):
 
 def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
     journal = entries(BEGUN, started(1), Interrupted(run=1, files={}), started(2), ended(2))
-    found = standing(contract(commitment(runs=1)), journal, {2: golden()})
+    found = status_of(contract(commitment(runs=1)), journal, {2: golden()})
     assert (found.jobs, found.hours) == (2, 0.5)
     assert [one.word for one in found.runs] == ['interrupted', 'pass']
     assert found.verdict.word == 'ACCEPTED'
@@ -305,7 +305,7 @@ def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
 
 
 def test_a_run_without_an_end_is_told():
-    found = standing(contract(), entries(BEGUN, started(1)), {})
+    found = status_of(contract(), entries(BEGUN, started(1)), {})
     told = [one for one in sentences(found) if one.startswith('run ')]
     assert told == [
         'run 1 has no end yet: it goes on, or its command was killed, as the next '
@@ -316,30 +316,32 @@ def test_a_run_without_an_end_is_told():
 def test_more_jobs_than_agreed_are_not_accepted():
     journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ended(3))
     one = contract(commitment(runs=1), most_jobs=2)
-    assert standing(one, journal, {3: golden()}).verdict.word == 'NOT MET'
+    assert status_of(one, journal, {3: golden()}).verdict.word == 'NOT MET'
 
 
-def wanted(one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed') -> Wanted:
-    return Wanted(one, case, 'toy:node', environment)
+def wanted(
+    one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed'
+) -> SelectedCase:
+    return SelectedCase(one, case, 'toy:node', environment)
 
 
 def test_what_is_run_next_until_all_is_decided():
     two = (commitment(id='a', runs=1), commitment(id='b', figure='other', runs=1))
     terms = contract(*two)
     cases = [wanted(two[0]), wanted(two[1], 'second')]
-    now = standing(terms, entries(BEGUN), {})
+    now = status_of(terms, entries(BEGUN), {})
     assert [one.environment for one in next_cases(now, cases)] == ['gnu']
-    now = standing(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
+    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
     assert [one.environment for one in next_cases(now, cases)] == ['second']
     done = contract(two[0])
-    now = standing(done, entries(BEGUN, started(1), ended(1)), {1: golden()})
+    now = status_of(done, entries(BEGUN, started(1), ended(1)), {1: golden()})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
     assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
 
 
 def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
-    now = standing(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
+    now = status_of(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
     cases = [wanted(commitment())]
     assert once(now, cases) == []
     assert once(now, [*cases, *cases]) == once(replace(now, jobs=2), cases)
@@ -348,13 +350,13 @@ def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
 
 def test_two_commitments_on_one_case_are_one_case():
     two = (commitment(id='a'), commitment(id='b', figure='other'))
-    now = standing(contract(*two), entries(BEGUN), {})
+    now = status_of(contract(*two), entries(BEGUN), {})
     assert len(next_cases(now, [wanted(one) for one in two])) == 1
 
 
 def test_nothing_more_is_run_once_nothing_can_be_accepted():
     terms = contract(commitment(runs=1, value=1))
-    now = standing(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
+    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
     assert now.verdict.word == 'NOT MET' and is_lost(now)
     # A failure is final only where those to come cannot make up for it.
     failed = replace(now, decisions=(), runs=tuple(ran('fail')), conditions=())
@@ -375,7 +377,7 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
     suite = Suite(Run(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
-        setup.wanted(contract(asked), suite)
+        setup.select_cases(contract(asked), suite)
     told = str(raised.value).partition('there are ')[2].split('; ')
     assert told[:2] == [
         'Ring %fabric=tcp %layout=packed %scale=2_nodes @c:p+openmpi',
@@ -482,7 +484,7 @@ def test_what_is_given_up_is_in_no_plan():
     cases = [wanted(two[0], case='X'), wanted(two[1], case='Y')]
     found = plan(terms, cases, [1, 1], [None, Spread(0.02, '')])
     assert (found.names, found.exit_code, found.jobs) == (('b',), 0, 3)
-    now = standing(terms, entries(BEGUN), {})
+    now = status_of(terms, entries(BEGUN), {})
     assert [one.name for one in next_cases(now, cases)] == ['Y']
 
 

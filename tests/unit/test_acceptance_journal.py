@@ -15,7 +15,7 @@ import pytest
 from accepted import started
 from assay import AssayError, paths
 from assay.acceptance import journal
-from assay.acceptance.files import Kept, canonical, digest, parse
+from assay.acceptance.files import Checksum, canonical, digest, parse
 from assay.acceptance.journal import Begun, Ended, Interrupted, Resumed, Torn
 
 BEGUN = Begun(contract='c', commit='d', system='golden')
@@ -75,7 +75,7 @@ def test_a_torn_line_is_told_and_counted(path, cut):
     assert journal.read(path).torn == torn
     with pytest.raises(AssayError, match='its last line is torn: resume the acceptance first'):
         journal.append(path, Resumed())
-    left = {'jobs/1/log': Kept(sha256='0' * 64, size=4)}
+    left = {'jobs/1/log': Checksum(sha256='0' * 64, size=4)}
     new = journal.resume(path, {1: left})
     assert [entry.what for entry in new] == [
         Torn(sha256=digest(torn), size=len(torn)),

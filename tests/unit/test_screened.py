@@ -19,11 +19,11 @@ from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal
 from assay.acceptance.decision import CaseRun, conditions
-from assay.acceptance.files import digest_of, kept_in
+from assay.acceptance.files import checksums_in, digest_of
 from assay.acceptance.journal import Resumed, Screened, Started
 from assay.acceptance.screenings import assert_screened, place, screening_status
 from assay.acceptance.screenings import told as screenings_told
-from assay.acceptance.status import standing
+from assay.acceptance.status import status_of
 from assay.acceptance.verify import verify
 from assay.screening import outputs
 from assay.screening.collected import collect
@@ -66,7 +66,7 @@ def records(files):
 
 
 def condition(archive):
-    found = standing(small(ASKED), journal.read(archive.journal).entries, {})
+    found = status_of(small(ASKED), journal.read(archive.journal).entries, {})
     (one,) = [one for one in found.conditions if one.name == 'screening']
     return one.word, one.reason.removeprefix('the screening before the first run ')
 
@@ -326,7 +326,7 @@ def test_one_of_some_nodes_clears_nothing(archive):
     contract = small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0'))
     with pytest.raises(AssayError, match='n3 is bad'):
         hold(archive, contract)
-    found = standing(contract, journal.read(archive.journal).entries, {})
+    found = status_of(contract, journal.read(archive.journal).entries, {})
     assert 'n3 is bad' in found.conditions[-1].reason
 
 
@@ -394,7 +394,7 @@ def test_one_that_left_out_nodes_is_none_of_the_machine(archive):
     keep(now())
     hold(archive)
     more = small(ASKED.replace('number: 2, may_be_missing: 1', 'number: 17'))
-    one = standing(more, journal.read(archive.journal).entries, {}).conditions[-1]
+    one = status_of(more, journal.read(archive.journal).entries, {}).conditions[-1]
     told = 'the screening before the first run left out 1 node'
     assert (one.word, one.reason) == ('undecided', told)
 
@@ -613,7 +613,7 @@ def test_outputs_of_no_screening(signed):
     path.write_bytes(outputs.beside(last_kept(signed)).read_bytes())
 
     def change(entries):
-        one = kept_in(signed.archive.folder)[f'screenings/{path.name}']
+        one = checksums_in(signed.archive.folder)[f'screenings/{path.name}']
         entries[-2]['what']['files'] |= as_record({f'screenings/{path.name}': one})
 
     remake(signed.archive, change)
@@ -681,7 +681,7 @@ def test_outputs_that_are_told_of_later_than_their_screening_are_computed_as_wel
     def change(entries):
         before, after = (one['what']['files'] for one in entries if one['kind'] == 'screened')
         del before[name]
-        after |= as_record({name: kept_in(archive.folder)[name]})
+        after |= as_record({name: checksums_in(archive.folder)[name]})
 
     remake(archive, change)
     assert f'{first}: its figures cannot be computed again: ' in told(archive)

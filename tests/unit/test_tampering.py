@@ -30,7 +30,7 @@ from assay.acceptance import journal, signatures
 from assay.acceptance.archive import Archive
 from assay.acceptance.files import canonical
 from assay.acceptance.journal import Resumed
-from assay.acceptance.run import stands
+from assay.acceptance.status import status_in
 from assay.acceptance.verify import assert_may_be_signed, verify
 from assay.results.cases import title
 
@@ -336,7 +336,7 @@ def test_another_partition_than_the_contract_names(tmp_path):
 
 
 def stands_now(archive):
-    return stands(archive, contracts.read(archive.contract))
+    return status_in(archive, contracts.read(archive.contract))
 
 
 def test_where_it_stands_is_not_told_of_what_was_changed(copy):

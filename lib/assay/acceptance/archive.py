@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.files import Files, Kept, digest, kept_in, read_bounded
+from assay.acceptance.files import Checksum, Files, checksums_in, digest, read_bounded
 from assay.acceptance.journal import AnyEntry, Begun, Ended, Reported, Screened, Started
 from assay.files import write_whole
 from assay.machine.provenance import suite
@@ -181,7 +181,7 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
             for case in cases(report):
                 for name, path in _files_of(case, own.folder):
                     _copy(path, draft / CASES / folder_of(case) / name)
-        kept = kept_in(draft)
+        kept = checksums_in(draft)
         draft.rename(target)
         _settle(target.parent)
     except OSError as error:
@@ -193,10 +193,10 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
     journal.append(archive.journal, Ended(run=number, uuid=uuid, word=word, files=files))
 
 
-def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, Kept]) -> Files:
+def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, Checksum]) -> Files:
     """Keep files of screenings; one that the journal tells of already stays as it is.
 
-    :param told: those, as :func:`told_screenings` found them.
+    :param told: those, as :func:`journaled_screenings` found them.
     :returns: what they hold, by their names in the archive.
     :raises AssayError: if they cannot be kept.
     """
@@ -211,13 +211,14 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
                 _copy(path, archive.folder / name)
         _settle(archive.screenings)
         return {
-            name: told[name] if name in told else Kept.of(archive.folder / name) for name in names
+            name: told[name] if name in told else Checksum.of(archive.folder / name)
+            for name in names
         }
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
 
 
-def told_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
+def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
     """What the files of screenings hold that the journal tells of, by their names in the archive.
 
     :raises AssayError: if one is not what was told.
@@ -226,7 +227,7 @@ def told_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
     for entry in journal.of(Screened, entries):
         try:
             for name, one in entry.what.files.items():
-                if told.get(name) != one != Kept.of(archive.folder / name):
+                if told.get(name) != one != Checksum.of(archive.folder / name):
                     raise AssayError(
                         f'{archive.folder / name} was changed: entry {entry.number} of the journal '
                         f'tells what it was; restore it from a copy, or begin anew'
@@ -250,7 +251,7 @@ def resume(archive: Archive) -> list[AnyEntry]:
         shutil.rmtree(part, ignore_errors=True)
     # Of one that was stopped just before the journal was told, all is there.
     left = {
-        run: _named(run, kept_in(archive.run(run)))
+        run: _named(run, checksums_in(archive.run(run)))
         for run in journal.open_runs(journal.read(archive.journal).entries)
         if archive.run(run).is_dir()
     }
@@ -264,7 +265,7 @@ def close(archive: Archive) -> None:
 
     :raises AssayError: as :func:`journal.append`.
     """
-    files = {f'report/{name}': one for name, one in kept_in(archive.report).items()}
+    files = {f'report/{name}': one for name, one in checksums_in(archive.report).items()}
     journal.append(archive.journal, Reported(files=files))
 
 
@@ -273,7 +274,7 @@ def contents(archive: Archive) -> Files:
 
     :raises AssayError: if there is anything that cannot be in one.
     """
-    kept = kept_in(archive.folder)
+    kept = checksums_in(archive.folder)
     return {
         name: one
         for name, one in kept.items()

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from assay import AssayError
 from assay.acceptance import yaml_lines
 from assay.acceptance.files import canonical, digest
-from assay.acceptance.yaml_lines import Marked, Place
+from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.launch import OF_WITNESS
@@ -256,7 +256,7 @@ def parse(text: str, path: Path) -> Contract:
 Mistake: TypeAlias = tuple[Place, str]
 
 
-def _sentences(path: Path, mistakes: list[Mistake], found: Marked) -> Iterator[str]:
+def _sentences(path: Path, mistakes: list[Mistake], found: YamlLines) -> Iterator[str]:
     for place, what in sorted(mistakes, key=lambda one: found.line(one[0])):
         field = ''.join(f'[{one}]' if isinstance(one, int) else f'.{one}' for one in place)
         line, _, rest = what.partition(': ')
@@ -270,7 +270,7 @@ def _place(location: tuple[int | str, ...]) -> Place:
     return tuple(one for one in location if one != '[key]')
 
 
-def _told(place: Place, error: Any, found: Marked) -> str:
+def _told(place: Place, error: Any, found: YamlLines) -> str:
     """A mistake that pydantic found, in words."""
     kind, description = error['type'], _description(place)
     if kind == 'missing':
@@ -321,7 +321,7 @@ def _fields(place: Place) -> list[str]:
     return [*_schema(place).get('properties', {})]
 
 
-def _disagreements(contract: Contract, found: Marked) -> Iterator[Mistake]:
+def _disagreements(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
     """Where parts of a contract do not fit together."""
     nodes = contract.nodes
     if (nodes.names is None) == (nodes.number is None):
@@ -341,7 +341,7 @@ def _disagreements(contract: Contract, found: Marked) -> Iterator[Mistake]:
     yield from _of_waivers(contract)
 
 
-def _of_commitments(contract: Contract, found: Marked) -> Iterator[Mistake]:
+def _of_commitments(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
     lines: dict[str, int] = {}
     for number, one in enumerate(contract.commitments):
         place = ('commitments', number)

@@ -66,7 +66,7 @@ def _refuse_constant(name: str) -> NoReturn:
 MOST_FILES, DEEPEST = 200_000, 12
 
 
-class Kept(BaseModel):
+class Checksum(BaseModel):
     """What a file holds.
 
     :param sha256: of its content, hexadecimal.
@@ -79,7 +79,7 @@ class Kept(BaseModel):
     size: int
 
     @classmethod
-    def of(cls, path: Path) -> Kept:
+    def of(cls, path: Path) -> Checksum:
         """What a file holds now.
 
         :raises OSError: if it cannot be read.
@@ -88,7 +88,7 @@ class Kept(BaseModel):
 
 
 #: What files hold, by their names in an archive.
-Files: TypeAlias = dict[str, Kept]
+Files: TypeAlias = dict[str, Checksum]
 
 
 def found_in(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -121,7 +121,7 @@ def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
         raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
 
 
-def kept_in(folder: Path) -> Files:
+def checksums_in(folder: Path) -> Files:
     """What the files of a folder hold, by their names.
 
     :raises AssayError: as :func:`found_in`.
@@ -131,7 +131,7 @@ def kept_in(folder: Path) -> Files:
         if len(kept) == MOST_FILES:
             raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
         try:
-            kept[name] = Kept.of(path)
+            kept[name] = Checksum.of(path)
         except OSError as error:
             raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
     return kept

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 from assay import AssayError, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
-from assay.acceptance.archive import REPORT, Archive
-from assay.acceptance.contract import Contract, Rules
+from assay.acceptance.archive import Archive
+from assay.acceptance.contract import Rules
 from assay.acceptance.decision import least_passed
-from assay.acceptance.files import digest_of
-from assay.acceptance.journal import AnyEntry, Begun, Ended, Started
-from assay.acceptance.setup import Prepared, Wanted
-from assay.acceptance.status import Standing, reports, standing
+from assay.acceptance.journal import AnyEntry, Started
+from assay.acceptance.setup import Prepared, SelectedCase
+from assay.acceptance.status import Status, status_in
 from assay.checks.again import JOBS
 from assay.results.failures import failures
 from assay.results.judged import judged, kept
@@ -147,7 +146,7 @@ def _wait_for_what_goes_on(entries: Sequence[AnyEntry]) -> None:
 class Measuring:
     """An acceptance under way.
 
-    :param wanted: the case of each commitment.
+    :param selected: the case of each commitment.
     :param options: of ReFrame, for all jobs.
     """
 
@@ -156,28 +155,28 @@ class Measuring:
         prepared: Prepared,
         site: _SiteConfig,
         archive: Archive,
-        wanted: Sequence[Wanted],
+        selected: Sequence[SelectedCase],
         options: Sequence[str],
     ) -> None:
         self.prepared, self.site, self.archive, self.options = prepared, site, archive, options
-        self.contract, self.wanted = prepared.contract, wanted
+        self.contract, self.selected = prepared.contract, selected
         #: The folder of the last run, if it is the newest good one.
         self.last: Run | None = None
         self.runs = 0
 
-    def run(self) -> tuple[Standing, int]:
+    def run(self) -> tuple[Status, int]:
         """Measure until all is decided, no job is left, or somebody stops it.
 
         :returns: where the acceptance stands, and the exit code.
         :raises AssayError: if a run is no good as a whole, or cannot be kept.
         """
-        environments = dict.fromkeys(one.environment for one in self.wanted)
+        environments = dict.fromkeys(one.environment for one in self.selected)
         names = [f'^{re.escape(name)}$' for name in environments]
         handles = make_ready(self.prepared.suite, self.site, names)
         with noted() as signals:
             while True:
-                now = stands(self.archive, self.contract)
-                cases = next_cases(now, self.wanted)
+                now = status_in(self.archive, self.contract)
+                cases = next_cases(now, self.selected)
                 if signals:
                     return now, 128 + signals[0]
                 if not cases:
@@ -192,7 +191,7 @@ class Measuring:
 
     def _session(
         self,
-        cases: Sequence[Wanted],
+        cases: Sequence[SelectedCase],
         more: Sequence[str],
         handles: Sequence[int],
         signals: list[signal.Signals],
@@ -250,51 +249,11 @@ class Measuring:
         self.last = own if has_passed else None
 
 
-def stands(archive: Archive, contract: Contract) -> Standing:
-    """Where the acceptance of a folder stands.
-
-    :raises AssayError: if its journal is damaged, contract or a report are not those that it tells
-        of, or a report cannot be read.
-    """
-    chain = journal.read(archive.journal)
-    chain.assert_whole(archive.journal)
-    try:
-        _assert_as_told(archive, chain.entries)
-        return standing(contract, chain.entries, reports(archive, chain.entries))
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
-    # Whoever makes all checksums fit can write whatever they want into a report.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        told = plain(f'{type(error).__name__}: {error}', 300)
-        raise AssayError(
-            f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '
-            f'see `assay verify`'
-        ) from None
-
-
-def _assert_as_told(archive: Archive, entries: Sequence[AnyEntry]) -> None:
-    """:raises AssayError: if contract or reports were changed since the journal told of them."""
-    (begun,) = journal.of(Begun, entries[:1])
-    told = {archive.contract.name: begun.what.contract}
-    for entry in journal.of(Ended, entries):
-        name = f'{entry.what.where}{REPORT}'
-        if name in entry.what.files:
-            told[name] = entry.what.files[name].sha256
-        elif (archive.folder / name).exists():
-            raise AssayError(f'{archive.folder / name}: the journal tells nothing of it')
-    for name, sha256 in told.items():
-        if digest_of(archive.folder / name) != sha256:
-            raise AssayError(
-                f'{archive.folder / name} was changed: its checksum is another one than in '
-                f'{archive.journal.name}; restore it from a copy'
-            )
-
-
-def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
+def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCase]:
     """The cases of the next run; none if all is decided, or nothing can be accepted any more."""
     contract = now.contract
     said = {one.commitment.id: one for one in now.decisions}
-    kept = [one for one in wanted if said[one.commitment.id].word != 'waived']
+    kept = [one for one in selected if said[one.commitment.id].word != 'waived']
     if is_lost(now):
         return []
     still = [one for one in kept if not said[one.commitment.id].is_final]
@@ -310,7 +269,7 @@ def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
     return [*{one.title: one for one in still if one.environment == least}.values()]
 
 
-def once(now: Standing, cases: Sequence[Wanted]) -> list[str]:
+def once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
     """ReFrame's options that let disturbed cases be measured once only, where jobs may be too few.
 
     A case that is measured again takes jobs that were not agreed else.
@@ -319,7 +278,7 @@ def once(now: Standing, cases: Sequence[Wanted]) -> list[str]:
     return [] if is_enough else ['-S', 'wait_for_quiet=0']
 
 
-def is_lost(now: Standing) -> bool:
+def is_lost(now: Status) -> bool:
     """Whether nothing that follows can let the machine be accepted."""
     if any(one.is_final and one.word in ('missed', 'undecided') for one in now.decisions):
         return True

@@ -164,7 +164,7 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
 def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: Path) -> None:
     """:param last: the newest screening."""
     entries = journal.read(archive.journal).entries
-    known = _read(archive, archives.told_screenings(archive, entries))
+    known = _read(archive, archives.journaled_screenings(archive, entries))
     found = screening_status(contract, entries)
     command = _command(contract, partition)
     if found and found.open:
@@ -195,7 +195,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     """
     entries = journal.read(archive.journal).entries
     # Those that are told of are held against this one as well, whatever became of their files.
-    unchanged = archives.told_screenings(archive, entries)
+    unchanged = archives.journaled_screenings(archive, entries)
     told = _read(archive, unchanged)
     beside = kept.earlier_by_file(path, now, MOST_EARLIER)
     before = {_name(archive, other.name): (one, other) for other, one in beside.items()}

@@ -28,7 +28,7 @@ _MOST = 4
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SelectedCase:
     """The case of a commitment.
 
     :param name: with its parameters, as ReFrame prints it.
@@ -57,24 +57,24 @@ def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
     return sorted(own, key=lambda case: misfits(commitment, case.name, case.environment))
 
 
-def selecting(contract: Contract) -> list[str]:
+def selection_options(contract: Contract) -> list[str]:
     """ReFrame's option that selects all cases of the checks of a contract, and perhaps more."""
     checks = dict.fromkeys(one.check for one in contract.commitments)
     return ['-n', f'^({"|".join(checks)})']
 
 
-def wanted(contract: Contract, suite: Suite) -> list[Wanted]:
+def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
     """The case of each commitment, in their order.
 
     :raises AssayError: if no case fits a commitment, or several do; all of them are told.
     """
-    there = listed(suite.command, selecting(contract), suite.environment)
+    there = listed(suite.command, selection_options(contract), suite.environment)
     found, problems = [], []
     for one in contract.commitments:
         own = [case for case in there if fits(one, case.name, case.environment)]
         if len(own) == 1:
             case = own[0]
-            found.append(Wanted(one, case.name, case.partition, case.environment))
+            found.append(SelectedCase(one, case.name, case.partition, case.environment))
             continue
         told = own or _nearest(one, there)
         names = [case.title for case in told]
@@ -110,14 +110,14 @@ class Prepared:
         """:raises AssayError: as :meth:`Suite.load`."""
         return self.suite.load()
 
-    def wanted(self) -> list[Wanted]:
+    def cases(self) -> list[SelectedCase]:
         """The case of each commitment.
 
         :raises AssayError: if configuration, checks or references are wrong, or no case or several
             fit a commitment.
         """
         self.load()
-        return wanted(self.contract, self.suite)
+        return select_cases(self.contract, self.suite)
 
 
 def prepared(path: Path, extra: Sequence[str]) -> Prepared:
@@ -128,7 +128,7 @@ def prepared(path: Path, extra: Sequence[str]) -> Prepared:
     """
     contract = read(path)
     settings.system_file(contract.system)
-    given = reframe_options.read(selecting(contract))
+    given = reframe_options.read(selection_options(contract))
     return Prepared(contract, session.suite(contract.system, MODE, extra, given), given)
 
 

@@ -16,7 +16,7 @@ from assay.acceptance.contract import Commitment
 from assay.acceptance.decision import Decision
 from assay.acceptance.files import canonical, parse, read_bounded
 from assay.acceptance.plan import Asked, Plan
-from assay.acceptance.status import Standing
+from assay.acceptance.status import Status
 from assay.files import write_whole
 from assay.report.console import console
 from assay.report.table import percent, say, table
@@ -33,13 +33,13 @@ def show_plan(plan: Plan) -> None:
     out = console()
     contract = plan.contract
     say(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
-    for one in dict.fromkeys(one.wanted.title for one in plan.asked):
+    for one in dict.fromkeys(one.case.title for one in plan.asked):
         say(out, f'  {one}')
     table(out, 'commitments', _ASKED, map(_asked, plan.asked), all_rows=True)
     out.print()
     say(out, _cost(plan))
     if not plan.curve:
-        unknown = [one.wanted.commitment.id for one in plan.asked if not one.spread]
+        unknown = [one.case.commitment.id for one in plan.asked if not one.spread]
         say(
             out,
             f'probability of passing: unknown, since nobody knows how much runs of '
@@ -64,7 +64,7 @@ def show_plan(plan: Plan) -> None:
 
 
 def _asked(one: Asked) -> list[object]:
-    commitment = one.wanted.commitment
+    commitment = one.case.commitment
     return [
         commitment.id + (' (waived)' if one.is_waived else ''),
         f'{commitment.statistic} of {commitment.runs}',
@@ -147,23 +147,23 @@ def plan_as_json(plan: Plan) -> str:
 
 def _asked_as_data(one: Asked) -> dict[str, Any]:
     return {
-        **one.wanted.commitment.model_dump(mode='json'),
-        'case': one.wanted.title,
-        'nodes': one.wanted.nodes,
+        **one.case.commitment.model_dump(mode='json'),
+        'case': one.case.title,
+        'nodes': one.case.nodes,
         'seconds': one.seconds,
         'spread': asdict(one.spread) if one.spread else None,
         'is_waived': one.is_waived,
     }
 
 
-def show_standing(standing: Standing) -> None:
+def show_status(status: Status) -> None:
     """Commitments, conditions, what gave no value, and the verdict."""
     out = console()
-    contract = standing.contract
+    contract = status.contract
     say(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
-    table(out, 'commitments', _STANDS, map(cells, standing.decisions), all_rows=True)
+    table(out, 'commitments', _STANDS, map(cells, status.decisions), all_rows=True)
     out.print()
-    for sentence in sentences(standing):
+    for sentence in sentences(status):
         say(out, plain(sentence))
 
 
@@ -185,50 +185,50 @@ def cells(one: Decision) -> list[str]:
     ]
 
 
-def sentences(standing: Standing) -> list[str]:
+def sentences(status: Status) -> list[str]:
     """What else there is to be known; the verdict is the last line."""
     told = [
         f'{one.commitment.id}: run {run} gave no value: {why}'
-        for one in standing.decisions
+        for one in status.decisions
         for run, why in one.without
     ]
     told += [
         f'run {run} was interrupted: its command was killed, so it has no values; its jobs count'
-        for run in standing.interrupted
+        for run in status.interrupted
     ]
     told += [
         f'run {run} has no end yet: it goes on, or its command was killed, as the next '
         f'`assay accept run` finds out'
-        for run in standing.open
+        for run in status.open
     ]
     told += [
         f'{one.commitment.id}: {one.reason}'
-        for one in standing.decisions
+        for one in status.decisions
         if one.word in ('missed', 'waived') or (one.word == 'undecided' and one.is_final)
     ]
-    told += [f'{one.name}: {one.word}: {one.reason}' for one in standing.conditions]
-    runs = len({one.run for one in standing.runs})
-    most = standing.contract.most_jobs
-    told.append(f'{many(runs, "run")}, {standing.jobs} of {many(most, "job")} agreed')
-    names = ', '.join(one.partition(':')[0] for one in standing.verdict.reasons)
-    return [*told, standing.verdict.word + (f': {names}' if names else '')]
+    told += [f'{one.name}: {one.word}: {one.reason}' for one in status.conditions]
+    runs = len({one.run for one in status.runs})
+    most = status.contract.most_jobs
+    told.append(f'{many(runs, "run")}, {status.jobs} of {many(most, "job")} agreed')
+    names = ', '.join(one.partition(':')[0] for one in status.verdict.reasons)
+    return [*told, status.verdict.word + (f': {names}' if names else '')]
 
 
-def standing_as_json(standing: Standing) -> str:
+def status_as_json(status: Status) -> str:
     """JSON of all that is known."""
     found = {
-        'name': standing.contract.name,
-        'digest': standing.contract.digest,
-        'verdict': standing.verdict.word,
-        'reasons': standing.verdict.reasons,
-        'jobs': standing.jobs,
-        'hours': standing.hours,
+        'name': status.contract.name,
+        'digest': status.contract.digest,
+        'verdict': status.verdict.word,
+        'reasons': status.verdict.reasons,
+        'jobs': status.jobs,
+        'hours': status.hours,
         'commitments': [
             {**asdict(one), 'commitment': one.commitment.model_dump(mode='json')}
-            for one in standing.decisions
+            for one in status.decisions
         ],
-        'conditions': [asdict(one) for one in standing.conditions],
-        'runs': [asdict(one) for one in standing.runs],
+        'conditions': [asdict(one) for one in status.conditions],
+        'runs': [asdict(one) for one in status.runs],
     }
     return json.dumps(found, indent=2)
 
@@ -237,17 +237,17 @@ def standing_as_json(standing: Standing) -> str:
 MOST_DECISIONS = 64 << 20
 
 
-def decisions_text(standing: Standing) -> bytes:
+def decisions_text(status: Status) -> bytes:
     """What was decided of commitments and conditions, and the verdict."""
-    return canonical(_record(standing)) + b'\n'
+    return canonical(_record(status)) + b'\n'
 
 
-def _record(standing: Standing) -> dict[str, Any]:
+def _record(status: Status) -> dict[str, Any]:
     return {
-        'verdict': standing.verdict.word,
-        'reasons': [*standing.verdict.reasons],
-        'jobs': standing.jobs,
-        'hours': standing.hours,
+        'verdict': status.verdict.word,
+        'reasons': [*status.verdict.reasons],
+        'jobs': status.jobs,
+        'hours': status.hours,
         'commitments': {
             one.commitment.id: {
                 'word': one.word,
@@ -259,28 +259,28 @@ def _record(standing: Standing) -> dict[str, Any]:
                 'without': [[run, why] for run, why in one.without],
                 'reason': one.reason,
             }
-            for one in standing.decisions
+            for one in status.decisions
         },
         'conditions': {
-            one.name: {'word': one.word, 'reason': one.reason} for one in standing.conditions
+            one.name: {'word': one.word, 'reason': one.reason} for one in status.conditions
         },
     }
 
 
-def differences(archive: Archive, standing: Standing) -> Iterator[str]:
+def differences(archive: Archive, status: Status) -> Iterator[str]:
     """Sentences: where the file of an archive says something else than what is decided by its runs.
 
     :raises AssayError: if it is no such file.
     """
     path = archive.decisions
     data = read_bounded(path, MOST_DECISIONS)
-    if data == decisions_text(standing):
+    if data == decisions_text(status):
         return
     try:
         told = parse(data.rstrip(b'\n'))
     except ValueError as error:
         raise AssayError(f'{path.name} of the report was changed: {error}') from None
-    now = _record(standing)
+    now = _record(status)
     for kind in ('commitments', 'conditions'):
         then = told.get(kind)
         for name in now[kind]:
@@ -305,7 +305,7 @@ def _said(one: Any) -> str:
 REPORT_NAME = 'report.md'
 
 
-def write(archive: Archive, standing: Standing) -> Path:
+def write(archive: Archive, status: Status) -> Path:
     """Write the report, and close the acceptance.
 
     :returns: the file that people read.
@@ -319,27 +319,27 @@ def write(archive: Archive, standing: Standing) -> Path:
     path = archive.report / REPORT_NAME
     try:
         archive.report.mkdir(exist_ok=True)
-        write_whole(archive.decisions, decisions_text(standing))
-        write_whole(path, report_text(standing, entries))
+        write_whole(archive.decisions, decisions_text(status))
+        write_whole(path, report_text(status, entries))
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be written: {error.strerror}') from None
     archives.close(archive)
     return path
 
 
-def report_text(standing: Standing, entries: tuple[journal.AnyEntry, ...]) -> str:
+def report_text(status: Status, entries: tuple[journal.AnyEntry, ...]) -> str:
     """The report: of the same acceptance the same, so that it can be made again.
 
     :param entries: of the journal, but for that of the report itself.
     """
-    return ''.join(f'{line}\n' for line in _lines(standing, entries))
+    return ''.join(f'{line}\n' for line in _lines(status, entries))
 
 
-def _lines(standing: Standing, entries: tuple[journal.AnyEntry, ...]) -> Iterator[str]:
-    contract = standing.contract
+def _lines(status: Status, entries: tuple[journal.AnyEntry, ...]) -> Iterator[str]:
+    contract = status.contract
     yield f'# Acceptance: {_escaped(contract.name)}'
     yield ''
-    yield f'**{standing.verdict.word}**'
+    yield f'**{status.verdict.word}**'
     yield ''
     for party, one in (('Buyer', contract.parties.buyer), ('Vendor', contract.parties.vendor)):
         yield f'- {party}: {_escaped(one.name)}; signs: {_escaped(", ".join(one.signers))}'
@@ -349,16 +349,13 @@ def _lines(standing: Standing, entries: tuple[journal.AnyEntry, ...]) -> Iterato
     yield ''
     yield from _markdown(
         'Commitment|Statistic|Value|Asked for|Margin|Spread|Word',
-        (cells(one) for one in standing.decisions),
+        (cells(one) for one in status.decisions),
     )
     yield from _markdown(
         'Commitment|Values of the runs that count, in order|Unit',
-        (
-            [one.commitment.id, _values(one.values), one.commitment.unit]
-            for one in standing.decisions
-        ),
+        ([one.commitment.id, _values(one.values), one.commitment.unit] for one in status.decisions),
     )
-    for sentence in sentences(standing):
+    for sentence in sentences(status):
         yield f'- {_escaped(sentence)}'
     yield ''
     if contract.waivers:
@@ -366,7 +363,7 @@ def _lines(standing: Standing, entries: tuple[journal.AnyEntry, ...]) -> Iterato
         yield from _markdown('Given up|By|Reason', rows)
     yield from _markdown(
         'Run|Case|Word|Nodes',
-        ([str(one.run), one.case, one.word, ' '.join(one.nodes)] for one in standing.runs),
+        ([str(one.run), one.case, one.word, ' '.join(one.nodes)] for one in status.runs),
     )
     yield from _markdown(
         'Entry|Time (UTC)|What|Run',

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from assay import AssayError
 from assay.acceptance import journal
 from assay.acceptance.archive import REPORT, Archive
 from assay.acceptance.contract import Commitment, Contract
@@ -19,7 +20,8 @@ from assay.acceptance.decision import (
     conditions,
     decide,
 )
-from assay.acceptance.journal import AnyEntry, Ended, EndsRun, Interrupted, Started
+from assay.acceptance.files import digest_of
+from assay.acceptance.journal import AnyEntry, Begun, Ended, EndsRun, Interrupted, Started
 from assay.acceptance.screenings import screening_status
 from assay.results.cases import Case, Report, counted, is_no_evidence, read_report, title
 from assay.results.failures import is_good, reason
@@ -134,7 +136,7 @@ def jobs_of(started: Iterable[str], report: Report | None) -> int:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Status:
     """Where an acceptance stands.
 
     :param runs: the cases of all runs that were started, in order.
@@ -155,9 +157,9 @@ class Standing:
     verdict: Verdict
 
 
-def standing(
+def status_of(
     contract: Contract, entries: Sequence[AnyEntry], reports: Mapping[int, Report]
-) -> Standing:
+) -> Status:
     """Judge an acceptance.
 
     :param entries: of its journal.
@@ -185,7 +187,7 @@ def standing(
     if jobs > contract.most_jobs:
         told = f'{jobs} jobs were started; at most {contract.most_jobs} were agreed'
         others.append(Condition('jobs', 'missed', told))
-    return Standing(
+    return Status(
         contract,
         tuple(decisions),
         tuple(others),
@@ -209,3 +211,43 @@ def reports(archive: Archive, entries: Sequence[AnyEntry]) -> dict[int, Report]:
         if path.is_file():
             found[entry.what.run] = read_report(path)
     return found
+
+
+def status_in(archive: Archive, contract: Contract) -> Status:
+    """Where the acceptance of a folder stands.
+
+    :raises AssayError: if its journal is damaged, contract or a report are not those that it tells
+        of, or a report cannot be read.
+    """
+    chain = journal.read(archive.journal)
+    chain.assert_whole(archive.journal)
+    try:
+        _assert_as_told(archive, chain.entries)
+        return status_of(contract, chain.entries, reports(archive, chain.entries))
+    except OSError as error:
+        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
+    # Whoever makes all checksums fit can write whatever they want into a report.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        told = plain(f'{type(error).__name__}: {error}', 300)
+        raise AssayError(
+            f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '
+            f'see `assay verify`'
+        ) from None
+
+
+def _assert_as_told(archive: Archive, entries: Sequence[AnyEntry]) -> None:
+    """:raises AssayError: if contract or reports were changed since the journal told of them."""
+    (begun,) = journal.of(Begun, entries[:1])
+    told = {archive.contract.name: begun.what.contract}
+    for entry in journal.of(Ended, entries):
+        name = f'{entry.what.where}{REPORT}'
+        if name in entry.what.files:
+            told[name] = entry.what.files[name].sha256
+        elif (archive.folder / name).exists():
+            raise AssayError(f'{archive.folder / name}: the journal tells nothing of it')
+    for name, sha256 in told.items():
+        if digest_of(archive.folder / name) != sha256:
+            raise AssayError(
+                f'{archive.folder / name} was changed: its checksum is another one than in '
+                f'{archive.journal.name}; restore it from a copy'
+            )

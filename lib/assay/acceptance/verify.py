@@ -21,7 +21,7 @@ from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import Kept, found_in, read_bounded
+from assay.acceptance.files import Checksum, found_in, read_bounded
 from assay.acceptance.journal import (
     BACK,
     AnyEntry,
@@ -36,7 +36,7 @@ from assay.acceptance.journal import (
 )
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
-from assay.acceptance.status import Standing, standing
+from assay.acceptance.status import Status, status_of
 from assay.results.cases import Report, as_report, cases, title
 from assay.spelling import many
 from assay.text import plain
@@ -48,7 +48,7 @@ Word = Literal['VERIFIED', 'NOT SIGNED', 'NOT RIGHT']
 
 
 @dataclass
-class Verified:
+class Verification:
     """What came of it.
 
     :param faults: sentences: what was changed, and where.
@@ -110,13 +110,13 @@ class Verified:
 MOST_REPORT = 256 << 20
 
 
-def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
+def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verification:
     """Verify an acceptance.
 
     :param trusted: the keys of signers, by their names.
     :raises AssayError: if there is no acceptance in the folder.
     """
-    found, archive = Verified(), find(folder)
+    found, archive = Verification(), find(folder)
     try:
         chain, kept = journal.read(archive.journal), contents(archive)
         found.faults += _of_files(archive, chain, kept)
@@ -164,7 +164,7 @@ def _parsed(data: bytes, path: Path) -> Contract:
         raise AssayError(f'{path}: is no text in UTF-8') from None
 
 
-def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
+def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
     """Sentences: where files and journal are not what they were."""
     yield from (f'journal.jsonl: {one}' for one in chain.faults)
     if chain.torn:
@@ -187,13 +187,13 @@ def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Kept]) -> Itera
 
 
 def _of_entries(
-    entries: Iterable[AnyEntry], kept: Mapping[str, Kept], others: set[str]
+    entries: Iterable[AnyEntry], kept: Mapping[str, Checksum], others: set[str]
 ) -> Iterator[str]:
     """Sentences: where files are not what the journal tells of them.
 
     :param others: names of files that no entry tells of.
     """
-    told: dict[str, tuple[Kept, int]] = {}
+    told: dict[str, tuple[Checksum, int]] = {}
     for entry in journal.of(TellsFiles, entries):
         where, number = entry.what.where, entry.number
         if isinstance(entry.what, Reported):  # instead of one before it
@@ -224,7 +224,7 @@ def _hold_signatures(
     contract: Contract,
     chain: Chain,
     trusted: Mapping[str, Ed25519PublicKey],
-    found: Verified,
+    found: Verification,
 ) -> None:
     """Hold the signatures against who has to sign, what there is, and which keys are known."""
     wanted = signatures.signers(contract.parties)
@@ -264,7 +264,7 @@ def _hold_signatures(
                 found.unknown_keys.append(who)
 
 
-def _told_of_files(chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
+def _told_of_files(chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
     """Sentences: what of files and journal was found to be right."""
     entries = chain.entries
     started, lost = journal.of(Started, entries), journal.of(Interrupted, entries)
@@ -278,7 +278,7 @@ def _told_of_files(chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
         yield f'begun with the contract on {begun.time:%Y-%m-%d %H:%M} UTC by Assay {commit}'
 
 
-def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified) -> None:
+def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verification) -> None:
     """Compute figures and decisions again."""
     ended = {one.what.run: one for one in journal.of(Ended, chain.entries)}
     started = {one.what.run: one for one in journal.of(Started, chain.entries)}
@@ -315,7 +315,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
     if left := len(ended) - len(reports):
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
     found.faults += _not_allowed(started.values(), contract)
-    now = standing(contract, chain.entries, reports)
+    now = status_of(contract, chain.entries, reports)
     wrong = [*show.differences(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
     if not wrong:
@@ -324,7 +324,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
         )
 
 
-def _of_report(archive: Archive, chain: Chain, now: Standing) -> Iterator[str]:
+def _of_report(archive: Archive, chain: Chain, now: Status) -> Iterator[str]:
     """Sentences: where what people read, and sign, is not what was decided."""
     for name, path in found_in(archive.report):
         if name == show.REPORT_NAME:

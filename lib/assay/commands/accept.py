@@ -59,10 +59,10 @@ def plan(
     with refusing():
         if asked.contract.screening_first:
             place(asked.load(), asked.contract)
-        wanted = asked.wanted()
+        selected = asked.cases()
     history = load()
-    times = seconds(past(history, asked.contract.system), wanted)
-    found = make(asked.contract, wanted, times, spreads(history, wanted))
+    times = seconds(past(history, asked.contract.system), selected)
+    found = make(asked.contract, selected, times, spreads(history, selected))
     if as_json:
         print(show.plan_as_json(found))
     else:
@@ -115,15 +115,15 @@ def run(
         raise typer.Exit(code)
     with refusing():
         site = asked.load()
-        wanted = asked.wanted()
+        selected = asked.cases()
         partition = place(site, asked.contract)
         archive, handle = opened(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
     with refusing(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
-        stands, code = Measuring(asked, site, archive, wanted, options).run()
+        status, code = Measuring(asked, site, archive, selected, options).run()
     os.close(handle)
-    show.show_standing(stands)
+    show.show_status(status)
     raise typer.Exit(code)
 
 
@@ -139,16 +139,16 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     from assay.acceptance import show
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read
-    from assay.acceptance.run import stands
     from assay.acceptance.setup import refusing
+    from assay.acceptance.status import status_in
 
     with refusing():
         archive = find(folder)
-        found = stands(archive, read(archive.contract))
+        found = status_in(archive, read(archive.contract))
     if as_json:
-        print(show.standing_as_json(found))
+        print(show.status_as_json(found))
     else:
-        show.show_standing(found)
+        show.show_status(found)
     raise typer.Exit(found.verdict.exit_code)
 
 
@@ -167,14 +167,14 @@ def report(folder: FolderArgument) -> None:
     from assay.acceptance import show
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read
-    from assay.acceptance.run import stands
     from assay.acceptance.setup import refusing
     from assay.acceptance.show import write
+    from assay.acceptance.status import status_in
 
     with refusing():
         archive = find(folder)
-        found = stands(archive, read(archive.contract))
+        found = status_in(archive, read(archive.contract))
         path = write(archive, found)
-    show.show_standing(found)
+    show.show_status(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)
