@@ -148,13 +148,13 @@ def end(archive, number, run, cases, uuid, begun):
 def close(archive):
     """Decide, write a report and close it."""
     entries = journal.read(archive.journal).entries
-    contract = contracts.read(archive.contract)
+    contract = contracts.read_contract(archive.contract)
     show.write(archive, status_of(contract, entries, reports(archive, entries)))
 
 
 def sign(archive, keys=KEYS):
     """Let all sign."""
-    parties = contracts.read(archive.contract).parties
+    parties = contracts.read_contract(archive.contract).parties
     for name, key in keys.items():
         signatures.sign(archive, parties, name, key)
 

@@ -15,7 +15,7 @@ import pytest
 from accepted import started
 from assay import AssayError, paths
 from assay.acceptance import journal
-from assay.acceptance.files import Checksum, canonical, digest, parse
+from assay.acceptance.files import Checksum, canonical, digest, parse_record
 from assay.acceptance.journal import Begun, Ended, Interrupted, Resumed, Torn
 
 BEGUN = Begun(contract='c', commit='d', system='golden')
@@ -44,7 +44,7 @@ def test_entries_are_a_chain(path):
     assert [entry['number'] for entry in entries] == [1, 2, 3]
     assert entries[0]['before'] == journal.NOTHING
     assert [entry['before'] for entry in entries[1:]] == [digest(line) for line in lines[:2]]
-    assert all(canonical(parse(line)) == line for line in lines)
+    assert all(canonical(parse_record(line)) == line for line in lines)
     chain = journal.read(path)
     assert (chain.head, chain.torn, chain.faults) == (digest(lines[2]), b'', ())
     assert not [*journal.miscounted(chain.entries)]
@@ -166,9 +166,9 @@ def test_lines_that_are_no_entries(path, change, words):
 def test_json_has_one_spelling():
     for other in (b'{"a": 1}', b'{"b":1,"a":1}', b'{"a":1,"a":1}', b'{"a":1.0e0}', b'[1]', b'"a"'):
         with pytest.raises(ValueError, match='it is not written as Assay writes it'):
-            parse(other)
+            parse_record(other)
     with pytest.raises(ValueError, match='it is not JSON'):
-        parse(b'[' * 100_000)
+        parse_record(b'[' * 100_000)
 
 
 PROGRAM = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay import AssayError, paths
-from assay.acceptance.contract import Contract, parse, read
+from assay.acceptance.contract import Contract, parse_contract, read_contract
 from assay.config import settings
 from assay.vcluster.cluster import Cluster
 
@@ -52,7 +52,7 @@ rules:""",
 
 
 def small(text: str = SMALL) -> Contract:
-    return parse(text, Path('contract.yaml'))
+    return parse_contract(text, Path('contract.yaml'))
 
 
 def refused(text: str) -> list[str]:
@@ -71,7 +71,7 @@ def test_what_it_says():
 
 
 def test_the_example_is_a_contract_and_explains_each_field():
-    contract = read(EXAMPLE)
+    contract = read_contract(EXAMPLE)
     assert contract.name
     text = EXAMPLE.read_text()
     fields = {'expected_spread', 'largest_spread', 'screening_first', 'most_jobs', 'waivers'}
@@ -83,7 +83,7 @@ def test_the_example_is_a_contract_and_explains_each_field():
 
 def test_the_one_for_the_virtual_cluster():
     """It asks for all nodes of one, on the partition that can be screened."""
-    contract = read(DOCS / 'contract-vcluster.yaml')
+    contract = read_contract(DOCS / 'contract-vcluster.yaml')
     nodes = Cluster().nodes
     assert contract.nodes.names == tuple(node.name for node in nodes)
     assert contract.system.partition(':')[::2] == (settings.CLUSTER_SYSTEM, 'srun')
@@ -267,11 +267,11 @@ def test_what_no_person_writes(text, told):
 
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(AssayError, match='cannot be read: No such file'):
-        read(tmp_path / 'no.yaml')
+        read_contract(tmp_path / 'no.yaml')
     path = tmp_path / 'contract.yaml'
     path.write_bytes(b'name: \xff\n')
     with pytest.raises(AssayError, match='is no text in UTF-8'):
-        read(path)
+        read_contract(path)
 
 
 def test_a_figure_is_as_its_check_declares_it():

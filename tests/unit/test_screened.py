@@ -21,8 +21,7 @@ from assay.acceptance import journal
 from assay.acceptance.decision import CaseRun, conditions
 from assay.acceptance.files import checksums_in, digest_of
 from assay.acceptance.journal import Resumed, Screened, Started
-from assay.acceptance.screenings import assert_screened, place, screening_status
-from assay.acceptance.screenings import told as screenings_told
+from assay.acceptance.screenings import assert_screened, place, screening_status, screening_summary
 from assay.acceptance.status import status_of
 from assay.acceptance.verify import verify
 from assay.screening import outputs
@@ -194,9 +193,9 @@ def signed(tmp_path, monkeypatch):
     keep(screening())
     keep(now(slow={('dgemm alone', 3): 0.7}))
     with pytest.raises(AssayError):
-        hold(archive, contracts.read(archive.contract))
+        hold(archive, contracts.read_contract(archive.contract))
     keep(now(day=1))
-    hold(archive, contracts.read(archive.contract))
+    hold(archive, contracts.read_contract(archive.contract))
     close(archive)
     sign(archive)
     return SimpleNamespace(archive=archive, names=records(last_screened(archive).what.files))
@@ -355,7 +354,7 @@ def signed_again(tmp_path, monkeypatch):
     for day in (4, 5):
         keep(slower(now(day=day)))
         with pytest.raises(AssayError, match='everything is slower than before'):
-            hold(archive, contracts.read(archive.contract))
+            hold(archive, contracts.read_contract(archive.contract))
         for path in before:
             path.unlink(missing_ok=True)
     close(archive)
@@ -386,7 +385,7 @@ def test_nodes_that_nothing_could_judge_are_told(archive):
     keep(now(n=6, facts={i: {'cpus': 8} for i in range(2)}))
     hold(archive)
     assert condition(archive) == ('met', 'found nothing; n[0-1] could not be judged')
-    told_of = [*screenings_told(journal.read(archive.journal).entries)]
+    told_of = [*screening_summary(journal.read(archive.journal).entries)]
     assert told_of[1].endswith('found nothing; n[0-1] could not be judged')
 
 
@@ -644,7 +643,7 @@ def test_one_of_before_outputs_were_kept(archive):
     assert [*archive.screenings.iterdir()] == []
     outputs.beside(path).write_bytes(data)
     hold(archive)
-    assert [*screenings_told(journal.read(archive.journal).entries)][1:] == [
+    assert [*screening_summary(journal.read(archive.journal).entries)][1:] == [
         'the figures of 1 screening are what the outputs of their jobs say',
         '1 earlier screening had no outputs of their jobs: that is not computed again',
     ]

@@ -336,7 +336,7 @@ def test_another_partition_than_the_contract_names(tmp_path):
 
 
 def stands_now(archive):
-    return status_in(archive, contracts.read(archive.contract))
+    return status_in(archive, contracts.read_contract(archive.contract))
 
 
 def test_where_it_stands_is_not_told_of_what_was_changed(copy):

@@ -34,13 +34,13 @@ Identifier = Annotated[str, Field(max_length=100, pattern=r'^[A-Za-z0-9][A-Za-z0
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Entry(BaseModel):
+class Part(BaseModel):
     """A part of a contract: no other fields, no value of another kind, nothing infinite."""
 
     model_config = ConfigDict(extra='forbid', frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Party(Entry):
+class Party(Part):
     """A party, and who signs for it."""
 
     name: Name = Field(description='the name of the organisation')
@@ -49,14 +49,14 @@ class Party(Entry):
     )
 
 
-class Parties(Entry):
+class Parties(Part):
     """Who buys from whom."""
 
     buyer: Party = Field(description='name and signers of the buyer')
     vendor: Party = Field(description='name and signers of the vendor')
 
 
-class Nodes(Entry):
+class Nodes(Part):
     """The nodes that have to take part: by their names, or so many of any."""
 
     names: tuple[Identifier, ...] | None = Field(
@@ -77,7 +77,7 @@ class Nodes(Entry):
         return len(self.names) if self.names is not None else self.number or 0
 
 
-class Commitment(Entry):
+class Commitment(Part):
     """A figure, and the value that the vendor commits to.
 
     ``fabric``, ``layout``, ``scale`` and ``environment`` are any where the system has one only.
@@ -122,7 +122,7 @@ class Commitment(Entry):
     )
 
 
-class Rules(Entry):
+class Rules(Part):
     """What the vendor may tune."""
 
     category: Literal['base', 'peak'] = Field(description='base or peak: whether tuning is allowed')
@@ -132,7 +132,7 @@ class Rules(Entry):
     )
 
 
-class Stability(Entry):
+class Stability(Part):
     """How long and how well the machine has to run."""
 
     hours: float = Field(ge=0, le=10_000, description='hours of measuring in all, a number from 0')
@@ -144,7 +144,7 @@ class Stability(Entry):
     )
 
 
-class Waiver(Entry):
+class Waiver(Part):
     """A commitment that is given up, and by whom. It never counts as met."""
 
     commitment: Identifier = Field(description='the id of a commitment')
@@ -152,7 +152,7 @@ class Waiver(Entry):
     reason: Text = Field(description='why, a text')
 
 
-class Risks(Entry):
+class Risks(Part):
     """How often the decision may be wrong, and which machines that is about.
 
     A machine is good if all its figures are better than the commitments by ``good``, and bad if one
@@ -173,7 +173,7 @@ class Risks(Entry):
     )
 
 
-class Contract(Entry):
+class Contract(Part):
     """What a machine is accepted by."""
 
     name: Name = Field(description='what is accepted, a text')
@@ -209,7 +209,7 @@ class Contract(Entry):
         return next((one for one in self.waivers if one.commitment == commitment), None)
 
 
-def read(path: Path) -> Contract:
+def read_contract(path: Path) -> Contract:
     """The contract of a file.
 
     :raises AssayError: with all that is wrong in it, a line each: file, line, field, and what would
@@ -221,11 +221,11 @@ def read(path: Path) -> Contract:
         raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
-    return parse(text, path)
+    return parse_contract(text, path)
 
 
-def parse(text: str, path: Path) -> Contract:
-    """As :func:`read`, of the text of a file.
+def parse_contract(text: str, path: Path) -> Contract:
+    """As :func:`read_contract`, of the text of a file.
 
     :param path: for messages.
     """

@@ -27,7 +27,7 @@ def canonical(record: Any) -> bytes:
     return text.encode('ascii')
 
 
-def parse(data: bytes) -> dict[str, Any]:
+def parse_record(data: bytes) -> dict[str, Any]:
     """The record that bytes are the canonical form of.
 
     :raises ValueError: if they are of none: changed, or written by something else.

@@ -18,7 +18,7 @@ from typing import BinaryIO, ClassVar, Generic, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay import AssayError, locks
-from assay.acceptance.files import Files, canonical, digest, parse
+from assay.acceptance.files import Files, canonical, digest, parse_record
 
 #: What the first entry names as the line before it.
 NOTHING = '0' * 64
@@ -420,7 +420,7 @@ def _chain(data: bytes) -> Chain:
 
 def _entry(line: bytes) -> AnyEntry:
     """:raises ValueError: if the line is none, with what is wrong."""
-    record = parse(line)
+    record = parse_record(line)
     if record.keys() != _KEYS:
         raise ValueError('it is no entry')
     number, kind, what, before = (record[key] for key in ('number', 'kind', 'what', 'before'))

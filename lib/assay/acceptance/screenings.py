@@ -191,7 +191,7 @@ def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: 
 def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how: str) -> None:
     """Keep a screening and those before it, judge what was kept, and tell the journal.
 
-    :raises AssayError: if :func:`disagreements` would find something wrong with that.
+    :raises AssayError: if :func:`screening_faults` would find something wrong with that.
     """
     entries = journal.read(archive.journal).entries
     # Those that are told of are held against this one as well, whatever became of their files.
@@ -291,7 +291,7 @@ def in_words(verdict: Verdict) -> str:
     return '; '.join(blamed(one) for one in verdict.findings)
 
 
-def disagreements(
+def screening_faults(
     archive: Archive, entries: Sequence[AnyEntry], contract: Contract
 ) -> Iterator[str]:
     """Sentences: where screenings are not what the journal tells of them.
@@ -309,7 +309,7 @@ def disagreements(
         yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
 
 
-def told(entries: Sequence[AnyEntry]) -> Iterator[str]:
+def screening_summary(entries: Sequence[AnyEntry]) -> Iterator[str]:
     """Sentences: what screenings found."""
     for entry in journal.of(Screened, entries):
         what = entry.what

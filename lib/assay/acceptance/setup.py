@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.acceptance.contract import Commitment, Contract, read
+from assay.acceptance.contract import Commitment, Contract, read_contract
 from assay.acceptance.status import fits, misfits, parameters
 from assay.config import settings
 from assay.config.scales import SCALES
@@ -126,7 +126,7 @@ def prepared(path: Path, extra: Sequence[str]) -> Prepared:
     :param extra: what ``--with`` names.
     :raises AssayError: if the contract is wrong, its system is unknown, or the suite cannot be had.
     """
-    contract = read(path)
+    contract = read_contract(path)
     settings.system_file(contract.system)
     given = reframe_options.read(selection_options(contract))
     return Prepared(contract, session.suite(contract.system, MODE, extra, given), given)

@@ -14,7 +14,7 @@ from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Commitment
 from assay.acceptance.decision import Decision
-from assay.acceptance.files import canonical, parse, read_bounded
+from assay.acceptance.files import canonical, parse_record, read_bounded
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
 from assay.files import write_whole
@@ -113,7 +113,7 @@ def risks(plan: Plan) -> list[str]:
             told.append(f'{name}: no number of runs holds its part of both risks')
         else:
             told.append(f'{name}: {many(runs, "run")} would hold its part of both risks')
-    word = 'both risks are held' if plan.is_held else 'THE CONTRACT DOES NOT HOLD WHAT IT SAYS'
+    word = 'both risks are held' if plan.is_held else 'CONTRACT CANNOT MEET ITS AGREED RISKS'
     if plan.jobs > plan.contract.most_jobs:
         told.append(f'{plan.jobs} jobs are needed, and {plan.contract.most_jobs} were agreed')
     return [*told, word]
@@ -277,7 +277,7 @@ def differences(archive: Archive, status: Status) -> Iterator[str]:
     if data == decisions_text(status):
         return
     try:
-        told = parse(data.rstrip(b'\n'))
+        told = parse_record(data.rstrip(b'\n'))
     except ValueError as error:
         raise AssayError(f'{path.name} of the report was changed: {error}') from None
     now = _record(status)

@@ -23,7 +23,7 @@ from assay import AssayError
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Parties
-from assay.acceptance.files import canonical, digest, digest_of, parse, read_bounded
+from assay.acceptance.files import canonical, digest, digest_of, parse_record, read_bounded
 from assay.acceptance.journal import Chain
 from assay.files import write_whole
 from assay.text import plain
@@ -37,7 +37,7 @@ _OPENSSH = b'-----BEGIN OPENSSH PRIVATE KEY-----'
 _MAGIC = b'openssh-key-v1\0'
 
 
-def make(path: Path, passphrase: str) -> Path:
+def make_keys(path: Path, passphrase: str) -> Path:
     """Make a pair of keys.
 
     :param path: of the private key, which only its owner may read.
@@ -67,7 +67,7 @@ def make(path: Path, passphrase: str) -> Path:
     return public
 
 
-def private(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
+def private_key(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
     """A private key.
 
     :param ask: for its passphrase, if it has one.
@@ -109,7 +109,7 @@ def _is_encrypted(data: bytes) -> bool:
     return fields.startswith(_MAGIC) and not fields.startswith(_MAGIC + b'\0\0\0\x04none')
 
 
-def public(path: Path) -> Ed25519PublicKey:
+def public_key(path: Path) -> Ed25519PublicKey:
     """A public key.
 
     :raises AssayError: if the file holds none.
@@ -126,7 +126,7 @@ def public(path: Path) -> Ed25519PublicKey:
     return key
 
 
-def named(words: Iterable[str]) -> dict[str, Ed25519PublicKey]:
+def named_keys(words: Iterable[str]) -> dict[str, Ed25519PublicKey]:
     """The public keys of people, by their names.
 
     :param words: ``NAME=FILE``.
@@ -139,7 +139,7 @@ def named(words: Iterable[str]) -> dict[str, Ed25519PublicKey]:
             raise AssayError(f'--key {word}: write NAME=FILE, with the name of who signs')
         if name in found:
             raise AssayError(f'--key {word}: {name} has a key already')
-        found[name] = public(Path(file))
+        found[name] = public_key(Path(file))
     return found
 
 
@@ -166,7 +166,7 @@ _KEYS = {'who', 'party', 'key', 'state', 'time', 'signature'}
 
 
 @dataclass(frozen=True)
-class State:
+class SignedState:
     """What an archive is at a time.
 
     :param contract: SHA-256 of the contract.
@@ -191,17 +191,17 @@ class Signature:
     who: str
     party: str
     key: Ed25519PublicKey
-    state: State
+    state: SignedState
     time: datetime
 
 
-def state_of(archive: Archive, chain: Chain) -> State:
+def state_of(archive: Archive, chain: Chain) -> SignedState:
     """What an archive is now.
 
     :raises AssayError: if it cannot be read.
     """
     try:
-        return State(digest_of(archive.contract), chain.head, len(chain.entries))
+        return SignedState(digest_of(archive.contract), chain.head, len(chain.entries))
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
 
@@ -245,7 +245,7 @@ def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -
     return path
 
 
-def read(path: Path) -> Signature:
+def read_signature(path: Path) -> Signature:
     """The signature of a file, which fits what it says.
 
     :raises AssayError: if it does not, or is none.
@@ -254,7 +254,7 @@ def read(path: Path) -> Signature:
     try:
         if not data.endswith(b'\n'):
             raise ValueError('it does not end with a line')
-        record = parse(data[:-1])
+        record = parse_record(data[:-1])
         if record.keys() != _KEYS:
             raise ValueError('it is no signature of an acceptance')
         key = Ed25519PublicKey.from_public_bytes(_bytes(record['key'], 32))
@@ -263,7 +263,7 @@ def read(path: Path) -> Signature:
         when = datetime.fromisoformat(record['time'])
         if when.utcoffset() != timedelta(0):
             raise ValueError('its time is none in UTC')
-        state = State(**record['state'])
+        state = SignedState(**record['state'])
         if type(state.entries) is not int or state.entries < 1:
             raise ValueError('it is of no journal')
         return Signature(str(record['who']), str(record['party']), key, state, when)
@@ -276,7 +276,7 @@ def read(path: Path) -> Signature:
         raise AssayError(f'the signature {path.name} was changed: {told}') from None
 
 
-def disagreements(one: Signature, now: State, chain: Chain) -> Iterator[str]:
+def signature_faults(one: Signature, now: SignedState, chain: Chain) -> Iterator[str]:
     """Sentences: where a signature is of something else than what an archive is now."""
     whose, then = f'the signature of {plain(one.who, 100)}', one.state
     if then == now:
@@ -305,7 +305,7 @@ def disagreements(one: Signature, now: State, chain: Chain) -> Iterator[str]:
         )
 
 
-def told(one: Signature) -> str:
+def describe(one: Signature) -> str:
     """A sentence: who signed with which key."""
     return (
         f'{plain(one.who, 100)} signed for the {one.party} on {one.time:%Y-%m-%d %H:%M} UTC with '

@@ -125,8 +125,8 @@ def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verificatio
         # Of what was changed the figures would say nothing more.
         if not found.faults:
             found.proved += _told_of_files(chain, kept)
-            found.faults += screenings.disagreements(archive, chain.entries, contract)
-            found.proved += [] if found.faults else screenings.told(chain.entries)
+            found.faults += screenings.screening_faults(archive, chain.entries, contract)
+            found.proved += [] if found.faults else screenings.screening_summary(chain.entries)
             _compute(archive, chain, contract, found)
     except AssayError as error:
         found.faults.append(str(error))
@@ -159,7 +159,7 @@ def contract_of(archive: Archive) -> Contract:
 @lru_cache(maxsize=4)
 def _parsed(data: bytes, path: Path) -> Contract:
     try:
-        return contracts.parse(data.decode(), path)
+        return contracts.parse_contract(data.decode(), path)
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
 
@@ -241,12 +241,12 @@ def _hold_signatures(
             found.unsigned.append(f'{plain(who, 100)} of the {party} has not signed')
             continue
         try:
-            one = signatures.read(archive.signatures / name)
+            one = signatures.read_signature(archive.signatures / name)
             now = signatures.state_of(archive, chain)
         except AssayError as error:
             found.of_signatures.append(str(error))
             continue
-        wrong = [*signatures.disagreements(one, now, chain)]
+        wrong = [*signatures.signature_faults(one, now, chain)]
         if (one.who, one.party) != (who, party):
             wrong.append(f'signatures/{name} is of {plain(one.who, 100)}, and should be of {who}')
         key = one.key.public_bytes_raw()
@@ -259,7 +259,7 @@ def _hold_signatures(
             )
         found.of_signatures += wrong
         if not wrong:
-            found.proved.append(signatures.told(one))
+            found.proved.append(signatures.describe(one))
             if who not in trusted:
                 found.unknown_keys.append(who)
 

@@ -138,13 +138,13 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     """
     from assay.acceptance import show
     from assay.acceptance.archive import find
-    from assay.acceptance.contract import read
+    from assay.acceptance.contract import read_contract
     from assay.acceptance.setup import refusing
     from assay.acceptance.status import status_in
 
     with refusing():
         archive = find(folder)
-        found = status_in(archive, read(archive.contract))
+        found = status_in(archive, read_contract(archive.contract))
     if as_json:
         print(show.status_as_json(found))
     else:
@@ -166,14 +166,14 @@ def report(folder: FolderArgument) -> None:
     """
     from assay.acceptance import show
     from assay.acceptance.archive import find
-    from assay.acceptance.contract import read
+    from assay.acceptance.contract import read_contract
     from assay.acceptance.setup import refusing
     from assay.acceptance.show import write
     from assay.acceptance.status import status_in
 
     with refusing():
         archive = find(folder)
-        found = status_in(archive, read(archive.contract))
+        found = status_in(archive, read_contract(archive.contract))
         path = write(archive, found)
     show.show_status(found)
     print(f'report: {path}')

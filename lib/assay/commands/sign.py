@@ -29,16 +29,16 @@ def key(
     \b
       assay accept key buyer.key
     """
-    from assay.acceptance.signatures import fingerprint, make, public
+    from assay.acceptance.signatures import fingerprint, make_keys, public_key
 
     passphrase = ''
     if sys.stdin.isatty():
         passphrase = _ask('Passphrase, empty for none')
         if passphrase and _ask('The same once more') != passphrase:
             raise AssayError('the passphrases differ: no key was made')
-    path = make(file, passphrase)
+    path = make_keys(file, passphrase)
     without = '' if passphrase else ', without a passphrase'
-    print(f'{file}{without}, and {path}: {fingerprint(public(path))}')
+    print(f'{file}{without}, and {path}: {fingerprint(public_key(path))}')
 
 
 def sign(
@@ -63,10 +63,10 @@ def sign(
     from assay.acceptance.archive import find
     from assay.acceptance.verify import assert_may_be_signed
 
-    private = signatures.private(file, lambda: _ask('Passphrase'))
+    private = signatures.private_key(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
     path = signatures.sign(find(folder), contract.parties, who, private)
-    print(f'{path}: {signatures.told(signatures.read(path))}')
+    print(f'{path}: {signatures.describe(signatures.read_signature(path))}')
 
 
 def _ask(what: str) -> str:

@@ -38,9 +38,9 @@ def verify(
       assay verify acceptance
       assay verify acceptance --key 'A. Buyer=buyer.pub' --key 'B. Vendor=vendor.pub'
     """
-    from assay.acceptance.signatures import named
+    from assay.acceptance.signatures import named_keys
     from assay.acceptance.verify import verify as hold
 
-    found = hold(folder, named(key or []))
+    found = hold(folder, named_keys(key or []))
     print(found.as_json() if as_json else '\n'.join(found.lines()))
     raise typer.Exit(0 if found.is_right else 1)
