@@ -9,6 +9,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.acceptance.contract import Contract, parse_contract, read_contract
+from assay.checks.all_checks import all_checks
 from assay.config import settings
 from assay.vcluster.cluster import Cluster
 
@@ -294,3 +295,10 @@ def test_a_figure_is_as_its_check_declares_it():
     unit, better = refused(SMALL.replace('hop_latency', 'hop_bandwidth'))
     assert "line 15: commitments[0].unit: is 'us'; hop_bandwidth is measured in 'MB/s'" in unit
     assert 'line 16: commitments[0].better: is lower; of hop_bandwidth it is higher' in better
+
+
+def test_a_file_of_checks_that_cannot_be_loaded_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, 'CHECKS', tmp_path)
+    (tmp_path / 'bad.py').write_text('@simple_test\nclass Bad:\n    pass\n')
+    with pytest.raises(AssayError, match=r'bad\.py cannot be loaded: NameError: name'):
+        all_checks.__wrapped__()
