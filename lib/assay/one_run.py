@@ -20,7 +20,7 @@ from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras
 from assay.running.listing import listed
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.running.supervise import Ended
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def measure(
     suite: Suite,
     site: _SiteConfig,
-    own: Run,
+    own: RunFolder,
     given: Given,
     label: str | None,
     options: Sequence[str],

@@ -17,7 +17,7 @@ from assay.acceptance import journal, signature, written
 from assay.acceptance.canonical import canonical, digest
 from assay.acceptance.files import as_record, kept_in, manifest
 from assay.acceptance.standing import reports, standing
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from checks import check_on
 
 SYSTEM = Path(__file__).with_name('system.py')
@@ -129,7 +129,7 @@ def end(archive, number, run, cases, uuid, begun):
     report = {'session_info': session, 'runs': [{'testcases': cases}]}
     (run / 'report.json').write_text(json.dumps(report))
     (run / 'reframe.log').write_text('Ran\n')
-    archives.end_run(archive, number, Run(run), 'PASSED', site())
+    archives.end_run(archive, number, RunFolder(run), 'PASSED', site())
 
 
 def close(archive):

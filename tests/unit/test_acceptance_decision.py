@@ -32,7 +32,7 @@ from assay.results.history import load
 from assay.results.past import past
 from assay.running import reframe_options
 from assay.running.listing import Listed
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.vcluster import cluster
 from assay.vcluster.node import Node
@@ -375,7 +375,7 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
     ]
     monkeypatch.setattr(wanting, 'listed', lambda *_: there)
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
-    suite = Suite(Run(Path()), 'c:p', 'acceptance', (), {})
+    suite = Suite(RunFolder(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
         wanting.wanted(contract(asked), suite)
     told = str(raised.value).partition('there are ')[2].split('; ')
@@ -424,7 +424,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
 
 
 def on_the_cluster() -> Prepared:
-    suite = Suite(Run(Path()), 'vcluster:srun', 'acceptance', (), {})
+    suite = Suite(RunFolder(Path()), 'vcluster:srun', 'acceptance', (), {})
     return Prepared(contract(), suite, reframe_options.read([]))
 
 

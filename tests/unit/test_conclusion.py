@@ -12,7 +12,7 @@ from assay.report import conclusion
 from assay.results import judged, store
 from assay.results.cases import cases
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 from reports import LOG, passing
 from stored import put
@@ -36,7 +36,7 @@ def concluded(tmp_path, monkeypatch):
     monkeypatch.setattr(judged, 'keep_verdict', partial(store.keep_verdict, database=database))
 
     def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None, names=()):
-        run = Run(tmp_path / 'run')
+        run = RunFolder(tmp_path / 'run')
         run.folder.mkdir(exist_ok=True)
         run.log.write_text('\n'.join(log))
         name = str(uuid.uuid4())

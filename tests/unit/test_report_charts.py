@@ -6,7 +6,7 @@ import pytest
 
 from assay.report.html import charts, curves
 from assay.report.html.chart import Axis, Chart, Series
-from assay.report.html.curves import Run
+from assay.report.html.curves import Overlay
 from assay.results.cases import cases
 from pages import filled, left
 
@@ -26,7 +26,7 @@ def only(found, title):
 
 
 def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
-    time, bandwidth = curves.charts([Run('', measured())])
+    time, bandwidth = curves.charts([Overlay('', measured())])
     assert time.title.startswith('Time one way') and bandwidth.title.startswith('Bandwidth')
     assert 'PointToPoint, node, packed, 1_node' in time.title
     assert [one.name for one in time.series] == [
@@ -53,7 +53,7 @@ def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
 
 
 def test_earlier_runs_are_laid_over(measured):
-    time, _ = curves.charts([Run('', measured(1)), Run('5d38a3d3', measured(2))])
+    time, _ = curves.charts([Overlay('', measured(1)), Overlay('5d38a3d3', measured(2))])
     assert [(one.name, one.form, one.group) for one in time.series] == [
         ('shm openmpi', 'line', ''),
         ('shm openmpi (5d38a3d3)', 'faint', 'run 5d38a3d3'),
@@ -62,8 +62,8 @@ def test_earlier_runs_are_laid_over(measured):
 
 
 def test_layouts_have_charts_of_their_own_and_not_without_end(measured):
-    assert len(curves.charts([Run('', measured(12))])) == 4
-    found = curves.charts([Run('', measured(6 * 30))])
+    assert len(curves.charts([Overlay('', measured(12))])) == 4
+    found = curves.charts([Overlay('', measured(6 * 30))])
     assert len(found) == curves.MOST
     assert found[-1].notes == ('These are the first 48 of 60 charts of curves.',)
 
@@ -76,7 +76,7 @@ def test_a_curve_is_of_the_best_windows():
 
 
 def test_files_that_are_gone_are_told(measured, tmp_path):
-    runs = [Run('', measured(2)), Run('5d38a3d3', measured(3))]
+    runs = [Overlay('', measured(2)), Overlay('5d38a3d3', measured(3))]
     assert curves.gone(runs) == []
     (tmp_path / 'output').rename(tmp_path / 'elsewhere')
     assert curves.charts(runs) == []
@@ -223,7 +223,7 @@ def test_each_chart_is_a_table_too(measured):
     bars = Chart('title', 'bars', Axis('%'), Axis('job'), (Series('a', ['x', 'y'], [1, 2]),))
     assert bars.headings == ['job', 'a']
     assert bars.cells == [['x', '1.000'], ['y', '2.000']]
-    for chart in [*curves.charts([Run('', measured(3))]), *charts.charts(measured(3))]:
+    for chart in [*curves.charts([Overlay('', measured(3))]), *charts.charts(measured(3))]:
         assert len(chart.cells) == len(chart.places)
         assert all(len(row) == len(chart.headings) for row in chart.cells)
         json.dumps(chart.cells, allow_nan=False)

@@ -10,7 +10,7 @@ from assay.results.cases import cases, read_report
 from assay.results.failures import reason
 from assay.running import telling
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import supervise
 
 TOYS = paths.ROOT / 'tests' / 'golden' / 'reports'
@@ -35,7 +35,7 @@ class Listener:
 @pytest.fixture(scope='module')
 def told(tmp_path_factory):
     """The events of a run of toys, and its report."""
-    run, listener = Run(tmp_path_factory.mktemp('run')), Listener()
+    run, listener = RunFolder(tmp_path_factory.mktemp('run')), Listener()
     names = '^(Passed|FailedSanity|FailedBuild|Skipped)%'
     selection = ['-c', str(TOYS / 'toys.py'), '-n', names, '--max-retries=1']
     options = ['--perflogdir', str(run.folder), '--system=toy']

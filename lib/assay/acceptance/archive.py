@@ -29,7 +29,7 @@ from assay.acceptance.files import Kept, as_record, from_record, kept_in, manife
 from assay.files import write_whole
 from assay.machine.provenance import suite
 from assay.results.cases import Case, cases, left_in, read_report
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -150,7 +150,7 @@ def start_run(archive: Archive, **what: Any) -> int:
     return number
 
 
-def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfig) -> None:
+def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _SiteConfig) -> None:
     """Keep what a run left, then tell the journal that it has ended.
 
     :param own: its folder.

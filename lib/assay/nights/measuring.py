@@ -32,7 +32,7 @@ from assay.results.ready import make_ready
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
 from assay.running.session import Suite
 from assay.spelling import many
@@ -114,7 +114,7 @@ class Measuring:
         return outcome, tonight if outcome.word == 'PASSED' else None
 
     def _run(
-        self, own: Run, given: Given, calm: Collection[str], choice: Choice | None = None
+        self, own: RunFolder, given: Given, calm: Collection[str], choice: Choice | None = None
     ) -> tuple[Verdict, Report | None]:
         """A run, but for cases that are calm.
 

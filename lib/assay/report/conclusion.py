@@ -18,7 +18,7 @@ from assay.results.judged import judged, kept
 from assay.results.named import left_out, not_run
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 from assay.text import plain
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def conclude(
-    own: Run,
+    own: RunFolder,
     end: Ended,
     given: Given,
     seconds: float,

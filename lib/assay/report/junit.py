@@ -33,7 +33,7 @@ from assay.results.failures import (
     skipped,
 )
 from assay.results.verdict import Verdict
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.text import plain, visible_lines
 
 
@@ -91,7 +91,9 @@ def write(
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
-def write_of_run(path: Path, own: Run | None, verdict: Verdict, left_out: Iterable[str]) -> None:
+def write_of_run(
+    path: Path, own: RunFolder | None, verdict: Verdict, left_out: Iterable[str]
+) -> None:
     """Likewise of a run that has ended, with a verdict that goes beyond it.
 
     :param own: the run; None if it never began.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assay.running.reframe_options import Given
-    from assay.running.runs import Run
+    from assay.running.runs import RunFolder
 
 #: Options of ReFrame's that ask for something that it prints.
 TO_BE_READ = {'--verbose', '--performance-report', '--failure-stats'}
@@ -39,7 +39,7 @@ class Progress:
     :param given: what was asked of ReFrame.
     """
 
-    def __init__(self, own: Run, given: Given) -> None:
+    def __init__(self, own: RunFolder, given: Given) -> None:
         self.log = own.log
         self.hears_all = not TO_BE_READ.isdisjoint(given.names_of_options)
         self._total = 0

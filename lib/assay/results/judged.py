@@ -10,7 +10,7 @@ from assay.results.cases import Report, read_report
 from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 
 
@@ -27,7 +27,7 @@ class Concluded:
     verdict: Verdict
 
 
-def judged(own: Run, end: Ended, given: Given) -> Concluded:
+def judged(own: RunFolder, end: Ended, given: Given) -> Concluded:
     """Judge a session, without a word."""
     report, problems = None, list(end.problems)
     if end.stopped:

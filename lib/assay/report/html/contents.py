@@ -116,13 +116,13 @@ def contents(subject: Subject) -> Contents:
     before = others[-1] if others else None
     known = past(history, [*runs, *(run for run in others if run not in runs)])
     table = lines(ran, known, runs, before)
-    shown = [curves.Run('', ran)]
+    shown = [curves.Overlay('', ran)]
     if history:
         over = reversed(others[-MOST_OVER:])
-        shown += [curves.Run(run.name, _ran(history.report(run))) for run in over]
+        shown += [curves.Overlay(run.name, _ran(history.report(run))) for run in over]
     if subject.beside:
         run, its_report = subject.beside
-        shown.append(curves.Run(f'{run.name} on {run.summary.system}', _ran(its_report)))
+        shown.append(curves.Overlay(f'{run.name} on {run.summary.system}', _ran(its_report)))
     facts, variables = about(ran)
     witnessed, not_shown = jobs.charts(ran)
     return Contents(

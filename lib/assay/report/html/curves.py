@@ -44,7 +44,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Run:
+class Overlay:
     """The cases of a run.
 
     :param name: empty of the run that is shown; of an earlier one what it is called.
@@ -87,14 +87,14 @@ def _points(results: Iterable[Any], wanted: Mapping[str, str]) -> list[tuple[int
     return [found[size] for size in sorted(found)]
 
 
-def charts(runs: Sequence[Run]) -> list[Chart]:
+def charts(runs: Sequence[Overlay]) -> list[Chart]:
     """For each program, partition, layout and scale the times, and the bandwidths.
 
     Fabrics have colours, environments lines and marks of their own.
 
     :param runs: the one that is shown first, then those to compare it with.
     """
-    curves: dict[tuple[str, str, str, str], list[tuple[Run, Case, Curve]]] = {}
+    curves: dict[tuple[str, str, str, str], list[tuple[Overlay, Case, Curve]]] = {}
     for run in runs:
         for case in run.cases:
             if curve := read(case):
@@ -122,7 +122,7 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
 
 
 def _series(
-    run: Run,
+    run: Overlay,
     case: Case,
     curve: Curve,
     quantity: str,
@@ -143,12 +143,12 @@ def _series(
     )
 
 
-def _name(run: Run, case: Case) -> str:
+def _name(run: Overlay, case: Case) -> str:
     words = [case.get('fabric') or '', case['environ'], f'({run.name})' if run.name else '']
     return plain(' '.join(filter(None, words)))
 
 
-def gone(runs: Sequence[Run]) -> list[str]:
+def gone(runs: Sequence[Overlay]) -> list[str]:
     """For each run of which files were removed, that this is so."""
     found = []
     for run in runs:
