@@ -37,7 +37,7 @@ from assay.running.session import Suite
 from assay.vcluster import cluster
 from assay.vcluster.node import Node
 from assay.witness.variables import OF_THE_SCHEDULER
-from reports import disturbed
+from reports import disturbed, run_of
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'reports'
 CASE = 'Passed %fabric=shm %layout=packed @toy:node+gnu'
@@ -224,7 +224,7 @@ DISTURBED = 'others disturbed it; it measured '
 
 
 def value_of(report, **changes):
-    (found,) = outcomes(commitment(**changes), [(1, report)])
+    (found,) = outcomes(commitment(**changes), [(1, run_of(report))])
     return found.value, found.why
 
 
@@ -255,7 +255,7 @@ def test_a_run_without_a_value_says_why(report, changes, why):
 
 
 def test_of_a_run_without_the_case_nothing_is_said():
-    assert not [*outcomes(commitment(check='Other'), [(1, golden())])]
+    assert not [*outcomes(commitment(check='Other'), [(1, run_of(golden()))])]
 
 
 def test_the_case_of_a_commitment():
@@ -270,10 +270,10 @@ def test_the_case_of_a_commitment():
 
 def test_a_case_that_a_run_was_started_with_is_never_forgotten():
     names = [CASE, 'Gone @toy:node+gnu']
-    found = {one.case: one.word for one in case_runs(1, names, golden())}
+    found = {one.case: one.word for one in case_runs(1, names, run_of(golden()))}
     assert found['Gone @toy:node+gnu'] == 'interrupted'
     assert [one.word for one in case_runs(1, names, None)] == ['interrupted'] * 2
-    assert jobs_of(names, golden(replaced=[{}, {}])) == 4
+    assert jobs_of(names, run_of(golden(replaced=['', '']))) == 4
 
 
 def entries(*kinds):
@@ -296,7 +296,7 @@ def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
     journal = entries(
         BEGUN, started(1), ('interrupted', {'run': 1}), started(2), ('ended', {'run': 2})
     )
-    found = standing(contract(commitment(runs=1)), journal, {2: golden()})
+    found = standing(contract(commitment(runs=1)), journal, {2: run_of(golden())})
     assert (found.jobs, found.hours) == (2, 0.5)
     assert [one.word for one in found.runs] == ['interrupted', 'pass']
     assert found.verdict.word == 'ACCEPTED'
@@ -318,7 +318,7 @@ def test_a_run_without_an_end_is_told():
 def test_more_jobs_than_agreed_are_not_accepted():
     journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ('ended', {'run': 3}))
     one = contract(commitment(runs=1), most_jobs=2)
-    assert standing(one, journal, {3: golden()}).verdict.word == 'NOT MET'
+    assert standing(one, journal, {3: run_of(golden())}).verdict.word == 'NOT MET'
 
 
 def wanted(one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed') -> Wanted:
@@ -331,10 +331,10 @@ def test_what_is_run_next_until_all_is_decided():
     cases = [wanted(two[0]), wanted(two[1], 'second')]
     now = standing(terms, entries(BEGUN), {})
     assert [one.environment for one in next_cases(now, cases)] == ['gnu']
-    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: run_of(golden())})
     assert [one.environment for one in next_cases(now, cases)] == ['second']
     done = contract(two[0])
-    now = standing(done, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = standing(done, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: run_of(golden())})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
     assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
@@ -356,7 +356,7 @@ def test_two_commitments_on_one_case_are_one_case():
 
 def test_nothing_more_is_run_once_nothing_can_be_accepted():
     terms = contract(commitment(runs=1, value=1))
-    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: run_of(golden())})
     assert now.verdict.word == 'NOT MET' and is_lost(now)
     # A failure is final only where those to come cannot make up for it.
     failed = replace(now, decisions=(), runs=tuple(ran('fail')), conditions=())
@@ -490,7 +490,7 @@ def test_what_is_given_up_is_in_no_plan():
 
 @pytest.mark.parametrize('other', [{'partition': 'fast'}, {'environ': 'other'}])
 def test_values_of_two_cases_are_never_taken_together(other):
-    runs = [(1, golden()), (2, golden(**other)), (3, golden())]
+    runs = [(1, run_of(golden())), (2, run_of(golden(**other))), (3, run_of(golden()))]
     first, second, third = outcomes(commitment(), runs)
     assert (first.value, first.why) == (third.value, third.why)
     assert second.value is None

@@ -10,11 +10,10 @@ import pytest
 from assay import paths
 from assay.report import conclusion
 from assay.results import judged, store
-from assay.results.cases import cases
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
-from reports import LOG, passing
+from reports import LOG, cases, passing
 from stored import put
 
 #: As `assay baseline` writes it, of the case in the report.

@@ -6,9 +6,9 @@ from statistics import median
 from assay.acceptance.contract import Commitment
 from assay.acceptance.experience import seconds, spreads
 from assay.acceptance.wanted import Wanted
-from assay.results.cases import cases
 from assay.results.history import load
 from assay.results.past import past
+from reports import cases
 from stored import made, put
 
 COMMITMENT = {

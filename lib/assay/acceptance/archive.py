@@ -28,7 +28,8 @@ from assay.acceptance.canonical import digest, digest_of
 from assay.acceptance.files import Kept, as_record, from_record, kept_in, manifest, read_bounded
 from assay.files import write_whole
 from assay.machine.provenance import suite
-from assay.results.cases import Case, cases, left_in, read_report
+from assay.results.cases import Case, left_in
+from assay.results.reframe_report import read_report
 from assay.running.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -98,9 +99,13 @@ class Archive:
 
 
 def folder_of(case: Case) -> str:
-    """The name of a case's folder, by its identifier in ReFrame's report."""
-    _, run, place = case['uuid'].split(':')
-    return f'{int(run)}-{int(place)}'
+    """The name of a case's folder, by its place in ReFrame's report.
+
+    :raises AssayError: if the report tells no place.
+    """
+    if case.place is None:
+        raise AssayError(f'{case.title} has no place in the report of its run')
+    return '{}-{}'.format(*case.place)
 
 
 def create(folder: Path, contract: Path, system: str) -> Archive:
@@ -169,8 +174,8 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
         if own.report.is_file():
             _copy(own.report, draft / REPORT)
             report = read_report(own.report)
-            uuid = str(report['session_info']['uuid'])
-            for case in cases(report):
+            uuid = report.uuid
+            for case in report.cases:
                 for name, path in _files_of(case, own.folder):
                     _copy(path, draft / CASES / folder_of(case) / name)
         kept = kept_in(draft)
@@ -309,9 +314,9 @@ def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
     where = left_in(case)
     if not where or not where.is_relative_to(folder):
         return
-    if case['fixture'] or not case['job_stdout']:
+    if case.is_fixture or not case.files.stdout:
         return
-    wanted = [SCRIPT, case['job_stdout'], case['job_stderr'], *case['keep_files']]
+    wanted = [SCRIPT, case.files.stdout, case.files.stderr, *case.files.kept]
     found = {path for name in wanted for path in where.glob(name)}
     found |= {inner for path in found if not path.is_symlink() for inner in path.rglob('*')}
     for path in sorted(found):

@@ -19,7 +19,8 @@ from assay.acceptance.decision import (
 )
 from assay.acceptance.journal import Entry
 from assay.acceptance.outcomes import case_runs, jobs_of, outcomes
-from assay.results.cases import Report, read_report
+from assay.results.cases import Run
+from assay.results.reframe_report import read_report
 
 _ENDS = ('ended', 'cancelled', 'interrupted')
 
@@ -46,9 +47,7 @@ class Standing:
     verdict: Verdict
 
 
-def standing(
-    contract: Contract, entries: Sequence[Entry], reports: Mapping[int, Report]
-) -> Standing:
+def standing(contract: Contract, entries: Sequence[Entry], reports: Mapping[int, Run]) -> Standing:
     """Judge an acceptance.
 
     :param entries: of its journal.
@@ -90,7 +89,7 @@ def standing(
     )
 
 
-def reports(archive: Archive, entries: Sequence[Entry]) -> dict[int, Report]:
+def reports(archive: Archive, entries: Sequence[Entry]) -> dict[int, Run]:
     """The reports of the runs that ended, by their numbers.
 
     :raises AssayError: if one cannot be read.

@@ -280,7 +280,7 @@ class Against:
             say(f'failed: {one.case}: {one.reason}')
         if problems or ended.report is None:
             return f'a round is no good: {"; ".join(problems)}'
-        self.rounds.append(ended.report['session_info']['uuid'])
+        self.rounds.append(ended.report.uuid)
         self.took = time.monotonic() - began
         self._tidy(own, bool(ended.verdict.problems))
         return ''

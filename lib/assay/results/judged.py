@@ -6,7 +6,8 @@ import signal
 from dataclasses import dataclass, replace
 
 from assay import AssayError
-from assay.results.cases import Report, read_report
+from assay.results.cases import Run
+from assay.results.reframe_report import read_report
 from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
 from assay.running.reframe_options import Given
@@ -22,7 +23,7 @@ class Concluded:
     :param log: the lines of its log; None if there is none.
     """
 
-    report: Report | None
+    report: Run | None
     log: list[str] | None
     verdict: Verdict
 
@@ -47,10 +48,10 @@ def judged(own: RunFolder, end: Ended, given: Given) -> Concluded:
     return Concluded(report, log, replace(found, problems=tuple(problems)))
 
 
-def kept(report: Report, verdict: Verdict) -> list[str]:
+def kept(run: Run, verdict: Verdict) -> list[str]:
     """Store a verdict in the history; why that could not be done."""
     try:
-        keep_verdict(report['session_info']['uuid'], verdict.word, verdict.problems)
+        keep_verdict(run.uuid, verdict.word, verdict.problems)
     except AssayError as error:
         return [str(error)]
     return []
