@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.text import plain
@@ -33,9 +34,10 @@ PARAMETERS = ('fabric', 'layout', 'scale', 'size', 'sweep')
 Facts = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure that a case measured, and what it was held to then.
+
+    A tuple, since a history has hundreds of thousands of them.
 
     :param name: without the place where it was measured.
     :param value: as it was measured: NaN and infinities too, and NaN for what is no number at all;

@@ -48,6 +48,11 @@ def _abbreviated(nodes: tuple[str, ...]) -> str:
     return text
 
 
+def is_of_fact(name: str) -> bool:
+    """Whether a variable of a check tells a fact."""
+    return name.startswith(('built_', 'ran_')) or name == 'suite_commit'
+
+
 def facts_of(words: Mapping[str, str]) -> Facts:
     """The facts among what is known of a case, by the names of its check's variables.
 
@@ -55,12 +60,9 @@ def facts_of(words: Mapping[str, str]) -> Facts:
 
     :raises ValueError: if variables or settings are not quoted as a shell does.
     """
-    names = sorted(
-        name for name in words if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
-    )
     found = {
         name.removeprefix('built_'): words[name]
-        for name in names
+        for name in sorted(filter(is_of_fact, words))
         if words[name] or not name.startswith(_OF_NODES)
     }
     variables = _settings(found.pop('ran_variables', ''))

@@ -7,8 +7,10 @@ may be missing. All else is an error that names the file and the field.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from assay.results.cases import (
     Run,
     Seconds,
 )
-from assay.results.provenance import facts_of
+from assay.results.provenance import facts_of, is_of_fact
 from assay.running.session_extras import label_of, left_out_of, mode_of, purpose_of
 from assay.text import plain
 
@@ -179,27 +181,25 @@ def _figures(record: Record) -> tuple[Figure, ...]:
     headlines = _texts(record, 'headlines')
     found = []
     for key, values in _mapping(record, 'perfvalues').items():
-        name, field = key.rpartition(':')[2], f'perfvalues.{plain(key, 100)}'
-        _assert_utf8(name, field)
+        name = key.rpartition(':')[2]
         try:
-            *numbers, unit, result = values
-            value, reference, lower, upper = (_number(one, field) for one in numbers)
-        except (TypeError, ValueError):
-            raise _MalformedError(f'{field} is not a list of six values') from None
-        found.append(
-            Figure.of_thresholds(
-                name,
-                value,
-                reference,
-                lower,
-                upper,
-                _as_text(unit, field),
-                _as_text(result, field) or None,
-                better=_as_text(directions.get(name), f'directions.{name}') or None,
-                is_headline=name in headlines,
-                slowest_rank=_as_text(slowest.get(name), f'slowest_ranks.{name}'),
+            value, reference, lower, upper, unit, result = values
+            found.append(
+                Figure.of_thresholds(
+                    _as_text(name),
+                    _number(value),
+                    _number(reference),
+                    _number(lower),
+                    _number(upper),
+                    _as_text(unit),
+                    _as_text(result) or None,
+                    _as_text(directions.get(name)) or None,
+                    name in headlines,
+                    _as_text(slowest.get(name)),
+                )
             )
-        )
+        except (TypeError, ValueError, _MalformedError) as error:
+            raise _MalformedError(f'perfvalues.{plain(key, 100)}: {error}') from None
     return tuple(found)
 
 
@@ -240,15 +240,20 @@ def _leftovers(record: Record) -> Leftovers:
 
 
 def _facts(record: Record) -> Facts:
-    names = [one for one in record if one.startswith(('built_', 'ran_')) or one == 'suite_commit']
-    known = {
-        name: '' if name.startswith('ran_on_') and not record[name] else _text(record, name)
-        for name in names
-    }
+    known = {}
+    for name in _names_of_facts(tuple(record)):
+        is_of_node = name.startswith('ran_on_')  # which has none where that is not known
+        known[name] = '' if is_of_node and not record[name] else _text(record, name)
     try:
         return facts_of(known)
     except ValueError as error:
         raise _MalformedError(f'ran_variables or ran_settings: {error}') from None
+
+
+# All cases of a check have the same.
+@lru_cache(maxsize=256)
+def _names_of_facts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(filter(is_of_fact, names))
 
 
 def _place(record: Record) -> tuple[int, int] | None:
@@ -288,12 +293,14 @@ def _words(record: Record, name: str, default: str | None = '') -> str:
     raise _MalformedError(f'{name} is missing' if value is None else f'{name} is no text')
 
 
-def _as_text(value: Any, field: str) -> str:
+def _as_text(value: Any) -> str:
+    """Of a figure; empty for none."""
     if value is None:
         return ''
     if not isinstance(value, str):
-        raise _MalformedError(f'{field} has no text where one should be')
-    _assert_utf8(value, field)
+        raise _MalformedError('there is no text where one should be')
+    if not value.isascii():
+        _assert_utf8(value, 'a text')
     return value
 
 
@@ -307,8 +314,9 @@ def _shown(record: Record, name: str) -> str:
 
 def _texts(record: Record, name: str) -> tuple[str, ...]:
     """Texts; none where there is no list."""
-    found = _list(_given(record, name) or [], name)
-    if not all(isinstance(one, str) for one in found):
+    if not (found := _given(record, name)):
+        return ()
+    if not all(isinstance(one, str) for one in _list(found, name)):
         raise _MalformedError(f'{name} has something that is no text')
     return tuple(found)
 
@@ -335,23 +343,23 @@ def _truth(record: Record, name: str) -> bool:
     raise _MalformedError(f'{name} {problem}')
 
 
-def _number(value: Any, field: str) -> float | None:
-    if value is None:
-        return None
+def _number(value: Any) -> float | None:
+    if value is None or type(value) is float:  # as most are
+        return value
     try:
-        if isinstance(value, int | float):
+        if isinstance(value, int):
             return float(value)
     except OverflowError:
         pass
-    raise _MalformedError(f'{field} has no number where one should be')
+    raise _MalformedError('there is no number where one should be')
 
 
 def _seconds(value: Any) -> float | None:
     """NaN for what is no time: the run counts all the same."""
     try:
-        return _number(value, '')
+        return _number(value)
     except _MalformedError:
-        return float('nan')
+        return math.nan
 
 
 def _time(record: Record, name: str) -> datetime:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from assay.results.cases import GOOD, Case, Figure, Run, is_no_evidence
 from assay.text import plain
@@ -14,8 +13,7 @@ from assay.text import plain
 BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One figure of one test case; ``lower`` and ``upper`` are absolute bounds, None if open."""
 
     check: str
