@@ -17,7 +17,7 @@ from assay.acceptance import journal, show, signatures
 from assay.acceptance.files import canonical, checksums_in, digest
 from assay.acceptance.journal import Started
 from assay.acceptance.status import reports, status_of
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from checks import check_on
 
 SYSTEM = Path(__file__).with_name('system.py')
@@ -142,7 +142,7 @@ def end(archive, number, run, cases, uuid, begun):
     report = {'session_info': session, 'runs': [{'testcases': cases}]}
     (run / 'report.json').write_text(json.dumps(report))
     (run / 'reframe.log').write_text('Ran\n')
-    archives.end_run(archive, number, Run(run), 'PASSED', site())
+    archives.end_run(archive, number, RunFolder(run), 'PASSED', site())
 
 
 def close(archive):

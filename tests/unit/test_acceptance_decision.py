@@ -28,12 +28,12 @@ from assay.results.history import load
 from assay.results.past import past
 from assay.running import reframe_options
 from assay.running.listing import Listed
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.vcluster import cluster
 from assay.vcluster.node import Node
 from assay.witness.variables import OF_THE_SCHEDULER
-from reports import disturbed
+from reports import disturbed, run_of
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'reports'
 CASE = 'Passed %fabric=shm %layout=packed @toy:node+gnu'
@@ -220,7 +220,7 @@ DISTURBED = 'others disturbed it; it measured '
 
 
 def value_of(report, **changes):
-    (found,) = outcomes(commitment(**changes), [(1, report)])
+    (found,) = outcomes(commitment(**changes), [(1, run_of(report))])
     return found.value, found.why
 
 
@@ -251,7 +251,7 @@ def test_a_run_without_a_value_says_why(report, changes, why):
 
 
 def test_of_a_run_without_the_case_nothing_is_said():
-    assert not [*outcomes(commitment(check='Other'), [(1, golden())])]
+    assert not [*outcomes(commitment(check='Other'), [(1, run_of(golden()))])]
 
 
 def test_the_case_of_a_commitment():
@@ -266,10 +266,10 @@ def test_the_case_of_a_commitment():
 
 def test_a_case_that_a_run_was_started_with_is_never_forgotten():
     names = [CASE, 'Gone @toy:node+gnu']
-    found = {one.case: one.word for one in case_runs(1, names, golden())}
+    found = {one.case: one.word for one in case_runs(1, names, run_of(golden()))}
     assert found['Gone @toy:node+gnu'] == 'interrupted'
     assert [one.word for one in case_runs(1, names, None)] == ['interrupted'] * 2
-    assert jobs_of(names, golden(replaced=[{}, {}])) == 4
+    assert jobs_of(names, run_of(golden(replaced=['', '']))) == 4
 
 
 def entries(*told):
@@ -294,7 +294,7 @@ def ended(run):
 
 def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
     journal = entries(BEGUN, started(1), Interrupted(run=1, files={}), started(2), ended(2))
-    found = status_of(contract(commitment(runs=1)), journal, {2: golden()})
+    found = status_of(contract(commitment(runs=1)), journal, {2: run_of(golden())})
     assert (found.jobs, found.hours) == (2, 0.5)
     assert [one.word for one in found.runs] == ['interrupted', 'pass']
     assert found.verdict.word == 'ACCEPTED'
@@ -316,7 +316,7 @@ def test_a_run_without_an_end_is_told():
 def test_more_jobs_than_agreed_are_not_accepted():
     journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ended(3))
     one = contract(commitment(runs=1), most_jobs=2)
-    assert status_of(one, journal, {3: golden()}).verdict.word == 'NOT MET'
+    assert status_of(one, journal, {3: run_of(golden())}).verdict.word == 'NOT MET'
 
 
 def wanted(
@@ -331,10 +331,10 @@ def test_what_is_run_next_until_all_is_decided():
     cases = [wanted(two[0]), wanted(two[1], 'second')]
     now = status_of(terms, entries(BEGUN), {})
     assert [one.environment for one in next_cases(now, cases)] == ['gnu']
-    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
+    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert [one.environment for one in next_cases(now, cases)] == ['second']
     done = contract(two[0])
-    now = status_of(done, entries(BEGUN, started(1), ended(1)), {1: golden()})
+    now = status_of(done, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
     assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
@@ -356,7 +356,7 @@ def test_two_commitments_on_one_case_are_one_case():
 
 def test_nothing_more_is_run_once_nothing_can_be_accepted():
     terms = contract(commitment(runs=1, value=1))
-    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: golden()})
+    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert now.verdict.word == 'NOT MET' and is_lost(now)
     # A failure is final only where those to come cannot make up for it.
     failed = replace(now, decisions=(), runs=tuple(ran('fail')), conditions=())
@@ -375,7 +375,7 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
     ]
     monkeypatch.setattr(setup, 'listed', lambda *_: there)
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
-    suite = Suite(Run(Path()), 'c:p', 'acceptance', (), {})
+    suite = Suite(RunFolder(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
         setup.select_cases(contract(asked), suite)
     told = str(raised.value).partition('there are ')[2].split('; ')
@@ -424,7 +424,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
 
 
 def on_the_cluster() -> Prepared:
-    suite = Suite(Run(Path()), 'vcluster:srun', 'acceptance', (), {})
+    suite = Suite(RunFolder(Path()), 'vcluster:srun', 'acceptance', (), {})
     return Prepared(contract(), suite, reframe_options.read([]))
 
 
@@ -490,7 +490,7 @@ def test_what_is_given_up_is_in_no_plan():
 
 @pytest.mark.parametrize('other', [{'partition': 'fast'}, {'environ': 'other'}])
 def test_values_of_two_cases_are_never_taken_together(other):
-    runs = [(1, golden()), (2, golden(**other)), (3, golden())]
+    runs = [(1, run_of(golden())), (2, run_of(golden(**other))), (3, run_of(golden()))]
     first, second, third = outcomes(commitment(), runs)
     assert (first.value, first.why) == (third.value, third.why)
     assert second.value is None

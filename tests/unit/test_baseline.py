@@ -26,10 +26,11 @@ from assay.config.learned import Known, Learned, known, written
 from assay.config.reference import Reference
 from assay.config.reference_files import held_by, parse
 from assay.report.baseline import _change
-from assay.results import history, rows
+from assay.results import cases as model
+from assay.results import history
 from assay.results.baseline import _fraction, stale
-from assay.results.cases import cases
-from reports import passing
+from assay.results.rows import is_beyond
+from reports import cases, passing, run_of
 
 SYSTEM = 'example-slurm'
 FIRST = datetime(2026, 1, 1, 12)  # by the clock of this machine, as days are told
@@ -83,8 +84,8 @@ BAD = {
 def perfvalue(value, unit, reference):
     """As ReFrame stores a figure that is held to a reference, or to none."""
     number, lower, upper, _ = reference or [0, None, None, unit]
-    bounds = rows.bound(number, lower), rows.bound(number, upper)
-    is_bad = rows.is_beyond(value, *bounds)
+    bounds = model.bound(number, lower), model.bound(number, upper)
+    is_bad = is_beyond(value, *bounds)
     return [value, number, lower, upper, unit, 'fail' if is_bad else 'pass']
 
 
@@ -534,7 +535,7 @@ def test_a_killed_write_leaves_the_old_file(tmp_path):
     assert path.read_text() == 'old'
 
 
-def run_of(golden_report, **changed):
+def measured_run(golden_report, **changed):
     report = passing(golden_report('Passed'))
     own = next(case for case in cases(report) if not case['fixture'])
     figures = {
@@ -558,17 +559,19 @@ def run_of(golden_report, **changed):
 
 def test_a_run_says_which_references_went_stale_once_a_cause(accepted, golden_report):
     folder = accepted.parents[1]
-    assert stale(run_of(golden_report), folder) == []  # nothing was learned
+    assert stale(run_of(measured_run(golden_report)), folder) == []  # nothing was learned
     baseline()
-    assert stale(run_of(golden_report), folder) == []
+    assert stale(run_of(measured_run(golden_report)), folder) == []
     newer = {'built_mpi': 'openmpi@5.0.10', 'built_hash': 'f00'}
-    assert stale(run_of(golden_report, **newer), folder) == [
+    assert stale(run_of(measured_run(golden_report, **newer)), folder) == [
         'the references of 4 figures were measured with the MPI openmpi@5.0.9, this run used '
         'openmpi@5.0.10: `assay baseline` renews them'
     ]
-    (build,) = stale(run_of(golden_report, built_hash='f00'), folder)
+    (build,) = stale(run_of(measured_run(golden_report, built_hash='f00')), folder)
     assert 'with the build 0a5738e2f62e, this run used f00' in build
-    both = stale(run_of(golden_report, built_target='zen4', built_compiler='gcc@13'), folder)
+    both = stale(
+        run_of(measured_run(golden_report, built_target='zen4', built_compiler='gcc@13')), folder
+    )
     assert len(both) == 2
     accepted.write_text('Ring: [')
-    assert stale(run_of(golden_report, **newer), folder) == []
+    assert stale(run_of(measured_run(golden_report, **newer)), folder) == []

@@ -10,11 +10,10 @@ import pytest
 from assay import paths
 from assay.report import conclusion
 from assay.results import judged, store
-from assay.results.cases import cases
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
-from reports import LOG, passing
+from reports import LOG, cases, passing
 from stored import put
 
 #: As `assay baseline` writes it, of the case in the report.
@@ -36,7 +35,7 @@ def concluded(tmp_path, monkeypatch):
     monkeypatch.setattr(judged, 'keep_verdict', partial(store.keep_verdict, database=database))
 
     def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None, names=()):
-        run = Run(tmp_path / 'run')
+        run = RunFolder(tmp_path / 'run')
         run.folder.mkdir(exist_ok=True)
         run.log.write_text('\n'.join(log))
         name = str(uuid.uuid4())

@@ -6,9 +6,9 @@ from statistics import median
 from assay.acceptance.contract import Commitment
 from assay.acceptance.plan import seconds, spreads
 from assay.acceptance.setup import SelectedCase
-from assay.results.cases import cases
 from assay.results.history import load
 from assay.results.past import past
+from reports import cases
 from stored import made, put
 
 COMMITMENT = {

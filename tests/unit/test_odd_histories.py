@@ -19,7 +19,7 @@ from assay.commands.main import app
 from assay.config import learned
 from assay.config.learned import read_text, replace_text
 from assay.results import history
-from assay.results.cases import cases
+from reports import cases
 
 SYSTEM = 'example-slurm'
 RUNS = 24

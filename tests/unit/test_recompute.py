@@ -13,7 +13,7 @@ from assay.acceptance import facts
 from assay.acceptance.recompute import _partition, compute_again
 from assay.machine import topology
 from assay.machine.topology import read
-from assay.results.cases import read_report
+from assay.results.reframe_report import read_report
 from machines import lay
 from sites import sites
 
@@ -54,10 +54,9 @@ def everything(tmp_path_factory):
 
 def test_every_figure_of_every_check(everything):
     found = again(everything)
-    report = read_report(everything.run(1) / archives.REPORT)
-    cases = report['runs'][0]['testcases']
+    cases = read_report(everything.run(1) / archives.REPORT).cases
     assert not found.faults
-    assert found.figures == sum(len(case['perfvalues']) for case in cases) > 300
+    assert found.figures == sum(len(case.figures) for case in cases) > 300
     assert len(cases) == len(GOLDEN)
 
 

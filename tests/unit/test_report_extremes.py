@@ -12,9 +12,9 @@ from assay.report.html.contents import MOST_OVER
 from assay.report.html.embedded import as_json
 from assay.report.html.page import LONGEST
 from assay.report.sparkline import sparkline
-from assay.results.cases import cases
 from assay.results.history import load, of_file
 from pages import Seen, filled, found_in, html_of, left
+from reports import cases
 from stored import put
 
 #: What is no number, or one of which the sum, the product or the percentage is none.

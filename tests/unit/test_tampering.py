@@ -32,7 +32,7 @@ from assay.acceptance.files import canonical
 from assay.acceptance.journal import Resumed
 from assay.acceptance.status import status_in
 from assay.acceptance.verify import assert_may_be_signed, verify
-from assay.results.cases import title
+from assay.results.reframe_report import name_of
 
 #: Single bytes that are changed, of all files together, at least.
 FLIPS = 1000
@@ -57,7 +57,7 @@ def add_run(archive, folder, goldens, uuid):
         golden = JOBS / one
         fabric = golden.name.partition('-')[2]
         cases.append(ran(folder, place, FILES, golden, chosen(golden.parent.name, fabric)))
-    begun, number = time.time(), start(archive, [*map(title, cases)])
+    begun, number = time.time(), start(archive, [name_of(case).title for case in cases])
     end(archive, number, folder, cases, uuid, begun)
 
 
@@ -301,7 +301,10 @@ def exchanged(_, cases):
             lambda report, _: report['session_info'].update(time_start_unix=1.0),
             'and by the journal it ran from',
         ),
-        (lambda report, _: report['session_info'].pop('time_end_unix'), 'does not tell when'),
+        (
+            lambda report, _: report['session_info'].pop('time_end_unix'),
+            'session_info: time_end_unix is missing',
+        ),
     ],
 )
 def test_a_report_with_all_checksums_made_again(copy, change, words):
@@ -358,7 +361,7 @@ def test_where_it_stands_is_not_told_of_what_was_changed(copy):
 
 def test_a_report_that_is_none_ends_in_a_sentence(copy):
     in_report(copy, lambda report, _: report.update(runs=5))
-    with pytest.raises(AssayError, match='not as Assay and ReFrame write it: TypeError'):
+    with pytest.raises(AssayError, match='not as ReFrame writes it: runs is no list'):
         stands_now(copy)
 
 

@@ -29,8 +29,9 @@ from assay.acceptance.files import Checksum, Files, checksums_in, digest, read_b
 from assay.acceptance.journal import AnyEntry, Begun, Ended, Reported, Screened, Started
 from assay.files import write_whole
 from assay.machine.provenance import suite
-from assay.results.cases import Case, cases, left_in, read_report
-from assay.running.runs import Run
+from assay.results.cases import Case, left_in
+from assay.results.reframe_report import read_report
+from assay.running.runs import RunFolder
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -94,9 +95,13 @@ class Archive:
 
 
 def folder_of(case: Case) -> str:
-    """The name of a case's folder, by its identifier in ReFrame's report."""
-    _, run, place = case['uuid'].split(':')
-    return f'{int(run)}-{int(place)}'
+    """The name of a case's folder, by its place in ReFrame's report.
+
+    :raises AssayError: if the report tells no place.
+    """
+    if case.place is None:
+        raise AssayError(f'{case.title} has no place in the report of its run')
+    return '{}-{}'.format(*case.place)
 
 
 def create(folder: Path, contract: Path, system: str) -> Archive:
@@ -158,7 +163,7 @@ def start_run(
     return number
 
 
-def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfig) -> None:
+def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _SiteConfig) -> None:
     """Keep what a run left, then tell the journal that it has ended.
 
     :param own: its folder.
@@ -177,8 +182,8 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
         if own.report.is_file():
             _copy(own.report, draft / REPORT)
             report = read_report(own.report)
-            uuid = str(report['session_info']['uuid'])
-            for case in cases(report):
+            uuid = report.uuid
+            for case in report.cases:
                 for name, path in _files_of(case, own.folder):
                     _copy(path, draft / CASES / folder_of(case) / name)
         kept = checksums_in(draft)
@@ -298,9 +303,9 @@ def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
     where = left_in(case)
     if not where or not where.is_relative_to(folder):
         return
-    if case['fixture'] or not case['job_stdout']:
+    if case.is_fixture or not case.files.stdout:
         return
-    wanted = [SCRIPT, case['job_stdout'], case['job_stderr'], *case['keep_files']]
+    wanted = [SCRIPT, case.files.stdout, case.files.stderr, *case.files.kept]
     found = {path for name in wanted for path in where.glob(name)}
     found |= {inner for path in found if not path.is_symlink() for inner in path.rglob('*')}
     for path in sorted(found):

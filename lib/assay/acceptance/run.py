@@ -28,7 +28,7 @@ from assay.results.failures import failures
 from assay.results.judged import judged, kept
 from assay.results.ready import make_ready
 from assay.running import runs
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import noted
 from assay.spelling import many
 from assay.text import plain
@@ -136,7 +136,7 @@ def _wait_for_what_goes_on(entries: Sequence[AnyEntry]) -> None:
     left = {*journal.open_runs(entries)}
     for entry in journal.of(Started, entries):
         if entry.what.run in left:
-            run = Run(paths.RUNS / Path(entry.what.folder).name)
+            run = RunFolder(paths.RUNS / Path(entry.what.folder).name)
             if run.is_under_way:
                 say(f'run {entry.what.run} was left by its command: waiting for its end')
             while run.is_under_way:
@@ -161,7 +161,7 @@ class Measuring:
         self.prepared, self.site, self.archive, self.options = prepared, site, archive, options
         self.contract, self.selected = prepared.contract, selected
         #: The folder of the last run, if it is the newest good one.
-        self.last: Run | None = None
+        self.last: RunFolder | None = None
         self.runs = 0
 
     def run(self) -> tuple[Status, int]:
@@ -239,7 +239,7 @@ class Measuring:
         os.close(own.handle)
         self._tidy(own, verdict.passed)
 
-    def _tidy(self, own: Run, has_passed: bool) -> None:
+    def _tidy(self, own: RunFolder, has_passed: bool) -> None:
         """Of good runs the newest keeps its folder: the archive has all that counts of the others.
 
         An acceptance has so many that those of all other runs would go.

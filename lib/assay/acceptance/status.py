@@ -23,13 +23,14 @@ from assay.acceptance.decision import (
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, Ended, EndsRun, Interrupted, Started
 from assay.acceptance.screenings import screening_status
-from assay.results.cases import Case, Report, counted, is_no_evidence, read_report, title
+from assay.results.cases import Case, Run, is_no_evidence
 from assay.results.failures import is_good, reason
+from assay.results.reframe_report import read_report
 from assay.results.rows import number
 from assay.text import plain
 
 #: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = (None, 'performance')
+_MEASURED = ('', 'performance')
 
 _PARAMETER = re.compile(r'%([\w.]+)=(\S+)')
 
@@ -61,7 +62,7 @@ def misfits(commitment: Commitment, name: str, environment: str) -> int:
     return others + (commitment.environment not in (None, environment))
 
 
-def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> Iterator[Outcome]:
+def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Run]]) -> Iterator[Outcome]:
     """What the runs with the case of a commitment showed of its figure.
 
     All values are of one case: where the system's file was changed between runs, another one may
@@ -73,65 +74,58 @@ def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Report]]) -> I
     for run, report in reports:
         own = [
             case
-            for case in counted(report)
-            if not case['fixture'] and fits(commitment, case['display_name'], case['environ'])
+            for case in report.own_cases
+            if fits(commitment, case.display_name, case.environment)
         ]
         if len(own) > 1:
             yield Outcome(run, None, f'{len(own)} cases of the run fit')
-        elif own and title(own[0]) != (first := first or title(own[0])):
-            yield Outcome(run, None, f'{title(own[0])} is another case than {first}')
+        elif own and own[0].title != (first := first or own[0].title):
+            yield Outcome(run, None, f'{own[0].title} is another case than {first}')
         elif own:
             yield _outcome(run, own[0], commitment)
 
 
 def _outcome(run: int, case: Case, commitment: Commitment) -> Outcome:
-    found = {name.rpartition(':')[2]: one for name, one in (case['perfvalues'] or {}).items()}
+    figure = case.figure(commitment.figure)
     if is_no_evidence(case):
         # Who signs has to see whether low values alone were lost so.
-        value = found.get(commitment.figure)
-        told = f'; it measured {number(value[0])}' if value else ''
+        told = f'; it measured {number(figure.value)}' if figure else ''
         return Outcome(run, None, f'others disturbed it{told}')
-    if case['result'] == 'skip' or case['fail_phase'] not in _MEASURED:
-        return Outcome(run, None, f'{case["result"]}: {plain(reason(case), 300)}')
-    if commitment.figure not in found:
+    if case.result == 'skip' or case.fail_phase not in _MEASURED:
+        return Outcome(run, None, f'{case.result}: {plain(reason(case), 300)}')
+    if figure is None:
         return Outcome(run, None, f'it has no figure {commitment.figure}')
-    value, unit = found[commitment.figure][0], found[commitment.figure][4]
-    better = (case.get('directions') or {}).get(commitment.figure)
+    unit, better = figure.unit, figure.better
     if unit != commitment.unit:
         return Outcome(run, None, f'its unit is {plain(unit, 20)}, and not {commitment.unit}')
     if better not in (None, commitment.better):
         return Outcome(run, None, f'better is {plain(better, 20)}, and not {commitment.better}')
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return Outcome(run, None, 'it has no value')
-    return Outcome(run, float(value))
+    return Outcome(run, figure.value, '' if figure.value is not None else 'it has no value')
 
 
-def case_runs(run: int, started: Iterable[str], report: Report | None) -> list[CaseRun]:
+def case_runs(run: int, started: Iterable[str], report: Run | None) -> list[CaseRun]:
     """What came of the cases of a run.
 
     :param started: titles of the cases that it was started with.
-    :param report: None of a run that left none.
+    :param report: None of a run that left no report.
     """
     ran = {}
-    for case in counted(report) if report else ():
-        if not case['fixture']:
-            ran[title(case)] = case
+    for case in report.own_cases if report else ():
+        ran[case.title] = case
     return [_case_run(run, name, ran.get(name)) for name in dict.fromkeys([*started, *ran])]
 
 
 def _case_run(run: int, name: str, case: Case | None) -> CaseRun:
-    if case is None or case['result'] == 'abort':
+    if case is None or case.result == 'abort':
         return CaseRun(run, name, 'interrupted')
-    nodes = case.get('job_nodelist') or ()
-    where = tuple(map(str, nodes)) if isinstance(nodes, list) else ()
     if is_no_evidence(case):
-        return CaseRun(run, name, 'disturbed', where)
-    return CaseRun(run, name, 'pass' if is_good(case) else 'fail', where)
+        return CaseRun(run, name, 'disturbed', case.job.nodes)
+    return CaseRun(run, name, 'pass' if is_good(case) else 'fail', case.job.nodes)
 
 
-def jobs_of(started: Iterable[str], report: Report | None) -> int:
+def jobs_of(started: Iterable[str], run: Run | None) -> int:
     """How many jobs a run started: those of its cases, and those that replaced disturbed ones."""
-    again = sum(len(case.get('replaced') or ()) for case in (counted(report) if report else ()))
+    again = sum(len(case.replaced) for case in (run.counted if run else ()))
     return len([*started]) + again
 
 
@@ -158,7 +152,7 @@ class Status:
 
 
 def status_of(
-    contract: Contract, entries: Sequence[AnyEntry], reports: Mapping[int, Report]
+    contract: Contract, entries: Sequence[AnyEntry], reports: Mapping[int, Run]
 ) -> Status:
     """Judge an acceptance.
 
@@ -200,7 +194,7 @@ def status_of(
     )
 
 
-def reports(archive: Archive, entries: Sequence[AnyEntry]) -> dict[int, Report]:
+def reports(archive: Archive, entries: Sequence[AnyEntry]) -> dict[int, Run]:
     """The reports of the runs that ended, by their numbers.
 
     :raises AssayError: if one cannot be read.

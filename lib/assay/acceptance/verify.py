@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -37,7 +37,8 @@ from assay.acceptance.journal import (
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Status, status_of
-from assay.results.cases import Report, as_report, cases, title
+from assay.results.cases import Run
+from assay.results.reframe_report import as_run
 from assay.spelling import many
 from assay.text import plain
 
@@ -282,7 +283,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
     """Compute figures and decisions again."""
     ended = {one.what.run: one for one in journal.of(Ended, chain.entries)}
     started = {one.what.run: one for one in journal.of(Started, chain.entries)}
-    reports: dict[int, Report] = {}
+    reports: dict[int, Run] = {}
     faults: dict[int, list[str]] = {run: [] for run in ended}
     # ReFrame is told of a system once, and most runs are of the same.
     by_facts: dict[str, tuple[facts.Facts, list[int]]] = {}
@@ -338,22 +339,22 @@ def _of_report(archive: Archive, chain: Chain, now: Status) -> Iterator[str]:
             yield f'report/{plain(name, 200)} is nothing that Assay wrote: it cannot be made again'
 
 
-def _report(path: Path, run: int) -> Report:
+def _report(path: Path, run: int) -> Run:
     """ReFrame's report of a run.
 
     :raises AssayError: if it is none.
     """
-    return as_report(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
+    return as_run(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
 
 
-def _not_started(report: Report, started: Entry[Started], contract: Contract) -> Iterator[str]:
+def _not_started(run: Run, started: Entry[Started], contract: Contract) -> Iterator[str]:
     """Sentences: cases that a run was not started with, or of another place than the contract's."""
-    own = [case for case in cases(report) if not case['fixture']]
-    for name in dict.fromkeys(title(one) for one in own):
+    own = [case for case in run.cases if not case.is_fixture]
+    for name in dict.fromkeys(one.title for one in own):
         if name not in started.what.cases:
             yield f'its report has {name}, which it was not started with'
     partition = contract.system.partition(':')[2]
-    for name in sorted({str(one['partition']) for one in own}):
+    for name in sorted({one.partition for one in own}):
         if partition and name != partition:
             yield f'it was measured on the partition {name}, not on {contract.system}'
 
@@ -369,26 +370,17 @@ def _not_allowed(started: Iterable[Entry[Started]], contract: Contract) -> Itera
 
 
 def _of_session(
-    report: Report, ended: Entry[Ended], started: Entry[Started], uuids: dict[str, int]
+    report: Run, ended: Entry[Ended], started: Entry[Started], uuids: dict[str, int]
 ) -> Iterator[str]:
     """Sentences: where a report is not of the session that the journal tells of.
 
     :param uuids: of the sessions before, with their runs.
     """
-    session = report['session_info']
-    uuid, run = str(session['uuid']), ended.what.run
-    if uuid != ended.what.uuid:
+    begun, end, run = report.begun, report.ended, ended.what.run
+    if report.uuid != ended.what.uuid:
         yield 'its report is of another session than the journal tells'
-    if (other := uuids.setdefault(uuid, run)) != run:
+    if (other := uuids.setdefault(report.uuid, run)) != run:
         yield f'its report is that of run {other}'
-    try:
-        begun, end = (
-            datetime.fromtimestamp(float(session[name]), timezone.utc)
-            for name in ('time_start_unix', 'time_end_unix')
-        )
-    except (KeyError, OSError, OverflowError, TypeError, ValueError):
-        yield 'its report does not tell when it was measured'
-        return
     slack = timedelta(seconds=BACK)
     if not (started.time - slack <= begun <= end <= ended.time + slack):
         yield (

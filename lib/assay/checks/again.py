@@ -23,9 +23,9 @@ from assay.config import references
 from assay.job.launch import witnessed_in
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.programs.figure import Figure
-from assay.results.cases import NO_EVIDENCE
+from assay.results.cases import NO_EVIDENCE, bound
 from assay.results.failures import missed
-from assay.results.rows import bound, is_beyond, is_number
+from assay.results.rows import is_beyond, is_number
 from assay.running import runs
 from assay.running.others import Others
 from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds

@@ -39,7 +39,7 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.running import runs
 from assay.running.listing import Listed
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import noted
@@ -179,7 +179,7 @@ class Against:
         self.rounds: list[str] = []
         self.took = self._run_took = 0.0
         self._looks, self._looked_at = 0, 0
-        self._last: Run | None = None
+        self._last: RunFolder | None = None
 
     def decide(self, budget: float) -> Held:
         """Compare, and measure again what looks worse until it is decided.
@@ -280,12 +280,12 @@ class Against:
             say(f'failed: {one.case}: {one.reason}')
         if problems or ended.report is None:
             return f'a round is no good: {"; ".join(problems)}'
-        self.rounds.append(ended.report['session_info']['uuid'])
+        self.rounds.append(ended.report.uuid)
         self.took = time.monotonic() - began
         self._tidy(own, bool(ended.verdict.problems))
         return ''
 
-    def _tidy(self, own: Run, has_failed: bool) -> None:
+    def _tidy(self, own: RunFolder, has_failed: bool) -> None:
         """Of good rounds the newest keeps its folder: else those of all other runs would go."""
         if self._last:
             shutil.rmtree(self._last.folder, ignore_errors=True)

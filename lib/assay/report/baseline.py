@@ -11,7 +11,8 @@ from typing import Any
 from assay import AssayError, paths
 from assay.config.learned import Learned, Written, scalar
 from assay.results.baseline import Proposal
-from assay.results.rows import bound, is_beyond
+from assay.results.cases import bound
+from assay.results.rows import is_beyond
 from assay.spelling import many
 from assay.text import plain
 

@@ -13,12 +13,12 @@ from assay import AssayError, paths
 from assay.report import junit, terminal
 from assay.results.baseline import stale
 from assay.results.budget import Choice
-from assay.results.cases import Report
+from assay.results.cases import Run
 from assay.results.judged import judged, kept
 from assay.results.named import left_out, not_run
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 from assay.text import plain
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def conclude(
-    own: Run,
+    own: RunFolder,
     end: Ended,
     given: Given,
     seconds: float,
@@ -76,7 +76,7 @@ def conclude(
 
 def _write(
     given: Given,
-    report: Report | None,
+    run: Run | None,
     verdict: Verdict,
     log: list[str],
     seconds: float,
@@ -88,14 +88,14 @@ def _write(
     """
 
     def of_junit(path: Path) -> None:
-        junit.write(path, report, verdict, log, seconds, left_out)
+        junit.write(path, run, verdict, log, seconds, left_out)
 
     def of_page(path: Path) -> None:
-        if report is None:
+        if run is None:
             raise AssayError(f'{path}: not written, since the run left no report')
         from assay.report.html.stored import write_ended  # which takes time to load
 
-        write_ended(path, report, verdict, log)
+        write_ended(path, run, verdict, log)
 
     asked = ((given.junit, of_junit), (given.page, of_page))
     found = (_problem(path, write, verdict.problems) for path, write in asked if path)

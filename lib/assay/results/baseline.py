@@ -25,8 +25,7 @@ from assay.config.reference_files import (
     read,
 )
 from assay.config.settings import system_file
-from assay.results.cases import Case, Report, class_name, counted
-from assay.results.provenance import facts
+from assay.results.cases import Case, Run
 from assay.results.rows import BAD
 from assay.spelling import many, unknown
 from assay.text import plain
@@ -334,18 +333,18 @@ def source_of(known: Mapping[str, str]) -> dict[str, str]:
     return {name: plain(word) for name, word in found.items() if word}
 
 
-def stale(report: Report, references: Path) -> list[str]:
+def stale(run: Run, references: Path) -> list[str]:
     """What changed since the references of a run were learned: a sentence for each cause.
 
     :param references: the folder of the files.
     """
     files: dict[str, Known] = {}
     causes: Counter[tuple[str, str, str]] = Counter()
-    for case in counted(report):
-        system = case['system']
+    for case in run.counted:
+        system = case.system
         if system not in files:
             files[system] = _known(references / LEARNED / f'{system}.yaml')
-        now = source_of(dict(facts(case)))
+        now = source_of(dict(case.facts))
         for then in _sources_of(case, files[system]):
             changed = [
                 (what, then[name], now[name])
@@ -372,9 +371,8 @@ def _known(path: Path) -> Known:
 
 def _sources_of(case: Case, known: Known) -> Iterator[Mapping[str, str]]:
     """What the references of a case's figures were learned from."""
-    check, name = class_name(case), case['display_name']
-    values = values_of(case['system'], case['partition'], case['environ'], name)
-    for figure in case.get('perfvalues') or {}:
-        source = known.sources.get(known.place(check, values, figure.rpartition(':')[2]))
+    values = values_of(case.system, case.partition, case.environment, case.display_name)
+    for figure in case.figures:
+        source = known.sources.get(known.place(case.check, values, figure.name))
         if source is not None:
             yield source

@@ -78,13 +78,8 @@ def _brought_up_to_date(old: Read | None, database: Path, uuids: Sequence[str]) 
         if isinstance(report, AssayError):
             kept[uuid] = Summary(problem=str(report))
             continue
-        try:
-            # Both or none: a session that cannot be understood counts for nothing.
-            of_session, kept[uuid] = plain_rows(report), summary(report)
-        except AssayError as error:
-            kept[uuid] = Summary(problem=f'{database}: session {uuid}: {error}')
-            continue
-        rows += of_session
+        kept[uuid] = summary(report)
+        rows += plain_rows(report)
         if len(rows) >= BATCH:
             parts.append(table(rows))
             rows = []

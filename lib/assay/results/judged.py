@@ -6,11 +6,12 @@ import signal
 from dataclasses import dataclass, replace
 
 from assay import AssayError
-from assay.results.cases import Report, read_report
+from assay.results.cases import Run
+from assay.results.reframe_report import read_report
 from assay.results.store import keep_verdict
 from assay.results.verdict import Verdict, judge, misaddressed
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 
 
@@ -22,12 +23,12 @@ class Concluded:
     :param log: the lines of its log; None if there is none.
     """
 
-    report: Report | None
+    report: Run | None
     log: list[str] | None
     verdict: Verdict
 
 
-def judged(own: Run, end: Ended, given: Given) -> Concluded:
+def judged(own: RunFolder, end: Ended, given: Given) -> Concluded:
     """Judge a session, without a word."""
     report, problems = None, list(end.problems)
     if end.stopped:
@@ -47,10 +48,10 @@ def judged(own: Run, end: Ended, given: Given) -> Concluded:
     return Concluded(report, log, replace(found, problems=tuple(problems)))
 
 
-def kept(report: Report, verdict: Verdict) -> list[str]:
+def kept(run: Run, verdict: Verdict) -> list[str]:
     """Store a verdict in the history; why that could not be done."""
     try:
-        keep_verdict(report['session_info']['uuid'], verdict.word, verdict.problems)
+        keep_verdict(run.uuid, verdict.word, verdict.problems)
     except AssayError as error:
         return [str(error)]
     return []

@@ -6,15 +6,14 @@ The table of figures has neither times nor cases that were skipped, so the repor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
-from typing import Any
 
 from assay import AssayError
 from assay.results import store
-from assay.results.cases import Case, Report, attempts, is_no_evidence, title, what_counts
+from assay.results.cases import Case, Run, is_no_evidence, what_counts
 from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_number
@@ -36,8 +35,6 @@ LONGEST = 7 * 24 * 3600
 
 #: From the worst to none: as they are worth looking at again.
 TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
-
-_STAGES = ('setup', 'compile', 'run', 'sanity', 'performance')
 
 
 @dataclass
@@ -83,15 +80,11 @@ def past(history: History, system: str) -> dict[str, Past]:
     return learn((by_uuid[uuid], one) for uuid, one in reports if not isinstance(one, AssayError))
 
 
-def learn(reports: Iterable[tuple[StoredRun, Report]]) -> dict[str, Past]:
+def learn(reports: Iterable[tuple[StoredRun, Run]]) -> dict[str, Past]:
     """What reports tell, which come oldest first."""
     known: dict[str, Past] = {}
     for run, report in reports:
-        try:
-            told = [_told(tries) for tries in attempts(report)]
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            continue  # a damaged run tells nothing, and its cases count as not run
-        for one in filter(None, told):
+        for one in filter(None, map(_told, report.attempts)):
             _add(known.setdefault(one.name, Past()), run, one)
     return known
 
@@ -107,19 +100,19 @@ class _Told:
 def _told(tries: list[Case]) -> _Told | None:
     """What the attempts at a case tell; None if it did not have its turn."""
     case = what_counts(tries)
-    if case['result'] == 'abort':
+    if case.result == 'abort':
         return None
     took = sum(_seconds(one) for one in tries)
-    waited = any(one.get('replaced') or one.get('no_evidence') for one in tries)
+    waited = any(one.replaced or one.no_evidence for one in tries)
     ending = ''  # a case that was skipped neither failed nor passed
-    if case['result'] != 'skip':
+    if case.result != 'skip':
         ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
     figures = {
-        name: float(value)
-        for name, (value, _, lower, upper, *_) in (case['perfvalues'] or {}).items()
-        if ending == 'good' and is_number(value) and (lower, upper) != (None, None)
+        one.name: one.value
+        for one in case.figures
+        if ending == 'good' and is_number(one.value) and one.has_bound
     }
-    name = case['display_name'] if case['fixture'] else title(case)
+    name = case.display_name if case.is_fixture else case.title
     known = took if 0 < took <= LONGEST and not waited else None
     return _Told(name, known, ending, figures)
 
@@ -141,16 +134,8 @@ def _add(known: Past, run: StoredRun, told: _Told) -> None:
 
 
 def _seconds(case: Case) -> float:
-    """Of its stages; a case that waits for others' jobs between them is not working."""
-    found = (case.get(f'time_{stage}') for stage in _STAGES)
-    return sum(_numbers(found))
-
-
-def _numbers(values: Iterable[Any]) -> Iterator[float]:
-    """NaN where one is no time, by which the sum is none either."""
-    for value in values:
-        if value is not None:
-            yield float(value) if is_number(value) and value >= 0 else math.nan
+    """Of its stages; NaN where one of them is no time."""
+    return sum(one if one >= 0 else math.nan for one in case.seconds.of_stages if one is not None)
 
 
 def _varies(values: list[float]) -> bool:

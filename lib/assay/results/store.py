@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from assay import AssayError, locks, paths
-from assay.results.cases import Report, as_report
+from assay.results.cases import Run
+from assay.results.reframe_report import as_run
 
 #: Of a session whose times are damaged.
 BEGINNING = datetime.fromtimestamp(0, timezone.utc)
@@ -100,7 +101,7 @@ def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
 
 def reports(
     uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE
-) -> Iterator[tuple[str, Report | AssayError]]:
+) -> Iterator[tuple[str, Run | AssayError]]:
     """The reports of sessions, one at a time in memory; of one that is damaged, what is wrong.
 
     :raises AssayError: as :func:`sessions`.
@@ -111,7 +112,7 @@ def reports(
             query = 'SELECT CAST(json_blob AS BLOB) FROM sessions WHERE uuid = ?'
             for (text,) in connection.execute(query, [uuid]).fetchall():
                 try:
-                    yield uuid, as_report(text or b'', f'{database}: session {uuid}')
+                    yield uuid, as_run(text or b'', f'{database}: session {uuid}')
                 except AssayError as error:
                     yield uuid, error
 

@@ -29,8 +29,8 @@ VARIABLE = 'ASSAY_RUN'
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run of the suite.
+class RunFolder:
+    """The folder of a run of the suite.
 
     :param folder: with all its files.
     :param handle: of its lock, held as long as a process has it open; -1 if another made the run.
@@ -88,7 +88,7 @@ class Run:
         return False
 
 
-def begin() -> Run:
+def begin() -> RunFolder:
     """Make the folder of a new run, and remove those of runs that were long ago.
 
     :raises AssayError: if it cannot be made.
@@ -100,7 +100,7 @@ def begin() -> Run:
         # Locked before anybody else can see it, and so can take it for one that has ended.
         handle = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         locks.lock(handle, draft / LOCK, wait=False)
-        run = Run(draft.rename(paths.RUNS / name), handle)
+        run = RunFolder(draft.rename(paths.RUNS / name), handle)
     except OSError as error:
         raise AssayError(f'no folder for this run: {error.filename}: {error.strerror}') from None
     _remove_old(run)
@@ -108,27 +108,27 @@ def begin() -> Run:
 
 
 @cache
-def this() -> Run:
+def this() -> RunFolder:
     """The run that this process is part of; a new one, if it is of none."""
     if folder := os.environ.get(VARIABLE):
-        return Run(Path(folder))
+        return RunFolder(Path(folder))
     run = begin()
     os.environ.update(run.exports)
     return run
 
 
-def ended() -> list[Run]:
+def ended() -> list[RunFolder]:
     """The runs of this host of which no process is left, oldest first.
 
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
     folders = [path for path in paths.RUNS.glob('[0-9]*') if path.is_dir()]
     folders.sort(key=_changed)
-    here = [run for run in map(Run, folders) if run.host == socket.gethostname()]
+    here = [run for run in map(RunFolder, folders) if run.host == socket.gethostname()]
     return [run for run in here if not run.is_under_way]
 
 
-def starts_jobs(run: Run) -> None:
+def starts_jobs(run: RunFolder) -> None:
     """Let ``last`` be another name of a run: what only lists checks is none.
 
     :raises AssayError: if it cannot be written.
@@ -163,7 +163,7 @@ def _changed(path: Path) -> tuple[float, Path]:
     return 0.0, path
 
 
-def _remove_old(new: Run) -> None:
+def _remove_old(new: RunFolder) -> None:
     """Keep the newest :data:`KEPT` that had jobs; others only listed checks."""
     others = [run for run in ended() if run.folder != new.folder]
     real = [run for run in others if (run.folder / 'stage').is_dir()]

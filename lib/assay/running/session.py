@@ -22,7 +22,7 @@ from assay.running import prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.named_checks import files_of
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import assert_shared, run_on_head
 
@@ -41,7 +41,7 @@ class Suite:
     :param not_heeded: variables for sbatch that a user had set.
     """
 
-    own: Run
+    own: RunFolder
     system: str
     mode: str
     command: tuple[str, ...]
@@ -99,7 +99,7 @@ class Suite:
 
     def run(
         self,
-        own: Run,
+        own: RunFolder,
         label: str | None,
         options: Sequence[str],
         handles: Sequence[int],

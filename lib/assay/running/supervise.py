@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol
 from assay import say
 from assay.running import events, reframe_log
 from assay.running.leftovers import PATIENCE, slurm_jobs, stop_jobs
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.text import plain, visible
 
 #: Seconds without a word after which it is said what is waited for.
@@ -67,7 +67,7 @@ class Ended:
 def supervise(
     command: list[str],
     environment: dict[str, str],
-    run: Run,
+    run: RunFolder,
     handles: list[int],
     audience: Audience | None = None,
 ) -> Ended:
@@ -272,7 +272,7 @@ class _Voice:
             else:
                 self._open.pop(case.partition(' [')[0], None)
 
-    def waiting(self, run: Run) -> str:
+    def waiting(self, run: RunFolder) -> str:
         """What has not ended, and what Slurm says of it."""
         cases = list(self._open)
         words = f'still at work on {len(cases)} cases' if len(cases) > 1 else 'still at work'

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.machine.slurm import SCHEDULERS
-from assay.results.cases import Case, last_cases, left_in
+from assay.results.cases import Case, left_in
 from assay.results.failures import failures
 from assay.results.judged import Concluded, judged, kept
 from assay.results.ready import make_ready
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 #: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = (None, 'performance')
+_MEASURED = ('', 'performance')
 
 
 def measure(
@@ -62,8 +62,8 @@ def measure(
     case = _measured(found)
     if case is None or problems:
         raise AssayError('\n'.join(_why(found, problems)))
-    folder = left_in(case) or Path(case['stagedir'])
-    nodes = case['job_nodelist'] or ()
+    folder = left_in(case) or Path(case.files.stage)
+    nodes = case.job.nodes
     measured = collect(folder, where, begun, nodes, switches())
     if is_all:
         measured = replace(measured, left_out=left_out(where, measured.nodes))
@@ -93,10 +93,9 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
 
 def _measured(found: Concluded) -> Case | None:
     """The case of the job; None if it did not measure."""
-    cases: list[Case] = last_cases(found.report) if found.report else []
-    for case in cases:
-        has_measured = case['result'] in ('pass', 'fail') and case['fail_phase'] in _MEASURED
-        if case['name'].startswith('Screen') and has_measured:
+    for case in found.report.last_cases if found.report else ():
+        has_measured = case.result in ('pass', 'fail') and case.fail_phase in _MEASURED
+        if case.check.startswith('Screen') and has_measured:
             return case
     return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from assay import __version__
 from assay.report.html import charts, curves, jobs
@@ -18,7 +17,7 @@ from assay.report.html.screened import Screened
 from assay.report.html.sections import Section, sections
 from assay.report.html.steps import Step, steps
 from assay.report.terminal import counted_words
-from assay.results.cases import Case, Report, counted
+from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
 from assay.results.summary import summary
 from assay.results.verdict import counts
@@ -47,14 +46,14 @@ class Subject:
     :param beside: a run on another system to show beside it, with its report.
     """
 
-    report: Report
+    report: Run
     word: str | None
     problems: Sequence[str]
     log: Sequence[str] | None = None
     others: Sequence[StoredRun] = ()
     history: History | None = None
     screened: Sequence[Screened] = ()
-    beside: tuple[StoredRun, Report] | None = None
+    beside: tuple[StoredRun, Run] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,21 +107,20 @@ def contents(subject: Subject) -> Contents:
     :raises AssayError: if a run that belongs to it cannot be read.
     """
     report, history, others = subject.report, subject.history, subject.others
-    uuid = report['session_info']['uuid']
-    found, left_out = counts(report), summary(report).left_out
+    found, left_out = counts(report), report.left_out
     ran = _ran(report)
-    this = next((run for run in (history.runs if history else ()) if run.uuid == uuid), None)
+    this = next((run for run in (history.runs if history else ()) if run.uuid == report.uuid), None)
     runs = _earlier(history, this)
     before = others[-1] if others else None
     known = past(history, [*runs, *(run for run in others if run not in runs)])
     table = lines(ran, known, runs, before)
-    shown = [curves.Run('', ran)]
+    shown = [curves.Overlay('', ran)]
     if history:
         over = reversed(others[-MOST_OVER:])
-        shown += [curves.Run(run.name, _ran(history.report(run))) for run in over]
+        shown += [curves.Overlay(run.name, _ran(history.report(run))) for run in over]
     if subject.beside:
         run, its_report = subject.beside
-        shown.append(curves.Run(f'{run.name} on {run.summary.system}', _ran(its_report)))
+        shown.append(curves.Overlay(f'{run.name} on {run.summary.system}', _ran(its_report)))
     facts, variables = about(ran)
     witnessed, not_shown = jobs.charts(ran)
     return Contents(
@@ -155,13 +153,13 @@ def _not_laid_over(others: Sequence[StoredRun]) -> list[str]:
     return [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
 
 
-def _beside(report: Report, other: tuple[StoredRun, Report]) -> Beside:
+def _beside(report: Run, other: tuple[StoredRun, Run]) -> Beside:
     run, its_report = other
     found = counts(its_report)
     told = Other(
         run.verdict or NO_VERDICT,
         _kind(run.verdict),
-        counted_words(found) + _of_budget(sum(found), summary(its_report).left_out),
+        counted_words(found) + _of_budget(sum(found), its_report.left_out),
         run.problems if run.verdict else [_WHY],
         _of_run(its_report),
         _ran(its_report),
@@ -179,9 +177,9 @@ def _of_budget(chosen: int, left_out: int) -> str:
     return f'; only {chosen} of the {chosen + left_out} selected cases were chosen' * bool(left_out)
 
 
-def _ran(report: Report) -> list[Case]:
+def _ran(run: Run) -> list[Case]:
     """The checks' cases that were not skipped."""
-    return [case for case in counted(report) if not case['fixture'] and case['result'] != 'skip']
+    return [case for case in run.own_cases if case.result != 'skip']
 
 
 def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]:
@@ -201,20 +199,15 @@ def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]
     return alike[-RUNS:]
 
 
-def _of_run(report: Report) -> list[tuple[str, str]]:
-    info, known = report['session_info'], summary(report)
-    begun, ended = (
-        datetime.fromtimestamp(info[name], timezone.utc)
-        for name in ('time_start_unix', 'time_end_unix')
-    )
+def _of_run(run: Run) -> list[tuple[str, str]]:
     return [
-        ('system', known.system or '-'),
-        ('begun', f'{begun:%Y-%m-%d %H:%M} UTC'),
-        ('took', f'{(ended - begun).total_seconds():.0f} s'),
-        ('label', known.label or '-'),
-        ('mode', known.mode or '-'),
-        ('started on', str(info.get('hostname') or '-')),
-        ('by', str(info.get('user') or '-')),
-        ('run', str(info['uuid'])),
-        ('ReFrame', str(info.get('version') or '-')),
+        ('system', summary(run).system or '-'),
+        ('begun', f'{run.begun:%Y-%m-%d %H:%M} UTC'),
+        ('took', f'{(run.ended - run.begun).total_seconds():.0f} s'),
+        ('label', run.label or '-'),
+        ('mode', run.mode or '-'),
+        ('started on', run.hostname or '-'),
+        ('by', run.user or '-'),
+        ('run', run.uuid),
+        ('ReFrame', run.version or '-'),
     ]

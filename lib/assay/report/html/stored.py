@@ -8,7 +8,7 @@ from pathlib import Path
 from assay import AssayError
 from assay.report.html import page, screened
 from assay.report.html.contents import Subject, contents
-from assay.results.cases import Report
+from assay.results.cases import Run
 from assay.results.history import History, StoredRun, load
 from assay.results.verdict import Verdict
 from assay.text import plain
@@ -49,11 +49,11 @@ def write(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
     page.write(path, contents(subject))
 
 
-def write_ended(path: Path, report: Report, verdict: Verdict, log: Sequence[str]) -> None:
+def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> None:
     """The page of a run that has just ended, with the history that it is part of.
 
     :raises AssayError: if the history cannot be read, or the file cannot be written.
     """
-    seen = screened.of_run(report)
-    subject = Subject(report, verdict.word, verdict.problems, log, (), load(), seen)
+    seen = screened.of_run(run)
+    subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
     page.write(path, contents(subject))
