@@ -46,8 +46,10 @@ CLOCK_RATE = 7e-4
 # Of the loops of programs of ours: see Bouts in the same file.
 _MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
 
-# The last digit that is printed.
+# The last digit of a time that is printed.
 _LAST_DIGIT = 2e-6
+#: Relative, of a number that is printed in six digits.
+SIX_DIGITS = 1e-5
 
 
 class WrongAnswerError(ValueError):
@@ -174,7 +176,9 @@ def check_times(output: str, reported: Mapping[str, float]) -> None:
         if what not in measured:
             raise WrongAnswerError(f"no time of the {what} by the system's clock was printed")
         found = measured[what]
-        least, most = (float(found[name]) for name in ('least', 'most'))
+        timed, least, most = (float(found[name]) for name in ('seconds', 'least', 'most'))
+        if not abs(seconds - timed) <= _LAST_DIGIT + SIX_DIGITS * timed:
+            raise WrongAnswerError(f'the time of the {what} is {seconds} s, and {timed} s as well')
         # So written that no number is wrong.
         if not (least <= most and is_of_both_clocks(seconds, least, most, _LAST_DIGIT)):
             raise WrongAnswerError(
