@@ -286,7 +286,7 @@ MUTANTS = [
         'direction mixed wrong late',
         'minife/solver.cpp',
         'return from[i] + beta * own[i]; });',
-        'return from[i] + (i || k < 14 ? beta : 0) * own[i]; });',
+        'return from[i] + (i != 1000 || k < 14 ? beta : 0) * own[i]; });',
     ),
     Mutant(
         'minife',

@@ -186,8 +186,8 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
         bouts.add(MATVEC, times.matvec.seconds - before_all.matvec.seconds);
         bouts.add(DOT, times.dot.seconds - before_all.dot.seconds);
         bouts.add(WAXPY, times.waxpy.seconds - before_all.waxpy.seconds);
-        bouts.add(ITERATION, MPI_Wtime() - began -
-                                 (times.checked.seconds - before_all.checked.seconds));
+        bouts.add(ITERATION,
+                  MPI_Wtime() - began - (times.checked.seconds - before_all.checked.seconds));
     }
     times.total.add(start, assay::Instant::now());
     times.total.subtract(bouts.paused());
