@@ -251,8 +251,26 @@ MUTANTS = [
     _of(
         'windows of half the time',
         'simulation.cpp',
-        'bouts.add(FORCE, seconds - force.interruption());',
+        'bouts.add(FORCE, seconds - interruption);',
         'bouts.add(FORCE, 0.5 * seconds);',
+    ),
+    _of(
+        'lists timed in part',
+        'simulation.cpp',
+        'bouts.add(NEIGHBOURS, charge(last, spent.neighbours));',
+        'bouts.add(NEIGHBOURS, 0.9 * charge(last, spent.neighbours));',
+    ),
+    _of(
+        'a window of more atoms',
+        'main.cpp',
+        'auto count = static_cast<double>(atoms.total);',
+        'auto count = 1.0001 * static_cast<double>(atoms.total);',
+    ),
+    _of(
+        'limit of more operations',
+        'main.cpp',
+        'windows.of_limit(sums[2])',
+        'windows.of_limit(1.001 * sums[2])',
     ),
     _of(
         'least of the windows', '../common/windows.c', 'seconds[(count + 9) / 10 - 1]', 'seconds[0]'
