@@ -8,8 +8,8 @@ from assay.programs.application import Problem
 from assay.programs.hpl import Hpl
 from wrong_kernels import Built, Mutant, complaint_of_application
 
-#: Order, ranks and threads.
-_RUNS = ((160, 2, 1), (208, 4, 1), (112, 1, 2))
+#: Order, ranks and threads. Of some the greatest element of x is in the first half, of some not.
+_RUNS = ((160, 2, 1), (224, 4, 1), (96, 1, 2))
 
 
 def complaint(built: Built, program: str) -> str:
@@ -238,23 +238,23 @@ MUTANTS = [
         'hpl',
         'clock runs slow',
         'hpl/main.cpp',
-        'timing.seconds = time.seconds - timing.phases.paused;',
-        'timing.seconds = 0.98 * (time.seconds - timing.phases.paused);',
+        'timing.whole.add(start, assay::Instant::now());',
+        'timing.whole.add(start, assay::Instant::now()); timing.whole.seconds *= 0.98;',
         hard=True,
     ),
     Mutant(
         'hpl',
         'panels not timed',
-        'hpl/main.cpp',
-        'time.add(start, assay::Instant::now());',
-        'time.add(start, assay::Instant::now()); time.seconds -= 0.001;',
+        'hpl/solver.cpp',
+        'factored.add(start, assay::Instant::now());',
+        ';',
     ),
     Mutant(
         'hpl',
         'pause counted twice',
-        'hpl/solver.cpp',
-        'seconds.paused += bouts.before(++first_step);',
-        'seconds.paused += 2 * bouts.before(++first_step);',
+        'hpl/main.cpp',
+        'bouts.paused().seconds - paused_before;',
+        '2 * (bouts.paused().seconds - paused_before);',
     ),
     Mutant(
         'hpl',
@@ -267,8 +267,8 @@ MUTANTS = [
         'hpl',
         'update timed in part',
         'hpl/solver.cpp',
-        'seconds.update += took;',
-        'seconds.update += 0.5 * took;',
+        'phases.update.add(took);',
+        'phases.update.add(took); phases.update.seconds -= 0.5 * took.seconds;',
     ),
     Mutant(
         'hpl',
