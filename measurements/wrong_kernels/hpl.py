@@ -44,7 +44,6 @@ MUTANTS = [
         'hpl/matrix.cpp',
         'to[row] = element(x);',
         'to[row] = element(x) + (row + row_map.block * 0 == column ? 10 : 0);',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -52,7 +51,6 @@ MUTANTS = [
         'hpl/matrix.cpp',
         'return 0.5 - static_cast<double>(x) * 0x1p-64;',
         'return 2 * (0.5 - static_cast<double>(x) * 0x1p-64);',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -81,7 +79,6 @@ MUTANTS = [
         'hpl/residual.cpp',
         'r.a_max = greatest_of(greatest_magnitude(row_sums.data(), rows)',
         'r.a_max = greatest_of(greatest_magnitude(row_sums.data(), rows / 2)',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -134,7 +131,6 @@ MUTANTS = [
         '        interchange.take(begin, end, u_tile);\n'
         '        for (int i = 0; i < width * columns; i++)\n'
         '            u_tile[i] = static_cast<float>(u_tile[i]);\n',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -182,6 +178,7 @@ MUTANTS = [
         'greatest_size(values + row, panel->rows - row);',
         'greatest_size(values + row, (panel->rows - row + 1) / 2);',
         why='less work, and a larger residual',
+        hard=True,
     ),
     Mutant(
         'hpl',
@@ -232,7 +229,6 @@ MUTANTS = [
         'hpl/main.cpp',
         '&value, 1, MPI_DOUBLE, MPI_MAX, comm',
         '&value, 1, MPI_DOUBLE, MPI_MIN, comm',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -240,7 +236,6 @@ MUTANTS = [
         'hpl/main.cpp',
         'timing.whole.add(start, assay::Instant::now());',
         'timing.whole.add(start, assay::Instant::now()); timing.whole.seconds *= 0.98;',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -269,6 +264,7 @@ MUTANTS = [
         'hpl/solver.cpp',
         'phases.update.add(took);',
         'phases.update.add(took); phases.update.seconds -= 0.5 * took.seconds;',
+        hard=True,
     ),
     Mutant(
         'hpl',

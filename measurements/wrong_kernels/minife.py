@@ -59,7 +59,6 @@ MUTANTS = [
         'minife/solver.cpp',
         'advance(rows, rr / pq, p, q, x, r);',
         'advance(rows, 1.00001 * rr / pq, p, q, x, r);',
-        hard=True,
     ),
     Mutant(
         'minife',
@@ -67,7 +66,6 @@ MUTANTS = [
         'minife/solver.cpp',
         'advance(rows, rr / pq, p, q, x, r);',
         'advance(rows, (k == 15 ? 1.001 : 1) * rr / pq, p, q, x, r);',
-        hard=True,
     ),
     Mutant(
         'minife',
@@ -75,7 +73,6 @@ MUTANTS = [
         'minife/solver.cpp',
         'beta = rr / before;',
         'beta = 0.99999 * rr / before;',
-        hard=True,
     ),
     Mutant(
         'minife',
@@ -97,7 +94,6 @@ MUTANTS = [
         'minife/solver.cpp',
         'k <= MOST_ITERATIONS && solution',
         'k <= MOST_ITERATIONS / 10 && solution',
-        hard=True,
     ),
     Mutant(
         'minife',
@@ -148,7 +144,6 @@ MUTANTS = [
         'return x == mesh.elements[X] ? 1 : 0;',
         'return x == mesh.elements[X] ? 1.00001 : 0;',
         why='the oracle asks the same function',
-        hard=True,
     ),
     Mutant(
         'minife',
@@ -249,7 +244,6 @@ MUTANTS = [
         'minife/main.cpp',
         'MPI_Allreduce(MPI_IN_PLACE, &time.seconds, 1, MPI_DOUBLE, MPI_MAX',
         'MPI_Allreduce(MPI_IN_PLACE, &time.seconds, 1, MPI_DOUBLE, MPI_MIN',
-        hard=True,
     ),
     Mutant(
         'minife',
@@ -280,6 +274,7 @@ MUTANTS = [
         'minife/solver.cpp',
         'beta = rr / before;',
         'beta = (k == 17 ? 1.00001 : 1) * rr / before;',
+        hard=True,
     ),
     Mutant(
         'minife',

@@ -40,7 +40,13 @@ _LOOP = 'number <= options_.steps; number++'
 _RESULT = 'store(result_ + x, ((load(south + x) + load(middle + x)) + sum) * weight);'
 
 MUTANTS = [
-    _of('fewer steps', 'main.cpp', _LOOP, 'number <= options_.steps - 1; number++', hard=True),
+    _of(
+        'fewer steps',
+        'main.cpp',
+        _LOOP,
+        'number <= options_.steps - 1; number++',
+        hard=True,
+    ),
     _of('half of the steps', 'main.cpp', _LOOP, 'number <= options_.steps; number += 2'),
     _of('another step', 'main.cpp', _LOOP, 'number <= options_.steps + 1; number++'),
     _of('weight', 'stencil.cpp', 'weight = 1.0 / Kind::POINTS', 'weight = 1.000001 / Kind::POINTS'),
@@ -72,7 +78,7 @@ MUTANTS = [
         'variables_[v][place] += spike.heat[v];',
         'variables_[v][place] += spike.heat[v ^ 1];',
     ),
-    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)', hard=True),
+    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)'),
     _of(
         'heat of the first',
         'source.cpp',
@@ -172,7 +178,6 @@ MUTANTS = [
         'rows.hpp',
         _RESULT,
         'store(result_ + x, ((load(south + x) + load(middle + x)) + sum) * weight * (1 + 1e-9));',
-        hard=True,
     ),
     _of(
         'small heat thrown away',
@@ -189,7 +194,6 @@ MUTANTS = [
         _STENCIL,
         f'double had = taken_.stencil.seconds; {_STENCIL} '
         'taken_.stencil.seconds -= 0.02 * (taken_.stencil.seconds - had);',
-        hard=True,
     ),
     _of(
         'stencil time scaled on its way',
@@ -220,6 +224,7 @@ MUTANTS = [
         'main.cpp',
         'BYTES_PER_UPDATE = 2 * sizeof',
         'BYTES_PER_UPDATE = 3 * sizeof',
+        hard=True,
     ),
     _of(
         'windows of half the time',
