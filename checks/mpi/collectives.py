@@ -5,8 +5,9 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, whole_of_best
+from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Figure
 
 #: A barrier has none.
@@ -50,6 +51,11 @@ class Collectives(MpiBenchmark):
             *('--limits', f'--max {largest}', '--ci 0.01', '--budget 0.03'),
             f'--focus {",".join(map(str, focus))}',
         ]
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_collectives(self.report)
 
     def figures(self):
         latency = self.report['limits']['ping_pong']['latency']

@@ -3,8 +3,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.checks.benchmark import MpiBenchmark, whole_of_best, worst_step
+from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best, worst_step
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_pt2pt
 from assay.programs.figure import Figure
 
 #: MEDIUM is below every limit up to which an MPI sends a message at once (eagerly), over a network.
@@ -26,6 +27,11 @@ class PointToPoint(MpiBenchmark):
     ranks = 2
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(scales(2), type=str)
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_pt2pt(self.report)
 
     def figures(self):
         small = self.select(pattern='ping-pong', size=SMALL)

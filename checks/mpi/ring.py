@@ -3,8 +3,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.checks.benchmark import MpiBenchmark, whole_of_best, worst_step
+from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best, worst_step
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_ring
 from assay.programs.figure import Figure
 
 WORDS_SMALL, WORDS_LARGE = 1, 128 << 10
@@ -22,6 +23,11 @@ class Ring(MpiBenchmark):
     ]
     layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'], type=str)
     scale = parameter(scales(), type=str)
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_ring(self.report)
 
     def figures(self):
         small = self.select(words=WORDS_SMALL)

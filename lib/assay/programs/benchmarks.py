@@ -38,6 +38,64 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
     _equal('decay of the mode', report['checks']['decay'], decay)
 
 
+# Messages in which a rank's bytes are counted for each time of pt2pt, by the pattern.
+_MESSAGES = {'ping-pong': 1, 'ping-ping': 1, 'sendrecv': 2, 'exchange': 4, 'bidirectional': 2}
+
+
+def check_pt2pt(report: Mapping[str, Any]) -> None:
+    """Bandwidths, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        pattern, size = result['pattern'], result['size']
+        what = f'{pattern} of {size} bytes'
+        # Of a round trip half is the time, of a window the part of a message.
+        parts = 2 if pattern == 'ping-pong' else result.get('window', 1)
+        _check_sampled(what, result, parts)
+        expected = _MESSAGES[pattern] * size / result['time']['best']
+        _equal(f'bandwidth of {what}', result['bandwidth'], expected)
+
+
+def check_ring(report: Mapping[str, Any]) -> None:
+    """Bandwidths of a hop, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        what = f'lap of {result["size"]} bytes'
+        _check_sampled(what, result, report['ranks'])
+        expected = result['size'] / result['time']['best']
+        _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
+
+
+def check_collectives(report: Mapping[str, Any]) -> None:
+    """Times against MPI's clock, of operations that are not timed one by one.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
+
+
+def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
+    """:param parts: that a time by the clocks is divided into."""
+    _ordered(result['time'])
+    clocks = result.get('clocks')
+    if clocks is None:  # of programs before they read a second one
+        return
+    seconds = clocks['own'] * parts
+    if not is_of_both_clocks(seconds, clocks['least'], clocks['most'], _BETWEEN):
+        raise WrongAnswerError(
+            f'{what} took {seconds} s, but by a second clock {clocks["least"]} to '
+            f'{clocks["most"]} s'
+        )
+    if not clocks['slowest'] >= clocks['own'] * (1 - _DIGITS):
+        raise WrongAnswerError(
+            f'{what} took a rank {clocks["own"]} s, but the slowest {clocks["slowest"]} s'
+        )
+
+
 def check_stream(report: Mapping[str, Any]) -> None:
     """Bandwidths, by the elements of the arrays.
 
