@@ -48,7 +48,7 @@ def test_times_by_two_clocks():
     for wrong in (0.4995, 0.5005, math.nan):
         with pytest.raises(WrongAnswerError, match="by the system's clock"):
             check_times(TIME.format(wrong), {'total': wrong})
-    with pytest.raises(WrongAnswerError, match='0.49999 s, and 0.5 s as well'):
+    with pytest.raises(WrongAnswerError, match=r'0\.49999 s, and 0\.5 s as well'):
         check_times(TIME.format('0.500000'), {'total': 0.49999})
     with pytest.raises(WrongAnswerError, match='no time of the force'):
         check_times(TIME.format(0.5), {'force': 0.5})
@@ -61,7 +61,7 @@ def test_rate_of_another_matrix():
     with pytest.raises(WrongAnswerError, match='rate_best'):
         check_dgemm({'ranks': 1, 'results': [{**result, 'rate_best': 2.001e6}]}, 100)
     clocks = {'seconds': 0.9, 'least': 0.99, 'most': 1.0}
-    with pytest.raises(WrongAnswerError, match='0.9 s, but by a second clock 0.99 to 1.0'):
+    with pytest.raises(WrongAnswerError, match=r'0\.9 s, but by a second clock 0\.99 to 1\.0'):
         check_dgemm({'ranks': 1, 'results': [{**result, 'clocks': clocks}]}, 100)
 
 
