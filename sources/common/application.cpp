@@ -342,10 +342,14 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
 
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work)
 {
-    if (job.rank == 0 && windows.count > 0)
-        std::printf("Windows of %s: %ld; best %.6g %s of %.6g s; whole of best %.6g; all %.6g s\n",
-                    kernel, windows.count, work / windows.best, unit, windows.best,
-                    windows.best / windows.mean, windows.all);
+    if (job.rank != 0 || windows.count == 0)
+        return;
+    std::printf("Windows of %s: %ld; best %.6g %s of %.6g s; whole of best %.6g", kernel,
+                windows.count, work / windows.best, unit, windows.best,
+                windows.best / windows.mean);
+    if (windows.all > 0)
+        std::printf("; all %.6g s", windows.all);
+    std::printf("\n");
 }
 
 void print_limit(const char *kernel, const char *limit_name, const char *unit,
