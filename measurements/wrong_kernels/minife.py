@@ -285,6 +285,20 @@ MUTANTS = [
     ),
     Mutant(
         'minife',
+        'windows of half the time',
+        'minife/solver.cpp',
+        'bouts.add(MATVEC, times.matvec.seconds - before_all.matvec.seconds);',
+        'bouts.add(MATVEC, 0.5 * (times.matvec.seconds - before_all.matvec.seconds));',
+    ),
+    Mutant(
+        'minife',
+        'windows of more operations',
+        'minife/report.cpp',
+        'return { 3 * length * 3, 2 * length * 2, 2 * nonzeros };',
+        'return { 3 * length * 3, 2 * length * 2, 2.0002 * nonzeros };',
+    ),
+    Mutant(
+        'minife',
         'more operations of a product',
         'minife/report.cpp',
         'one.matvec * (iterations + 1) };',

@@ -17,8 +17,11 @@ from assay.programs.application import (
     Problem,
     WrongAnswerError,
     check_times,
+    check_windows,
     limit_figures,
     prints_fingerprints,
+    steady_windows,
+    times_of,
     window_figures,
 )
 from assay.programs.figure import Figure
@@ -117,6 +120,7 @@ class MiniFE(Application):
         if prints_fingerprints(output):
             _check_fingerprint(output, report, problem)
             _check_parts(report, ranks)
+            _check_windows(output, report, ranks)
             check_times(output, {what: _number(report, *keys) for what, keys in _TIMES.items()})
         if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
@@ -298,6 +302,16 @@ def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
         raise WrongAnswerError(f'the phases of miniFE took {parts:g} s, all of it {total:g} s')
 
 
+def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
+    """That all iterations were timed, kernel by kernel: what is not in windows was before them."""
+    iterations = int(_number(report, 'CG solve', 'Iterations'))
+    count = steady_windows(_MOST_ITERATIONS, range(iterations))
+    begun = times_of(output).get('begin of CG', math.inf)
+    for name, work in _operations_of_iteration(report).items():
+        seconds = _number(report, *_TIMES[name])
+        check_windows(output, name, count, 1e-9 * work, seconds - begun, ranks * seconds)
+
+
 def _hold(name: str, value: float, expected: float, relative: float) -> None:
     if not abs(value - expected) <= relative * abs(expected):
         raise WrongAnswerError(f'{name} of miniFE is {value:.17g}, which is to be {expected:.17g}')
@@ -322,12 +336,11 @@ def _operations(report: Mapping[str, Any]) -> dict[str, float]:
     :raises WrongAnswerError: if the report has others.
     """
     iterations = _number(report, 'CG solve', 'Iterations')
-    elements = math.prod(_number(report, _PARAMETERS, 'dimensions', f'n{axis}') for axis in 'xyz')
-    nonzeros = _number(report, 'Matrix attributes', 'Global NNZ')
+    once = _operations_of_iteration(report)
     counted = {
-        'WAXPY': 3 * elements * (3 * iterations + 2),
-        'DOT': 4 * elements * iterations,
-        'MATVEC': 2 * nonzeros * (iterations + 1),
+        'WAXPY': once['WAXPY'] / 3 * (3 * iterations + 2),
+        'DOT': once['DOT'] * iterations,
+        'MATVEC': once['MATVEC'] * (iterations + 1),
     }
     counted['CG'] = sum(counted.values())
     for name, flops in counted.items():
@@ -335,3 +348,9 @@ def _operations(report: Mapping[str, Any]) -> dict[str, float]:
         said = _number(report, *place, key.replace('Time', 'Flops'))
         _hold(f'{name} Flops', said, flops, SIX_DIGITS)
     return counted
+
+
+def _operations_of_iteration(report: Mapping[str, Any]) -> dict[str, float]:
+    elements = math.prod(_number(report, _PARAMETERS, 'dimensions', f'n{axis}') for axis in 'xyz')
+    nonzeros = _number(report, 'Matrix attributes', 'Global NNZ')
+    return {'WAXPY': 9 * elements, 'DOT': 4 * elements, 'MATVEC': 2 * nonzeros}
