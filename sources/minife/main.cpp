@@ -223,7 +223,9 @@ int main(int argc, char **argv)
     take_slowest("DOT", times.dot);
     take_slowest("MATVEC", times.matvec);
     take_slowest("CG", times.total);
-    take_slowest("begin of CG", times.begun);
+    assay::print_time("first WAXPY", times.first_waxpy, MPI_MAX);
+    assay::print_time("first DOT", times.first_dot, MPI_MAX);
+    assay::print_time("first MATVEC", times.first_matvec, MPI_MAX);
     // Without what the limit took.
     Spread memory = spread_over_ranks(resident_kilobytes() - limit_bytes / 1024, job.ranks);
     Flops flops = flops_of_iteration(n, facts.nonzeros);

@@ -140,7 +140,9 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
     if (print)
         std::printf("Initial Residual = %g\n", solution.residual);
 
-    times.begun.add(start, assay::Instant::now());
+    times.first_waxpy = times.waxpy;
+    times.first_dot = times.dot;
+    times.first_matvec = times.matvec;
     double smallest = EPSILON; // of p A p, before it is looked at
     for (int k = 1; k <= MOST_ITERATIONS && solution.residual > EPSILON; k++) {
         bouts.before(k - 1);

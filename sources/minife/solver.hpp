@@ -15,7 +15,7 @@ constexpr int MOST_ITERATIONS = 200;
 // Of this rank. The limit, which bouts measure, is in none of them.
 struct SolverTimes {
     assay::Time waxpy, dot, matvec, total;
-    assay::Time begun; // of the total: before the first iteration
+    assay::Time first_waxpy, first_dot, first_matvec; // of these: before the first iteration
     assay::Time checked; // what the check of the directions took, in none of the others
 };
 

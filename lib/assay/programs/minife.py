@@ -306,10 +306,10 @@ def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
     """That all iterations were timed, kernel by kernel: what is not in windows was before them."""
     iterations = int(_number(report, 'CG solve', 'Iterations'))
     count = steady_windows(_MOST_ITERATIONS, range(iterations))
-    begun = times_of(output).get('begin of CG', math.inf)
+    times = times_of(output)
     for name, work in _operations_of_iteration(report).items():
-        seconds = _number(report, *_TIMES[name])
-        check_windows(output, name, count, 1e-9 * work, seconds - begun, ranks * seconds)
+        seconds, first = _number(report, *_TIMES[name]), times.get(f'first {name}', math.inf)
+        check_windows(output, name, count, 1e-9 * work, seconds - first, ranks * seconds)
 
 
 def _hold(name: str, value: float, expected: float, relative: float) -> None:
