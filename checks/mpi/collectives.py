@@ -5,8 +5,9 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import WHOLE_OF_BEST, MpiBenchmark, whole_of_best
+from assay.checks.benchmark import WHOLE_OF_BEST, MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 
 #: A barrier has none.
@@ -62,6 +63,11 @@ class Collectives(MpiBenchmark):
             *('--limits', f'--max {largest}', '--ci 0.01', '--budget 0.03'),
             f'--focus {",".join(map(str, focus))}',
         ]
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_collectives(self.report)
 
     def figures(self):
         latency = self.report['limits']['ping_pong']['latency']

@@ -7,10 +7,12 @@ from assay.checks.benchmark import (
     WHOLE_OF_BEST,
     MpiBenchmark,
     limit_measures,
+    refusing,
     whole_of_best,
     worst_step,
 )
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_pt2pt
 from assay.programs.figure import Quantity
 
 #: MEDIUM is below every limit up to which an MPI sends a message at once (eagerly), over a network.
@@ -42,6 +44,11 @@ class PointToPoint(MpiBenchmark):
         'worst_step': Quantity('1', 'lower'),
         'latency_whole_of_best': WHOLE_OF_BEST,
     } | limit_measures('')
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_pt2pt(self.report)
 
     def figures(self):
         small = self.select(pattern='ping-pong', size=SMALL)

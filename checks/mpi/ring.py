@@ -7,10 +7,12 @@ from assay.checks.benchmark import (
     WHOLE_OF_BEST,
     MpiBenchmark,
     limit_measures,
+    refusing,
     whole_of_best,
     worst_step,
 )
 from assay.checks.cases import scales
+from assay.programs.benchmarks import check_ring
 from assay.programs.figure import Quantity
 
 WORDS_SMALL, WORDS_LARGE = 1, 128 << 10
@@ -36,6 +38,11 @@ class Ring(MpiBenchmark):
         'odd_over_even': Quantity('1', 'lower'),
         'hop_whole_of_best': WHOLE_OF_BEST,
     } | limit_measures('hop_')
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_ring(self.report)
 
     def figures(self):
         small = self.select(words=WORDS_SMALL)
