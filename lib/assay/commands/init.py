@@ -79,7 +79,7 @@ def init(
         raise AssayError(f'--wait {wait:g}: the first jobs need some minutes')
     # Nor may they steer the jobs that confirm.
     if defaults := forget_defaults():
-        say(f'not heeded: {", ".join(defaults)}. What sbatch needs is named by --access.')
+        say(f'ignored: {", ".join(defaults)}. What sbatch needs is named by --access.')
     path = file_of(name)
     with alone(path.stem):
         before = _content(path)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
 
 #: Statements of an MPI that a sentence quotes, and the pieces of an output that they are taken
-#: from, but for the first that speaks against a fabric.
+#: from, except for the first that contradicts a fabric.
 MOST, QUOTED = 6, 4
 
 

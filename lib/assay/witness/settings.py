@@ -87,7 +87,7 @@ def _clocks(report: Report) -> dict[str, float]:
     if not known:
         return {}
     middle = median(known.values())
-    if len(known) == 2:  # nobody knows which is right: the report is in the time of rank 0's host
+    if len(known) == 2:  # unknown which is right: the report is in the time of rank 0's host
         middle = 0.0
     errors = {host.name: host.clock.error for host in report.hosts if host.clock}
     return {
