@@ -1,4 +1,4 @@
-"""The command ``compare``: two settings that are both there, measured in turn.
+"""The command ``compare``: two settings that are both installed, measured in turn.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -55,7 +55,7 @@ def compare(
     everything: AllRowsOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure with two settings in turn, and say what is worse or better with the second.
+    """Measure with two settings in turn, and compare the second.
 
     A setting is env=NAME; a parameter of the checks, as fabric=tcp or layout=spread; flags=-O1,
     which builds add to their own; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins

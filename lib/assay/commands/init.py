@@ -51,7 +51,7 @@ def init(
         bool, typer.Option('--replace', help='Write a file that is there anew, and confirm it.')
     ] = False,
 ) -> None:
-    """Write the configuration of this Slurm cluster, and confirm it by jobs.
+    """Write and confirm the configuration of this Slurm cluster.
 
     Asks Slurm for its partitions and types of nodes, finds the MPIs that this login node has, and
     submits one short job for each partition's type of nodes, which asks for processor, network and
