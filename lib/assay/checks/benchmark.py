@@ -167,7 +167,7 @@ class MpiBenchmark(MpiCheck):
         slower, faster = sorted(end['received'] for end in ends)
         if not slower:
             raise SanityError(
-                'the directions of the socket could not be told apart: the ranks waited for CPUs'
+                'the directions of the socket could not be distinguished: the ranks waited for CPUs'
             )
         figures['slower_direction_of_faster'] = Figure(
             slower / faster, '1', 'higher', must_be_held=True

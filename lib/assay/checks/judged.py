@@ -137,8 +137,8 @@ class IsJudged(RegressionTestPlugin):
         reports = [*witnessed_in(Path(self.stagedir))]
         self.slowest_ranks = slowest_ranks(reports)
         self.disturbances = disturbed(reports)
-        # Nodes that share the machine's CPUs are each other's others, and so is what carries their
-        # packets: where a network gets slow by that, no job would be evidence of it.
+        # Nodes that share the machine's CPUs, and the program that carries their packets, count as
+        # others for each other: where a network gets slow by that, no job would be evidence of it.
         foreign = not self.current_partition.extras.get('on_this_machine')
         self.taken_by_others = taken_by_others(reports, foreign)
         for name, figure in self.measured.items():

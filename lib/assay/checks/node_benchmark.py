@@ -19,7 +19,7 @@ from assay.programs.figure import Figure
 #: site's own.
 OWN_FLAGS = "the suite's own"
 
-#: What sources/node/vector_kernels.c heeds of a site's flags where it cannot ask the processor.
+#: What sources/node/vector_kernels.c takes of a site's flags where it cannot ask the processor.
 WIDTH_OF_VECTORS = '-msve-vector-bits='
 
 WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if not one.crosses_nodes]
