@@ -12,7 +12,7 @@ MOST = 0.25
 
 
 def went_down_together(now: Screening) -> Iterator[Finding]:
-    """The switches of which the links of all nodes went down, and the other nodes if many did.
+    """The switches whose nodes all lost their links, and the other nodes if many did.
 
     Of a single node it is the node's own, however few there are.
     """
