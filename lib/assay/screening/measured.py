@@ -225,7 +225,7 @@ def _read(record: dict[str, Any]) -> Screening:
         left_out={str(name): str(why) for name, why in record.get('left_out', {}).items()},
     )
     if not (n == len(set(nodes)) == len(measured.facts) == len(measured.faults) > 0):
-        raise ValueError('its names of nodes are not unique, or facts of nodes are missing')
+        raise ValueError('names of its nodes are not unique, or facts of nodes are missing')
     if len({table.shape for table in (*measured.values.values(), *measured.taken.values())}) > 1:
         raise ValueError('figures have different numbers of sweeps')
     if len(alone) != pairs or (pairs and not 0 <= ends.min() <= ends.max() < n):
