@@ -131,8 +131,9 @@ class MpiBenchmark(MpiCheck):
     ) -> dict[str, Figure]:
         """Latency and bandwidth of two results as multiple and fraction of the fabric's limit.
 
-        Each is held as :func:`over_limit` says. Of a fabric with a device, which nothing but itself
-        limits, they are those of a raw TCP socket between the same nodes: it ought to be better.
+        Each is held as :func:`over_limit` says. For a fabric with a device, which nothing but
+        itself limits, they are those of a raw TCP socket between the same nodes: it ought to be
+        better.
         """
         than = 'limit' if self.limit else 'socket'
         over = over_limit(small['bouts'], [one.latency for one in self.limits])

@@ -39,7 +39,7 @@ class IsJudged(RegressionTestPlugin):
     may_lack: frozenset[str] = frozenset()
 
     #: Of what the witness counts, what is the same in each job of the program: not where it sends
-    #: for as long as it has time. What is not the same is no figure.
+    #: for as long as it has time. Others are no figures.
     always_sends: frozenset[str] = frozenset({'messages', 'bytes'})
 
     #: Names of the figures that are shown whether a reference bounds them or not.

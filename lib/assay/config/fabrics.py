@@ -1,6 +1,6 @@
 """The fabric catalogue: how a fabric is forced on an MPI, and how its use is proved.
 
-What a fabric is stands in ``config/fabrics.yaml``, whose header explains the fields; how an MPI is
+``config/fabrics.yaml`` says what a fabric is, and its header explains the fields; how an MPI is
 made to use it stands in the MPI's own file (:mod:`assay.mpis`), or in the fabric's entry.
 """
 

@@ -135,7 +135,7 @@ class Family(Entry):
     :param async_progress: None where it has none.
     :param recipes: those for fabrics of ``config/fabrics.yaml``, by their names there.
 
-    What programs that are not ours need:
+    For programs that are not ours:
 
     :param soname: of its library; with the same one a program runs on either MPI.
     """

@@ -18,7 +18,8 @@ _BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
 def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
     """What came of a night with a budget, and what the budget kept from being seen.
 
-    What people know to be bad is no better because it was left out. What no night runs is reported.
+    A fault that people know of stays although it was left out. A case that no night runs is
+    reported.
 
     :param before: what people know.
     """

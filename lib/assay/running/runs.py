@@ -156,7 +156,7 @@ def newest_report() -> Path:
 def _changed(path: Path) -> tuple[float, Path]:
     """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
 
-    Some file systems know whole seconds only. Of two in the same one the later name is the newer.
+    Some file systems know whole seconds only. The later name of two in the same one is the newer.
     """
     with suppress(FileNotFoundError):
         return path.stat().st_mtime, path

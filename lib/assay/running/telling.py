@@ -1,6 +1,6 @@
 """In ReFrame's process: reports the end of its cases while it runs.
 
-What ReFrame prints of a case that has failed is without the reason, which it keeps for its end. So
+ReFrame prints a failed case without the reason, which it keeps for its end. So
 a listener of its pipeline writes each case that has ended to a pipe, as ReFrame's report will have
 it. Its reader judges it by the same rules as the report; nothing is judged here.
 """

@@ -229,7 +229,7 @@ def _without_peers(now: Screening) -> tuple[str, ...]:
 def _taken(now: Screening, figure: str) -> Floats:
     """By how much others took more of each node's CPUs than of its peers': shape (n,).
 
-    Of a few nodes half may be disturbed, so a quarter of them that is not is enough.
+    Half of a few nodes may be disturbed, so a quarter of them that is not is enough.
     """
     taken = np.median(now.taken[mode_of(figure)], axis=1)
     return np.asarray(taken - np.quantile(taken, 0.25, method='lower'))

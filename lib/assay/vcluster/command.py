@@ -43,7 +43,7 @@ def run_on_head() -> int | None:
 def execute(node: Node, command: list[str]) -> int:
     """Run a command on a node in the current folder, and end as it does.
 
-    What tells this process to end is passed on to the command and all that it started: signals do
+    A signal that ends this process is passed on to the command and all that it started: signals do
     not reach the nodes by themselves, except for those that a terminal sends.
 
     :returns: an exit code, 128 and more for a signal, as a shell has it.
