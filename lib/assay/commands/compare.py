@@ -64,9 +64,9 @@ def compare(
 
     Figures that look changed are measured again, alone, in pairs A B B A: until it is decided, or
     12 pairs are spent. The exit code is 1 if a figure is worse, or a case fails with one of them
-    only, or far more often with one; 3 if nothing is, but a figure looks worse by more than the margin and
-    could not be decided, or most could not be compared. Every other option is passed to ReFrame, as
-    `assay run` does it: -n, -p, -t, -S, ...
+    only, or far more often with one; 3 if nothing is, but a figure looks worse by more than the
+    margin and could not be decided, or most could not be compared. Every other option is passed to
+    ReFrame, as `assay run` does it: -n, -p, -t, -S, ...
 
     Examples:
 
