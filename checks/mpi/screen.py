@@ -27,7 +27,7 @@ MISPLACED, MOST_MISPLACED = 'misplaced.json', 0.25
 class Screen(MpiBenchmark):
     """What each node gives, alone and all at once, and how fast it reaches the others, twice.
 
-    Who is to blame, `assay screen` tells from the job's files. The figures are of the node and the
+    `assay screen` finds from the job's files who is to blame. The figures are of the node and the
     pair in the middle.
     """
 

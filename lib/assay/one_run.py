@@ -39,7 +39,7 @@ def measure(
     seconds: float = 0.0,
     choice: Choice | None = None,
 ) -> tuple[Verdict, Ended]:
-    """Let ReFrame run, and judge, show and store what came of it.
+    """Let ReFrame run, and judge, show and store the results.
 
     :param own: the folder of the run.
     :param options: of ReFrame.

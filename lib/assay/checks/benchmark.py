@@ -144,8 +144,9 @@ class MpiBenchmark(MpiCheck):
     ) -> dict[str, Figure]:
         """Latency and bandwidth of two results as multiple and fraction of the fabric's limit.
 
-        Each is held as :func:`over_limit` says. Of a fabric with a device, which nothing but itself
-        limits, they are those of a raw TCP socket between the same nodes: it ought to be better.
+        Each is held as :func:`over_limit` says. For a fabric with a device, which nothing but
+        itself limits, they are those of a raw TCP socket between the same nodes: it ought to be
+        better.
         """
         than = 'limit' if self.limit else 'socket'
         over = over_limit(small['bouts'], [one.latency for one in self.limits])
@@ -168,7 +169,7 @@ class MpiBenchmark(MpiCheck):
         slower, faster = sorted(end['received'] for end in ends)
         if not slower:
             raise SanityError(
-                'the directions of the socket could not be told apart: the ranks waited for CPUs'
+                'the directions of the socket could not be distinguished: the ranks waited for CPUs'
             )
         values = {
             'socket_latency': self.socket.latency * 1e6,

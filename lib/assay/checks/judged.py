@@ -44,7 +44,7 @@ class IsJudged(RegressionTestPlugin):
     may_lack: frozenset[str] = frozenset()
 
     #: Of what the witness counts, what is the same in each job of the program: not where it sends
-    #: for as long as it has time. What is not the same is no figure.
+    #: for as long as it has time. Others are no figures.
     always_sends: frozenset[str] = frozenset({'messages', 'bytes'})
 
     #: Names of the figures that are shown whether a reference bounds them or not.
@@ -146,8 +146,8 @@ class IsJudged(RegressionTestPlugin):
         reports = [*witnessed_in(Path(self.stagedir))]
         self.slowest_ranks = slowest_ranks(reports)
         self.disturbances = disturbed(reports)
-        # Nodes that share the machine's CPUs are each other's others, and so is what carries their
-        # packets: where a network gets slow by that, no job would be evidence of it.
+        # Nodes that share the machine's CPUs, and the program that carries their packets, count as
+        # others for each other: where a network gets slow by that, no job would be evidence of it.
         foreign = not self.current_partition.extras.get('on_this_machine')
         self.taken_by_others = taken_by_others(reports, foreign)
         for name, figure in self.measured.items():

@@ -19,7 +19,7 @@ from assay.programs.figure import Figure, Quantity
 #: site's own.
 OWN_FLAGS = "the suite's own"
 
-#: What sources/node/vector_kernels.c heeds of a site's flags where it cannot ask the processor.
+#: What sources/node/vector_kernels.c takes of a site's flags where it cannot ask the processor.
 WIDTH_OF_VECTORS = '-msve-vector-bits='
 
 #: The share of the CPU time that other processes, hypervisor and quotas left.

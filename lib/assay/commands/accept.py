@@ -28,12 +28,12 @@ ContractArgument = Annotated[
 def plan(
     contract: ContractArgument, extra: ExtraOption = None, as_json: JsonOption = False
 ) -> None:
-    """Say what a contract asks for, and how likely a machine is to pass, before any job.
+    """Say how likely a machine is to pass a contract, before any job.
 
     Prints the cases, how often they run and how long that takes by the history, and the probability
     of passing by how good the machine really is. The exit code is 0 if both risks of the contract
     are held, 1 if they are not or more jobs are needed than were agreed, 2 if the contract is
-    wrong, and 3 if nobody knows how much the runs differ.
+    wrong, and 3 if it is unknown how much the runs differ.
 
     Examples:
 
@@ -87,11 +87,12 @@ def run(
     ] = None,
     extra: ExtraOption = None,
 ) -> None:
-    """Measure what a contract asks for, until it is decided; the same command goes on with it.
+    """Measure what a contract asks for, until it is decided.
 
-    The journal in FOLDER tells of each run before and after it: what was stopped, failed or was
-    disturbed counts as well. The exit code is 0 if the machine is accepted, 1 if something is not
-    met, 2 if the contract or the folder is wrong, and 3 if it is not decided yet.
+    The same command continues what was stopped. The journal in FOLDER records each run before and
+    after it: what was stopped, failed or was disturbed counts as well. The exit code is 0 if the
+    machine is accepted, 1 if something is not met, 2 if the contract or the folder is wrong, and 3
+    if it is not decided yet.
 
     Examples:
 

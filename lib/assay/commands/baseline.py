@@ -41,7 +41,7 @@ def baseline(
         bool, typer.Option('--dry-run', help='Print the change of the file, and change nothing.')
     ] = False,
 ) -> None:
-    """Write the references of a system, from runs in which all was well.
+    """Write the references of a system from good runs.
 
     RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
     bounds that one run in a hundred misses by chance with any of all figures. References that

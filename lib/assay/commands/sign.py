@@ -20,7 +20,9 @@ STOPPED = 130
 def key(
     file: Annotated[Path, typer.Argument(metavar='FILE', help='The file of the private key.')],
 ) -> None:
-    """Make a pair of keys to sign with: FILE, which stays with you, and FILE.pub for all others.
+    """Make a pair of keys to sign with.
+
+    FILE stays with you, and FILE.pub is for all others.
 
     FILE is encrypted with the passphrase that is asked for, where there is a terminal.
 
@@ -50,7 +52,7 @@ def sign(
         Path, typer.Option('--key', metavar='FILE', help='The file of an Ed25519 private key.')
     ],
 ) -> None:
-    """Sign an acceptance as it is now, once all in it has been verified but the signatures.
+    """Verify an acceptance, and sign it as it is now.
 
     Whatever is added to it later needs all signatures once more.
 

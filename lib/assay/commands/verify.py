@@ -24,7 +24,9 @@ def verify(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Verify an acceptance: its files, journal, signatures, figures and decisions.
+    """Verify the folder of an acceptance.
+
+    That is its files, journal, signatures, figures and decisions.
 
     Every figure is computed again from the outputs in the folder, and nothing in the folder is
     executed. No network is needed, and no system. Without --key it is not known whose the keys of

@@ -53,7 +53,7 @@ FIRST_LOOK = 3
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What came of it.
+    """The result.
 
     :param difference: at the last look.
     :param rounds: how many rounds were measured.

@@ -35,7 +35,7 @@ class ReferencesError(AssayError):
 
 
 class Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML keeps the last."""
+    """Refuses duplicate keys: YAML would keep the last one."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -127,7 +127,7 @@ def faults(entry: Any, is_generic: bool) -> Iterator[str]:
         return
     for key in index:
         if not (key.isidentifier() or _SPECIAL.fullmatch(key)):
-            yield f'.$index: {key!r} is nothing that a check has'
+            yield f'.$index: {key!r} cannot be a parameter of a check'
     rules = {key: value for key, value in entry.items() if key != '$index'}
     yield from _faults_of_level(rules, index, is_generic)
 

@@ -79,7 +79,7 @@ def tell_names(folder: Path, nodes: Sequence[str]) -> None:
     for path in folder.rglob(WITNESS):
         with suppress(
             OSError, ValueError, KeyError, TypeError
-        ):  # what is wrong with it is told later
+        ):  # what is wrong with it is reported later
             hosts |= dict.fromkeys(host['name'] for host in json.loads(path.read_text())['hosts'])
     if nodes and (names := names_of_hosts(hosts, nodes)):
         write_whole(folder / witness.HOSTS, json.dumps(names))

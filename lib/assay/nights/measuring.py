@@ -76,7 +76,7 @@ class Measuring:
         """Measure, and hold what did not fail against good nights.
 
         :param margin: a change within it is called the same.
-        :returns: what came of it, and the identifier of the run if it was a good one.
+        :returns: the outcome, and the identifier of the run if it was a good one.
         :raises AssayError: if nothing could be measured.
         :raises SystemExit: if it was told to stop.
         """

@@ -92,7 +92,7 @@ def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
 
 
 def worse_by(told: Mapping[str, str]) -> Outcome:
-    """A night of which something is worse.
+    """A night with something that is worse.
 
     :param told: the culprits, and what is said of each.
     """
@@ -110,7 +110,7 @@ def not_run(found: Difference) -> list[str]:
 
 
 def suspicious_cases(found: Difference) -> set[str]:
-    """Cases of which something looks worse: name, partition and environment."""
+    """Cases with a figure that looks worse: name, partition and environment."""
     figures = [
         *(one.figure for one in worse_figures(found)),
         *(one.figure for one in found.suspects),

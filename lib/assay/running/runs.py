@@ -1,8 +1,8 @@
 """The folder of a run: its log, its report and its jobs' files, which no other run touches.
 
-Several runs may go on at once in one checkout, also on several hosts of one file system. Whoever
-starts ReFrame has such a folder: `assay run` makes it and names it to ReFrame in the environment, a
-plain `reframe` makes its own (config/common.py).
+Several runs may go on at once in one checkout, also on several hosts of one file system. Each
+process that starts ReFrame has such a folder: `assay run` makes it and names it to ReFrame in the
+environment, a plain `reframe` makes its own (config/common.py).
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def this() -> RunFolder:
 
 
 def ended() -> list[RunFolder]:
-    """The runs of this host of which no process is left, oldest first.
+    """The runs of this host without a process, oldest first.
 
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
@@ -156,7 +156,7 @@ def newest_report() -> Path:
 def _changed(path: Path) -> tuple[float, Path]:
     """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
 
-    Some file systems know whole seconds only. Of two in the same one the later name is the newer.
+    Some file systems know whole seconds only. The later name of two in the same one is the newer.
     """
     with suppress(FileNotFoundError):
         return path.stat().st_mtime, path

@@ -38,7 +38,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Audience(Protocol):
-    """Who is told of a run while it goes on."""
+    """The audience of a run while it goes on."""
 
     @property
     def hears_all(self) -> bool:
@@ -77,7 +77,7 @@ def supervise(
     of its local processes is left, and none of its jobs in Slurm.
 
     :param handles: what it is to keep open: the locks of the run.
-    :param audience: who is told what goes on; ReFrame's log has what it said anyway.
+    :param audience: it hears what goes on; ReFrame's log has what it said anyway.
     """
     end, clock = Ended(), _clock_of_the_day()
     told, tells = os.pipe()
@@ -149,9 +149,9 @@ def _clock_of_the_day() -> float:
 
 @contextmanager
 def _stopped_by(end: Ended) -> Iterator[Callable[[subprocess.Popen[str]], None]]:
-    """Remember the first signal, and pass signals on to ReFrame: what is given is told of it.
+    """Remember the first signal, and pass signals on to ReFrame, which is given.
 
-    They are heeded from before it is started, or one that comes meanwhile would end this command
+    They are handled from before it is started, or one that comes meanwhile would end this command
     and leave ReFrame at work.
     """
     processes: list[subprocess.Popen[str]] = []
@@ -225,7 +225,7 @@ class _Voice:
     def repeat(self, stream: IO[str], target: IO[str], is_error: bool) -> None:
         """Note lines and which cases have begun and not ended; pass on what is for the audience.
 
-        :param is_error: whether it is the standard error, all of which is.
+        :param is_error: whether it is the standard error, which is shown whole.
         """
         of_complaint = False
         for text in stream:
@@ -246,7 +246,7 @@ class _Voice:
                     self._words.put(partial(_hear, self.audience, line))
 
     def speak(self) -> None:
-        """Say what is to be said in the order in which it came, and go on whatever comes of it."""
+        """Say what is to be said in the order in which it came, and go on whatever happens."""
         has_failed = False
         for words in iter(self._words.get, None):
             try:
@@ -254,7 +254,7 @@ class _Voice:
                     self.heard = time.monotonic()
             except (OSError, SystemExit):  # a reader that has gone, also by Rich; a full disk
                 pass
-            except Exception:  # a mistake of ours is told, and changes nothing of the run
+            except Exception:  # a mistake of ours is reported, and changes nothing of the run
                 if not has_failed:
                     with suppress(OSError):
                         traceback.print_exc()

@@ -44,7 +44,7 @@ def measure(
 
     :param job: options of ReFrame that :func:`job_options` gave.
     :param options: those of the user.
-    :param audience: who is told what goes on.
+    :param audience: it hears what goes on.
     :param is_all: whether all nodes of the partition are meant, and not those that a user named.
     :returns: the file of the screening.
     :raises AssayError: if it did not measure, with the reasons, or cannot be kept.
@@ -75,7 +75,7 @@ def measure(
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:
     """ReFrame's options for the nodes that a user names.
 
-    :raises AssayError: if they are none, or the scheduler is not told by these.
+    :raises AssayError: if they are none, or the scheduler does not take them.
     """
     options = ['-S', 'Screen.quick=yes'] if is_quick else []
     if (nodes or reserve) and where.scheduler not in SCHEDULERS:
