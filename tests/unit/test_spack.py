@@ -478,7 +478,13 @@ def test_a_spec_is_kept_once(spec):
     assert [path.name for path in paths.SPECS.iterdir()] == [f'{ONE}.json']
 
 
-@pytest.mark.parametrize('content', ['', '{}', '[]', '{"spec": {"nodes": [{}]}}', '\udcff'])
+@pytest.mark.parametrize(
+    'content',
+    [
+        *('', '{}', '[]', '{"spec": {"nodes": [{}]}}', '\udcff'),
+        '{"spec": {"nodes": [{"name": "a", "version": "1", "parameters": [], "arch": {}}]}}',
+    ],
+)
 def test_a_kept_spec_that_is_none(spec, content):
     spec(ONE)
     (paths.SPECS / f'{ONE}.json').write_bytes(content.encode(errors='surrogateescape'))

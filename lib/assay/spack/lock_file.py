@@ -111,7 +111,7 @@ def kept_spec(full_hash: str) -> dict[str, str]:
         packages = defaultdict(list)
         for node in nodes:
             packages[node['name']].append(' '.join(_choices(node)))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
     # Of a tool that only builds need there may be several.
     return {name: '; '.join(sorted(each)) for name, each in packages.items()}
