@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import sys
@@ -21,6 +20,7 @@ from assay.programs.application import (
     window_figures,
 )
 from assay.programs.figure import Figure
+from assay.programs.sizes import process_grid
 
 # As in the run of the Trinity procurement.
 _VARIABLES = 40
@@ -116,7 +116,7 @@ class MiniGhost(Application):
         grids = _VARIABLES + 1
         # The third root of a cube may come out just below.
         edge = math.floor((size / (_VALUE_BYTES * grids)) ** (1 / 3) + 1e-9) - 2
-        processes = _process_grid(ranks)
+        processes = process_grid(ranks)
         least = max(processes)
         if edge < least:
             raise ValueError(
@@ -208,17 +208,6 @@ class MiniGhost(Application):
                 if seconds > 0
             }
         return figures | window_figures(output, 'stencil') | limit_figures(output)
-
-
-def _process_grid(ranks: int) -> tuple[int, int, int]:
-    """The one with the smallest faces; most processes in z, where faces lie together in memory."""
-    divisors = [d for d in range(1, ranks + 1) if ranks % d == 0]
-    grids = (
-        (x, y, ranks // (x * y))
-        for x, y in itertools.product(divisors, repeat=2)
-        if ranks % (x * y) == 0
-    )
-    return min((grid for grid in grids if grid[0] <= grid[1] <= grid[2]), key=sum)
 
 
 def _communication(output: str) -> dict[str, float]:

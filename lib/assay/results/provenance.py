@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from assay.results.cases import Case, Facts, Run
+from assay.spack.lock_file import kept_spec
 
 # How the names of facts of nodes begin. A node that does not tell one has it all the same.
 _OF_NODES = 'ran_on_'
@@ -82,7 +83,12 @@ def _settings(variables: str) -> Facts:
 def both_tell(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The facts of both sides; without settings where one side knows of none."""
+    """The facts of both sides; without settings where one side knows of none.
+
+    Of two builds of Spack's whose specs were kept, the packages that they were made from one by
+    one, in place of the spec of all.
+    """
+    before, after = _packages_apart(before, after)
     sides = before, after
     if all(any(name.startswith(OF_SETTINGS) for name in side) for side in sides):
         return dict(before), dict(after)
@@ -91,6 +97,22 @@ def both_tell(
         for side in sides
     ]
     return kept[0], kept[1]
+
+
+def _packages_apart(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """As :func:`both_tell`, of the specs alone."""
+    hashes = [side.get('hash', '') for side in (before, after)]
+    specs = [kept_spec(one) for one in hashes]
+    if hashes[0] == hashes[1] or not all(specs):
+        return before, after
+    apart = [
+        {name: value for name, value in side.items() if name != 'spec'}
+        | {f'spec of {package}': chosen for package, chosen in spec.items()}
+        for side, spec in zip((before, after), specs, strict=True)
+    ]
+    return apart[0], apart[1]
 
 
 def differences(then: Facts, now: Facts) -> Facts:
