@@ -704,6 +704,14 @@ def test_figures_are_held_by_the_first_file_that_names_them(job, references):
     }
 
 
+def test_a_figure_that_the_check_does_not_declare_is_named(job):
+    def forget(check):
+        check.measures = {}
+
+    with pytest.raises(ReframeError, match=r'PointToPoint: measures does not declare bandwidth, '):
+        job(ONE, change=forget)
+
+
 def must_be_held(check, must=True):
     figures = check.figures
     check.figures = lambda: {k: replace(v, must_be_held=must) for k, v in figures().items()}

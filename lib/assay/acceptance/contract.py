@@ -6,9 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from assay import AssayError
 from assay.acceptance import yaml_lines
@@ -291,34 +292,27 @@ def _told(place: Place, error: Any, found: YamlLines) -> str:
     return f'is {shown}; it must be {description}'
 
 
-def _schema(place: Place) -> dict[str, Any]:
-    """What the schema says of a field; nothing of one that it has not."""
-    whole = Contract.model_json_schema()
-    here = whole
+def _at(place: Place) -> tuple[FieldInfo | None, type[Part] | None]:
+    """The field of a place, or of the list that it is in; and the part that this field has."""
+    field: FieldInfo | None = None
+    part: type[Part] | None = Contract
     for step in place:
-        told = here
-        if isinstance(step, int):
-            here = here.get('items', {})
-        else:
-            here = here.get('properties', {}).get(step) or here.get('additionalProperties', {})
-        if not isinstance(here, dict):
-            return {}
-        choices = [one for one in here.get('anyOf', ()) if one.get('type') != 'null']
-        here = {**(choices[0] if choices else {}), **here}
-        if '$ref' in here:
-            here = {**whole['$defs'][here['$ref'].rpartition('/')[2]], **here}
-        if isinstance(step, int) and 'properties' not in here:
-            here = {**here, 'description': told.get('description', '')}
-    return here
+        if isinstance(step, str):
+            field = part.model_fields.get(step) if part else None
+            kind = field.annotation if field else None
+            inner = get_args(kind) or (kind,)
+            part = next((one for one in inner if isinstance(one, type(Part))), None)
+    return field, part
 
 
 def _description(place: Place) -> str:
-    told = _schema(place).get('description', 'as in docs/contract.yaml')
-    return ' '.join(str(told).split())
+    field, _ = _at(place)
+    return (field and field.description) or 'as in docs/contract.yaml'
 
 
 def _fields(place: Place) -> list[str]:
-    return [*_schema(place).get('properties', {})]
+    _, part = _at(place)
+    return [*part.model_fields] if part else []
 
 
 def _disagreements(contract: Contract, found: YamlLines) -> Iterator[Mistake]:

@@ -16,7 +16,7 @@ from assay.config.lint import check_classes
 
 @cache
 def all_checks() -> dict[str, type[MpiCheck]]:
-    """Them by name.
+    """The classes by their names.
 
     They are made before ReFrame has a system: afterwards they would have only its own fabrics and
     scales as parameters.

@@ -19,7 +19,7 @@ from assay.config.fabrics import load_catalogue
 from assay.job.launch import witnessed_in
 from assay.job.single_cache import single_cached_property
 from assay.programs.application import WrongAnswerError
-from assay.programs.figure import Figure, Quantity
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
 
 RESULT = 'result.json'
@@ -153,7 +153,7 @@ class MpiBenchmark(MpiCheck):
         size = large['size']
         of = 1 / over_limit(large['bouts'], [size / one.bandwidth for one in self.limits])
         values = {f'{prefix}latency_over_{than}': over, f'{prefix}bandwidth_of_{than}': of}
-        return self.named(**values) | self.network_figures()
+        return figures_of(limit_measures(prefix), values) | self.network_figures()
 
     def network_figures(self) -> dict[str, Figure]:
         """The network itself, where a fabric's messages go through it by sockets.
@@ -181,7 +181,7 @@ class MpiBenchmark(MpiCheck):
             values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
             values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)
-        return self.named(**values)
+        return figures_of(OF_NETWORK, values)
 
     def verify_answers(self) -> None:
         assert self.report, 'reading it says what is wrong with it'

@@ -19,7 +19,7 @@ from assay.job.ending import cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
 from assay.machine.job_states import PREEMPTED
 from assay.machine.slurm import SCHEDULERS
-from assay.programs.figure import Figure, Quantity
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.startup import slowest_ranks
@@ -92,8 +92,15 @@ class IsJudged(RegressionTestPlugin):
         raise NotImplementedError
 
     def named(self, **values: float) -> dict[str, Figure]:
-        """Figures that :attr:`measures` declares, by their names there."""
-        return {name: self.measures[name].figure(value) for name, value in values.items()}
+        """Figures that :attr:`measures` declares, by their names there.
+
+        :raises ReframeError: if one is not declared.
+        """
+        if undeclared := sorted(values.keys() - self.measures.keys()):
+            raise ReframeError(
+                f'{type(self).__name__}: measures does not declare {", ".join(undeclared)}'
+            )
+        return figures_of(self.measures, values)
 
     def verify(self) -> None:
         """Everything that has to be right before a figure counts.

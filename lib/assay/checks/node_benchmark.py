@@ -13,7 +13,7 @@ from assay.checks.cases import offered
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.machine.provenance import Provenance
-from assay.programs.figure import Figure, Quantity
+from assay.programs.figure import Figure, Quantity, figures_of
 
 #: The flags of what measures a node: sources/CMakeLists.txt puts them (ASSAY_LIMITS) behind a
 #: site's own.
@@ -59,7 +59,7 @@ class NodeBenchmark(MpiBenchmark):
         share = 1 - sum(
             lost[name] for name in ('foreign_busy_share', 'steal_share', 'throttled_share')
         )
-        return self.named(undisturbed_share=max(share, 0.0))
+        return figures_of(OF_DISTURBANCE, {'undisturbed_share': max(share, 0.0)})
 
 
 def mark_who_measures_nodes() -> None:

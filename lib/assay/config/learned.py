@@ -1,11 +1,11 @@
-"""The references that a machine learned of a system: a file of their own, which is written whole.
+"""The references that were learned from runs of a system: a file that is written as a whole.
 
-It has the form of every file of references, but that each figure tells beside its reference what it
-was learned from::
+It has the form of the other files of references. Beside its reference each figure has the facts
+that it was learned from::
 
     latency: {reference: [5.2, null, 0.12, us], n: '24', days: 2026-10-01..2026-11-20, ...}
 
-What people write is in the file of the system, which comes before it: nothing of theirs is changed.
+The file that people write for the system comes first, and is never changed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from assay.config.reference_files import (
 )
 from assay.files import write_whole
 
-_HEAD = """\
-# Written whole by `assay baseline`. What you write belongs into ../{name}, which comes first.
-"""
+_HEAD = (
+    '# Written by `assay baseline`. Write your own references into ../{name}, which comes first.'
+)
 
 #: A class, the values of its index in their order, a figure.
 Place = tuple[str, ...]
@@ -220,7 +220,7 @@ def _is_held(entries: Mapping[str, Any], one: Learned) -> bool:
 
 
 def _lines(found: Known, name: str) -> Iterator[str]:
-    yield _HEAD.format(name=name).rstrip()
+    yield _HEAD.format(name=name)
     for check, entry in sorted(found.entries.items()):
         levels = {key: value for key, value in entry.items() if key != '$index'}
         if levels:

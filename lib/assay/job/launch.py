@@ -20,7 +20,7 @@ from assay.layout.layouts import layout_of
 from assay.layout.placement import Placement
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
-from assay.programs.figure import Figure, Quantity
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness import profile
 from assay.witness.disturbance import DISTURBANCES, disturbance_figures
 from assay.witness.links import verify_links
@@ -254,4 +254,5 @@ class Launch:
         if not self.witnessed.has_profile:
             return figures
         seen = profile.figures(self.witnessed)
-        return figures | {name: one.figure(getattr(seen, name)) for name, one in OF_PROFILE.items()}
+        values = {name: getattr(seen, name) for name in OF_PROFILE}
+        return figures | figures_of(OF_PROFILE, values)

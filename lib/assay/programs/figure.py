@@ -48,6 +48,14 @@ class Quantity:
         return Figure(value, **vars(self))
 
 
+def figures_of(measures: Mapping[str, Quantity], values: Mapping[str, float]) -> dict[str, Figure]:
+    """Figures by their names.
+
+    :raises KeyError: if one is not declared.
+    """
+    return {name: measures[name].figure(value) for name, value in values.items()}
+
+
 def declared(measures: Mapping[str, Quantity], name: str) -> Quantity | None:
     """What a figure is by its name; None if there is none of this name.
 
