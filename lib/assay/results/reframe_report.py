@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -62,12 +63,12 @@ def as_run(text: str | bytes, where: object) -> Run:
     """
     try:
         report = json.loads(text)
-        info, rounds = _object(report['session_info'], 'session_info'), report['runs']
-    except (KeyError, RecursionError, TypeError, ValueError, _MalformedError) as error:
+        info, rounds = report['session_info'], report['runs']
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         kind = type(error).__name__
         raise AssayError(f'{where}: not a report of ReFrame: {kind}: {error}') from error
     try:
-        return _run(info, _list(rounds, 'runs'))
+        return _run(_object(info, 'session_info'), _list(rounds, 'runs'))
     except _MalformedError as error:
         raise AssayError(f'{where}: not as ReFrame writes it: {error}') from None
 
@@ -164,9 +165,7 @@ def _case(record: Record) -> Case:
         facts=_facts(record),
         hash=_shown(record, 'hashcode'),
         unique_name=_text(record, 'unique_name', ''),
-        needs=tuple(
-            map(tuple, _list(record.get('dependencies_actual') or [], 'dependencies_actual'))
-        ),
+        needs=_needs(record),
         environments=_texts(record, 'valid_prog_environs'),
     )
 
@@ -183,6 +182,8 @@ def _figures(record: Record) -> tuple[Figure, ...]:
     for key, values in _mapping(record, 'perfvalues').items():
         name = key.rpartition(':')[2]
         try:
+            if len(_list(values, 'it')) != 6:
+                raise _MalformedError('it has not six values')
             value, reference, lower, upper, unit, result = values
             found.append(
                 Figure.of_thresholds(
@@ -198,7 +199,7 @@ def _figures(record: Record) -> tuple[Figure, ...]:
                     _as_text(slowest.get(name)),
                 )
             )
-        except (TypeError, ValueError, _MalformedError) as error:
+        except _MalformedError as error:
             raise _MalformedError(f'perfvalues.{plain(key, 100)}: {error}') from None
     return tuple(found)
 
@@ -258,10 +259,14 @@ def _names_of_facts(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _place(record: Record) -> tuple[int, int] | None:
     """Run and place within it, which the identifier of a case ends with."""
-    _, *numbers = _text(record, 'uuid', '').split(':')
-    if len(numbers) != 2 or not all(one.isascii() and one.isdigit() for one in numbers):
-        return None
-    return int(numbers[0]), int(numbers[1])
+    found = re.fullmatch(r'[^:]*:([0-9]{1,9}):([0-9]{1,9})', _text(record, 'uuid', ''))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _needs(record: Record) -> tuple[tuple[str, ...], ...]:
+    name = 'dependencies_actual'
+    found = [_list(one, name) for one in _list(_given(record, name) or [], name)]
+    return tuple(tuple(map(_as_text, one)) for one in found)
 
 
 def _given(record: Record, name: str) -> Any:
