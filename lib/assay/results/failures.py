@@ -62,7 +62,7 @@ def lacking(case: Case) -> str | None:
     """What of its measurement a case has not that ReFrame passed."""
     if not case.figures:
         return 'passed without any figure: nothing was measured'
-    if lost := [one.name for one in case.figures if not is_number(one.value)]:
+    if lost := [figure.name for figure in case.figures if not is_number(figure.value)]:
         return f'passed without a value for the figure {lost[0]}'
     if not _has_reference(case) and not _is_of_another_program(case):
         return 'passed without any reference: the figures were held to nothing'
@@ -70,7 +70,7 @@ def lacking(case: Case) -> str | None:
 
 
 def _has_reference(case: Case) -> bool:
-    return any(one.has_bound for one in case.figures if one.name not in STARTUP)
+    return any(figure.has_bound for figure in case.figures if figure.name not in STARTUP)
 
 
 def _is_of_another_program(case: Case) -> bool:
@@ -146,14 +146,15 @@ def _name(leftover: str) -> str:
 
 def _all_missed(case: Case) -> str | None:
     """The figures that are beyond their bounds, and what disturbed the job."""
-    found = []
-    for one in case.figures:
-        no_number = one.value is not None and not is_number(one.value)
-        is_missed = is_beyond(one.value, one.lower, one.upper)
-        if no_number or (is_missed and row_of(case, one).verdict == 'fail'):
-            sentence = missed(one.name, one.value, one.unit, one.reference, one.lower, one.upper)
-            found.append(f'{sentence}: {one.slowest_rank}' if one.slowest_rank else sentence)
-    return '; '.join([*found, *case.disturbances]) if found else None
+    sentences = []
+    for figure in case.figures:
+        no_number = figure.value is not None and not is_number(figure.value)
+        is_missed = is_beyond(figure.value, figure.lower, figure.upper)
+        if no_number or (is_missed and row_of(case, figure).verdict == 'fail'):
+            held = (figure.reference, figure.lower, figure.upper)
+            sentence = missed(figure.name, figure.value, figure.unit, *held)
+            sentences.append(f'{sentence}: {figure.slowest_rank}'.removesuffix(': '))
+    return '; '.join([*sentences, *case.disturbances]) if sentences else None
 
 
 def missed(
@@ -186,7 +187,7 @@ def failures(run: Run) -> list[Failure]:
     bad = [case for case in all_cases if case.result != 'skip' and is_bad(case)]
     failed = [case for case in bad if case.result not in ('fail_deps', 'abort')]
     failed.sort(key=lambda case: not case.is_fixture)
-    found = _told(failed, all_cases)
+    found = _failures_of(failed, all_cases)
     waiting: dict[str, int] = {}
     for case in bad:
         if case.result in ('fail_deps', 'abort'):
@@ -199,10 +200,10 @@ def failures(run: Run) -> list[Failure]:
 def disturbed_cases(run: Run) -> list[Failure]:
     """A sentence for each case that is neither good nor bad: what was measured is no evidence."""
     all_cases = run.counted
-    return _told(filter(is_no_evidence, all_cases), all_cases)
+    return _failures_of(filter(is_no_evidence, all_cases), all_cases)
 
 
-def _told(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
+def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
     times = Counter(case.full_name for case in all_cases)
     found = []
     for case in some:
@@ -247,9 +248,9 @@ def skipped(run: Run, log: Iterable[str]) -> list[tuple[str, str]]:
 
     :param log: the lines of ReFrame's log file.
     """
-    said = reframe_log.skip_reasons(log)
+    reasons = reframe_log.skip_reasons(log)
     return [
-        (case.title, plain(said.get(case.full_name, "no reason in ReFrame's log")))
+        (case.title, plain(reasons.get(case.full_name, "no reason in ReFrame's log")))
         for case in run.counted
         if case.result == 'skip'
     ]
@@ -264,8 +265,8 @@ _REFUSED = re.compile(
 
 def reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
-    said = _wrong(case) if case.result in GOOD else _reason(case)
-    return plain(f'{said}{left(case)}')
+    sentence = _wrong(case) if case.result in GOOD else _reason(case)
+    return plain(f'{sentence}{left(case)}')
 
 
 def _reason(case: Case) -> str:
