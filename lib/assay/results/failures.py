@@ -279,7 +279,7 @@ def _reason(case: Case) -> str:
     if case.fail_phase == 'performance' and (missed := _all_missed(case)):
         return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
-    if 'job timed out' in case.fail_reason:
+    if 'job timed out' in case.fail_reason and case.files.stderr:
         folder = Path(case.files.stage)
         if hung := cut_short('TIMEOUT', folder, folder / case.files.stderr):
             return hung

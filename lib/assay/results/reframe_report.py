@@ -29,7 +29,7 @@ from assay.results.cases import (
     Seconds,
 )
 from assay.results.provenance import facts_of, is_of_fact
-from assay.running.session_extras import label_of, left_out_of, mode_of, purpose_of
+from assay.running.session_extras import left_out_of, text_of
 from assay.text import plain
 
 #: An object of the report.
@@ -97,7 +97,7 @@ def name_of(record: Any) -> CaseName:
 
 def _run(info: Record, rounds: Sequence[Any]) -> Run:
     cases = tuple(_round(one, f'runs[{number}]') for number, one in enumerate(rounds))
-    label, mode, purpose = label_of(info), mode_of(info), purpose_of(info)
+    label, mode, purpose = (text_of(info, name) for name in ('label', 'mode', 'purpose'))
     try:
         _assert_utf8(f'{label}{mode}{purpose}', 'label, mode or purpose')
         return Run(
