@@ -161,7 +161,9 @@ def test_a_malformed_field_is_named_with_its_case(golden_report, said):
 
 def test_what_no_check_has_set_is_not_there(golden_report):
     report = golden_report('Passed')
-    for name in ('fabric', 'executable', 'replaced', 'num_tasks', 'headlines', 'no_evidence'):
+    unset = ('fabric', 'executable', 'replaced', 'num_tasks', 'headlines', 'no_evidence', 'ran_mpi')
+    for name in unset:
         cases(report)[1][name] = '<undefined>'
     case = run_of(report).cases[1]
     assert (case.fabric, case.replaced, case.no_evidence, case.job.ranks) == ('', (), '', None)
+    assert case.fact('ran_mpi') == ''

@@ -155,7 +155,7 @@ def _case(record: Record) -> Case:
         run_index=_count(record, 'run_index') or 0,
         job=_job(record),
         files=_files(record),
-        seconds=Seconds(*(_seconds(_given(record, name)) for name in _TIMES)),
+        seconds=Seconds(*[_seconds(record.get(name)) for name in _TIMES]),
         implementation=_shown(record, 'implementation'),
         no_evidence=_words(record, 'no_evidence'),
         replaced=_texts(record, 'replaced'),
@@ -243,8 +243,9 @@ def _leftovers(record: Record) -> Leftovers:
 def _facts(record: Record) -> Facts:
     known = {}
     for name in _names_of_facts(tuple(record)):
-        is_of_node = name.startswith('ran_on_')  # which has none where that is not known
-        known[name] = '' if is_of_node and not record[name] else _text(record, name)
+        value = record[name]
+        is_unknown = value == _UNDEFINED or (name.startswith('ran_on_') and not value)
+        known[name] = '' if is_unknown else _text(record, name)
     try:
         return facts_of(known)
     except ValueError as error:
@@ -290,11 +291,11 @@ def _words(record: Record, name: str, default: str | None = '') -> str:
 
     :param default: where there is none; None if there has to be one.
     """
-    value = record.get(name, default)
-    if value is None and default is not None:
+    value = record.get(name)
+    if isinstance(value, str) and value != _UNDEFINED:
+        return value
+    if default is not None and value in (None, _UNDEFINED):
         return default
-    if isinstance(value, str):
-        return default if value == _UNDEFINED and default is not None else value
     raise _MalformedError(f'{name} is missing' if value is None else f'{name} is no text')
 
 
@@ -319,11 +320,11 @@ def _shown(record: Record, name: str) -> str:
 
 def _texts(record: Record, name: str) -> tuple[str, ...]:
     """Texts; none where there is no list."""
-    if not (found := _given(record, name)):
+    if not (texts := _given(record, name)):
         return ()
-    if not all(isinstance(one, str) for one in _list(found, name)):
+    if not all(isinstance(text, str) for text in _list(texts, name)):
         raise _MalformedError(f'{name} has something that is no text')
-    return tuple(found)
+    return tuple(texts)
 
 
 def _table_texts(record: Record, name: str) -> tuple[str, ...]:
