@@ -27,11 +27,16 @@ from assay.witness.variables import OF_THE_START
 
 @dataclass(frozen=True)
 class Failure:
-    """A test case that failed: one sentence, and where the job's files are."""
+    """A test case that failed: one sentence, and where the job's files are.
+
+    :param case: what it is called.
+    :param ran: the case itself; None of several, and of what is no case.
+    """
 
     case: str
     reason: str
     files: tuple[str, ...]
+    ran: Case | None = None
 
 
 @dataclass(frozen=True)
@@ -208,7 +213,7 @@ def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
     found = []
     for case in some:
         which = f', run {case.run_index + 1}' if times[case.full_name] > 1 else ''
-        found.append(Failure(f'{case.title}{which}', reason(case), files(case)))
+        found.append(Failure(f'{case.title}{which}', reason(case), files(case), case))
     return found
 
 
