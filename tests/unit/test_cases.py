@@ -129,3 +129,41 @@ def test_a_label_is_no_option(golden_report):
     for run in report['runs']:
         run['testcases'] = [case for case in run['testcases'] if not case['fixture']]
     assert len(run_of(report).counted) == len(cases(report)) == 4
+
+
+#: What is done to the second case of a report, and what is said of it.
+MALFORMED = {
+    'display_name is missing': lambda case: case.pop('display_name'),
+    'fixture is neither true nor false': lambda case: case.update(fixture='no'),
+    'result is no text': lambda case: case.update(result=['pass']),
+    'perfvalues is missing': lambda case: case.pop('perfvalues'),
+    'perfvalues is no object': lambda case: case.update(perfvalues=[1]),
+    r'perfvalues\.a:b:c: it has not six values': lambda case: case.update(perfvalues={'a:b:c': []}),
+    r'perfvalues\.a:b:c: it is no list': lambda case: case.update(perfvalues={'a:b:c': 'figure'}),
+    r'perfvalues\.a:b:c: there is no number': lambda case: case.update(
+        perfvalues={'a:b:c': ['1', 0, None, None, 'us', 'pass']}
+    ),
+    'replaced has something that is no text': lambda case: case.update(replaced=[1]),
+    'dependencies_actual is no list': lambda case: case.update(dependencies_actual=[5]),
+    'num_tasks is no whole number': lambda case: case.update(num_tasks='four'),
+    'job_completion_time_unix is no time': lambda case: case.update(job_completion_time_unix='now'),
+    'ran_variables or ran_settings: No closing': lambda case: case.update(ran_variables="A='"),
+}
+
+
+@pytest.mark.parametrize('said', MALFORMED)
+def test_a_malformed_field_is_named_with_its_case(golden_report, said):
+    report = golden_report('Passed')
+    MALFORMED[said](report['runs'][0]['testcases'][1])
+    with pytest.raises(AssayError, match=rf'writes it: runs\[0\]\.testcases\[1\]: {said}'):
+        run_of(report)
+
+
+def test_what_no_check_has_set_is_not_there(golden_report):
+    report = golden_report('Passed')
+    unset = ('fabric', 'executable', 'replaced', 'num_tasks', 'headlines', 'no_evidence', 'ran_mpi')
+    for name in unset:
+        cases(report)[1][name] = '<undefined>'
+    case = run_of(report).cases[1]
+    assert (case.fabric, case.replaced, case.no_evidence, case.job.ranks) == ('', (), '', None)
+    assert case.fact('ran_mpi') == ''

@@ -626,8 +626,8 @@ def stored_fields(options):
 def test_labels_are_stored_in_reframes_fields(label):
     assert_label(label)
     fields = stored_fields(session_extras.options(label, 'smoke'))
-    assert (session_extras.label_of(fields), session_extras.mode_of(fields)) == (label, 'smoke')
-    assert session_extras.purpose_of(fields) is None
+    found = [session_extras.text_of(fields, name) for name in ('label', 'mode', 'purpose')]
+    assert found == [label, 'smoke', None]
 
 
 def test_what_a_run_is_for_is_stored_and_in_its_summary(golden_report):

@@ -66,7 +66,7 @@ def test_a_history_of_huge_numbers(golden_report, tmp_path):
     history = load(database)
     last = history.runs[-1]
     text = page.page(
-        found_in(history.report(last), history=history, others=history.runs[:-1], word='FAILED')
+        found_in(history.run_of(last), history=history, others=history.runs[:-1], word='FAILED')
     )
     assert '42.00' in Seen(text).text
 
@@ -112,7 +112,7 @@ def test_many_runs_are_laid_over_as_far_as_anybody_can_tell_them_apart(golden_re
     put(tmp_path / 'results.db', *made)
     history = load(tmp_path / 'results.db')
     last, others = history.runs[-1], history.runs[:-1]
-    found = found_in(history.report(last), history=history, others=others)
+    found = found_in(history.run_of(last), history=history, others=others)
     assert len(found.runs) == count
     groups = {one.group for one in found.charts[0].series} - {''}
     assert groups == {f'run {run.name}' for run in others[-MOST_OVER:]}

@@ -22,7 +22,7 @@ from assay.acceptance.facts import Facts, Partition
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
 from assay.results.cases import Case, Run
-from assay.results.cases import Figure as Told
+from assay.results.cases import Figure as Reported
 from assay.results.rows import is_beyond, is_number
 from assay.spelling import many
 from assay.text import plain
@@ -239,7 +239,7 @@ def _assert_on_its_nodes(reports: Iterable[Witnessed], case: Case) -> None:
         raise AssayError(f'none of its ranks ran on {", ".join(sorted(idle))} of the report')
 
 
-def _differences(told: Iterable[Told], figures: Mapping[str, Figure]) -> Iterator[str]:
+def _differences(told: Iterable[Reported], figures: Mapping[str, Figure]) -> Iterator[str]:
     """Sentences: where a report says something else than the outputs."""
     if missing := sorted(figures.keys() - {one.name for one in told}):
         yield f'the report lacks {", ".join(missing)}, which the outputs have'

@@ -219,7 +219,7 @@ class Measuring:
         its_options = [*selected, *self.options, *more]
         end = self.prepared.suite.run(own, label, its_options, handles, purpose='accept')
         found = judged(own, end, self.prepared.given)
-        report, verdict = found.report, found.verdict
+        report, verdict = found.run, found.verdict
         problems = verdict.of_session
         if report:
             problems = (*problems, *kept(report, verdict))

@@ -271,16 +271,16 @@ class Against:
         end = self.suite.run(own, self.label, options, self.handles, purpose=PURPOSE)
         ended = judged(own, end, self.given)
         problems = ended.verdict.of_session
-        if ended.report:
-            problems = (*problems, *kept(ended.report, ended.verdict))
+        if ended.run:
+            problems = (*problems, *kept(ended.run, ended.verdict))
         if end.stopped:
             signals.insert(0, end.stopped)
             return f'stopped by {end.stopped.name}'
-        for one in failures(ended.report) if ended.report else []:
+        for one in failures(ended.run) if ended.run else []:
             say(f'failed: {one.case}: {one.reason}')
-        if problems or ended.report is None:
+        if problems or ended.run is None:
             return f'a round is no good: {"; ".join(problems)}'
-        self.rounds.append(ended.report.uuid)
+        self.rounds.append(ended.run.uuid)
         self.took = time.monotonic() - began
         self._tidy(own, bool(ended.verdict.problems))
         return ''

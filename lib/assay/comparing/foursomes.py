@@ -114,21 +114,21 @@ class Foursomes:
             exports=setting.exports,
         )
         found = judged(own, end, self.given)
-        report, verdict = found.report, found.verdict
+        run, verdict = found.run, found.verdict
         problems = verdict.of_session
-        if report:
-            problems = (*problems, *kept(report, verdict))
+        if run:
+            problems = (*problems, *kept(run, verdict))
         if end.stopped:
             signals.insert(0, end.stopped)
             raise StoppedError(f'stopped by {end.stopped.name}')
-        for one in failures(report) if report else []:
+        for one in failures(run) if run else []:
             say(f'failed: {one.case}: {one.reason}')
         if problems:
             raise NoGoodError(f'a session of {setting} is no good: {"; ".join(problems)}')
-        assert report
+        assert run
         self._tidy(side, own, bool(verdict.problems))
         os.close(own.handle)
-        return session(report, side, self.settings)
+        return session(run, side, self.settings)
 
     def _tidy(self, side: int, own: RunFolder, has_failed: bool) -> None:
         """Of good sessions the newest of each setting keeps its folder.

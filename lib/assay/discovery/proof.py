@@ -41,18 +41,18 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     found = judged(suite.own, end, given)
     if end.stopped:
         raise SystemExit(128 + end.stopped)
-    if not found.report:
+    if not found.run:
         raise AssayError('\n'.join([f'no case of {CHECK} was run:', *found.verdict.problems]))
-    problems = kept(found.report, found.verdict)
+    problems = kept(found.run, found.verdict)
     if problems:
         raise AssayError('\n'.join(problems))
-    cases = {_way(case): case for case in found.report.own_cases}
+    cases = {_way(case): case for case in found.run.own_cases}
     builds = {
         (case.partition, case.environment): reason(case)
-        for case in found.report.counted
+        for case in found.run.counted
         if case.is_fixture and case.result == 'fail'
     }
-    unable = dict(skipped(found.report, found.log or []))
+    unable = dict(skipped(found.run, found.log or []))
     if found.verdict.of_session and not cases.keys() >= {*draft.pairs}:
         raise AssayError('\n'.join(['ReFrame did not run all cases:', *found.verdict.of_session]))
     left_out: LeftOut = {}

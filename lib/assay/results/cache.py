@@ -74,12 +74,12 @@ def _brought_up_to_date(old: Read | None, database: Path, uuids: Sequence[str]) 
     if len(kept) < len(old.summaries):
         figures = figures.filter(pl.col('run').is_in([*kept]))
     parts, rows = [figures], list[PlainRow]()
-    for uuid, report in store.reports([one for one in uuids if one not in kept], database):
-        if isinstance(report, AssayError):
-            kept[uuid] = Summary(problem=str(report))
+    for uuid, run in store.runs([one for one in uuids if one not in kept], database):
+        if isinstance(run, AssayError):
+            kept[uuid] = Summary(problem=str(run))
             continue
-        kept[uuid] = summary(report)
-        rows += plain_rows(report)
+        kept[uuid] = summary(run)
+        rows += plain_rows(run)
         if len(rows) >= BATCH:
             parts.append(table(rows))
             rows = []

@@ -27,11 +27,16 @@ from assay.witness.variables import OF_THE_START
 
 @dataclass(frozen=True)
 class Failure:
-    """A test case that failed: one sentence, and where the job's files are."""
+    """A test case that failed: one sentence, and where the job's files are.
+
+    :param case: what it is called.
+    :param ran: the case itself; None of several, and of what is no case.
+    """
 
     case: str
     reason: str
     files: tuple[str, ...]
+    ran: Case | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def lacking(case: Case) -> str | None:
     """What of its measurement a case has not that ReFrame passed."""
     if not case.figures:
         return 'passed without any figure: nothing was measured'
-    if lost := [one.name for one in case.figures if not is_number(one.value)]:
+    if lost := [figure.name for figure in case.figures if not is_number(figure.value)]:
         return f'passed without a value for the figure {lost[0]}'
     if not _has_reference(case) and not _is_of_another_program(case):
         return 'passed without any reference: the figures were held to nothing'
@@ -70,7 +75,7 @@ def lacking(case: Case) -> str | None:
 
 
 def _has_reference(case: Case) -> bool:
-    return any(one.has_bound for one in case.figures if one.name not in STARTUP)
+    return any(figure.has_bound for figure in case.figures if figure.name not in STARTUP)
 
 
 def _is_of_another_program(case: Case) -> bool:
@@ -146,14 +151,15 @@ def _name(leftover: str) -> str:
 
 def _all_missed(case: Case) -> str | None:
     """The figures that are beyond their bounds, and what disturbed the job."""
-    found = []
-    for one in case.figures:
-        no_number = one.value is not None and not is_number(one.value)
-        is_missed = is_beyond(one.value, one.lower, one.upper)
-        if no_number or (is_missed and row_of(case, one).verdict == 'fail'):
-            sentence = missed(one.name, one.value, one.unit, one.reference, one.lower, one.upper)
-            found.append(f'{sentence}: {one.slowest_rank}' if one.slowest_rank else sentence)
-    return '; '.join([*found, *case.disturbances]) if found else None
+    sentences = []
+    for figure in case.figures:
+        no_number = figure.value is not None and not is_number(figure.value)
+        is_missed = is_beyond(figure.value, figure.lower, figure.upper)
+        if no_number or (is_missed and row_of(case, figure).verdict == 'fail'):
+            held = (figure.reference, figure.lower, figure.upper)
+            sentence = missed(figure.name, figure.value, figure.unit, *held)
+            sentences.append(f'{sentence}: {figure.slowest_rank}'.removesuffix(': '))
+    return '; '.join([*sentences, *case.disturbances]) if sentences else None
 
 
 def missed(
@@ -186,7 +192,7 @@ def failures(run: Run) -> list[Failure]:
     bad = [case for case in all_cases if case.result != 'skip' and is_bad(case)]
     failed = [case for case in bad if case.result not in ('fail_deps', 'abort')]
     failed.sort(key=lambda case: not case.is_fixture)
-    found = _told(failed, all_cases)
+    found = _failures_of(failed, all_cases)
     waiting: dict[str, int] = {}
     for case in bad:
         if case.result in ('fail_deps', 'abort'):
@@ -199,15 +205,15 @@ def failures(run: Run) -> list[Failure]:
 def disturbed_cases(run: Run) -> list[Failure]:
     """A sentence for each case that is neither good nor bad: what was measured is no evidence."""
     all_cases = run.counted
-    return _told(filter(is_no_evidence, all_cases), all_cases)
+    return _failures_of(filter(is_no_evidence, all_cases), all_cases)
 
 
-def _told(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
+def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
     times = Counter(case.full_name for case in all_cases)
     found = []
     for case in some:
         which = f', run {case.run_index + 1}' if times[case.full_name] > 1 else ''
-        found.append(Failure(f'{case.title}{which}', reason(case), files(case)))
+        found.append(Failure(f'{case.title}{which}', reason(case), files(case), case))
     return found
 
 
@@ -247,9 +253,9 @@ def skipped(run: Run, log: Iterable[str]) -> list[tuple[str, str]]:
 
     :param log: the lines of ReFrame's log file.
     """
-    said = reframe_log.skip_reasons(log)
+    reasons = reframe_log.skip_reasons(log)
     return [
-        (case.title, plain(said.get(case.full_name, "no reason in ReFrame's log")))
+        (case.title, plain(reasons.get(case.full_name, "no reason in ReFrame's log")))
         for case in run.counted
         if case.result == 'skip'
     ]
@@ -264,8 +270,8 @@ _REFUSED = re.compile(
 
 def reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
-    said = _wrong(case) if case.result in GOOD else _reason(case)
-    return plain(f'{said}{left(case)}')
+    sentence = _wrong(case) if case.result in GOOD else _reason(case)
+    return plain(f'{sentence}{left(case)}')
 
 
 def _reason(case: Case) -> str:
@@ -278,7 +284,7 @@ def _reason(case: Case) -> str:
     if case.fail_phase == 'performance' and (missed := _all_missed(case)):
         return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
-    if 'job timed out' in case.fail_reason:
+    if 'job timed out' in case.fail_reason and case.files.stderr:
         folder = Path(case.files.stage)
         if hung := cut_short('TIMEOUT', folder, folder / case.files.stderr):
             return hung

@@ -74,6 +74,9 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+#: No two jobs of a case end in one place in one second; perflogs have no parts of seconds.
+_JOB = ('system', 'partition', 'environment', 'case', 'ended')
+
 #: One row, in the order of the columns; times are ms since 1970.
 PlainRow = tuple[Any, ...]
 
@@ -103,6 +106,24 @@ def plain_rows(run: Run) -> list[PlainRow]:
         more = (case.result, jobs, times[case.full_name], *_about_job(case))
         rows += [(*who, *_held(row), *more) for row in rows_of(case)]
     return rows
+
+
+def duplicate_runs(table: pl.DataFrame, other: pl.DataFrame) -> list[str]:
+    """The runs of a table that have a job which is in another table as well.
+
+    So it is where one was read from perflogs, in which it has another identifier, and one as it is.
+
+    :param table: as :func:`table` makes it.
+    :param other: likewise.
+    :returns: their identifiers, sorted.
+    """
+    jobs, others = (
+        one.filter(pl.col('measured').is_not_null())
+        .select('run', *_JOB[:-1], ended=pl.col('measured').dt.truncate('1s'))
+        .unique()
+        for one in (table, other)
+    )
+    return sorted(jobs.join(others, on=_JOB, how='semi')['run'].cast(pl.String).unique())
 
 
 def _held(row: Row) -> PlainRow:

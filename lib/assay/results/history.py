@@ -94,17 +94,17 @@ class History:
             )
         return found
 
-    def report(self, run: StoredRun) -> Run:
-        """ReFrame's report of a run.
+    def run_of(self, run: StoredRun) -> Run:
+        """A stored run as it was measured.
 
         :raises AssayError: if it can no longer be read.
         """
         if run.file:
-            return next(one for one in _reports(run.file) if one.uuid == run.uuid)
-        for _, report in store.reports([run.uuid], self.database):
-            if isinstance(report, AssayError):
-                raise report
-            return report
+            return next(one for one in _runs(run.file) if one.uuid == run.uuid)
+        for _, found in store.runs([run.uuid], self.database):
+            if isinstance(found, AssayError):
+                raise found
+            return found
         raise AssayError(f'run {run.name} was removed from {self.database} meanwhile.')
 
     def figures(self, runs: Iterable[StoredRun]) -> pl.DataFrame:
@@ -123,8 +123,8 @@ class History:
             frames = [self._figures.filter(pl.col('run').is_in(stored))]
         wanted = {run.uuid for run in runs if run.file}
         for file in dict.fromkeys(run.file for run in runs if run.file):
-            found = [one for one in _reports(file) if one.uuid in wanted]
-            frames += [table(plain_rows(report)) for report in found]
+            found = [one for one in _runs(file) if one.uuid in wanted]
+            frames += [table(plain_rows(one)) for one in found]
         return pl.concat(frames)
 
 
@@ -180,9 +180,9 @@ def of_file(file: Path) -> list[StoredRun]:
     :raises AssayError: if it is neither.
     """
     return [
-        StoredRun(one.uuid, one.begun, one.ended, summary(one), file=file) for one in _reports(file)
+        StoredRun(one.uuid, one.begun, one.ended, summary(one), file=file) for one in _runs(file)
     ]
 
 
-def _reports(file: Path) -> list[Run]:
+def _runs(file: Path) -> list[Run]:
     return runs_of(file) if file.is_dir() else [read_report(file)]

@@ -76,28 +76,28 @@ def past(history: History, system: str) -> dict[str, Past]:
     name = system.partition(':')[0]
     runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
     by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
-    reports = store.reports(by_uuid, history.database) if by_uuid else iter(())
-    return learn((by_uuid[uuid], one) for uuid, one in reports if not isinstance(one, AssayError))
+    read = store.runs(by_uuid, history.database) if by_uuid else iter(())
+    return learn((by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError))
 
 
-def learn(reports: Iterable[tuple[StoredRun, Run]]) -> dict[str, Past]:
-    """What reports tell, which come oldest first."""
+def learn(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Past]:
+    """What runs tell, which come oldest first."""
     known: dict[str, Past] = {}
-    for run, report in reports:
-        for one in filter(None, map(_told, report.attempts)):
-            _add(known.setdefault(one.name, Past()), run, one)
+    for stored, run in runs:
+        for ended in filter(None, map(_ended, run.attempts)):
+            _add(known.setdefault(ended.name, Past()), stored, ended)
     return known
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Ended:
     name: str
     seconds: float | None
     ending: str
     figures: dict[str, float]
 
 
-def _told(tries: list[Case]) -> _Told | None:
+def _ended(tries: list[Case]) -> _Ended | None:
     """What the attempts at a case tell; None if it did not have its turn."""
     case = what_counts(tries)
     if case.result == 'abort':
@@ -114,22 +114,22 @@ def _told(tries: list[Case]) -> _Told | None:
     }
     name = case.display_name if case.is_fixture else case.title
     known = took if 0 < took <= LONGEST and not waited else None
-    return _Told(name, known, ending, figures)
+    return _Ended(name, known, ending, figures)
 
 
-def _add(known: Past, run: StoredRun, told: _Told) -> None:
+def _add(known: Past, run: StoredRun, ended: _Ended) -> None:
     if run.is_of_the_future:
         known.in_future = max(known.in_future or run.begun, run.begun)
     else:
         known.last = max(known.last or run.begun, run.begun)
-    if told.seconds is not None:
-        known.seconds = [*known.seconds, told.seconds][-LATELY:]
+    if ended.seconds is not None:
+        known.seconds = [*known.seconds, ended.seconds][-LATELY:]
     # What fails while faults are brought in, or in a draft, is no reason to look at it again.
     if run.summary.purpose:
         return
-    if told.ending:
-        known.endings = [*known.endings, told.ending][-FORGIVEN:]
-    for name, value in told.figures.items():
+    if ended.ending:
+        known.endings = [*known.endings, ended.ending][-FORGIVEN:]
+    for name, value in ended.figures.items():
         known.figures[name] = [*known.figures.get(name, ()), value][-LATELY:]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
@@ -28,7 +29,7 @@ from assay.results.cases import (
     Seconds,
 )
 from assay.results.provenance import facts_of, is_of_fact
-from assay.running.session_extras import label_of, left_out_of, mode_of, purpose_of
+from assay.running.session_extras import left_out_of, text_of
 from assay.text import plain
 
 #: An object of the report.
@@ -62,12 +63,12 @@ def as_run(text: str | bytes, where: object) -> Run:
     """
     try:
         report = json.loads(text)
-        info, rounds = _object(report['session_info'], 'session_info'), report['runs']
-    except (KeyError, RecursionError, TypeError, ValueError, _MalformedError) as error:
+        info, rounds = report['session_info'], report['runs']
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         kind = type(error).__name__
         raise AssayError(f'{where}: not a report of ReFrame: {kind}: {error}') from error
     try:
-        return _run(info, _list(rounds, 'runs'))
+        return _run(_object(info, 'session_info'), _list(rounds, 'runs'))
     except _MalformedError as error:
         raise AssayError(f'{where}: not as ReFrame writes it: {error}') from None
 
@@ -96,7 +97,7 @@ def name_of(record: Any) -> CaseName:
 
 def _run(info: Record, rounds: Sequence[Any]) -> Run:
     cases = tuple(_round(one, f'runs[{number}]') for number, one in enumerate(rounds))
-    label, mode, purpose = label_of(info), mode_of(info), purpose_of(info)
+    label, mode, purpose = (text_of(info, name) for name in ('label', 'mode', 'purpose'))
     try:
         _assert_utf8(f'{label}{mode}{purpose}', 'label, mode or purpose')
         return Run(
@@ -154,7 +155,7 @@ def _case(record: Record) -> Case:
         run_index=_count(record, 'run_index') or 0,
         job=_job(record),
         files=_files(record),
-        seconds=Seconds(*(_seconds(_given(record, name)) for name in _TIMES)),
+        seconds=Seconds(*[_seconds(record.get(name)) for name in _TIMES]),
         implementation=_shown(record, 'implementation'),
         no_evidence=_words(record, 'no_evidence'),
         replaced=_texts(record, 'replaced'),
@@ -164,9 +165,7 @@ def _case(record: Record) -> Case:
         facts=_facts(record),
         hash=_shown(record, 'hashcode'),
         unique_name=_text(record, 'unique_name', ''),
-        needs=tuple(
-            map(tuple, _list(record.get('dependencies_actual') or [], 'dependencies_actual'))
-        ),
+        needs=_needs(record),
         environments=_texts(record, 'valid_prog_environs'),
     )
 
@@ -183,6 +182,8 @@ def _figures(record: Record) -> tuple[Figure, ...]:
     for key, values in _mapping(record, 'perfvalues').items():
         name = key.rpartition(':')[2]
         try:
+            if len(_list(values, 'it')) != 6:
+                raise _MalformedError('it has not six values')
             value, reference, lower, upper, unit, result = values
             found.append(
                 Figure.of_thresholds(
@@ -198,7 +199,7 @@ def _figures(record: Record) -> tuple[Figure, ...]:
                     _as_text(slowest.get(name)),
                 )
             )
-        except (TypeError, ValueError, _MalformedError) as error:
+        except _MalformedError as error:
             raise _MalformedError(f'perfvalues.{plain(key, 100)}: {error}') from None
     return tuple(found)
 
@@ -242,8 +243,9 @@ def _leftovers(record: Record) -> Leftovers:
 def _facts(record: Record) -> Facts:
     known = {}
     for name in _names_of_facts(tuple(record)):
-        is_of_node = name.startswith('ran_on_')  # which has none where that is not known
-        known[name] = '' if is_of_node and not record[name] else _text(record, name)
+        value = record[name]
+        is_unknown = value == _UNDEFINED or (name.startswith('ran_on_') and not value)
+        known[name] = '' if is_unknown else _text(record, name)
     try:
         return facts_of(known)
     except ValueError as error:
@@ -258,10 +260,14 @@ def _names_of_facts(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _place(record: Record) -> tuple[int, int] | None:
     """Run and place within it, which the identifier of a case ends with."""
-    _, *numbers = _text(record, 'uuid', '').split(':')
-    if len(numbers) != 2 or not all(one.isascii() and one.isdigit() for one in numbers):
-        return None
-    return int(numbers[0]), int(numbers[1])
+    found = re.fullmatch(r'[^:]*:([0-9]{1,9}):([0-9]{1,9})', _text(record, 'uuid', ''))
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _needs(record: Record) -> tuple[tuple[str, ...], ...]:
+    name = 'dependencies_actual'
+    found = [_list(one, name) for one in _list(_given(record, name) or [], name)]
+    return tuple(tuple(map(_as_text, one)) for one in found)
 
 
 def _given(record: Record, name: str) -> Any:
@@ -285,11 +291,11 @@ def _words(record: Record, name: str, default: str | None = '') -> str:
 
     :param default: where there is none; None if there has to be one.
     """
-    value = record.get(name, default)
-    if value is None and default is not None:
+    value = record.get(name)
+    if isinstance(value, str) and value != _UNDEFINED:
+        return value
+    if default is not None and value in (None, _UNDEFINED):
         return default
-    if isinstance(value, str):
-        return default if value == _UNDEFINED and default is not None else value
     raise _MalformedError(f'{name} is missing' if value is None else f'{name} is no text')
 
 
@@ -314,11 +320,11 @@ def _shown(record: Record, name: str) -> str:
 
 def _texts(record: Record, name: str) -> tuple[str, ...]:
     """Texts; none where there is no list."""
-    if not (found := _given(record, name)):
+    if not (texts := _given(record, name)):
         return ()
-    if not all(isinstance(one, str) for one in _list(found, name)):
+    if not all(isinstance(text, str) for text in _list(texts, name)):
         raise _MalformedError(f'{name} has something that is no text')
-    return tuple(found)
+    return tuple(texts)
 
 
 def _table_texts(record: Record, name: str) -> tuple[str, ...]:

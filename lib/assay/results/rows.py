@@ -82,8 +82,8 @@ def rows_of(case: Case) -> list[Row]:
     """The rows of one case; none if it was skipped."""
     if case.result == 'skip':
         return []
-    if figures := [one for one in case.figures if one.value is not None]:
-        return [row_of(case, one) for one in figures]
+    if figures := [figure for figure in case.figures if figure.value is not None]:
+        return [row_of(case, figure) for figure in figures]
     if case.is_fixture and case.result in GOOD:
         return []
     return [row_of(case, Figure('-', None))]

@@ -99,10 +99,10 @@ def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
     return sorted((_session(database, *row) for row in found), key=lambda one: one.begun)
 
 
-def reports(
+def runs(
     uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE
 ) -> Iterator[tuple[str, Run | AssayError]]:
-    """The reports of sessions, one at a time in memory; of one that is damaged, what is wrong.
+    """Sessions as they were measured, one at a time in memory; of a damaged one, what is wrong.
 
     :raises AssayError: as :func:`sessions`.
     """

@@ -28,9 +28,9 @@ def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]
     found: dict[str, float] = {}
     try:
         newest = [one.uuid for one in store.sessions(database) if not one.problem][-ASKED:]
-        for _, report in store.reports(newest, database) if newest else ():
-            if not isinstance(report, AssayError):
-                found |= _seconds(report)
+        for _, run in store.runs(newest, database) if newest else ():
+            if not isinstance(run, AssayError):
+                found |= _seconds(run)
     except AssayError:
         pass
     return found

@@ -57,8 +57,8 @@ def folders(history: History, runs: Sequence[StoredRun]) -> Folders:
     """
     found: dict[str, dict[Path, None]] = {}
     of_here = [run.uuid for run in runs[-KEPT:] if run.file is None]
-    for _, report in store.reports(of_here, history.database):
-        for case in [] if isinstance(report, AssayError) else report.counted:
+    for _, run in store.runs(of_here, history.database):
+        for case in [] if isinstance(run, AssayError) else run.counted:
             if folder := case.files.output:
                 found.setdefault(case.title, {})[Path(folder)] = None
     return {case: [*of_case] for case, of_case in found.items()}

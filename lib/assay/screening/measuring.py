@@ -56,7 +56,7 @@ def measure(
         suite.own, None, [*where.options, *job, *options], handles, audience, purpose='screen'
     )
     found = judged(suite.own, end, given)
-    problems = kept(found.report, found.verdict) if found.report else []
+    problems = kept(found.run, found.verdict) if found.run else []
     if end.stopped:
         raise SystemExit(128 + end.stopped)
     case = _measured(found)
@@ -93,7 +93,7 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
 
 def _measured(found: Concluded) -> Case | None:
     """The case of the job; None if it did not measure."""
-    for case in found.report.last_cases if found.report else ():
+    for case in found.run.last_cases if found.run else ():
         has_measured = case.result in ('pass', 'fail') and case.fail_phase in _MEASURED
         if case.check.startswith('Screen') and has_measured:
             return case
@@ -101,7 +101,7 @@ def _measured(found: Concluded) -> Case | None:
 
 
 def _why(found: Concluded, problems: Sequence[str]) -> list[str]:
-    told = failures(found.report) if found.report else []
+    told = failures(found.run) if found.run else []
     return [
         'the screening did not measure:',
         *(f'{one.case}: {one.reason}' for one in told),

@@ -43,10 +43,10 @@ class Subject:
     :param others: the runs to compare it with, oldest first.
     :param history: None where the run is not stored.
     :param screened: what screenings of its partitions showed.
-    :param beside: a run on another system to show beside it, with its report.
+    :param beside: a stored run on another system to show beside it, as it was measured.
     """
 
-    report: Run
+    run: Run
     word: str | None
     problems: Sequence[str]
     log: Sequence[str] | None = None
@@ -106,21 +106,22 @@ def contents(subject: Subject) -> Contents:
 
     :raises AssayError: if a run that belongs to it cannot be read.
     """
-    report, history, others = subject.report, subject.history, subject.others
-    found, left_out = counts(report), report.left_out
-    ran = _ran(report)
-    this = next((run for run in (history.runs if history else ()) if run.uuid == report.uuid), None)
+    run, history, others = subject.run, subject.history, subject.others
+    found, left_out = counts(run), run.left_out
+    ran = _ran(run)
+    all_stored = history.runs if history else ()
+    this = next((stored for stored in all_stored if stored.uuid == run.uuid), None)
     runs = _earlier(history, this)
     before = others[-1] if others else None
-    known = past(history, [*runs, *(run for run in others if run not in runs)])
+    known = past(history, [*runs, *(stored for stored in others if stored not in runs)])
     table = lines(ran, known, runs, before)
     shown = [curves.Overlay('', ran)]
     if history:
         over = reversed(others[-MOST_OVER:])
-        shown += [curves.Overlay(run.name, _ran(history.report(run))) for run in over]
+        shown += [curves.Overlay(stored.name, _ran(history.run_of(stored))) for stored in over]
     if subject.beside:
-        run, its_report = subject.beside
-        shown.append(curves.Overlay(f'{run.name} on {run.summary.system}', _ran(its_report)))
+        stored, other = subject.beside
+        shown.append(curves.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
     facts, variables = about(ran)
     witnessed, not_shown = jobs.charts(ran)
     return Contents(
@@ -130,8 +131,8 @@ def contents(subject: Subject) -> Contents:
         problems=[*subject.problems] if subject.word else [_WHY],
         basis=sentence(table, found),
         tiles=tiles(table, found, left_out),
-        sections=sections(report, subject.log, this.causes if this else ()),
-        run=_of_run(report),
+        sections=sections(run, subject.log, this.causes if this else ()),
+        run=_of_run(run),
         screened=subject.screened,
         facts=facts,
         variables=variables,
@@ -140,10 +141,10 @@ def contents(subject: Subject) -> Contents:
         before=before.name if before else '',
         charts=[*curves.charts(shown), *charts.charts(ran), *witnessed],
         notes=[*curves.gone(shown), *_not_laid_over(others), *not_shown],
-        runs=[*reversed([*(run for run in others if run not in runs), *runs])],
+        runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,
-        beside=_beside(report, subject.beside) if subject.beside else None,
+        beside=_beside(run, subject.beside) if subject.beside else None,
     )
 
 
@@ -153,18 +154,18 @@ def _not_laid_over(others: Sequence[StoredRun]) -> list[str]:
     return [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
 
 
-def _beside(report: Run, other: tuple[StoredRun, Run]) -> Beside:
-    run, its_report = other
+def _beside(run: Run, other: tuple[StoredRun, Run]) -> Beside:
+    stored, its_report = other
     found = counts(its_report)
     told = Other(
-        run.verdict or NO_VERDICT,
-        _kind(run.verdict),
+        stored.verdict or NO_VERDICT,
+        _kind(stored.verdict),
         counted_words(found) + _of_budget(sum(found), its_report.left_out),
-        run.problems if run.verdict else [_WHY],
+        stored.problems if stored.verdict else [_WHY],
         _of_run(its_report),
         _ran(its_report),
     )
-    return beside(_of_run(report), _ran(report), told)
+    return beside(_of_run(run), _ran(run), told)
 
 
 def _kind(word: str | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from assay.report.html.left import last_lines, log_of
 from assay.report.terminal import ordinal
-from assay.results.cases import Case, Run
+from assay.results.cases import Run
 from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
 from assay.results.store import Cause
 
@@ -53,9 +53,6 @@ def sections(run: Run, log: Sequence[str] | None, causes: Sequence[Cause] = ()) 
     :param causes: what is behind failures, as far as somebody said so.
     """
     lines = log if log is not None else log_of(run) or []
-    cases: dict[str, Case] = {}
-    for case in run.counted:
-        cases[case.title] = cases[f'{case.title}, run {case.run_index + 1}'] = case
     late = (
         Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
         for one in retried(run)
@@ -65,12 +62,12 @@ def sections(run: Run, log: Sequence[str] | None, causes: Sequence[Cause] = ()) 
         for one in unheld(run)
     )
     found = [
-        _section('failed', 'Failed', 'bad', _with_outputs(failures(run), cases, causes)),
+        _section('failed', 'Failed', 'bad', _with_outputs(failures(run), causes)),
         _section(
             'disturbed',
             'Disturbed: neither pass nor fail',
             'odd',
-            _with_outputs(disturbed_cases(run), cases, ()),
+            _with_outputs(disturbed_cases(run), ()),
         ),
         _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(run, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),
@@ -84,9 +81,7 @@ def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section
     return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
 
 
-def _with_outputs(
-    found: Sequence[Failure], cases: Mapping[str, Case], causes: Sequence[Cause]
-) -> list[Told]:
+def _with_outputs(failed: Sequence[Failure], causes: Sequence[Cause]) -> list[Told]:
     known = {one.failed: ': '.join(filter(None, (one.kind, one.note))) for one in causes}
     return [
         Told(
@@ -94,7 +89,7 @@ def _with_outputs(
             one.reason,
             ' '.join(one.files),
             known.get(one.case, ''),
-            last_lines(cases[one.case]) if number < MOST_OUTPUTS and one.case in cases else {},
+            last_lines(one.ran) if number < MOST_OUTPUTS and one.ran else {},
         )
-        for number, one in enumerate(found)
+        for number, one in enumerate(failed)
     ]
