@@ -193,7 +193,7 @@ def written(
         entry = now.entries.setdefault(one.check, {'$index': [*one.values]})
         if entry['$index'] != [*one.values]:
             reason = (
-                f'it is told by {", ".join(one.values)}, and {path} has {one.check} by '
+                f'its index is {", ".join(one.values)}, and {path} has {one.check} by '
                 f'{", ".join(entry["$index"])}: remove {one.check} there, and learn all of it anew'
             )
             result.refused.append((one, reason))
