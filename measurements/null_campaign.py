@@ -16,14 +16,13 @@ import os
 import subprocess
 import tempfile
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import polars
 
 from assay import paths
-from assay.results.cases import read_report
+from assay.results.reframe_report import read_report
 from assay.results.rows import rows
 
 DATA = Path(__file__).with_name('data') / 'null.parquet'
@@ -41,13 +40,12 @@ def one_run(fabrics: str) -> list[dict[str, Any]]:
         command += [f'--report-file={path}']
         command += ['-n', f'{CHECKS}%fabric=({fabrics})%layout=packed']
         subprocess.run(command, stdout=subprocess.DEVNULL, timeout=3600)
-        report = read_report(path)
-    session = report['session_info']
+        run = read_report(path)
     return [
         {
-            'run': session['uuid'],
-            'begun': datetime.fromtimestamp(session['time_start_unix'], timezone.utc),
-            'host': session['hostname'],
+            'run': run.uuid,
+            'begun': run.begun,
+            'host': run.hostname,
             'load': load,
             'environment': row.environment,
             'fabric': row.fabric,
@@ -57,7 +55,7 @@ def one_run(fabrics: str) -> list[dict[str, Any]]:
             'unit': row.unit,
             'verdict': row.verdict,
         }
-        for row in rows(report)
+        for row in rows(run)
     ]
 
 

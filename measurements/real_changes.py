@@ -38,8 +38,8 @@ import polars as pl
 from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 
 from assay import AssayError, paths
-from assay.results.cases import read_report
 from assay.results.figures import plain_rows, table
+from assay.results.reframe_report import read_report
 from assay.running import turn
 
 DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'

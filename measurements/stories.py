@@ -23,10 +23,12 @@ import json
 import math
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -38,8 +40,6 @@ import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
 
 from assay import AssayError, paths
-from assay.results import store
-from assay.results.cases import Report, cases
 from assay.results.history import load
 from assay.results.statistics.comparison import Word
 from assay.running import turn
@@ -204,9 +204,11 @@ def drift(stamp: str, drifts: Sequence[str]) -> bool:
     """
     label = f'{stamp}-drift'
     (uuid,) = [run.uuid for run in load().runs if run.summary.label == f'{stamp}-before'][-1:]
-    ((_, report),) = store.reports([uuid])
-    if isinstance(report, AssayError):
-        raise report
+    # ReFrame's own JSON, which is stored again and again.
+    with closing(sqlite3.connect(paths.RESULTS_DATABASE)) as connection:
+        query = 'SELECT json_blob FROM sessions WHERE uuid = ?'
+        ((text,),) = connection.execute(query, [uuid]).fetchall()
+    report = json.loads(text)
     first = datetime.now(timezone.utc) - timedelta(days=NIGHTS)
     options = {'storage/sqlite_db_file': str(paths.RESULTS_DATABASE), 'storage/enable': True}
     with rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options):
@@ -215,7 +217,7 @@ def drift(stamp: str, drifts: Sequence[str]) -> bool:
             begun = (first + timedelta(days=night)).timestamp()
             one['session_info'] |= {'uuid': f'{night:08x}{uuid[8:]}', 'label': label}
             one['session_info'] |= {'time_start_unix': begun, 'time_end_unix': begun + 30}
-            for case in cases(one):
+            for case in _cases(one):
                 case |= {'system': 'drifting', 'taken_by_others': []}
                 for name, told in (case.get('perfvalues') or {}).items():
                     told[0] *= factors.get((case['display_name'], name.rpartition(':')[2]), 1)
@@ -231,7 +233,13 @@ def drift(stamp: str, drifts: Sequence[str]) -> bool:
     return bool(code) == bool(drifts) and len(found['drifts']) == len(drifts)
 
 
-def _nights(report: Report, drifts: Sequence[str]) -> Iterator[dict[tuple[str, str], float]]:
+def _cases(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [case for run in report['runs'] for case in run['testcases']]
+
+
+def _nights(
+    report: dict[str, Any], drifts: Sequence[str]
+) -> Iterator[dict[tuple[str, str], float]]:
     """For each night the factor of each figure, by the name of its case and its own."""
     random = np.random.default_rng(1)
     table = polars.read_parquet(NULL).sort('begun')
@@ -243,7 +251,7 @@ def _nights(report: Report, drifts: Sequence[str]) -> Iterator[dict[tuple[str, s
             noises.append((logs - logs.mean()) / logs.std(ddof=1) * SPREAD)
     figures = {
         (case['display_name'], figure): (noises[random.integers(len(noises))], random.integers(99))
-        for case in cases(report)
+        for case in _cases(report)
         for figure, better in (case.get('directions') or {}).items()
         if better != 'exact'
     }

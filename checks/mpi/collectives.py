@@ -5,9 +5,10 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, whole_of_best
+from assay.checks.benchmark import WHOLE_OF_BEST, MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
-from assay.programs.figure import Figure
+from assay.programs.benchmarks import check_collectives
+from assay.programs.figure import Quantity
 
 #: A barrier has none.
 NO_SIZE = 0
@@ -16,6 +17,9 @@ OPERATIONS = (
     *('barrier', 'bcast', 'reduce', 'allreduce', 'allgather'),
     *('alltoall', 'reduce_scatter', 'scatter', 'gather'),
 )
+
+#: The sizes above SMALL that all operations have figures of, by their names in these.
+SIZES = {'8k': MEDIUM, '1m': LARGEST}
 
 #: Of up to eight times as long from run to run, with Open MPI 4.1.4 on two cores.
 VARYING = {('reduce_scatter', LARGEST)}
@@ -37,10 +41,19 @@ class Collectives(MpiBenchmark):
     layout = parameter(['packed', 'spread'], type=str)
     scale = parameter(scales(), type=str)
 
+    measures = {
+        'allreduce_time': Quantity('us', 'lower', headline=True),
+        'allreduce_large_time': Quantity('us', 'lower'),
+        'allreduce_whole_of_best': WHOLE_OF_BEST,
+        **{f'{op}_over_ping_pong': Quantity('1', 'lower', must_be_held=True) for op in OPERATIONS},
+        **{f'{op}_{size}_time': Quantity('us', 'lower') for op in OPERATIONS for size in SIZES},
+    }
+
     @property
     def sizes(self):
-        """The sizes above SMALL that all operations have figures of, by their names in these."""
-        return {'8k': MEDIUM} | ({'1m': LARGEST} if self.num_tasks <= FEW_RANKS else {})
+        """Those of SIZES that are measured."""
+        most = LARGEST if self.num_tasks <= FEW_RANKS else LARGE
+        return {name: size for name, size in SIZES.items() if size <= most}
 
     @run_after('setup')
     def set_sizes(self):
@@ -51,6 +64,11 @@ class Collectives(MpiBenchmark):
             f'--focus {",".join(map(str, focus))}',
         ]
 
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_collectives(self.report)
+
     def figures(self):
         latency = self.report['limits']['ping_pong']['latency']
         steps = math.ceil(math.log2(self.num_tasks))
@@ -59,21 +77,17 @@ class Collectives(MpiBenchmark):
             for op in OPERATIONS
         }
         large = self.select(op='allreduce', size=LARGE)['time']
-        figures = {
-            'allreduce_time': Figure(
-                small['allreduce']['best'] * 1e6, 'us', 'lower', headline=True
-            ),
-            'allreduce_large_time': Figure(large['best'] * 1e6, 'us', 'lower'),
+        values = {
+            'allreduce_time': small['allreduce']['best'] * 1e6,
+            'allreduce_large_time': large['best'] * 1e6,
             'allreduce_whole_of_best': whole_of_best(small['allreduce']),
         }
         for op, time in small.items():
-            over = time['best'] / (steps * latency)
-            figures[f'{op}_over_ping_pong'] = Figure(over, '1', 'lower', must_be_held=True)
+            values[f'{op}_over_ping_pong'] = time['best'] / (steps * latency)
             if op == 'barrier':
                 continue
             for name, size in self.sizes.items():
-                if (op, size) in VARYING:
-                    continue
-                seconds = self.select(op=op, size=size)['time']['best']
-                figures[f'{op}_{name}_time'] = Figure(seconds * 1e6, 'us', 'lower')
-        return figures
+                if (op, size) not in VARYING:
+                    seconds = self.select(op=op, size=size)['time']['best']
+                    values[f'{op}_{name}_time'] = seconds * 1e6
+        return self.named(**values)

@@ -5,10 +5,10 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
+from assay.checks.benchmark import WHOLE_OF_BEST, MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
 from assay.programs.benchmarks import check_halo
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 STEPS = 4
 
@@ -41,19 +41,22 @@ class Halo(MpiBenchmark):
         with refusing(self.program):
             check_halo(self.report, self.mesh, STEPS)
 
+    measures = {
+        'rate': Quantity('Mpoints/s', 'higher'),
+        'rate_whole_of_best': WHOLE_OF_BEST,
+        'communication_share': Quantity('1', 'lower'),
+        'efficiency': Quantity('1', 'higher', headline=True),
+        'overlapped_efficiency': Quantity('1', 'higher'),
+    }
+
     def figures(self):
         blocking = self.select(method='blocking')
         # The best chunks of each, so that a passing disturbance of the machine does not count.
         best = {entry['method']: entry['time']['best'] for entry in self.report['results']}
-        share = blocking['communication_share']['avg']
-        return {
-            'rate': Figure(blocking['points_per_second'] / 1e6, 'Mpoints/s', 'higher'),
-            'rate_whole_of_best': whole_of_best(blocking['time']),
-            'communication_share': Figure(share, '1', 'lower'),
-            'efficiency': Figure(
-                best['compute_only'] / best['blocking'], '1', 'higher', headline=True
-            ),
-            'overlapped_efficiency': Figure(
-                best['compute_only'] / best['overlapped'], '1', 'higher'
-            ),
-        }
+        return self.named(
+            rate=blocking['points_per_second'] / 1e6,
+            rate_whole_of_best=whole_of_best(blocking['time']),
+            communication_share=blocking['communication_share']['avg'],
+            efficiency=best['compute_only'] / best['blocking'],
+            overlapped_efficiency=best['compute_only'] / best['overlapped'],
+        )

@@ -6,14 +6,14 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, read_report
+from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, read_report
 from assay.checks.build import installed
 from assay.checks.cases import scales
 from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.machine.provenance import of_binary
 from assay.programs import imb
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 from assay.programs.imb import PROGRAM
 
 PACKAGE = 'intel-mpi-benchmarks'  # Spack's name of it
@@ -106,17 +106,26 @@ class IntelMpiBenchmarks(MpiBenchmark):
     def row(self, name, size):
         return next(row for row in self.tables[name][1] if row.size == size)
 
+    measures = {
+        'latency': Quantity('us', 'lower', headline=True),
+        'bandwidth': Quantity('MB/s', 'higher', headline=True),
+        'ping_ping_latency': Quantity('us', 'lower'),
+        'allreduce_time': Quantity('us', 'lower'),
+        'alltoall_time': Quantity('us', 'lower'),
+        'sendrecv_bandwidth': Quantity('MB/s', 'higher'),
+        'exchange_bandwidth': Quantity('MB/s', 'higher'),
+    } | limit_measures('')
+
     def figures(self):
         small, large = self.row('PingPong', SMALL), self.row('PingPong', LARGE)
-        figures = {
-            'latency': Figure(small.time * 1e6, 'us', 'lower', headline=True),
-            'bandwidth': Figure(large.bandwidth / 1e6, 'MB/s', 'higher', headline=True),
-            'ping_ping_latency': Figure(self.row('PingPing', SMALL).time * 1e6, 'us', 'lower'),
-            'allreduce_time': Figure(self.row('Allreduce', SMALL).time * 1e6, 'us', 'lower'),
-            'alltoall_time': Figure(self.row('Alltoall', SMALL).time * 1e6, 'us', 'lower'),
-        }
-        for name in ('Sendrecv', 'Exchange'):
-            rate = self.row(name, LARGE).bandwidth
-            figures[f'{name.lower()}_bandwidth'] = Figure(rate / 1e6, 'MB/s', 'higher')
+        figures = self.named(
+            latency=small.time * 1e6,
+            bandwidth=large.bandwidth / 1e6,
+            ping_ping_latency=self.row('PingPing', SMALL).time * 1e6,
+            allreduce_time=self.row('Allreduce', SMALL).time * 1e6,
+            alltoall_time=self.row('Alltoall', SMALL).time * 1e6,
+            sendrecv_bandwidth=self.row('Sendrecv', LARGE).bandwidth / 1e6,
+            exchange_bandwidth=self.row('Exchange', LARGE).bandwidth / 1e6,
+        )
         best = [{'size': row.size, 'bouts': [row.time]} for row in (small, large)]
         return figures | self.limit_figures('', *best)

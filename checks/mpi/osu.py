@@ -7,13 +7,13 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark, limit_measures
 from assay.checks.build import installed
 from assay.checks.cases import scales
 from assay.config.environments import feature
 from assay.job.launch import LaunchError, apart
 from assay.programs import osu
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 SMALL, LARGE = 8, 4 << 20
 
@@ -75,17 +75,26 @@ class OsuMicroBenchmarks(MpiBenchmark):
             except (ValueError, LaunchError) as error:
                 raise SanityError(f'{name}: {error}') from None
 
+    measures = {
+        'latency': Quantity('us', 'lower', headline=True),
+        'bandwidth': Quantity('MB/s', 'higher', headline=True),
+        'bidirectional_bandwidth': Quantity('MB/s', 'higher'),
+        'bidirectional_over_one_way': Quantity('1', 'higher'),
+        'allreduce_time': Quantity('us', 'lower'),
+        'alltoall_time': Quantity('us', 'lower'),
+    } | limit_measures('')
+
     def figures(self):
         values = self.values
         one_way, both_ways = values['bandwidth'], values['bidirectional_bandwidth']
-        figures = {
-            'latency': Figure(values['latency'] * 1e6, 'us', 'lower', headline=True),
-            'bandwidth': Figure(one_way / 1e6, 'MB/s', 'higher', headline=True),
-            'bidirectional_bandwidth': Figure(both_ways / 1e6, 'MB/s', 'higher'),
-            'bidirectional_over_one_way': Figure(both_ways / one_way, '1', 'higher'),
-            'allreduce_time': Figure(values['allreduce_time'] * 1e6, 'us', 'lower'),
-            'alltoall_time': Figure(values['alltoall_time'] * 1e6, 'us', 'lower'),
-        }
+        figures = self.named(
+            latency=values['latency'] * 1e6,
+            bandwidth=one_way / 1e6,
+            bidirectional_bandwidth=both_ways / 1e6,
+            bidirectional_over_one_way=both_ways / one_way,
+            allreduce_time=values['allreduce_time'] * 1e6,
+            alltoall_time=values['alltoall_time'] * 1e6,
+        )
         small = {'size': SMALL, 'bouts': [values['latency']]}
         large = {'size': LARGE, 'bouts': [LARGE / one_way]}
         return figures | self.limit_figures('', small, large)

@@ -8,7 +8,7 @@ from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
 from assay.job.output import found
 from assay.mpis import FAMILIES
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 LARGEST = 16 << 20
 
@@ -60,13 +60,15 @@ class Overlap(MpiBenchmark):
             if not found(mpi.async_progress.expect, self.launch.output):
                 raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
+    measures = {
+        'overlap': Quantity('1', 'higher', headline=True),
+        'excess': Quantity('1', 'lower'),
+    }
+
     def figures(self):
         points = [point for result in self.report['results'] for point in result['points']]
         even = next(p for p in self.select(size=LARGEST)['points'] if p['ratio'] == 1)
-        return {
-            'overlap': Figure(hidden(even), '1', 'higher', headline=True),
-            'excess': Figure(max(excess(point) for point in points), '1', 'lower'),
-        }
+        return self.named(overlap=hidden(even), excess=max(excess(point) for point in points))
 
 
 def best(point):

@@ -7,7 +7,7 @@ from reframe.core.exceptions import SanityError
 from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
 from assay.config.scales import SCALES
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 
 @rfm.simple_test
@@ -36,40 +36,32 @@ class Pairs(MpiBenchmark):
                 f'more than ten times as long as planned'
             )
 
+    measures = {
+        'message_rate': Quantity('Mmessages/s', 'higher', headline=True),
+        'message_rate_whole_of_best': Quantity('1', 'higher'),
+        'bisection_bandwidth': Quantity('GB/s', 'higher', headline=True),
+        'pair_latency': Quantity('us', 'lower'),
+        'pair_bandwidth': Quantity('GB/s', 'higher'),
+        'worst_latency_over_median': Quantity('1', 'lower', must_be_held=True),
+        'worst_bandwidth_of_median': Quantity('1', 'higher', must_be_held=True),
+        'bisection_of_pairs': Quantity('1', 'higher', must_be_held=True),
+        'messages_in_a_latency': Quantity('1', 'higher', must_be_held=True),
+    }
+
     def figures(self):
         latency, bandwidth = self.select(measure='latency'), self.select(measure='bandwidth')
         bisection = self.select(measure='bisection')
         rates = [entry for entry in self.report['results'] if entry['measure'] == 'message_rate']
         all_send = rates[-1]
         partners = self.report['nodes'] // 2
-        return {
-            'message_rate': Figure(
-                all_send['best_rate'] / 1e6, 'Mmessages/s', 'higher', headline=True
-            ),
-            'message_rate_whole_of_best': Figure(
-                all_send['rate'] / all_send['best_rate'], '1', 'higher'
-            ),
-            'bisection_bandwidth': Figure(
-                bisection['best_bandwidth'] / 1e9, 'GB/s', 'higher', headline=True
-            ),
-            'pair_latency': Figure(latency['median'] * 1e6, 'us', 'lower'),
-            'pair_bandwidth': Figure(bandwidth['median'] / 1e9, 'GB/s', 'higher'),
-            'worst_latency_over_median': Figure(
-                latency['worst'] / latency['median'], '1', 'lower', must_be_held=True
-            ),
-            'worst_bandwidth_of_median': Figure(
-                bandwidth['worst'] / bandwidth['median'], '1', 'higher', must_be_held=True
-            ),
-            'bisection_of_pairs': Figure(
-                bisection['best_bandwidth'] / (partners * bandwidth['median']),
-                '1',
-                'higher',
-                must_be_held=True,
-            ),
-            'messages_in_a_latency': Figure(
-                rates[0]['best_rate'] / partners * latency['median'],
-                '1',
-                'higher',
-                must_be_held=True,
-            ),
-        }
+        return self.named(
+            message_rate=all_send['best_rate'] / 1e6,
+            message_rate_whole_of_best=all_send['rate'] / all_send['best_rate'],
+            bisection_bandwidth=bisection['best_bandwidth'] / 1e9,
+            pair_latency=latency['median'] * 1e6,
+            pair_bandwidth=bandwidth['median'] / 1e9,
+            worst_latency_over_median=latency['worst'] / latency['median'],
+            worst_bandwidth_of_median=bandwidth['worst'] / bandwidth['median'],
+            bisection_of_pairs=bisection['best_bandwidth'] / (partners * bandwidth['median']),
+            messages_in_a_latency=rates[0]['best_rate'] / partners * latency['median'],
+        )

@@ -3,9 +3,17 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.checks.benchmark import MpiBenchmark, whole_of_best, worst_step
+from assay.checks.benchmark import (
+    WHOLE_OF_BEST,
+    MpiBenchmark,
+    limit_measures,
+    refusing,
+    whole_of_best,
+    worst_step,
+)
 from assay.checks.cases import scales
-from assay.programs.figure import Figure
+from assay.programs.benchmarks import check_ring
+from assay.programs.figure import Quantity
 
 WORDS_SMALL, WORDS_LARGE = 1, 128 << 10
 BYTES_OF_WORD = 8
@@ -23,16 +31,29 @@ class Ring(MpiBenchmark):
     layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'], type=str)
     scale = parameter(scales(), type=str)
 
+    measures = {
+        'hop_latency': Quantity('us', 'lower', headline=True),
+        'hop_bandwidth': Quantity('MB/s', 'higher'),
+        'worst_step': Quantity('1', 'lower'),
+        'odd_over_even': Quantity('1', 'lower'),
+        'hop_whole_of_best': WHOLE_OF_BEST,
+    } | limit_measures('hop_')
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_ring(self.report)
+
     def figures(self):
         small = self.select(words=WORDS_SMALL)
         large = self.select(words=WORDS_LARGE)
-        figures = {
-            'hop_latency': Figure(small['time']['best'] * 1e6, 'us', 'lower', headline=True),
-            'hop_bandwidth': Figure(large['bandwidth'] / 1e6, 'MB/s', 'higher'),
-            'worst_step': Figure(worst_step(self.even), '1', 'lower'),
-            'odd_over_even': Figure(self.odd_over_even, '1', 'lower'),
-            'hop_whole_of_best': whole_of_best(small['time']),
-        }
+        figures = self.named(
+            hop_latency=small['time']['best'] * 1e6,
+            hop_bandwidth=large['bandwidth'] / 1e6,
+            worst_step=worst_step(self.even),
+            odd_over_even=self.odd_over_even,
+            hop_whole_of_best=whole_of_best(small['time']),
+        )
         return figures | self.limit_figures('hop_', small, large)
 
     @property

@@ -12,7 +12,7 @@ from assay.checks.benchmark import RESULT, MpiBenchmark, read_report
 from assay.checks.cases import offered
 from assay.config.fabrics import load_catalogue
 from assay.job.launch import apart
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 CROSSING = [name for name, one in load_catalogue().fabrics.items() if one.crosses_nodes]
 
@@ -27,7 +27,7 @@ MISPLACED, MOST_MISPLACED = 'misplaced.json', 0.25
 class Screen(MpiBenchmark):
     """What each node gives, alone and all at once, and how fast it reaches the others, twice.
 
-    Who is to blame, `assay screen` tells from the job's files. The figures are of the node and the
+    `assay screen` finds from the job's files who is to blame. The figures are of the node and the
     pair in the middle.
     """
 
@@ -122,6 +122,16 @@ class Screen(MpiBenchmark):
                     f'took more than ten times as long as planned'
                 )
 
+    measures = {
+        'triad': Quantity('GB/s', 'higher', headline=True),
+        'dgemm': Quantity('Gflop/s', 'higher', headline=True),
+        'frequency': Quantity('GHz', 'higher'),
+        'slowest_node_of_median': Quantity('1', 'higher', must_be_held=True),
+        'well_placed_share': Quantity('1', 'higher', must_be_held=True),
+        'pair_latency': Quantity('us', 'lower', headline=True),
+        'pair_bandwidth': Quantity('GB/s', 'higher', headline=True),
+    }
+
     def figures(self):
         entries = self.nodes['results']
         nodes = {
@@ -129,15 +139,13 @@ class Screen(MpiBenchmark):
             for name in ('triad', 'dgemm', 'frequency')
         }
         middle = {name: float(np.median(values)) for name, values in nodes.items()}
-        slowest = float(nodes['dgemm'].min()) / middle['dgemm']
-        placed = 1 - len(self.misplaced) / self.node_count
         latency, bandwidth = self.select(measure='latency'), self.select(measure='bandwidth')
-        return {
-            'triad': Figure(middle['triad'] / 1e9, 'GB/s', 'higher', headline=True),
-            'dgemm': Figure(middle['dgemm'] / 1e9, 'Gflop/s', 'higher', headline=True),
-            'frequency': Figure(middle['frequency'] / 1e9, 'GHz', 'higher'),
-            'slowest_node_of_median': Figure(slowest, '1', 'higher', must_be_held=True),
-            'well_placed_share': Figure(placed, '1', 'higher', must_be_held=True),
-            'pair_latency': Figure(latency['median'] * 1e6, 'us', 'lower', headline=True),
-            'pair_bandwidth': Figure(bandwidth['median'] / 1e9, 'GB/s', 'higher', headline=True),
-        }
+        return self.named(
+            triad=middle['triad'] / 1e9,
+            dgemm=middle['dgemm'] / 1e9,
+            frequency=middle['frequency'] / 1e9,
+            slowest_node_of_median=float(nodes['dgemm'].min()) / middle['dgemm'],
+            well_placed_share=1 - len(self.misplaced) / self.node_count,
+            pair_latency=latency['median'] * 1e6,
+            pair_bandwidth=bandwidth['median'] / 1e9,
+        )

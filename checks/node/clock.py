@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
-from assay.checks.node_benchmark import NodeBenchmark
-from assay.programs.figure import Figure
+from assay.checks.node_benchmark import OF_DISTURBANCE, NodeBenchmark
+from assay.programs.figure import Quantity
 
 
 @rfm.simple_test
@@ -13,26 +13,27 @@ class Clock(NodeBenchmark):
     program = 'clock'
     arguments = ['--seconds 1']
 
+    measures = {
+        'scalar_frequency': Quantity('GHz', 'higher'),
+        'vector_frequency': Quantity('GHz', 'higher', headline=True),
+        'scalar_slowest_core': Quantity('1', 'higher', among_cores=True),
+        'vector_slowest_core': Quantity('1', 'higher', among_cores=True),
+        'vector_of_scalar': Quantity('1', 'higher'),
+        'flops_per_cycle': Quantity('flop', 'higher'),
+        'cycles_kept': Quantity('1', 'higher'),
+    } | OF_DISTURBANCE
+
     def figures(self):
-        scalar, vector = self.select(load='scalar'), self.select(load='vector')
-        figures = {
-            f'{entry["load"]}_frequency': Figure(
-                entry['frequency']['median'] / 1e9,
-                'GHz',
-                'higher',
-                headline=entry is vector,
-            )
-            for entry in (scalar, vector)
-        }
-        for entry in (scalar, vector):
-            evenness = entry['frequency']['min'] / entry['frequency']['median']
-            figures[f'{entry["load"]}_slowest_core'] = Figure(
-                evenness, '1', 'higher', among_cores=True
-            )
-        ratio = vector['frequency']['median'] / scalar['frequency']['median']
-        return figures | {
-            'vector_of_scalar': Figure(ratio, '1', 'higher'),
-            'flops_per_cycle': Figure(vector['flops_per_cycle'], 'flop', 'higher'),
-            'cycles_kept': Figure(1 - scalar['lost_share'], '1', 'higher'),
-            **self.disturbance_figures(),
-        }
+        loads = {load: self.select(load=load) for load in ('scalar', 'vector')}
+        middle = {load: one['frequency']['median'] for load, one in loads.items()}
+        lowest = {load: one['frequency']['min'] for load, one in loads.items()}
+        figures = self.named(
+            scalar_frequency=middle['scalar'] / 1e9,
+            vector_frequency=middle['vector'] / 1e9,
+            scalar_slowest_core=lowest['scalar'] / middle['scalar'],
+            vector_slowest_core=lowest['vector'] / middle['vector'],
+            vector_of_scalar=middle['vector'] / middle['scalar'],
+            flops_per_cycle=loads['vector']['flops_per_cycle'],
+            cycles_kept=1 - loads['scalar']['lost_share'],
+        )
+        return figures | self.disturbance_figures()

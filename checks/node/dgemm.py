@@ -3,10 +3,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import over_limit, refusing, whole_of_best
-from assay.checks.node_benchmark import NodeBenchmark
+from assay.checks.benchmark import WHOLE_OF_BEST, over_limit, refusing, whole_of_best
+from assay.checks.node_benchmark import OF_DISTURBANCE, NodeBenchmark
 from assay.programs.benchmarks import check_dgemm
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 
 @rfm.simple_test
@@ -29,17 +29,22 @@ class Dgemm(NodeBenchmark):
         with refusing(self.program):
             check_dgemm(self.report, self.order)
 
+    measures = {
+        'rate': Quantity('Gflop/s', 'higher', headline=True),
+        'rate_whole_of_best': WHOLE_OF_BEST,
+        'rate_of_limit': Quantity('1', 'higher', must_be_held=True),
+        'slowest_rank_of_median': Quantity('1', 'higher', among_cores=True),
+    } | OF_DISTURBANCE
+
     def figures(self):
         (result,) = self.report['results']
         ranks = result['rank_rates']
         operations = result['rate_best'] * result['time']['best']
         over = over_limit(result['bouts'], [operations / limit for limit in result['limits']])
-        return {
-            'rate': Figure(result['rate_best'] / 1e9, 'Gflop/s', 'higher', headline=True),
-            'rate_whole_of_best': whole_of_best(result['time']),
-            'rate_of_limit': Figure(1 / over, '1', 'higher', must_be_held=True),
-            'slowest_rank_of_median': Figure(
-                ranks['min'] / ranks['median'], '1', 'higher', among_cores=True
-            ),
-            **self.disturbance_figures(),
-        }
+        figures = self.named(
+            rate=result['rate_best'] / 1e9,
+            rate_whole_of_best=whole_of_best(result['time']),
+            rate_of_limit=1 / over,
+            slowest_rank_of_median=ranks['min'] / ranks['median'],
+        )
+        return figures | self.disturbance_figures()

@@ -3,10 +3,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import refusing, whole_of_best
-from assay.checks.node_benchmark import NodeBenchmark
+from assay.checks.benchmark import WHOLE_OF_BEST, refusing, whole_of_best
+from assay.checks.node_benchmark import OF_DISTURBANCE, NodeBenchmark
 from assay.programs.benchmarks import check_stream
-from assay.programs.figure import Figure
+from assay.programs.figure import Quantity
 
 OPERATIONS = ('copy', 'scale', 'add', 'triad')
 
@@ -30,22 +30,28 @@ class Stream(NodeBenchmark):
         with refusing(self.program):
             check_stream(self.report)
 
+    measures = {
+        **dict.fromkeys(('copy', 'scale', 'add'), Quantity('GB/s', 'higher')),
+        'triad': Quantity('GB/s', 'higher', headline=True),
+        'triad_whole_of_best': WHOLE_OF_BEST,
+        'slowest_rank_of_fastest': Quantity('1', 'higher', among_cores=True),
+        'domains_together_of_alone': Quantity('1', 'higher'),
+    } | OF_DISTURBANCE
+
     def figures(self):
-        triad = self.select(operation='triad', ranks='together')
-        figures = {
-            operation: Figure(
-                self.select(operation=operation, ranks='together')['bandwidth']['best'] / 1e9,
-                'GB/s',
-                'higher',
-                headline=operation == 'triad',
-            )
+        together = {
+            operation: self.select(operation=operation, ranks='together')
             for operation in OPERATIONS
         }
-        evenness = triad['slowest']['bandwidth'] / triad['fastest']['bandwidth']
-        figures['triad_whole_of_best'] = whole_of_best(triad['time'])
-        figures['slowest_rank_of_fastest'] = Figure(evenness, '1', 'higher', among_cores=True)
+        triad = together['triad']
+        values = {name: one['bandwidth']['best'] / 1e9 for name, one in together.items()}
+        values['triad_whole_of_best'] = whole_of_best(triad['time'])
+        values['slowest_rank_of_fastest'] = (
+            triad['slowest']['bandwidth'] / triad['fastest']['bandwidth']
+        )
         if self.layout == 'hybrid':
             alone = self.select(operation='triad', ranks='alone')
-            together = triad['bandwidth']['best'] / alone['bandwidth']['best']
-            figures['domains_together_of_alone'] = Figure(together, '1', 'higher')
-        return figures | self.disturbance_figures()
+            values['domains_together_of_alone'] = (
+                triad['bandwidth']['best'] / alone['bandwidth']['best']
+            )
+        return self.named(**values) | self.disturbance_figures()

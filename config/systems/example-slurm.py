@@ -8,8 +8,8 @@ Copy it to config/systems/<your system>.py, change what is marked, and try it wi
 On a Slurm cluster `./assay init` writes such a file by itself (docs/init.md).
 
 Where ReFrame runs, on a login node, it builds and waits: nothing is measured there. The checkout
-has to be in a folder that the compute nodes have as well. Who is root, as in a container, adds
-what Open MPI wants for that to the partitions' env_vars: ['OMPI_ALLOW_RUN_AS_ROOT', '1'] and
+has to be in a folder that the compute nodes have as well. For root, as in a container,
+add what Open MPI requires to the partitions' env_vars: ['OMPI_ALLOW_RUN_AS_ROOT', '1'] and
 ['OMPI_ALLOW_RUN_AS_ROOT_CONFIRM', '1'].
 """
 

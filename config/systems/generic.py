@@ -1,7 +1,7 @@
 """Any single machine: no scheduler, one job at a time, all TCP on the loopback interface.
 
 Its environments are the MPIs that are there: the wheels that `assay run` installs, `mpicc` on
-PATH, Debian's, and environment modules. What is there and does not answer fails; what cannot be
+PATH, Debian's, and environment modules. An MPI that does not answer fails; one that cannot be
 driven here is left out (`assay run` and `assay doctor` say so).
 """
 

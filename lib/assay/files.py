@@ -10,7 +10,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write so that a reader sees the old content or the new, never a part.
 
     A file that is there keeps its mode and, where that is permitted, its owner; a symbolic link
-    stays one. What is no file, such as ``/dev/stdout``, is written to.
+    stays one. Anything else, such as ``/dev/stdout``, is written to.
 
     :raises OSError: if that cannot be; the old content stays, and nothing is left beside it.
     """

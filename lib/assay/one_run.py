@@ -13,14 +13,14 @@ from assay.report.conclusion import conclude
 from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.results.budget import Choice, choose
-from assay.results.cases import read_report
 from assay.results.history import StoredRun, load
 from assay.results.past import past
+from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras
 from assay.running.listing import listed
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.running.supervise import Ended
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def measure(
     suite: Suite,
     site: _SiteConfig,
-    own: Run,
+    own: RunFolder,
     given: Given,
     label: str | None,
     options: Sequence[str],
@@ -39,7 +39,7 @@ def measure(
     seconds: float = 0.0,
     choice: Choice | None = None,
 ) -> tuple[Verdict, Ended]:
-    """Let ReFrame run, and judge, show and store what came of it.
+    """Let ReFrame run, and judge, show and store the results.
 
     :param own: the folder of the run.
     :param options: of ReFrame.
@@ -91,7 +91,7 @@ def measure_against(
             return 128 + end.stopped
         if not own.report.exists():
             return verdict.exit_code
-        after.append(read_report(own.report)['session_info']['uuid'])
+        after.append(read_report(own.report).uuid)
         verdicts.append(verdict)
         if verdict.word == 'FAILED':  # which more runs would not mend
             break

@@ -37,6 +37,11 @@ class Mutant:
     hard: bool = False
 
 
+def hardest(mutants: Sequence[Mutant]) -> list[Mutant]:
+    """The few of the short form."""
+    return [mutant for mutant in mutants if mutant.hard]
+
+
 @dataclass(frozen=True)
 class Built:
     """Where programs were built, and how they are started.
@@ -45,12 +50,14 @@ class Built:
     :param launcher: of the MPI.
     :param env: of launcher and ranks.
     :param scratch: an empty folder for every run.
+    :param seconds: that a run may take: some wrong kernels never end.
     """
 
     folder: Path
     launcher: str
     env: Mapping[str, str]
     scratch: Path
+    seconds: float = 60
 
     def run(
         self,
@@ -59,7 +66,6 @@ class Built:
         ranks: int = 1,
         threads: int = 1,
         files: Mapping[str, str] | None = None,
-        seconds: float = 60,
     ) -> tuple[int, str]:
         """Exit code and output of a run in ``scratch``, emptied before; -1 if it took too long."""
         shutil.rmtree(self.scratch, ignore_errors=True)
@@ -80,10 +86,10 @@ class Built:
             start_new_session=True,
         ) as process:
             try:
-                output, _ = process.communicate(timeout=seconds)
+                output, _ = process.communicate(timeout=self.seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                return -1, f'not done after {seconds:g} s'
+                return -1, f'not done after {self.seconds:g} s'
         return process.returncode, output
 
 

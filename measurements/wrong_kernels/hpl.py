@@ -8,8 +8,8 @@ from assay.programs.application import Problem
 from assay.programs.hpl import Hpl
 from wrong_kernels import Built, Mutant, complaint_of_application
 
-#: Order, ranks and threads.
-_RUNS = ((160, 2, 1), (208, 4, 1), (112, 1, 2))
+#: Order, ranks and threads. Of some the greatest element of x is in the first half, of some not.
+_RUNS = ((160, 2, 1), (224, 4, 1), (96, 1, 2))
 
 
 def complaint(built: Built, program: str) -> str:
@@ -44,7 +44,6 @@ MUTANTS = [
         'hpl/matrix.cpp',
         'to[row] = element(x);',
         'to[row] = element(x) + (row + row_map.block * 0 == column ? 10 : 0);',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -52,7 +51,6 @@ MUTANTS = [
         'hpl/matrix.cpp',
         'return 0.5 - static_cast<double>(x) * 0x1p-64;',
         'return 2 * (0.5 - static_cast<double>(x) * 0x1p-64);',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -81,7 +79,6 @@ MUTANTS = [
         'hpl/residual.cpp',
         'r.a_max = greatest_of(greatest_magnitude(row_sums.data(), rows)',
         'r.a_max = greatest_of(greatest_magnitude(row_sums.data(), rows / 2)',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -134,7 +131,6 @@ MUTANTS = [
         '        interchange.take(begin, end, u_tile);\n'
         '        for (int i = 0; i < width * columns; i++)\n'
         '            u_tile[i] = static_cast<float>(u_tile[i]);\n',
-        hard=True,
     ),
     Mutant(
         'hpl',
@@ -182,6 +178,7 @@ MUTANTS = [
         'greatest_size(values + row, panel->rows - row);',
         'greatest_size(values + row, (panel->rows - row + 1) / 2);',
         why='less work, and a larger residual',
+        hard=True,
     ),
     Mutant(
         'hpl',
@@ -232,29 +229,27 @@ MUTANTS = [
         'hpl/main.cpp',
         '&value, 1, MPI_DOUBLE, MPI_MAX, comm',
         '&value, 1, MPI_DOUBLE, MPI_MIN, comm',
-        hard=True,
     ),
     Mutant(
         'hpl',
         'clock runs slow',
         'hpl/main.cpp',
-        'timing.seconds = time.seconds - timing.phases.paused;',
-        'timing.seconds = 0.98 * (time.seconds - timing.phases.paused);',
-        hard=True,
+        'timing.whole.add(start, assay::Instant::now());',
+        'timing.whole.add(start, assay::Instant::now()); timing.whole.seconds *= 0.98;',
     ),
     Mutant(
         'hpl',
         'panels not timed',
-        'hpl/main.cpp',
-        'time.add(start, assay::Instant::now());',
-        'time.add(start, assay::Instant::now()); time.seconds -= 0.001;',
+        'hpl/solver.cpp',
+        'factored.add(start, assay::Instant::now());',
+        ';',
     ),
     Mutant(
         'hpl',
         'pause counted twice',
-        'hpl/solver.cpp',
-        'seconds.paused += bouts.before(++first_step);',
-        'seconds.paused += 2 * bouts.before(++first_step);',
+        'hpl/main.cpp',
+        'bouts.paused().seconds - paused_before;',
+        '2 * (bouts.paused().seconds - paused_before);',
     ),
     Mutant(
         'hpl',
@@ -267,8 +262,9 @@ MUTANTS = [
         'hpl',
         'update timed in part',
         'hpl/solver.cpp',
-        'seconds.update += took;',
-        'seconds.update += 0.5 * took;',
+        'phases.update.add(took);',
+        'phases.update.add(took); phases.update.seconds -= 0.5 * took.seconds;',
+        hard=True,
     ),
     Mutant(
         'hpl',

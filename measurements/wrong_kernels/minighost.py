@@ -1,5 +1,5 @@
 # ruff: noqa: E501 -- a replacement stands on one line
-"""Wrong kernels of miniGhost: each at the problem of the suite, on 1 rank and on 2 with 2 threads."""
+"""Wrong kernels of miniGhost: each at the problem of the suite, on 1 rank, on 2 with 2 threads, and on 4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wrong_kernels import Built, Mutant, complaint_of_application
 
 _SIZE = 1e6  # bytes
 _STEPS = 40
-_RUNS = ((1, 1), (2, 2))
+_RUNS = ((1, 1), (2, 2), (4, 1))
 
 
 def complaint(built: Built, program: str) -> str:
@@ -34,13 +34,19 @@ def _of(name: str, path: str, before: str, after: str, **more: object) -> Mutant
     return Mutant('minighost', name, f'minighost/{path}', before, after, **more)  # type: ignore[arg-type]
 
 
-_WALL = 'taken_.wall = wall_.seconds;'
-_STENCIL = 'taken_.stencil = stencil_time_.seconds;'
+_WALL = 'taken_.wall.subtract(bouts_.paused());'
+_STENCIL = 'taken_.stencil.add(start, assay::Instant::now());'
 _LOOP = 'number <= options_.steps; number++'
 _RESULT = 'store(result_ + x, ((load(south + x) + load(middle + x)) + sum) * weight);'
 
 MUTANTS = [
-    _of('fewer steps', 'main.cpp', _LOOP, 'number <= options_.steps - 1; number++', hard=True),
+    _of(
+        'fewer steps',
+        'main.cpp',
+        _LOOP,
+        'number <= options_.steps - 1; number++',
+        hard=True,
+    ),
     _of('half of the steps', 'main.cpp', _LOOP, 'number <= options_.steps; number += 2'),
     _of('another step', 'main.cpp', _LOOP, 'number <= options_.steps + 1; number++'),
     _of('weight', 'stencil.cpp', 'weight = 1.0 / Kind::POINTS', 'weight = 1.000001 / Kind::POINTS'),
@@ -72,7 +78,7 @@ MUTANTS = [
         'variables_[v][place] += spike.heat[v];',
         'variables_[v][place] += spike.heat[v ^ 1];',
     ),
-    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)', hard=True),
+    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)'),
     _of(
         'heat of the first',
         'source.cpp',
@@ -84,6 +90,13 @@ MUTANTS = [
         'source.cpp',
         '(domain.points[d] + 1) / 2',
         '(domain.points[d] + 1) / 2 + (d == 0)',
+        equivalent='of an even number of points it is the other one in the middle: the mirror image',
+    ),
+    _of(
+        'a place beside the middle',
+        'source.cpp',
+        '(domain.points[d] + 1) / 2',
+        '(domain.points[d] + 1) / 2 + 2 * (d == 0)',
     ),
     _of('another seed', 'source.cpp', '0xbd0c5b6650c2df41', '0xbd0c5b6650c2df43'),
     _of('heat at the start', 'source.cpp', '? 0\n', '? 1e-6\n'),
@@ -165,29 +178,34 @@ MUTANTS = [
         'rows.hpp',
         _RESULT,
         'store(result_ + x, ((load(south + x) + load(middle + x)) + sum) * weight * (1 + 1e-9));',
-        hard=True,
     ),
     _of(
         'small heat thrown away',
         'rows.hpp',
         'sum += sums[i][lane];\n',
-        'sum += sums[i][lane];\n    for (int i = 0; i < n; i++)\n        const_cast<double *>(from)[i] = from[i] < 1e-12 ? 0 : from[i];\n',
+        'sum += sums[i][lane];\n    for (int i = 0; i < n; i++)\n        const_cast<double *>(from)[i] = from[i] < 1e-3 ? 0 : from[i];\n',
         why='far places keep no heat, which no sum shows',
     ),
-    _of('total time scaled', 'main.cpp', _WALL, 'taken_.wall = 0.999 * wall_.seconds;'),
+    _of('total time scaled', 'main.cpp', _WALL, f'{_WALL} taken_.wall.seconds *= 0.998;'),
     _of('total without the exchange', 'main.cpp', _WALL, 'taken_.wall = taken_.stencil;'),
     _of(
         'stencil time scaled',
         'main.cpp',
         _STENCIL,
-        'taken_.stencil = 0.999 * stencil_time_.seconds;',
-        hard=True,
+        f'double had = taken_.stencil.seconds; {_STENCIL} '
+        'taken_.stencil.seconds -= 0.02 * (taken_.stencil.seconds - had);',
+    ),
+    _of(
+        'stencil time scaled on its way',
+        'report.cpp',
+        'own.stencil = taken.stencil.seconds;',
+        'own.stencil = 0.9999 * taken.stencil.seconds;',
     ),
     _of(
         'pauses counted twice',
         'main.cpp',
-        'wall_.subtract(bouts_.paused());',
-        'wall_.subtract(bouts_.paused()); wall_.seconds -= bouts_.paused().seconds;',
+        _WALL,
+        f'{_WALL} taken_.wall.seconds -= bouts_.paused().seconds;',
     ),
     _of(
         'clock scaled',
@@ -206,17 +224,30 @@ MUTANTS = [
         'main.cpp',
         'BYTES_PER_UPDATE = 2 * sizeof',
         'BYTES_PER_UPDATE = 3 * sizeof',
+        hard=True,
     ),
     _of(
         'windows of half the time',
         'main.cpp',
-        'bouts_.add(0, taken_.stencil - before);',
-        'bouts_.add(0, 0.5 * (taken_.stencil - before));',
+        'bouts_.add(0, taken_.stencil.seconds - before);',
+        'bouts_.add(0, 0.5 * (taken_.stencil.seconds - before));',
     ),
     _of(
-        'sums of the points twice',
+        'sums of the ranks not counted',
         'main.cpp',
-        'taken_.sum += took;\n        double heat',
-        'taken_.sum += 0.5 * took;\n        double heat',
+        'taken_.sum.add(start, end);\n    taken_.sums++;',
+        'taken_.sums++;',
+    ),
+    _of(
+        'exchange timed in part',
+        'exchange.cpp',
+        '~Stopwatch() { place_.add(start_, assay::Instant::now()); }',
+        '~Stopwatch() { place_.add(start_, assay::Instant::now()); place_.seconds *= 0.99; }',
+    ),
+    _of(
+        'wait of the fastest rank',
+        'report.cpp',
+        'result.most = std::max(result.most, value(rank));',
+        'result.most = std::min(result.most, value(rank));',
     ),
 ]

@@ -34,7 +34,11 @@ _PHASE = 'phase.add(last, now);'
 
 MUTANTS = [
     _of(
-        'kick wrong by 1e-6', 'simulation.cpp', _KICK, _KICK.replace('0.5', '0.5000005'), hard=True
+        'kick wrong by 1e-6',
+        'simulation.cpp',
+        _KICK,
+        _KICK.replace('0.5', '0.5000005'),
+        hard=True,
     ),
     _of('kick wrong by 0.1%', 'simulation.cpp', _KICK, _KICK.replace('0.5', '0.5005')),
     _of('longer drift', 'simulation.cpp', _DRIFT, 'x[c] += 1.000001 * step * v[c];'),
@@ -105,7 +109,6 @@ MUTANTS = [
         'simulation.cpp',
         'if (step % settings.neighbour_every == 0) {',
         'if (step % (2 * settings.neighbour_every) == 0) {',
-        hard=True,
     ),
     _of(
         'lists renewed at other steps',
@@ -181,7 +184,6 @@ MUTANTS = [
         'ghosts.cpp',
         'std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
         'if (k) std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
-        hard=True,
     ),
     _of(
         'a thread lost', 'force.hpp', 'to[c] += theirs[c];', 'to[c] += thread == 1 ? 0 : theirs[c];'
@@ -216,7 +218,6 @@ MUTANTS = [
         'simulation.cpp',
         _PHASE,
         f'{_PHASE} phase.seconds -= 1e-3 * (now.mpi - last.mpi);',
-        hard=True,
     ),
     _of(
         'clock scaled',
@@ -251,8 +252,27 @@ MUTANTS = [
     _of(
         'windows of half the time',
         'simulation.cpp',
-        'bouts.add(FORCE, seconds - force.interruption());',
+        'bouts.add(FORCE, seconds - interruption);',
         'bouts.add(FORCE, 0.5 * seconds);',
+        hard=True,
+    ),
+    _of(
+        'lists timed in part',
+        'simulation.cpp',
+        'bouts.add(NEIGHBOURS, charge(last, spent.neighbours));',
+        'bouts.add(NEIGHBOURS, 0.9 * charge(last, spent.neighbours));',
+    ),
+    _of(
+        'a window of more atoms',
+        'main.cpp',
+        'auto count = static_cast<double>(atoms.total);',
+        'auto count = 1.0001 * static_cast<double>(atoms.total);',
+    ),
+    _of(
+        'limit of more operations',
+        'main.cpp',
+        'windows.of_limit(sums[2])',
+        'windows.of_limit(1.001 * sums[2])',
     ),
     _of(
         'least of the windows', '../common/windows.c', 'seconds[(count + 9) / 10 - 1]', 'seconds[0]'

@@ -1,18 +1,22 @@
-"""Wrong kernels of halo exchange and overlap: each on 2 ranks and on 4."""
+"""Wrong kernels of the MPI benchmarks: each on 2 ranks and on 4."""
 
 from __future__ import annotations
 
 import json
 
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import check_halo
+from assay.programs.benchmarks import check_collectives, check_halo, check_pt2pt, check_ring
 from wrong_kernels import Built, Mutant
 
 _MESH, _STEPS = (16, 16, 8), 4
 _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
     'overlap': ['--min', '64K', '--max', '64K', '--ratios', '1', '--budget', '0.02'],
+    'pt2pt': ['--max', '4K', '--min', '1K', '--budget', '0.01'],
+    'ring': ['--max-words', '64', '--budget', '0.01'],
+    'collectives': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
 }
+_CHECKS = {'pt2pt': check_pt2pt, 'ring': check_ring, 'collectives': check_collectives}
 
 
 def complaint(built: Built, program: str) -> str:
@@ -25,6 +29,8 @@ def complaint(built: Built, program: str) -> str:
         try:
             if program == 'halo':
                 check_halo(report, _MESH, _STEPS)
+            elif program in _CHECKS:
+                _CHECKS[program](report)
         except WrongAnswerError as error:
             return str(error)
     return ''
@@ -132,5 +138,133 @@ MUTANTS = [
         'mpi/overlap.c',
         'MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
         'if (0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
+    ),
+    Mutant(
+        'pt2pt',
+        'latency of a round trip',
+        'mpi/common/ping_pong.c',
+        'return sample_since(start, made) / 2;',
+        'return sample_since(start, made);',
+    ),
+    Mutant(
+        'pt2pt',
+        'latency of a third of it',
+        'mpi/common/ping_pong.c',
+        'return sample_since(start, made) / 2;',
+        'return sample_since(start, made) / 3;',
+    ),
+    Mutant(
+        'pt2pt',
+        'another byte of the message',
+        'mpi/common/ping_pong.c',
+        'MPI_Send(memory_pool_next(send), size, MPI_BYTE, 1,',
+        'MPI_Send(memory_pool_next(send), size - 1, MPI_BYTE, 1,',
+    ),
+    Mutant(
+        'pt2pt',
+        'payload not checked',
+        'mpi/common/payload.c',
+        'if (memcmp(bytes + offset, &word, 8) != 0)',
+        'if (0 && memcmp(bytes + offset, &word, 8) != 0)',
+        equivalent='no message is damaged by it; tests damage some',
+    ),
+    Mutant(
+        'pt2pt',
+        'message of zeros',
+        'mpi/common/payload.c',
+        'write_words(buffer, size, first_word(sender, message), 0);',
+        'memset(buffer, 0 * sender, size); (void)message;',
+    ),
+    Mutant(
+        'pt2pt',
+        'half of the calls in a chain',
+        'mpi/pt2pt.c',
+        'for (long i = 0; i < iterations; i++, made++)\n        MPI_Sendrecv',
+        'for (long i = 0; i < iterations; i += 2, made++)\n        MPI_Sendrecv',
+    ),
+    Mutant(
+        'pt2pt',
+        'times of the fastest rank',
+        'mpi/common/sample.c',
+        'MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);',
+        'MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MIN, 0, comm);',
+    ),
+    Mutant(
+        'pt2pt',
+        'a message counted twice',
+        'mpi/pt2pt.c',
+        '[SENDRECV] = 2, [EXCHANGE] = 4,',
+        '[SENDRECV] = 4, [EXCHANGE] = 4,',
+    ),
+    Mutant(
+        'pt2pt',
+        'a window of more messages',
+        'mpi/pt2pt.c',
+        'return seconds / window;',
+        'return seconds / (window + 1);',
+    ),
+    Mutant(
+        'pt2pt',
+        'clock scaled',
+        'mpi/common/clock.h',
+        'return (double)now.tv_sec +',
+        'return 0.99 * (double)now.tv_sec +',
+    ),
+    Mutant(
+        'pt2pt',
+        'messages of a window are not waited for',
+        'mpi/pt2pt.c',
+        'MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);',
+        'MPI_Waitall(window, requests + window, MPI_STATUSES_IGNORE);',
+    ),
+    Mutant(
+        'ring',
+        'a hop more than there are',
+        'mpi/ring.c',
+        'sample_since(start, made) / bench.ranks;',
+        'sample_since(start, made) / (bench.ranks + 1);',
+    ),
+    Mutant(
+        'ring',
+        'every rank but one passes another message on',
+        'mpi/ring.c',
+        'MPI_Send(lap->receive, lap->size, MPI_BYTE, right,',
+        'MPI_Send(lap->send, lap->size, MPI_BYTE, right,',
+        equivalent='that buffer holds the same message on every rank',
+    ),
+    Mutant(
+        'ring',
+        'bandwidth of a longer message',
+        'mpi/ring.c',
+        'double bandwidth = (double)(words * WORD) /',
+        'double bandwidth = (double)(words * WORD + 1) /',
+    ),
+    Mutant(
+        'collectives',
+        'half of the calls',
+        'mpi/collectives.c',
+        'for (long i = 0; i < iterations; i++)\n            call(point);',
+        'for (long i = 0; i < iterations; i += 2)\n            call(point);',
+    ),
+    Mutant(
+        'collectives',
+        'time scaled',
+        'mpi/collectives.c',
+        'seconds = sample_since(start, point->calls);',
+        'seconds = 0.9 * sample_since(start, point->calls);',
+    ),
+    Mutant(
+        'collectives',
+        'sums without the last element',
+        'mpi/collectives.c',
+        'doubles = bytes / (int)sizeof(double);',
+        'doubles = bytes / (int)sizeof(double) - 1;',
+    ),
+    Mutant(
+        'collectives',
+        'every other call of a root left out',
+        'mpi/collectives.c',
+        'double start = clock_seconds();\n            call(point);',
+        'double start = clock_seconds();\n            if (i % 2 == 0) call(point);',
     ),
 ]

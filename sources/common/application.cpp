@@ -183,6 +183,13 @@ void Time::add(const Instant &from, const Instant &to)
     most += to.after - from.before;
 }
 
+void Time::add(const Time &other)
+{
+    seconds += other.seconds;
+    least += other.least;
+    most += other.most;
+}
+
 void Time::subtract(const Time &other)
 {
     seconds -= other.seconds;
@@ -242,36 +249,46 @@ std::vector<Bouts::Window> Bouts::of_slowest(std::size_t kernel) const
 {
     if (kernel >= kernels_.size())
         return {};
-    std::vector<Window> all = kernels_[kernel], steady;
+    std::vector<Window> all = kernels_[kernel];
     std::vector<double> seconds;
     for (const Window &window : all)
         seconds.push_back(window.seconds);
     MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE,
                   MPI_MAX, comm_);
-    for (std::size_t i = 0; i < all.size(); i++) {
+    for (std::size_t i = 0; i < all.size(); i++)
         all[i].seconds = seconds[i];
-        if (!all[i].is_fresh)
-            steady.push_back(all[i]);
-    }
-    return steady.empty() ? all : steady;
+    return all;
+}
+
+std::vector<Bouts::Window> Bouts::steady(const std::vector<Window> &all)
+{
+    std::vector<Window> some;
+    for (const Window &window : all)
+        if (!window.is_fresh)
+            some.push_back(window);
+    return some.empty() ? all : some;
 }
 
 Windows Bouts::windows(std::size_t kernel) const
 {
+    const std::vector<Window> all = of_slowest(kernel);
     std::vector<double> seconds;
-    for (const Window &window : of_slowest(kernel))
+    for (const Window &window : steady(all))
         seconds.push_back(window.seconds);
     if (seconds.empty())
         return {};
     auto count = static_cast<double>(seconds.size());
     double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-    return { static_cast<long>(seconds.size()), best(seconds), sum / count };
+    double sum_of_all = 0;
+    for (const Window &window : all)
+        sum_of_all += window.seconds;
+    return { static_cast<long>(seconds.size()), best(seconds), sum / count, sum_of_all };
 }
 
 OfLimit Bouts::of_limit(double work) const
 {
     std::vector<std::vector<double>> bouts(limits_.size());
-    for (const Window &window : of_slowest(0))
+    for (const Window &window : steady(of_slowest(0)))
         bouts[window.bout].push_back(window.seconds);
     std::size_t longest = 0;
     for (const std::vector<double> &seconds : bouts)
@@ -325,9 +342,14 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
 
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work)
 {
-    if (job.rank == 0 && windows.count > 0)
-        std::printf("Windows of %s: %ld; best %.6g %s; whole of best %.6g\n", kernel, windows.count,
-                    work / windows.best, unit, windows.best / windows.mean);
+    if (job.rank != 0 || windows.count == 0)
+        return;
+    std::printf("Windows of %s: %ld; best %.6g %s of %.6g s; whole of best %.6g", kernel,
+                windows.count, work / windows.best, unit, windows.best,
+                windows.best / windows.mean);
+    if (windows.all > 0)
+        std::printf("; all %.6g s", windows.all);
+    std::printf("\n");
 }
 
 void print_limit(const char *kernel, const char *limit_name, const char *unit,

@@ -62,6 +62,7 @@ struct Time {
     double seconds = 0, least = 0, most = 0;
 
     void add(const Instant &from, const Instant &to);
+    void add(const Time &other);
     void subtract(const Time &other);
 };
 
@@ -74,6 +75,7 @@ void print_time(const char *what, const Time &time, MPI_Op over_ranks);
 struct Windows {
     long count = 0;
     double best = 0, mean = 0; // seconds; see windows.h
+    double all = 0; // seconds of these and of those that begin a bout, where there are bouts
 };
 
 // A rate, the limit that it is held against, and the part of it that it reached.
@@ -118,7 +120,10 @@ private:
         bool is_fresh; // in the step after a slice
     };
     double slice();
+    // All of a kernel, each as long as it took the slowest rank. Collective.
     std::vector<Window> of_slowest(std::size_t kernel) const;
+    // Those that do not begin a bout; all if there are no others.
+    static std::vector<Window> steady(const std::vector<Window> &all);
 
     MPI_Comm comm_;
     long interval_; // steps of a bout
@@ -147,7 +152,7 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
                                      const std::vector<std::function<void(int)>> &kernels);
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
-//     Windows of MATVEC: 190; best 3.1 Gflop/s; whole of best 0.93
+//     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s
 // `work` is that of a window over all ranks. Nothing where there was no window.
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work);
 

@@ -52,6 +52,9 @@ double dgemm_multiply(struct dgemm *dgemm);
  * took the slowest rank. */
 double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products);
 
+/* Within which seconds all products together took, by the system's clock (two_clocks.h). */
+void dgemm_bounds(const struct dgemm *dgemm, double *least, double *most);
+
 /* How often it was multiplied. */
 long dgemm_times(const struct dgemm *dgemm);
 

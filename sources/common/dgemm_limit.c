@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "blas.h"
+#include "two_clocks.h"
 #include "windows.h"
 
 enum { PAGE = 4096, MOST_PRODUCTS = 64 };
@@ -11,6 +12,7 @@ struct dgemm {
     int n, k;
     double *a, *b, *c;
     long times; /* it was multiplied */
+    struct two_clocks took; /* all of them */
 };
 
 /* Small whole numbers of both signs: sums of their products are exact, and stay so over many
@@ -71,7 +73,7 @@ struct dgemm *dgemm_make(int n, int k)
 
 double dgemm_multiply(struct dgemm *d)
 {
-    double start = omp_get_wtime();
+    struct instant start = two_clocks_now();
 #pragma omp parallel
     {
         int from = first_column(d, omp_get_thread_num());
@@ -80,7 +82,15 @@ double dgemm_multiply(struct dgemm *d)
                               d->c + (size_t)from * d->n, d->n);
     }
     d->times++;
-    return omp_get_wtime() - start;
+    struct two_clocks took = two_clocks_between(start, two_clocks_now());
+    two_clocks_add(&d->took, took);
+    return took.seconds;
+}
+
+void dgemm_bounds(const struct dgemm *d, double *least, double *most)
+{
+    *least = d->took.least;
+    *most = d->took.most;
 }
 
 long dgemm_times(const struct dgemm *d)

@@ -114,15 +114,27 @@ double greatest(double value, MPI_Comm comm)
     return value;
 }
 
-// Without `greatest`, which the times themselves rest on.
-void take_slowest(Timing &timing, MPI_Comm comm)
+// What the times are held against: without `greatest`, which these rest on.
+double greatest_of_all(double value, MPI_Comm comm)
 {
     int ranks;
     MPI_Comm_size(comm, &ranks);
-    for (double *seconds : { &timing.least, &timing.most, &timing.parts }) {
-        std::vector<double> all(ranks);
-        MPI_Allgather(seconds, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, comm);
-        *seconds = *std::max_element(all.begin(), all.end());
+    std::vector<double> all(ranks);
+    MPI_Allgather(&value, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, comm);
+    return *std::max_element(all.begin(), all.end());
+}
+
+void take_slowest(Timing &timing, MPI_Comm comm)
+{
+    Phases &phases = timing.phases;
+    timing.parts = greatest_of_all(phases.factor.seconds + phases.wait.seconds +
+                                       phases.update.seconds + phases.substitute.seconds,
+                                   comm);
+    for (assay::Time *time :
+         { &timing.whole, &phases.factor, &phases.wait, &phases.update, &phases.substitute }) {
+        time->seconds = greatest(time->seconds, comm);
+        time->least = greatest_of_all(time->least, comm);
+        time->most = greatest_of_all(time->most, comm);
     }
 }
 
@@ -137,31 +149,24 @@ double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts 
     Timing timing = {};
     MPI_Barrier(grid.all);
     timing.began = std::time(nullptr);
+    const double paused_before = bouts.paused().seconds;
     const assay::Instant start = assay::Instant::now();
     Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);
-    assay::Time time;
-    time.add(start, assay::Instant::now());
-    timing.least = time.least - timing.phases.paused;
-    timing.seconds = time.seconds - timing.phases.paused;
-    timing.most = time.most - timing.phases.paused;
-    const Seconds &phases = timing.phases;
-    timing.parts = phases.factor + phases.wait + phases.update + phases.substitute;
+    timing.whole.add(start, assay::Instant::now());
+    const double paused = bouts.paused().seconds - paused_before;
+    timing.whole.subtract({ paused, paused, paused });
     take_slowest(timing, grid.all);
-    timing.seconds = greatest(timing.seconds, grid.all);
     timing.ended = std::time(nullptr);
-    for (double *phase : { &timing.phases.factor, &timing.phases.wait, &timing.phases.update,
-                           &timing.phases.substitute })
-        *phase = greatest(*phase, grid.all);
     report.result(test, timing);
 
     bool passed = true;
     if (input.threshold > 0) {
         Residual residual = check(matrix, x.data());
         passed = residual.scaled < input.threshold; // false, too, of what is no number
-        report.verdict(residual, passed);
+        report.verdict(residual, greatest_multiplier(matrix, algorithm), passed);
     }
     (passed ? tally.passed : tally.failed)++;
-    return gflops(test.n, timing.seconds);
+    return gflops(test.n, timing.whole.seconds);
 }
 
 std::FILE *open_report(const Input &input, int rank)

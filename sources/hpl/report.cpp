@@ -112,7 +112,7 @@ void Report::result(const Test &test, const Timing &timing)
     std::fprintf(file, "W%c%1d%d%c%1d%c%1d%12d %5d %5d %5d %18.6f    %19.4e\n",
                  input.row_major ? 'R' : 'C', test.depth, test.bcast, *LOOKING[test.rfact],
                  test.ndiv, *LOOKING[test.pfact], test.nbmin, test.n, test.nb, test.p, test.q,
-                 timing.seconds, gflops(test.n, timing.seconds));
+                 timing.whole.seconds, gflops(test.n, timing.whole.seconds));
     std::fprintf(file, "HPL_pdgesv() start time %s\n", std::ctime(&timing.began));
     std::fprintf(file, "HPL_pdgesv() end time   %s\n", std::ctime(&timing.ended));
     // HPL's own keys, where it is built to time its parts; the wait is ours.
@@ -124,14 +124,23 @@ void Report::result(const Test &test, const Timing &timing)
                  "Max aggregated wall time wait  . . . : %18.6f\n"
                  "Max aggregated wall time update  . . : %18.6f\n"
                  "Max aggregated wall time up tr sv  . : %18.6f\n",
-                 marks.substr(0, 80).c_str(), timing.phases.factor, timing.phases.wait,
-                 timing.phases.update, timing.phases.substitute);
-    std::fprintf(file, "Clock: %.9f s; system's %.9f to %.9f s; phases %.9f s\n", timing.seconds,
-                 timing.least, timing.most, timing.parts);
+                 marks.substr(0, 80).c_str(), timing.phases.factor.seconds,
+                 timing.phases.wait.seconds, timing.phases.update.seconds,
+                 timing.phases.substitute.seconds);
+    auto clock = [this](const char *of, const assay::Time &time) {
+        std::fprintf(file, "Clock%s: %.9f s; system's %.9f to %.9f s\n", of, time.seconds,
+                     time.least, time.most);
+    };
+    clock("", timing.whole);
+    clock(" of rfact", timing.phases.factor);
+    clock(" of wait", timing.phases.wait);
+    clock(" of update", timing.phases.update);
+    clock(" of up tr sv", timing.phases.substitute);
+    std::fprintf(file, "Phases: %.9f s\n", timing.parts);
     std::fflush(file);
 }
 
-void Report::verdict(const Residual &residual, bool passed) const
+void Report::verdict(const Residual &residual, double multiplier, bool passed) const
 {
     if (!file)
         return;
@@ -140,10 +149,10 @@ void Report::verdict(const Residual &residual, bool passed) const
     std::fprintf(file,
                  "Fingerprint: A_oo %.17g; A_1 %.17g; A by rows %.17g; A by columns %.17g; "
                  "x_oo %.17g; x_1 %.17g; b_oo %.17g; first %.17g; last %.17g; Ax-b_oo %.17g; again "
-                 "%.17g\n",
+                 "%.17g; multiplier %.17g\n",
                  residual.a_max, residual.a_one, residual.of_rows, residual.of_columns,
                  residual.x_max, residual.x_one, residual.b_max, residual.first, residual.last,
-                 residual.difference, residual.difference_again);
+                 residual.difference, residual.difference_again, multiplier);
     if (!passed)
         std::fprintf(file,
                      "||Ax-b||_oo  . . . . . . . . . . . . . . . . . = %18.6f\n"

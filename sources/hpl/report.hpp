@@ -17,13 +17,12 @@ struct Test {
     int depth, bcast, rfact, ndiv, pfact, nbmin;
 };
 
+// Of the rank with the most, each.
 struct Timing {
-    double seconds; // to solve the system
-    // The same by the system's clock, between the readings of MPI's and around them, and the sum of the
-    // phases: of the rank with the most, each.
-    double least, most, parts;
+    assay::Time whole; // to solve the system
+    double parts;      // seconds of all phases
+    Phases phases;
     std::time_t began, ended;
-    Seconds phases; // each the greatest of all ranks
 };
 
 struct Tally {
@@ -37,7 +36,7 @@ public:
 
     void parameters(int ranks, int threads, const char *blas) const;
     void result(const Test &test, const Timing &timing);
-    void verdict(const Residual &residual, bool passed) const;
+    void verdict(const Residual &residual, double multiplier, bool passed) const;
     void summary(const Tally &tally) const;
 
 private:

@@ -18,7 +18,7 @@ struct Residual {
 // What the residual is a multiple of: half the distance from 1 to the next number.
 constexpr double EPSILON = 0x1p-53;
 
-// Collective over the grid; the same on all ranks. Overwrites the matrix. `x`: as solve returns it.
+// Collective over the grid; the same on all ranks. Leaves the matrix as it was generated. `x`: as solve returns it.
 Residual check(Matrix &matrix, const double *x);
 
 } // namespace hpl

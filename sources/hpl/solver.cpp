@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "blas.h"
@@ -28,8 +29,8 @@ int tile_for(int columns)
 
 class Factors {
 public:
-    Factors(Matrix &to_factor, const Algorithm &chosen, Seconds &times, assay::Bouts &of_loop)
-        : matrix(to_factor), grid(matrix.grid), algorithm(chosen), seconds(times), bouts(of_loop),
+    Factors(Matrix &to_factor, const Algorithm &chosen, Phases &times, assay::Bouts &of_loop)
+        : matrix(to_factor), grid(matrix.grid), algorithm(chosen), phases(times), bouts(of_loop),
           factorisation(grid, matrix.row_map.block, chosen.least, chosen.divisions),
           panels{ { matrix, chosen.topology }, { matrix, chosen.topology } }, buffers(grid, matrix),
           u(omp_get_max_threads())
@@ -41,11 +42,11 @@ public:
 
     void compute(long first_step)
     {
-        seconds.paused += bouts.before(first_step);
+        bouts.before(first_step);
         begin(0);
         for (int first = 0; first < matrix.n; first += matrix.row_map.block) {
             if (first > 0)
-                seconds.paused += bouts.before(++first_step);
+                bouts.before(++first_step);
             double start = MPI_Wtime();
             step(first);
             if (is_wide(first))
@@ -71,15 +72,17 @@ private:
     void begin(int first)
     {
         auto &[panel, broadcast] = travelling(first);
-        double start = MPI_Wtime();
+        assay::Instant start = assay::Instant::now();
         broadcast.release(); // of the last panel but one, from the same memory
         panel.shape(matrix, first);
-        seconds.wait += MPI_Wtime() - start;
+        phases.wait.add(start, assay::Instant::now());
+        factored = {};
         if (owns(first)) {
-            start = MPI_Wtime();
+            start = assay::Instant::now();
             panel.load(matrix);
             factorisation(panel);
-            seconds.factor += MPI_Wtime() - start;
+            factored.add(start, assay::Instant::now());
+            phases.factor.add(factored);
         }
         broadcast.start(panel.lower, panel.count, matrix.column_map.owner(first));
     }
@@ -87,9 +90,9 @@ private:
     void step(int first)
     {
         auto &[panel, broadcast] = travelling(first);
-        double start = MPI_Wtime();
+        assay::Instant start = assay::Instant::now();
         broadcast.receive();
-        seconds.wait += MPI_Wtime() - start;
+        phases.wait.add(start, assay::Instant::now());
         if (!owns(first))
             panel.require_seal();
         else if (panel.diagonal_rows > 0)
@@ -99,8 +102,8 @@ private:
         const bool last = next >= matrix.n, look_ahead = !last && algorithm.depth > 0;
         int column = matrix.column_map.below(next, grid.column);
         Interchange interchange(matrix, panel, buffers);
-        start = MPI_Wtime();
-        double factored = seconds.factor;
+        start = assay::Instant::now();
+        factored = {};
         interchange.exchange(column, matrix.columns);
         int ahead = look_ahead && owns(next) ? std::min(matrix.row_map.block, matrix.n - next) : 0;
 #pragma omp parallel
@@ -114,10 +117,12 @@ private:
             update(panel, interchange, column + ahead, matrix.columns,
                    look_ahead ? &travelling(next).broadcast : nullptr);
         }
-        double took = MPI_Wtime() - start - (seconds.factor - factored);
-        seconds.update += took;
+        assay::Time took;
+        took.add(start, assay::Instant::now());
+        took.subtract(factored);
+        phases.update.add(took);
         if (!last && is_wide(first))
-            bouts.add(UPDATE, took / operations_of_update(panel.width, matrix.n - next));
+            bouts.add(UPDATE, took.seconds / operations_of_update(panel.width, matrix.n - next));
         if (!last && !look_ahead)
             begin(next);
     }
@@ -181,7 +186,8 @@ private:
     Matrix &matrix;
     const Grid &grid;
     const Algorithm algorithm;
-    Seconds &seconds;
+    Phases &phases;
+    assay::Time factored; // what the panel took that was factored last
     assay::Bouts &bouts;
     Factorisation factorisation;
     Travelling panels[2];
@@ -196,14 +202,38 @@ int panels_of(int n, int block)
     return (n + block - 1) / block;
 }
 
-Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds, assay::Bouts &bouts,
+Buffer solve(Matrix &matrix, const Algorithm &algorithm, Phases &phases, assay::Bouts &bouts,
              long first_step)
 {
-    Factors(matrix, algorithm, seconds, bouts).compute(first_step);
-    double start = MPI_Wtime();
+    Factors(matrix, algorithm, phases, bouts).compute(first_step);
+    const assay::Instant start = assay::Instant::now();
     Buffer x = substitute(matrix);
-    seconds.substitute = MPI_Wtime() - start;
+    phases.substitute.add(start, assay::Instant::now());
     return x;
+}
+
+double greatest_multiplier(const Matrix &matrix, const Algorithm &algorithm)
+{
+    double greatest = 0;
+    if (matrix.column_map.owner(0) == matrix.grid.column) {
+        Panel panel(matrix);
+        panel.shape(matrix, 0);
+        panel.load(matrix);
+        Factorisation(matrix.grid, matrix.row_map.block, algorithm.least,
+                      algorithm.divisions)(panel);
+        auto look_at = [&greatest](double multiplier) {
+            if (!(std::fabs(multiplier) <= greatest)) // no number is the greatest
+                greatest = std::fabs(multiplier);
+        };
+        for (int j = 0; j < panel.width; j++) {
+            for (int i = panel.diagonal_rows; i < panel.rows; i++)
+                look_at(panel.lower[static_cast<std::size_t>(j) * panel.ld + i]);
+            for (int i = j + 1; i < panel.width; i++)
+                look_at(panel.top[static_cast<std::size_t>(j) * panel.width + i]);
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &greatest, 1, MPI_DOUBLE, MPI_MAX, matrix.grid.all);
+    return greatest;
 }
 
 double solve_bytes(const Grid &grid, int n, int block, int threads)

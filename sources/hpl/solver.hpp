@@ -14,12 +14,11 @@ struct Algorithm {
     int least, divisions; // of the panels' recursion
 };
 
-struct Seconds {
-    double factor = 0;    // panels
-    double wait = 0;      // for panels of others
-    double update = 0;    // interchanges, U, and the trailing matrix
-    double substitute = 0;
-    double paused = 0;    // to measure the limit, and in none of the others
+struct Phases {
+    assay::Time factor;     // panels
+    assay::Time wait;       // for panels of others
+    assay::Time update;     // interchanges, U, and the trailing matrix
+    assay::Time substitute;
 };
 
 // Of the loop's bouts: windows are the steps of the first half, in seconds of an operation.
@@ -31,8 +30,12 @@ int panels_of(int n, int block);
 // Collective over the grid. Overwrites the matrix; returns the part of x that belongs to this rank's
 // columns, the same on all process rows. The times are this rank's. Panels are steps of `bouts`, from
 // `first_step` on.
-Buffer solve(Matrix &matrix, const Algorithm &algorithm, Seconds &seconds, assay::Bouts &bouts,
+Buffer solve(Matrix &matrix, const Algorithm &algorithm, Phases &phases, assay::Bouts &bouts,
              long first_step);
+
+// Collective over the grid. Factors the first panel of a matrix that was generated anew; returns the
+// greatest multiplier of all rows, which is 1 at most where the pivots are the greatest elements.
+double greatest_multiplier(const Matrix &matrix, const Algorithm &algorithm);
 
 // Bytes that it needs on this rank.
 double solve_bytes(const Grid &grid, int n, int block, int threads);

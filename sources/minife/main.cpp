@@ -58,22 +58,23 @@ void refuse_what_cannot_run(const assay::Job &job, const Settings &settings,
             n[X], n[Y], n[Z], job.ranks);
 }
 
-double slowest(double seconds)
+// Of the rank that took longest; prints it beside the system's clock.
+void take_slowest(const char *what, assay::Time &time)
 {
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
+    assay::print_time(what, time, MPI_MAX);
+    MPI_Allreduce(MPI_IN_PLACE, &time.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 }
 
-// Does a phase, and tells how long the slowest rank took.
+// Does a phase, and tells how long it took.
 template <typename Phase>
-double timed(const assay::Job &job, const char *name, Phase &&phase)
+assay::Time timed(const char *name, Phase &&phase)
 {
-    double start = MPI_Wtime();
+    assay::Time time;
+    const assay::Instant start = assay::Instant::now();
     phase();
-    double seconds = slowest(MPI_Wtime() - start);
-    if (job.rank == 0)
-        std::printf("%-24s %.6f s\n", name, seconds);
-    return seconds;
+    time.add(start, assay::Instant::now());
+    take_slowest(name, time);
+    return time;
 }
 
 MatrixFacts facts_of(const Matrix &matrix, const Halo &halo, int ranks)
@@ -176,7 +177,7 @@ void print_in_caches(const assay::Job &job)
 int main(int argc, char **argv)
 {
     assay::Job job = assay::start(&argc, &argv, "miniFE", help);
-    const double start = MPI_Wtime();
+    const assay::Instant start = assay::Instant::now();
     const Settings settings = read_settings(argc, argv);
     const std::array<int, AXES> &n = settings.elements;
     const std::vector<Box> boxes = partition(n, job.ranks, settings.load_imbalance);
@@ -198,13 +199,13 @@ int main(int argc, char **argv)
     {
         std::optional<Mesh> mesh;
         Matrix matrix;
-        phases.structure = timed(job, "Matrix structure:", [&] {
+        phases.structure = timed("structure", [&] {
             mesh.emplace(n, boxes, job.rank);
             matrix = matrix_structure(*mesh);
         });
         Vector b = zeros(matrix.rows);
-        phases.assembly = timed(job, "Assembly:", [&] { assemble(*mesh, matrix, b); });
-        timed(job, "Dirichlet conditions:", [&] { impose_dirichlet(*mesh, matrix, b); });
+        phases.assembly = timed("assembly", [&] { assemble(*mesh, matrix, b); });
+        timed("Dirichlet conditions", [&] { impose_dirichlet(*mesh, matrix, b); });
         Halo halo(*mesh);
         Product product(matrix, *mesh, halo, settings.overlap);
         facts = facts_of(matrix, halo, job.ranks);
@@ -212,16 +213,19 @@ int main(int argc, char **argv)
         traffic = product.traffic();
         double vectors = 3 * sizeof(double) * static_cast<double>(matrix.rows);
         limit_bytes = limit_triad_bytes(traffic + vectors);
-        const double so_far = MPI_Wtime() - start;
+        phases.total.add(start, assay::Instant::now());
         std::unique_ptr<triad_limit, void (*)(triad_limit *)> triad(limit_triad_make(MPI_COMM_WORLD,
                                                                                      limit_bytes),
                                                                     limit_triad_free);
         bouts.emplace(MPI_COMM_WORLD, MOST_ITERATIONS,
                       [&triad] { return limit_triad(triad.get(), LIMIT_WINDOWS); });
 
-        const double resumed = MPI_Wtime();
+        const assay::Instant resumed = assay::Instant::now();
         solution = solve(*mesh, product, b, *bouts, job.rank == 0);
-        phases.total = slowest(so_far + MPI_Wtime() - resumed - solution.times.paused);
+        phases.total.add(resumed, assay::Instant::now());
+        phases.total.subtract(bouts->paused());
+        phases.total.subtract(solution.times.checked);
+        take_slowest("total", phases.total);
 
         double norm_of_b = std::sqrt(dot(matrix.rows, b, b));
         marks = take_fingerprint(b, solution);
@@ -230,8 +234,13 @@ int main(int argc, char **argv)
             centre = check_centre(*mesh, solution, norm_of_b);
     }
     SolverTimes &times = solution.times;
-    for (double *seconds : { &times.waxpy, &times.dot, &times.matvec, &times.total })
-        *seconds = slowest(*seconds);
+    take_slowest("WAXPY", times.waxpy);
+    take_slowest("DOT", times.dot);
+    take_slowest("MATVEC", times.matvec);
+    take_slowest("CG", times.total);
+    assay::print_time("first WAXPY", times.first_waxpy, MPI_MAX);
+    assay::print_time("first DOT", times.first_dot, MPI_MAX);
+    assay::print_time("first MATVEC", times.first_matvec, MPI_MAX);
     // Without what the limit took.
     Spread memory = spread_over_ranks(resident_kilobytes() - limit_bytes / 1024, job.ranks);
     Flops flops = flops_of_iteration(n, facts.nonzeros);

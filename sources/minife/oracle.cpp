@@ -172,6 +172,7 @@ void print_fingerprint(const Fingerprint &fingerprint, const Solution &solution)
     std::printf("Fingerprint: b.b %.17g; b.x %.17g; x.x %.17g; r.x %.17g; %zu steps %.17g\n",
                 fingerprint.b_b, fingerprint.b_x, fingerprint.x_x, fingerprint.r_x,
                 solution.squares.size(), fingerprint.of_steps);
+    std::printf("Overlap of directions: %.17g\n", solution.overlap);
     std::printf("First residuals:");
     for (std::size_t k = 0; k < std::min(FIRST, solution.squares.size()); k++)
         std::printf(" %.17g", std::sqrt(solution.squares[k]));

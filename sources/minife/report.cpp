@@ -115,9 +115,9 @@ void write_matrix(Document &document, const Results &results)
     document.number(1, "Largest (from avg, %)", results.imbalance.largest);
     document.number(1, "Std Dev (%)", results.imbalance.deviation);
     document.heading(0, "Matrix structure generation");
-    document.number(1, "Mat-struc-gen Time", results.phases.structure);
+    document.number(1, "Mat-struc-gen Time", results.phases.structure.seconds);
     document.heading(0, "FE assembly");
-    document.number(1, "FE assembly Time", results.phases.assembly);
+    document.number(1, "FE assembly Time", results.phases.assembly.seconds);
     document.heading(0, "Matrix attributes");
     document.count(1, "Global Nrows", matrix.rows);
     document.count(1, "Global NNZ", matrix.nonzeros);
@@ -140,20 +140,21 @@ void write_solver(Document &document, const Results &results)
     document.heading(0, "CG solve");
     document.count(1, "Iterations", solution.iterations);
     document.number(1, "Final Resid Norm", solution.residual);
-    document.number(1, "WAXPY Time", times.waxpy);
+    document.number(1, "WAXPY Time", times.waxpy.seconds);
     document.number(1, "WAXPY Flops", flops.waxpy);
-    document.rate(1, "WAXPY Mflops", flops.waxpy, times.waxpy);
-    document.number(1, "DOT Time", times.dot);
+    document.rate(1, "WAXPY Mflops", flops.waxpy, times.waxpy.seconds);
+    document.number(1, "DOT Time", times.dot.seconds);
     document.number(1, "DOT Flops", flops.dot);
-    document.rate(1, "DOT Mflops", flops.dot, times.dot);
-    document.number(1, "MATVEC Time", times.matvec);
+    document.rate(1, "DOT Mflops", flops.dot, times.dot.seconds);
+    document.number(1, "MATVEC Time", times.matvec.seconds);
     document.number(1, "MATVEC Flops", flops.matvec);
-    document.rate(1, "MATVEC Mflops", flops.matvec, times.matvec);
+    document.rate(1, "MATVEC Mflops", flops.matvec, times.matvec.seconds);
     document.heading(1, "Total");
-    document.number(2, "Total CG Time", times.total);
+    document.number(2, "Total CG Time", times.total.seconds);
     document.number(2, "Total CG Flops", flops.total());
-    document.rate(2, "Total CG Mflops", flops.total(), times.total);
-    document.number(1, "Time per iteration", times.total / std::max(solution.iterations, 1));
+    document.rate(2, "Total CG Mflops", flops.total(), times.total.seconds);
+    document.number(1, "Time per iteration",
+                    times.total.seconds / std::max(solution.iterations, 1));
 }
 
 void write_checks(Document &document, const Results &results)
@@ -208,7 +209,7 @@ std::string write_report(const Results &results)
     write_checks(document, results);
     document.count(0, "Global All-RSS (kB)", results.all_memory);
     document.count(0, "Global Max-RSS (kB)", results.most_memory);
-    document.number(0, "Total Program Time", results.phases.total);
+    document.number(0, "Total Program Time", results.phases.total.seconds);
     document.line(0, "Verdict", "%s", results.passed ? "PASSED" : "FAILED");
     document.close();
     return name;

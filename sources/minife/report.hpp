@@ -16,7 +16,7 @@
 namespace minife {
 
 struct PhaseTimes {
-    double structure = 0, assembly = 0, total = 0; // seconds of the slowest rank
+    assay::Time structure, assembly, total; // of the slowest rank
 };
 
 // Fewest, most and mean over ranks.

@@ -16,13 +16,13 @@ constexpr int PRINT_EVERY = MOST_ITERATIONS / 10;
 // Adds the time from its birth to its death.
 class Stopwatch {
 public:
-    explicit Stopwatch(double &total) : total(total), start(MPI_Wtime()) {}
+    explicit Stopwatch(assay::Time &total) : total(total), start(assay::Instant::now()) {}
     Stopwatch(const Stopwatch &) = delete;
-    ~Stopwatch() { total += MPI_Wtime() - start; }
+    ~Stopwatch() { total.add(start, assay::Instant::now()); }
 
 private:
-    double &total;
-    double start;
+    assay::Time &total;
+    assay::Instant start;
 };
 
 // w[i] = value(i), by the threads that have the data.
@@ -97,7 +97,7 @@ double dot(std::int64_t count, const Vector &x, const Vector &y)
 Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts &bouts, bool print)
 {
     constexpr double EPSILON = std::numeric_limits<double>::epsilon();
-    const double start = MPI_Wtime();
+    const assay::Instant start = assay::Instant::now();
     const std::int64_t rows = mesh.own();
     Solution solution;
     solution.x = zeros(rows);
@@ -116,6 +116,14 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
         Stopwatch stopwatch(times.dot);
         return dot(rows, u, v);
     };
+    // r is p less a multiple of the direction before, which A makes orthogonal to p: else beta was
+    // not that of CG.
+    auto check_direction = [&](double curvature) {
+        Stopwatch stopwatch(times.checked);
+        double overlap = std::fabs(dot(rows, r, q) - curvature) / curvature;
+        if (!(overlap <= solution.overlap)) // no number is the greatest
+            solution.overlap = overlap;
+    };
 
     {
         Stopwatch stopwatch(times.waxpy);
@@ -132,9 +140,12 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
     if (print)
         std::printf("Initial Residual = %g\n", solution.residual);
 
+    times.first_waxpy = times.waxpy;
+    times.first_dot = times.dot;
+    times.first_matvec = times.matvec;
     double smallest = EPSILON; // of p A p, before it is looked at
     for (int k = 1; k <= MOST_ITERATIONS && solution.residual > EPSILON; k++) {
-        times.paused += bouts.before(k - 1);
+        bouts.before(k - 1);
         const SolverTimes before_all = times;
         const double began = MPI_Wtime();
         double beta = 0;
@@ -167,6 +178,7 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
             }
             smallest = 0.1 * pq;
         }
+        check_direction(pq);
         {
             Stopwatch stopwatch(times.waxpy);
             advance(rows, rr / pq, p, q, x, r);
@@ -174,13 +186,16 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
         solution.iterations = k;
         solution.squares.push_back(rr);
         solution.curvatures.push_back(pq);
-        bouts.add(MATVEC, times.matvec - before_all.matvec);
-        bouts.add(DOT, times.dot - before_all.dot);
-        bouts.add(WAXPY, times.waxpy - before_all.waxpy);
-        bouts.add(ITERATION, MPI_Wtime() - began);
+        bouts.add(MATVEC, times.matvec.seconds - before_all.matvec.seconds);
+        bouts.add(DOT, times.dot.seconds - before_all.dot.seconds);
+        bouts.add(WAXPY, times.waxpy.seconds - before_all.waxpy.seconds);
+        bouts.add(ITERATION,
+                  MPI_Wtime() - began - (times.checked.seconds - before_all.checked.seconds));
     }
-    times.total = MPI_Wtime() - start - times.paused;
-    times.paused += bouts.end();
+    times.total.add(start, assay::Instant::now());
+    times.total.subtract(bouts.paused());
+    times.total.subtract(times.checked);
+    bouts.end();
     if (print)
         std::printf("Final Resid Norm: %g\n", solution.residual);
     return solution;

@@ -12,10 +12,11 @@ namespace minife {
 
 constexpr int MOST_ITERATIONS = 200;
 
-// Seconds of this rank.
+// Of this rank. The limit, which bouts measure, is in none of them.
 struct SolverTimes {
-    double waxpy = 0, dot = 0, matvec = 0, total = 0;
-    double paused = 0; // to measure the limit, and in none of the others
+    assay::Time waxpy, dot, matvec, total;
+    assay::Time first_waxpy, first_dot, first_matvec; // of these: before the first iteration
+    assay::Time checked; // what the check of the directions took, in none of the others
 };
 
 // Of the loop's bouts: windows are what an iteration spends with each.
@@ -29,6 +30,7 @@ struct Solution {
     double residual = 0;  // norm of the recurrence's at the start of the last iteration
     std::vector<double> squares;    // r r of each iteration, as CG used it
     std::vector<double> curvatures; // p A p likewise
+    double overlap = 0;   // greatest of |p A p'| / p A p, where p' is the direction before p
     bool broken = false;  // the matrix is not positive definite
     SolverTimes times;
 };

@@ -12,16 +12,34 @@ constexpr int PHASE_ORDER[] = { 1, 0, 2 };
 // Adds the time that it lives to a place.
 class Stopwatch {
 public:
-    explicit Stopwatch(double &place) : place_(place), start_(MPI_Wtime()) {}
-    ~Stopwatch() { place_ += MPI_Wtime() - start_; }
+    explicit Stopwatch(assay::Time &place) : place_(place), start_(assay::Instant::now()) {}
+    ~Stopwatch() { place_.add(start_, assay::Instant::now()); }
     Stopwatch(const Stopwatch &) = delete;
     Stopwatch &operator=(const Stopwatch &) = delete;
 
 private:
-    double &place_, start_;
+    assay::Time &place_;
+    assay::Instant start_;
 };
 
 } // namespace
+
+assay::Time CommTime::total() const
+{
+    assay::Time all = pack;
+    for (const assay::Time &way : { send, wait, recv, unpack })
+        all.add(way);
+    return all;
+}
+
+void CommTime::add(const CommTime &other)
+{
+    pack.add(other.pack);
+    send.add(other.send);
+    wait.add(other.wait);
+    recv.add(other.recv);
+    unpack.add(other.unpack);
+}
 
 void Traffic::count(long message_words)
 {
@@ -102,6 +120,14 @@ void Exchange::make_types(Link &link, int together)
     types_of(link.halo, link.receive_types);
 }
 
+CommTime Exchange::time_of_all() const
+{
+    CommTime all;
+    for (const CommTime &of_direction : time_)
+        all.add(of_direction);
+    return all;
+}
+
 int Exchange::link_at(int direction, Side side) const
 {
     for (const Link &link : links_)
@@ -170,12 +196,12 @@ void Exchange::wait_for_any(const std::vector<int> &links, int first, int count)
 {
     for (std::size_t done = 0; done < requests_.size(); done++) {
         int which;
-        double start = MPI_Wtime();
+        assay::Instant start = assay::Instant::now();
         MPI_Waitany(static_cast<int>(requests_.size()), requests_.data(), &which,
                     MPI_STATUS_IGNORE);
         auto index = static_cast<std::size_t>(which);
         Link &link = links_[links[index % links.size()]];
-        time_[link.direction].wait += MPI_Wtime() - start;
+        time_[link.direction].wait.add(start, assay::Instant::now());
         if (index < links.size())
             unpack_link(link, first, count);
     }

@@ -7,17 +7,18 @@
 
 #include <vector>
 
+#include "application.hpp"
 #include "faces.hpp"
 #include "options.hpp"
 #include "variables.hpp"
 
 namespace minighost {
 
-// Seconds.
 struct CommTime {
-    double pack = 0, send = 0, wait = 0, recv = 0, unpack = 0;
+    assay::Time pack, send, wait, recv, unpack;
 
-    double total() const { return pack + send + wait + recv + unpack; }
+    assay::Time total() const;
+    void add(const CommTime &other);
 };
 
 // Of one way, over the whole run. A word is a value.
@@ -40,6 +41,7 @@ public:
     // In x, y and z; the fourth is what cannot be told apart by direction.
     static constexpr int MIXED = 3;
     const CommTime &time(int direction) const { return time_[direction]; }
+    CommTime time_of_all() const;
     const Traffic &sent() const { return sent_; }
     const Traffic &received() const { return received_; }
 

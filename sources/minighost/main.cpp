@@ -82,6 +82,8 @@ public:
 
     const Taken &taken() const { return taken_; }
     const Exchange &exchange() const { return exchange_; }
+    // Collective. What the reader finds as figures, beside the system's clock.
+    void print_times() const;
     // Collective. What the stencil made of the memory's bandwidth.
     void print_stencil() const;
 
@@ -115,7 +117,6 @@ private:
     std::vector<double> flux_, put_in_; // heat of each variable; flux on this rank
     double tolerance_;
     Taken taken_;
-    assay::Time wall_, stencil_time_;
     std::unique_ptr<triad_limit, void (*)(triad_limit *)> limit_;
     assay::Bouts bouts_; // its windows are time steps
     Stores stores_;
@@ -174,16 +175,15 @@ bool Run::step_through()
                 return false;
         }
     }
-    wall_.add(start, assay::Instant::now());
-    wall_.subtract(bouts_.paused());
-    taken_.wall = wall_.seconds;
+    taken_.wall.add(start, assay::Instant::now());
+    taken_.wall.subtract(bouts_.paused());
     bouts_.end();
     return true;
 }
 
 bool Run::step(int spike, int number)
 {
-    double before = taken_.stencil;
+    double before = taken_.stencil.seconds;
     if (options_.is_aggregated())
         exchange_.run(0, options_.variables);
     for (int v = 0; v < options_.variables; v++) {
@@ -193,7 +193,7 @@ bool Run::step(int spike, int number)
             return false;
     }
     modes_.step();
-    bouts_.add(0, taken_.stencil - before);
+    bouts_.add(0, taken_.stencil.seconds - before);
     return true;
 }
 
@@ -203,8 +203,7 @@ bool Run::update(int v, int spike, int number)
     Heat heat = stencil_.apply(variables_[v], variables_.spare(), stores_);
     variables_.swap_with_spare(v);
     flux_[v] += heat.flux;
-    stencil_time_.add(start, assay::Instant::now());
-    taken_.stencil = stencil_time_.seconds;
+    taken_.stencil.add(start, assay::Instant::now());
     if (!is_summed(v))
         return true;
     double error = error_of(v, sum_over_ranks(heat.sum + flux_[v]));
@@ -221,11 +220,12 @@ bool Run::update(int v, int spike, int number)
 
 double Run::sum_over_ranks(double own)
 {
-    double all, start = MPI_Wtime();
+    double all;
+    const assay::Instant start = assay::Instant::now();
     MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    double took = MPI_Wtime() - start;
-    taken_.sum_ranks += took;
-    taken_.sum += took;
+    const assay::Instant end = assay::Instant::now();
+    taken_.sum_ranks.add(start, end);
+    taken_.sum.add(start, end);
     taken_.sums++;
     return all;
 }
@@ -242,15 +242,16 @@ bool Run::check_end()
 {
     bool passed = true;
     for (int v = 0; v < options_.variables; v++) {
-        double start = MPI_Wtime(), sum = 0;
+        double sum = 0;
+        const assay::Instant start = assay::Instant::now();
         const double *grid = variables_[v];
 #pragma omp parallel for schedule(static) reduction(+ : sum)
         for (int z = 1; z <= layout_.n[2]; z++)
             for (int y = 1; y <= layout_.n[1]; y++)
                 sum += row_sum(grid + z * layout_.plane + y * layout_.row + 1, layout_.n[0]);
-        double took = MPI_Wtime() - start;
-        taken_.sum_points += took;
-        taken_.sum += took;
+        const assay::Instant end = assay::Instant::now();
+        taken_.sum_points.add(start, end);
+        taken_.sum.add(start, end);
         double heat = sum_over_ranks(sum + flux_[v]);
 
         double own[Modes::COUNT + 1] = {}, shares[Modes::COUNT + 1];
@@ -308,10 +309,24 @@ void Run::print_fingerprints()
     }
 }
 
+void Run::print_times() const
+{
+    assay::print_time("total", taken_.wall, MPI_MAX);
+    assay::print_time("stencil", taken_.stencil, MPI_MAX);
+    assay::print_time("sums", taken_.sum, MPI_MAX);
+    if (job_.ranks == 1)
+        return;
+    const CommTime exchange = exchange_.time_of_all();
+    assay::print_time("communication", exchange.total(), MPI_MAX);
+    assay::print_time("pack", exchange.pack, MPI_MAX);
+    assay::print_time("send", exchange.send, MPI_MAX);
+    assay::print_time("wait", exchange.wait, MPI_MAX);
+    assay::print_time("recv", exchange.recv, MPI_MAX);
+    assay::print_time("unpack", exchange.unpack, MPI_MAX);
+}
+
 void Run::print_stencil() const
 {
-    assay::print_time("total", wall_, MPI_MAX);
-    assay::print_time("stencil", stencil_time_, MPI_MAX);
     double bytes = domain_.all_points() * options_.variables * BYTES_PER_UPDATE;
     assay::print_windows("stencil", "GB/s", bouts_.windows(0), 1e-9 * bytes);
     assay::print_limit("stencil", "triad", "GB/s", bouts_.of_limit(bytes));
@@ -352,6 +367,7 @@ bool run(const Options &options, const Domain &domain, const assay::Job &job)
         std::printf("\n Computation within error tolerance.\n\n");
     run.print_fingerprints();
     report(options, domain, job, run.taken(), run.exchange());
+    run.print_times();
     run.print_stencil();
     print_stencil_in_caches(options, job);
     return true;

@@ -49,15 +49,15 @@ template <class Value> Statistics statistics(const std::vector<OfRank> &ranks, V
 OfRank told(const Taken &taken, const Exchange &exchange)
 {
     OfRank own{};
-    own.wall = taken.wall;
-    own.stencil = taken.stencil;
-    own.sum = taken.sum;
-    own.sum_points = taken.sum_points;
-    own.sum_ranks = taken.sum_ranks;
+    own.wall = taken.wall.seconds;
+    own.stencil = taken.stencil.seconds;
+    own.sum = taken.sum.seconds;
+    own.sum_points = taken.sum_points.seconds;
+    own.sum_ranks = taken.sum_ranks.seconds;
     for (int d = 0; d < 4; d++) {
         const CommTime &time = exchange.time(d);
-        const double ways[] = { time.total(), time.pack, time.send,
-                                time.wait,    time.recv, time.unpack };
+        const double ways[] = { time.total().seconds, time.pack.seconds, time.send.seconds,
+                                time.wait.seconds,    time.recv.seconds, time.unpack.seconds };
         for (int way = 0; way < WAY_COUNT; way++) {
             if (d != Exchange::MIXED)
                 own.comm[d][way] = ways[way];

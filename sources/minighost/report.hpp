@@ -11,13 +11,13 @@ namespace minighost {
 // How many variables are summed in each step.
 int summed_variables(const Options &options);
 
-// What this rank took, in seconds.
+// What this rank took.
 struct Taken {
-    double wall = 0;       // all time steps
-    double stencil = 0;    // with the sums and the boundary, which are made on the way
-    double sum = 0;        // of variables: all of it
-    double sum_points = 0; // adding up points
-    double sum_ranks = 0;  // adding up over the ranks
+    assay::Time wall;       // all time steps
+    assay::Time stencil;    // with the sums and the boundary, which are made on the way
+    assay::Time sum;        // of variables: all of it
+    assay::Time sum_points; // adding up points
+    assay::Time sum_ranks;  // adding up over the ranks
     long sums = 0;
 };
 

@@ -104,9 +104,14 @@ void Simulation::forces(bool with_sums)
         sums = force.compute_with_sums(atoms, neighbours, ghosts);
     else
         force.compute(atoms, neighbours, ghosts);
+    assay::Instant before = last;
     double seconds = charge(last, spent.force);
-    if (!with_sums) { // which are more work
-        bouts.add(FORCE, seconds - force.interruption());
+    if (with_sums) { // which are more work
+        spent.force_with_sums.add(before, last);
+    } else {
+        const double interruption = force.interruption();
+        spent.interrupted += interruption;
+        bouts.add(FORCE, seconds - interruption);
         bouts.add(WHOLE_FORCE, seconds);
     }
     if (settings.half && settings.ghost_newton) {

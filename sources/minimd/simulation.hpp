@@ -16,6 +16,8 @@ namespace minimd {
 
 struct Times {
     assay::Time total, force, neighbours, communication;
+    assay::Time force_with_sums; // of the force: where energies are wanted
+    double interrupted = 0; // seconds of the rest of the force
     assay::Time moving; // of the communication: exchange, sorting and borders
 };
 

@@ -79,6 +79,7 @@ struct point {
     size_t size;
     long message;
     char *send, *receive;
+    long calls; /* of a batch */
     struct sample *sample;
 };
 
@@ -132,7 +133,7 @@ static int blocks_received(enum op op)
     }
 }
 
-static void call(const struct point *point)
+static void call(struct point *point)
 {
     MPI_Comm comm = MPI_COMM_WORLD;
     char *send = point->send, *receive = point->receive;
@@ -168,6 +169,7 @@ static void call(const struct point *point)
     case OPS:
         break;
     }
+    point->calls++;
 }
 
 /* Contents and answers ------------------------------------------------------------------------- */
@@ -269,6 +271,7 @@ static double batch(void *context, long iterations)
 {
     struct point *point = context;
     double seconds = 0;
+    point->calls = 0;
     if (has_root(point->op)) {
         for (long i = 0; i < iterations; i++) {
             MPI_Barrier(MPI_COMM_WORLD);
@@ -276,12 +279,13 @@ static double batch(void *context, long iterations)
             call(point);
             seconds += clock_seconds() - start;
         }
+        sample_made(point->calls);
     } else {
         MPI_Barrier(MPI_COMM_WORLD);
-        double start = clock_seconds();
+        struct sample_instant start = sample_now();
         for (long i = 0; i < iterations; i++)
             call(point);
-        seconds = clock_seconds() - start;
+        seconds = sample_since(start, point->calls);
     }
     check(point);
     spoil(point);

@@ -58,28 +58,31 @@ void arrays_return(struct arrays *arrays)
 
 /* No barrier between passes: each thread comes back to its own part, so that small arrays are
  * measured without the cost of one. */
-double arrays_run(const struct arrays *arrays, vector_operate *const *operations,
-                  enum vector_operation operation, long passes)
+struct two_clocks arrays_run(const struct arrays *arrays, vector_operate *const *operations,
+                             enum vector_operation operation, long passes)
 {
     double *a = arrays->a, *b = arrays->b, *c = arrays->c;
     double *to = operation == VECTOR_SCALE ? b : operation == VECTOR_TRIAD ? a : c;
     const double *from = operation == VECTOR_SCALE ? c : operation == VECTOR_TRIAD ? b : a;
     const double *other = operation == VECTOR_TRIAD ? c : b;
     vector_operate *operate = operations[operation];
-    double slowest = 0;
+    double slowest = 0, least = 0, most = 0;
     long made = 0, threads = 0;
-#pragma omp parallel reduction(max : slowest) reduction(+ : made, threads)
+#pragma omp parallel reduction(max : slowest, least, most) reduction(+ : made, threads)
     {
         struct arrays_part part = arrays_own_part(arrays);
 #pragma omp barrier
-        double start = omp_get_wtime();
+        struct instant start = two_clocks_now();
         for (long pass = 0; pass < passes; pass++) {
             operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,
                     part.count);
             made++;
         }
-        slowest = omp_get_wtime() - start;
+        struct two_clocks took = two_clocks_between(start, two_clocks_now());
+        slowest = took.seconds;
+        least = took.least;
+        most = took.most;
         threads = 1;
     }
-    return made == passes * threads ? slowest : -1;
+    return (struct two_clocks){ made == passes * threads ? slowest : -1, least, most };
 }

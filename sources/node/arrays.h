@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "two_clocks.h"
 #include "vector_kernels.h"
 
 struct arrays {
@@ -39,11 +40,11 @@ static inline double arrays_start(size_t i)
  * (2s + s^2) a, which is a again. However often they run, nothing grows or vanishes. */
 #define ARRAYS_SCALE 0.41421356237309504880
 
-/* Runs the operation `passes` times as STREAM does (c = a; b = s c; c = a + b; a = b + s c);
- * seconds of the slowest thread.
- * Negative where the threads together made another number of passes: the values would not tell, as
+/* Runs the operation `passes` times as STREAM does (c = a; b = s c; c = a + b; a = b + s c); the time
+ * of the slowest thread by both clocks.
+ * Negative seconds where the threads together made another number of passes: the values would not tell, as
  * a second pass writes what the first one wrote. */
-double arrays_run(const struct arrays *arrays, vector_operate *const *operations,
-                  enum vector_operation operation, long passes);
+struct two_clocks arrays_run(const struct arrays *arrays, vector_operate *const *operations,
+                             enum vector_operation operation, long passes);
 
 #endif

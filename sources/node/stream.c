@@ -69,6 +69,7 @@ struct crew {
     vector_operate *const *operations;
     double elements; /* of one array, over all ranks of the crew */
     struct sample_result results[VECTOR_OPERATIONS]; /* of the crew, on its rank 0 */
+    struct two_clocks clocks[VECTOR_OPERATIONS]; /* of this rank, in all turns */
     int turns;
     double (*own)[MOST_TURNS]; /* bandwidths of this rank, by operation */
 };
@@ -80,7 +81,9 @@ static void turn(void *context, long passes, double *seconds)
     int slot = crew->turns++ % MOST_TURNS;
     for (int operation = 0; operation < VECTOR_OPERATIONS; operation++) {
         MPI_Barrier(crew->comm);
-        seconds[operation] = arrays_run(crew->arrays, crew->operations, operation, passes);
+        struct two_clocks took = arrays_run(crew->arrays, crew->operations, operation, passes);
+        two_clocks_add(&crew->clocks[operation], took);
+        seconds[operation] = took.seconds;
         if (seconds[operation] < 0)
             bench_abort(EXIT_BROKEN, "not all passes of %s were made", operation_names[operation]);
         double elements = (double)passes * (double)crew->arrays->elements;
@@ -151,7 +154,8 @@ static struct bandwidths bandwidths_of(const struct crew *crew)
 
 /* Rank 0. `ranks` are the medians of the ranks. */
 static void report(int operation, const char *mode, const struct bandwidths *all,
-                   const struct sample_result *sample, double (*ranks)[VECTOR_OPERATIONS])
+                   const struct sample_result *sample, struct two_clocks clocks,
+                   double (*ranks)[VECTOR_OPERATIONS])
 {
     int slowest = 0, fastest = 0;
     for (int rank = 1; rank < bench.ranks; rank++) {
@@ -179,6 +183,11 @@ static void report(int operation, const char *mode, const struct bandwidths *all
     for (int rank = 0; rank < bench.ranks; rank++)
         json_number(bench.json, NULL, ranks[rank][operation]);
     json_end(bench.json);
+    json_object(bench.json, "clocks");
+    json_number(bench.json, "seconds", clocks.seconds);
+    json_number(bench.json, "least", clocks.least);
+    json_number(bench.json, "most", clocks.most);
+    json_end(bench.json);
     if (sample)
         sample_json(bench.json, sample);
     json_end(bench.json);
@@ -200,7 +209,8 @@ static void run_together(struct crew *crew, double (*ranks)[VECTOR_OPERATIONS])
         return;
     struct bandwidths all = bandwidths_of(crew);
     for (int operation = 0; operation < VECTOR_OPERATIONS; operation++)
-        report(operation, "together", &all, &crew->results[operation], ranks);
+        report(operation, "together", &all, &crew->results[operation], crew->clocks[operation],
+               ranks);
 }
 
 /* Each rank by itself, and the sum: what all would have if none was in another's way. */
@@ -215,7 +225,7 @@ static void run_alone(struct crew *crew, double (*ranks)[VECTOR_OPERATIONS])
     MPI_Reduce(own.interval, all.interval, VECTOR_OPERATIONS, MPI_DOUBLE, MPI_MAX, 0,
                MPI_COMM_WORLD);
     for (int operation = 0; bench.rank == 0 && operation < VECTOR_OPERATIONS; operation++)
-        report(operation, "alone", &all, NULL, ranks);
+        report(operation, "alone", &all, NULL, crew->clocks[operation], ranks);
 }
 
 /* Rounding adds up over some 1e5 passes to 1e-11. */

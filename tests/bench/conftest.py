@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import fasteners
 import pytest
+from wrong_kernels import Built, Mutant
 
 from assay.config.fabrics import load_catalogue
 from assay.machine.mpi import Mpi
@@ -111,6 +113,29 @@ def changed(
         return built / path.parent.name
 
     return change
+
+
+@pytest.fixture
+def complaint(
+    mpi: Mpi,
+    surroundings: dict[str, str],
+    build: Callable[..., Path],
+    changed: Callable[..., Path],
+    tmp_path: Path,
+) -> Callable[..., str]:
+    """What the check says of an application, or of a wrong kernel of it; empty if it accepts it."""
+    env = {**surroundings, **YIELDING_COLLECTIVES}
+
+    def complaint(program: str, mutant: Mutant | None = None) -> str:
+        if mutant is None:
+            folder = build(program)
+        else:
+            folder = changed(mutant.path, mutant.before, mutant.after).parent
+        kind = importlib.import_module(f'wrong_kernels.{program}')
+        built = Built(folder, mpi.launcher, env, tmp_path / 'run', seconds=600)
+        return str(kind.complaint(built, program))
+
+    return complaint
 
 
 @pytest.fixture(scope='session')

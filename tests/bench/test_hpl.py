@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from wrong_kernels import hardest
+from wrong_kernels.hpl import MUTANTS
 
 from assay import paths
 from assay.machine import provenance
@@ -292,3 +294,15 @@ def test_blas_for_one_thread_is_not_chosen(mpi, surroundings, tmp_path):
     configure(mpi, surroundings, tmp_path / 'built', f'-DCMAKE_LIBRARY_PATH={tmp_path}')
     chosen = provenance.of_cmake(tmp_path / 'built', mpi.name, '').blas
     assert 'scipy_openblas' in chosen
+
+
+@on_one_mpi
+@pytest.mark.parametrize('mutant', hardest(MUTANTS), ids=lambda mutant: mutant.name)
+def test_wrong_kernels_are_noticed(complaint, mutant):
+    """The few hardest; ``measurements/mutants.py`` tries them all."""
+    assert complaint('hpl', mutant)
+
+
+@on_one_mpi
+def test_the_right_kernel_is_accepted(complaint):
+    assert complaint('hpl') == ''

@@ -4,6 +4,8 @@ import re
 
 import pytest
 import yaml
+from wrong_kernels import hardest
+from wrong_kernels.minife import MUTANTS
 
 from assay import paths
 from assay.programs.application import WrongAnswerError
@@ -164,3 +166,15 @@ def test_help(launch):
     assert 'mpirun -n 2 minife nx=100' in launch('minife', '--help').out
     dashed = launch('minife', '-nx', '4', '--ny=3')
     assert '4 x 3 x 3 elements' in dashed.out
+
+
+@on_one_mpi
+@pytest.mark.parametrize('mutant', hardest(MUTANTS), ids=lambda mutant: mutant.name)
+def test_wrong_kernels_are_noticed(complaint, mutant):
+    """The few hardest; ``measurements/mutants.py`` tries them all."""
+    assert complaint('minife', mutant)
+
+
+@on_one_mpi
+def test_the_right_kernel_is_accepted(complaint):
+    assert complaint('minife') == ''

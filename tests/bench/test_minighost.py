@@ -5,6 +5,8 @@ import shlex
 
 import pytest
 import yaml
+from wrong_kernels import hardest
+from wrong_kernels.minighost import MUTANTS
 
 from assay import paths
 from assay.programs.minighost import MiniGhost
@@ -180,3 +182,15 @@ def test_help_and_version(launch):
     assert done.code == 0
     assert 'mpirun -n 2 minighost' in done.out
     assert launch('minighost', '--version').out.startswith('minighost ')
+
+
+@on_one_mpi
+@pytest.mark.parametrize('mutant', hardest(MUTANTS), ids=lambda mutant: mutant.name)
+def test_wrong_kernels_are_noticed(complaint, mutant):
+    """The few hardest; ``measurements/mutants.py`` tries them all."""
+    assert complaint('minighost', mutant)
+
+
+@on_one_mpi
+def test_the_right_kernel_is_accepted(complaint):
+    assert complaint('minighost') == ''

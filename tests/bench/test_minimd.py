@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from wrong_kernels import hardest
+from wrong_kernels.minimd import MUTANTS
 
 from assay import paths
 from assay.programs.application import Problem
@@ -239,3 +241,15 @@ def test_help(launch):
     done = launch('minimd', '--help', sanitize=False)
     assert done.code == 0
     assert 'mpirun -n 2 minimd -s 20 -n 100' in done.out
+
+
+@on_one_mpi
+@pytest.mark.parametrize('mutant', hardest(MUTANTS), ids=lambda mutant: mutant.name)
+def test_wrong_kernels_are_noticed(complaint, mutant):
+    """The few hardest; ``measurements/mutants.py`` tries them all."""
+    assert complaint('minimd', mutant)
+
+
+@on_one_mpi
+def test_the_right_kernel_is_accepted(complaint):
+    assert complaint('minimd') == ''

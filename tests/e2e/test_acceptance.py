@@ -39,7 +39,8 @@ def contract(tmp_path):
 
 def kinds(folder):
     return [
-        (one.kind, one.what.get('run')) for one in journal.read(folder / 'journal.jsonl').entries
+        (one.what.kind, getattr(one.what, 'run', None))
+        for one in journal.read(folder / 'journal.jsonl').entries
     ]
 
 

@@ -143,7 +143,7 @@ def test_a_second_look_finds_no_change_though_less_may_be_used(written):
     )
     assert (ended.returncode, ended.stdout) == (0, ''), ended.stdout + ended.stderr
     assert f'nothing has changed since {FILE} was written' in ended.stderr
-    assert 'not heeded: SBATCH_PARTITION' in ended.stderr
+    assert 'ignored: SBATCH_PARTITION' in ended.stderr
     assert FILE.read_text() == text
 
 

@@ -16,10 +16,10 @@ from selenium.webdriver.common.keys import Keys
 import witnessed
 from assay.report.html import page
 from assay.report.html.screened import screened
-from assay.results.cases import cases
 from assay.results.history import of_file
 from assay.screening.verdict import judge
 from pages import FIGURES, HOSTILE, filled, found_in, history_of
+from reports import cases
 from screenings import BEGUN, screening, slow_links
 
 BROWSER, DRIVER = (

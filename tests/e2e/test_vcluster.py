@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from assay import paths
-from assay.results.cases import cases, read_report
 from assay.running import runs
 from assay.screening import measured, outputs
 from assay.vcluster import cluster as vcluster
 from assay.vcluster.node import INIT, RUN, unique_name
 from command import assay, assert_good, counts, heed_signals
+from reports import cases
 from roads import Road
 from stored import put
 
@@ -480,7 +480,7 @@ def test_checks_between_nodes(up, label):
     ended = assay(*both, '--label', f'{label}-before', '--max-retries=2')
     assert_good(ended)
     assert counts(ended)[2] == 2
-    before = read_report(runs.newest_report())
+    before = json.loads(runs.newest_report().read_text())
     put(paths.RESULTS_DATABASE, *(earlier(before, days, label) for days in range(1, 11)))
     ended = run('srun', '-n', ALL_FOUR, '--max-retries=2', mpi='mpich')
     assert_good(ended)

@@ -13,11 +13,11 @@ from reframe.core.exceptions import PerformanceError
 
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
-from assay.acceptance import journal, signature, written
-from assay.acceptance.canonical import canonical, digest
-from assay.acceptance.files import as_record, kept_in, manifest
-from assay.acceptance.standing import reports, standing
-from assay.running.runs import Run
+from assay.acceptance import journal, show, signatures
+from assay.acceptance.files import canonical, checksums_in, digest
+from assay.acceptance.journal import Started
+from assay.acceptance.status import reports, status_of
+from assay.running.runs import RunFolder
 from checks import check_on
 
 SYSTEM = Path(__file__).with_name('system.py')
@@ -121,6 +121,19 @@ def _hosts(path):
     return [host['name'] for host in json.loads(path.read_text())['hosts']]
 
 
+def started(run, *cases):
+    """What the journal tells of a run that is started."""
+    return Started(run=run, cases=cases, environment='', folder='', options=(), variables={})
+
+
+def start(archive, cases=()):
+    """Start a run, as ``assay accept run`` does.
+
+    :returns: its number.
+    """
+    return archives.start_run(archive, cases, 'mpich', 'run', (), {})
+
+
 def end(archive, number, run, cases, uuid, begun):
     """End a run with some cases, as ``assay accept run`` does."""
     for place, case in enumerate(cases):
@@ -129,30 +142,30 @@ def end(archive, number, run, cases, uuid, begun):
     report = {'session_info': session, 'runs': [{'testcases': cases}]}
     (run / 'report.json').write_text(json.dumps(report))
     (run / 'reframe.log').write_text('Ran\n')
-    archives.end_run(archive, number, Run(run), 'PASSED', site())
+    archives.end_run(archive, number, RunFolder(run), 'PASSED', site())
 
 
 def close(archive):
     """Decide, write a report and close it."""
     entries = journal.read(archive.journal).entries
-    contract = contracts.read(archive.contract)
-    written.write(archive, standing(contract, entries, reports(archive, entries)))
+    contract = contracts.read_contract(archive.contract)
+    show.write(archive, status_of(contract, entries, reports(archive, entries)))
 
 
 def sign(archive, keys=KEYS):
     """Let all sign."""
-    parties = contracts.read(archive.contract).parties
+    parties = contracts.read_contract(archive.contract).parties
     for name, key in keys.items():
-        signature.sign(archive, parties, name, key)
+        signatures.sign(archive, parties, name, key)
 
 
 def remake(archive, change=lambda entries: None):
-    """Change entries of the journal, and make chain and manifest fit again: all but signatures.
+    """Change entries of the journal, and make the chain fit again: all but signatures.
 
     :param change: is given the entries as they are written, in a list, but for their hashes.
     """
     entries = [json.loads(line) for line in archive.journal.read_bytes().splitlines()]
-    kept = kept_in(archive.folder)
+    kept = checksums_in(archive.folder)
     for entry in entries:
         if 'files' in entry['what']:
             own = {name: one for name, one in kept.items() if _is_of(entry, name)}
@@ -166,7 +179,11 @@ def remake(archive, change=lambda entries: None):
         before = digest(line)
         lines.append(line + b'\n')
     archive.journal.write_bytes(b''.join(lines))
-    archive.manifest.write_bytes(manifest(archives.contents(archive)))
+
+
+def as_record(files):
+    """What files hold, as the journal has it."""
+    return {name: one.model_dump() for name, one in files.items()}
 
 
 def _is_of(entry, name):

@@ -13,10 +13,9 @@ import polars as pl
 
 from assay.report.html import page
 from assay.report.html.contents import Subject, contents
-from assay.results.cases import cases
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import History, of_file
-from reports import LOG, passing
+from reports import LOG, cases, passing, run_of
 
 #: What a job, a user or a name could bring.
 HOSTILE = [
@@ -116,7 +115,7 @@ def history_of(report, count, folder):
         )
         for days, uuid in zip(reversed(range(count)), [*names, newest.uuid], strict=True)
     ]
-    own = table(plain_rows(report))
+    own = table(plain_rows(run_of(report)))
     begun = {'run': [run.uuid for run in runs], 'begun': [run.begun for run in runs]}
     times = pl.DataFrame(begun, schema={name: SCHEMA[name] for name in begun})
     figures = times.join(own.drop('run', 'begun'), how='cross').select(*SCHEMA)
@@ -125,9 +124,11 @@ def history_of(report, count, folder):
     return History(tuple(runs), folder, figures.with_columns(pl.col('value') * noise))
 
 
-def found_in(report, word='PASSED', problems=(), log=LOG, **others):
+def found_in(report, word='PASSED', problems=(), log=LOG, beside=None, **others):
     """What the page of a report tells."""
-    return contents(Subject(report, word, problems, log, **others))
+    if beside:
+        others['beside'] = (beside[0], run_of(beside[1]))
+    return contents(Subject(run_of(report), word, problems, log, **others))
 
 
 def html_of(report, **others):

@@ -1,9 +1,22 @@
 """ReFrame's reports in tests/golden/reports, made into those of other runs."""
 
-from assay.results.cases import cases
+import json
+
+from assay.results.cases import Run
+from assay.results.reframe_report import as_run
 
 #: ReFrame's log of a run that came to its end.
 LOG = ['[  PASSED  ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s), 0 skipped, 0 aborted)']
+
+
+def cases(report):
+    """The cases of a report, as ReFrame writes them."""
+    return [case for run in report['runs'] for case in run['testcases']]
+
+
+def run_of(report):
+    """The run of a report; one that was read already stays as it is."""
+    return report if isinstance(report, Run) else as_run(json.dumps(report), 'report')
 
 
 def passing(report, value=42.5):

@@ -8,8 +8,7 @@ import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
 
 from assay import paths
-from assay.results.cases import cases
-from reports import passing
+from reports import cases, passing
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 

@@ -11,33 +11,29 @@ from pathlib import Path
 
 import pytest
 
+import accepted
 from assay import AssayError, paths
-from assay.acceptance import preparing
-from assay.acceptance import wanted as wanting
+from assay.acceptance import setup
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
-from assay.acceptance.experience import seconds, spreads
-from assay.acceptance.journal import Entry
-from assay.acceptance.measuring import is_lost, next_cases, once
-from assay.acceptance.outcomes import case_runs, fits, jobs_of, outcomes
-from assay.acceptance.plan import plan
+from assay.acceptance.journal import Begun, Ended, Entry, Interrupted
+from assay.acceptance.plan import plan, seconds, spreads
 from assay.acceptance.power import Spread
-from assay.acceptance.preparing import Prepared
-from assay.acceptance.showing import risks, sentences
-from assay.acceptance.standing import standing
-from assay.acceptance.tuning import TUNING, allowed, assert_no_variables
-from assay.acceptance.wanted import Wanted
+from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
+from assay.acceptance.setup import Prepared, SelectedCase
+from assay.acceptance.show import risks, sentences
+from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, status_of
 from assay.commands import accept
 from assay.results.history import load
 from assay.results.past import past
 from assay.running import reframe_options
 from assay.running.listing import Listed
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.vcluster import cluster
 from assay.vcluster.node import Node
 from assay.witness.variables import OF_THE_SCHEDULER
-from reports import disturbed
+from reports import disturbed, run_of
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'reports'
 CASE = 'Passed %fabric=shm %layout=packed @toy:node+gnu'
@@ -224,7 +220,7 @@ DISTURBED = 'others disturbed it; it measured '
 
 
 def value_of(report, **changes):
-    (found,) = outcomes(commitment(**changes), [(1, report)])
+    (found,) = outcomes(commitment(**changes), [(1, run_of(report))])
     return found.value, found.why
 
 
@@ -255,7 +251,7 @@ def test_a_run_without_a_value_says_why(report, changes, why):
 
 
 def test_of_a_run_without_the_case_nothing_is_said():
-    assert not [*outcomes(commitment(check='Other'), [(1, golden())])]
+    assert not [*outcomes(commitment(check='Other'), [(1, run_of(golden()))])]
 
 
 def test_the_case_of_a_commitment():
@@ -270,33 +266,35 @@ def test_the_case_of_a_commitment():
 
 def test_a_case_that_a_run_was_started_with_is_never_forgotten():
     names = [CASE, 'Gone @toy:node+gnu']
-    found = {one.case: one.word for one in case_runs(1, names, golden())}
+    found = {one.case: one.word for one in case_runs(1, names, run_of(golden()))}
     assert found['Gone @toy:node+gnu'] == 'interrupted'
     assert [one.word for one in case_runs(1, names, None)] == ['interrupted'] * 2
-    assert jobs_of(names, golden(replaced=[{}, {}])) == 4
+    assert jobs_of(names, run_of(golden(replaced=['', '']))) == 4
 
 
-def entries(*kinds):
+def entries(*told):
     begun = datetime(2026, 11, 1, tzinfo=timezone.utc)
     found = []
-    for number, (kind, what) in enumerate(kinds, 1):
+    for number, what in enumerate(told, 1):
         time = begun + timedelta(minutes=30 * number)
-        found.append(Entry(number, time, kind, what, '', ''))
+        found.append(Entry(number, time, what, '', ''))
     return found
 
 
-BEGUN = ('begun', {})
+BEGUN = Begun(contract='', commit='', system='toy')
 
 
 def started(run, case=CASE):
-    return ('started', {'run': run, 'cases': [case]})
+    return accepted.started(run, case)
+
+
+def ended(run):
+    return Ended(run=run, uuid='', word='PASSED', files={})
 
 
 def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
-    journal = entries(
-        BEGUN, started(1), ('interrupted', {'run': 1}), started(2), ('ended', {'run': 2})
-    )
-    found = standing(contract(commitment(runs=1)), journal, {2: golden()})
+    journal = entries(BEGUN, started(1), Interrupted(run=1, files={}), started(2), ended(2))
+    found = status_of(contract(commitment(runs=1)), journal, {2: run_of(golden())})
     assert (found.jobs, found.hours) == (2, 0.5)
     assert [one.word for one in found.runs] == ['interrupted', 'pass']
     assert found.verdict.word == 'ACCEPTED'
@@ -307,7 +305,7 @@ def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():
 
 
 def test_a_run_without_an_end_is_told():
-    found = standing(contract(), entries(BEGUN, started(1)), {})
+    found = status_of(contract(), entries(BEGUN, started(1)), {})
     told = [one for one in sentences(found) if one.startswith('run ')]
     assert told == [
         'run 1 has no end yet: it goes on, or its command was killed, as the next '
@@ -316,32 +314,34 @@ def test_a_run_without_an_end_is_told():
 
 
 def test_more_jobs_than_agreed_are_not_accepted():
-    journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ('ended', {'run': 3}))
+    journal = entries(BEGUN, *(started(run) for run in range(1, 4)), ended(3))
     one = contract(commitment(runs=1), most_jobs=2)
-    assert standing(one, journal, {3: golden()}).verdict.word == 'NOT MET'
+    assert status_of(one, journal, {3: run_of(golden())}).verdict.word == 'NOT MET'
 
 
-def wanted(one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed') -> Wanted:
-    return Wanted(one, case, 'toy:node', environment)
+def wanted(
+    one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed'
+) -> SelectedCase:
+    return SelectedCase(one, case, 'toy:node', environment)
 
 
 def test_what_is_run_next_until_all_is_decided():
     two = (commitment(id='a', runs=1), commitment(id='b', figure='other', runs=1))
     terms = contract(*two)
     cases = [wanted(two[0]), wanted(two[1], 'second')]
-    now = standing(terms, entries(BEGUN), {})
+    now = status_of(terms, entries(BEGUN), {})
     assert [one.environment for one in next_cases(now, cases)] == ['gnu']
-    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert [one.environment for one in next_cases(now, cases)] == ['second']
     done = contract(two[0])
-    now = standing(done, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = status_of(done, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
     assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
 
 
 def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
-    now = standing(contract(most_jobs=4), entries(BEGUN, started(1), ('ended', {'run': 1})), {})
+    now = status_of(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
     cases = [wanted(commitment())]
     assert once(now, cases) == []
     assert once(now, [*cases, *cases]) == once(replace(now, jobs=2), cases)
@@ -350,13 +350,13 @@ def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
 
 def test_two_commitments_on_one_case_are_one_case():
     two = (commitment(id='a'), commitment(id='b', figure='other'))
-    now = standing(contract(*two), entries(BEGUN), {})
+    now = status_of(contract(*two), entries(BEGUN), {})
     assert len(next_cases(now, [wanted(one) for one in two])) == 1
 
 
 def test_nothing_more_is_run_once_nothing_can_be_accepted():
     terms = contract(commitment(runs=1, value=1))
-    now = standing(terms, entries(BEGUN, started(1), ('ended', {'run': 1})), {1: golden()})
+    now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert now.verdict.word == 'NOT MET' and is_lost(now)
     # A failure is final only where those to come cannot make up for it.
     failed = replace(now, decisions=(), runs=tuple(ran('fail')), conditions=())
@@ -373,11 +373,11 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
         for environment, fabric in (('openmpi', 'tcp'), ('mpich', 'ucx-tcp'))
         for scale in ('1_node', '2_nodes', '4_nodes')
     ]
-    monkeypatch.setattr(wanting, 'listed', lambda *_: there)
+    monkeypatch.setattr(setup, 'listed', lambda *_: there)
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
-    suite = Suite(Run(Path()), 'c:p', 'acceptance', (), {})
+    suite = Suite(RunFolder(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
-        wanting.wanted(contract(asked), suite)
+        setup.select_cases(contract(asked), suite)
     told = str(raised.value).partition('there are ')[2].split('; ')
     assert told[:2] == [
         'Ring %fabric=tcp %layout=packed %scale=2_nodes @c:p+openmpi',
@@ -413,7 +413,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
     for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
+    monkeypatch.setattr(setup, 'prepared', lambda path, extra: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
     for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
@@ -424,13 +424,13 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
 
 
 def on_the_cluster() -> Prepared:
-    suite = Suite(Run(Path()), 'vcluster:srun', 'acceptance', (), {})
+    suite = Suite(RunFolder(Path()), 'vcluster:srun', 'acceptance', (), {})
     return Prepared(contract(), suite, reframe_options.read([]))
 
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
 def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
-    monkeypatch.setattr(preparing, 'prepared', lambda path, extra: on_the_cluster())
+    monkeypatch.setattr(setup, 'prepared', lambda path, extra: on_the_cluster())
     here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
     for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
         with pytest.raises(SystemExit) as ended:
@@ -484,13 +484,13 @@ def test_what_is_given_up_is_in_no_plan():
     cases = [wanted(two[0], case='X'), wanted(two[1], case='Y')]
     found = plan(terms, cases, [1, 1], [None, Spread(0.02, '')])
     assert (found.names, found.exit_code, found.jobs) == (('b',), 0, 3)
-    now = standing(terms, entries(BEGUN), {})
+    now = status_of(terms, entries(BEGUN), {})
     assert [one.name for one in next_cases(now, cases)] == ['Y']
 
 
 @pytest.mark.parametrize('other', [{'partition': 'fast'}, {'environ': 'other'}])
 def test_values_of_two_cases_are_never_taken_together(other):
-    runs = [(1, golden()), (2, golden(**other)), (3, golden())]
+    runs = [(1, run_of(golden())), (2, run_of(golden(**other))), (3, run_of(golden()))]
     first, second, third = outcomes(commitment(), runs)
     assert (first.value, first.why) == (third.value, third.why)
     assert second.value is None

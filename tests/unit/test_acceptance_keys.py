@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from assay import AssayError
-from assay.acceptance.keys import fingerprint, make, private, public
+from assay.acceptance.signatures import fingerprint, make_keys, private_key, public_key
 
 SECRET = 'correct horse'
 
@@ -31,10 +31,10 @@ def print_of(key):
 
 def test_one_with_a_passphrase(tmp_path):
     path = tmp_path / 'buyer.key'
-    told = fingerprint(public(make(path, SECRET)))
-    assert print_of(private(path, lambda: SECRET)) == told
+    told = fingerprint(public_key(make_keys(path, SECRET)))
+    assert print_of(private_key(path, lambda: SECRET)) == told
     with pytest.raises(AssayError, match='no private key, or not of this passphrase'):
-        private(path, lambda: 'wrong')
+        private_key(path, lambda: 'wrong')
 
 
 def test_one_of_another_kind_has_no_passphrase(tmp_path):
@@ -52,15 +52,15 @@ def test_one_of_another_kind_has_no_passphrase(tmp_path):
         f'-----BEGIN OPENSSH PRIVATE KEY-----\n{text}-----END OPENSSH PRIVATE KEY-----\n'
     )
     with pytest.raises(AssayError, match='key: a key of a kind that cannot be read here: make one'):
-        private(path, nobody)
+        private_key(path, nobody)
 
 
 @needs_ssh_keygen
 def test_one_of_openssh(tmp_path):
     path = tmp_path / 'key'
     ssh_keygen('-q', '-t', 'ed25519', '-N', '', '-f', path)
-    told = fingerprint(public(path.with_name('key.pub')))
-    assert print_of(private(path, nobody)) == told
+    told = fingerprint(public_key(path.with_name('key.pub')))
+    assert print_of(private_key(path, nobody)) == told
     assert told in ssh_keygen('-l', '-f', path)
 
 
@@ -71,7 +71,7 @@ def test_one_of_openssh_with_a_passphrase(tmp_path):
     path, copy = tmp_path / 'key', tmp_path / 'copy'
     ssh_keygen('-q', '-t', 'ed25519', '-N', SECRET, '-f', path)
     with pytest.raises(AssayError) as raised:
-        private(path, nobody)
+        private_key(path, nobody)
     assert str(raised.value) == (
         f"{path}: a key with a passphrase in OpenSSH's form cannot be read here: make one by "
         f'`assay accept key FILE`, which takes a passphrase as well, or sign with a copy without '
@@ -79,4 +79,4 @@ def test_one_of_openssh_with_a_passphrase(tmp_path):
     )
     shutil.copy(path, copy)
     ssh_keygen('-p', '-P', SECRET, '-N', '', '-f', copy)
-    assert print_of(private(copy, nobody)) == fingerprint(public(path.with_name('key.pub')))
+    assert print_of(private_key(copy, nobody)) == fingerprint(public_key(path.with_name('key.pub')))

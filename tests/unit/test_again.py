@@ -17,6 +17,7 @@ from test_disturbance import disturbance
 from assay.checks import again
 from assay.config import references
 from assay.results.cases import NO_EVIDENCE, is_no_evidence
+from assay.results.reframe_report import case_of
 from assay.running import runs
 from assay.running.others import Use
 from checks import check_on
@@ -192,22 +193,32 @@ def test_a_job_that_was_suspended_is_measured_again_if_it_misses(measure):
     assert measure(GOOD, local=False, states=states).started == 1
 
 
+#: What names a case in a report.
+NAME = {
+    'display_name': 'Ring',
+    'system': 'golden',
+    'partition': 'node',
+    'environ': 'mpich',
+    'fixture': False,
+}
+
+
 def test_one_that_is_preempted_each_time_is_no_evidence(measure):
     """It is neither pass nor fail: others took its nodes."""
     with pytest.raises(SanityError) as error:
         measure(GOOD, local=False, states=3 * ['PREEMPTED'])
     check = measure.checks[-1]
     assert check.started == again.JOBS
-    case = {
+    case = NAME | {
         'result': 'fail',
         'fail_phase': 'sanity',
         'fail_reason': f'sanity error: {error.value}',
         'no_evidence': check.no_evidence,
         'perfvalues': {},
     }
-    assert is_no_evidence(case)
+    assert is_no_evidence(case_of(case))
     for name, value in (('result', 'pass'), ('fail_phase', 'run'), ('no_evidence', '')):
-        assert not is_no_evidence(case | {name: value})
+        assert not is_no_evidence(case_of(case | {name: value}))
 
 
 def test_one_that_others_never_leave_alone_is_no_evidence(measure):
@@ -400,14 +411,14 @@ def test_what_cannot_be_removed_is_left_as_it_was(measure, monkeypatch):
 def test_a_check_and_the_verdict_mean_the_same(measure):
     with pytest.raises(PerformanceError) as error:
         measure(DISTURBED, wait=0.0)
-    case = {
+    case = NAME | {
         'result': 'fail',
         'fail_phase': 'performance',
         'fail_reason': f'performance error: {error.value}',
         'no_evidence': measure.checks[-1].no_evidence,
-        'perfvalues': measure.checks[-1].perfvalues,
+        'perfvalues': dict(measure.checks[-1].perfvalues),
     }
-    assert is_no_evidence(case)
+    assert is_no_evidence(case_of(case))
     for name, value in (
         ('result', 'pass'),
         ('fail_phase', 'sanity'),
@@ -418,4 +429,4 @@ def test_a_check_and_the_verdict_mean_the_same(measure):
         ('perfvalues', {'golden:node:latency': [math.nan, 1, None, 1, 'us', 'fail']}),
         ('perfvalues', {'golden:node:latency': [1.0, 1, None, 1, 'us', 'xpass']}),
     ):
-        assert not is_no_evidence(case | {name: value})
+        assert not is_no_evidence(case_of(case | {name: value}))

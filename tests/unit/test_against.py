@@ -22,11 +22,11 @@ from assay.comparing.against import (
     runs_before,
 )
 from assay.report.diff import conclusion_against, show_against
-from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.results.judged import Concluded
+from assay.results.reframe_report import read_report
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual
 from assay.results.verdict import Verdict
@@ -34,6 +34,7 @@ from assay.running import reframe_options, runs
 from assay.running.listing import Listed
 from assay.running.reframe_options import read
 from assay.running.supervise import Ended
+from reports import cases
 from stored import NOW, put
 
 CHECKS = ('Ring', 'PointToPoint', 'Halo', 'Clock')
@@ -130,8 +131,7 @@ def machine(tmp_path, golden_report, monkeypatch):
     one = Machine(tmp_path / 'perflogs' / 'results.db', golden_report)
 
     def judged(own, end, given):
-        report = json.loads(own.report.read_text())
-        return Concluded(report, [], Verdict(tuple(end.problems)))
+        return Concluded(read_report(own.report), [], Verdict(tuple(end.problems)))
 
     monkeypatch.setattr(against, 'judged', judged)
     monkeypatch.setattr(against, 'kept', lambda report, verdict: [])

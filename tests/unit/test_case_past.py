@@ -6,10 +6,9 @@ from datetime import timedelta
 import pytest
 
 from assay.results import past as cases_past
-from assay.results.cases import cases
 from assay.results.history import load
-from assay.results.past import FORGIVEN, LATELY, learn, past
-from reports import disturbed
+from assay.results.past import FORGIVEN, LATELY, past
+from reports import cases, disturbed
 from stored import NOW, made, put
 
 CASE = 'Passed @toy:node+gnu'
@@ -145,8 +144,6 @@ def test_a_damaged_run_leaves_the_others(database, golden_report):
     put(database, good, bad)
     (name, *_) = titles(good)
     assert learned(database)[name].last == NOW - timedelta(days=5)
-    run, _ = load(database).runs
-    assert learn([(run, bad), (run, good)])[name].endings == ['good']
 
 
 def test_a_run_of_the_future_is_no_last_one(database, golden_report):

@@ -3,31 +3,31 @@
 import pytest
 
 from assay import AssayError
-from assay.results.cases import cases, counted, read_report
 from assay.results.failures import Retried, disturbed_cases, failures, retried
+from assay.results.reframe_report import read_report
 from assay.results.rows import rows
 from assay.results.verdict import counts, judge
-from reports import LOG, NO_EVIDENCE, disturbed, passing, then
+from reports import LOG, NO_EVIDENCE, cases, disturbed, passing, run_of, then
 
 
 def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):
     failed, passed = golden_report('FailedSanity'), passing(golden_report('FailedSanity'))
     report = then(failed, passed, only_failed=True)
-    assert judge(report, 0, LOG).passed
-    assert failures(report) == []
-    assert counts(report) == (2, 0, 0, 0)
-    assert retried(report)[0] == Retried(
+    assert judge(run_of(report), 0, LOG).passed
+    assert failures(run_of(report)) == []
+    assert counts(run_of(report)) == (2, 0, 0, 0)
+    assert retried(run_of(report))[0] == Retried(
         'FailedSanity %fabric=shm %layout=packed @toy:node+gnu', 2, 'another fabric was used'
     )
-    assert len(rows(report)) == 2
-    assert not judge(report, 1, LOG).passed
+    assert len(rows(run_of(report))) == 2
+    assert not judge(run_of(report), 1, LOG).passed
 
 
 def test_a_retry_that_fails_is_no_pass(golden_report):
     runs = [golden_report('FailedSanity') for _ in range(3)]
     report = then(*runs, only_failed=True)
-    assert judge(report, 0, LOG).problems == ('2 of 2 cases failed',)
-    assert retried(report) == []
+    assert judge(run_of(report), 0, LOG).problems == ('2 of 2 cases failed',)
+    assert retried(run_of(report)) == []
 
 
 def test_every_repetition_counts(golden_report):
@@ -37,20 +37,22 @@ def test_every_repetition_counts(golden_report):
         golden_report('Passed'),
         only_failed=False,
     )
-    assert judge(report, 0, LOG).problems == ('2 of 6 cases failed',)
-    assert failures(report)[0].case == ('Passed %fabric=shm %layout=packed @toy:node+gnu, run 2')
-    assert len(rows(report)) == 6
-    assert counts(report) == (4, 2, 0, 0)
+    assert judge(run_of(report), 0, LOG).problems == ('2 of 6 cases failed',)
+    assert failures(run_of(report))[0].case == (
+        'Passed %fabric=shm %layout=packed @toy:node+gnu, run 2'
+    )
+    assert len(rows(run_of(report))) == 6
+    assert counts(run_of(report)) == (4, 2, 0, 0)
 
 
 def test_a_repetition_without_time_to_end_is_none(golden_report):
     stopped = golden_report('Passed')
     for case in cases(stopped):
         case['result'], case['perfvalues'] = 'abort', None
-    assert judge(stopped, 0, LOG).problems == ('2 of 2 cases failed',)
+    assert judge(run_of(stopped), 0, LOG).problems == ('2 of 2 cases failed',)
     report = then(golden_report('Passed'), stopped, only_failed=False)
     report['session_info']['cmdline'] += ' --duration=1m'
-    assert judge(report, 0, LOG).passed
+    assert judge(run_of(report), 0, LOG).passed
 
 
 def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
@@ -60,22 +62,24 @@ def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
         disturbed(golden_report('FailedReference')),
     )
     report = then(missed, no_evidence, only_failed=True)
-    assert judge(report, 1, LOG).problems == ('2 of 2 cases failed',)
-    assert failures(report)[0].reason.startswith('latency is 42.50 us, but at most 22.00 us is')
-    assert {row.verdict for row in rows(report)} == {'fail'}
+    assert judge(run_of(report), 1, LOG).problems == ('2 of 2 cases failed',)
+    assert failures(run_of(report))[0].reason.startswith(
+        'latency is 42.50 us, but at most 22.00 us is'
+    )
+    assert {row.verdict for row in rows(run_of(report))} == {'fail'}
     report = then(
         disturbed(golden_report('FailedReference')),
         passing(golden_report('FailedReference')),
         only_failed=True,
     )
-    assert judge(report, 0, LOG).passed
-    assert retried(report)[0].reason == NO_EVIDENCE
+    assert judge(run_of(report), 0, LOG).passed
+    assert retried(run_of(report))[0].reason == NO_EVIDENCE
     report = then(
         disturbed(golden_report('FailedReference')),
         golden_report('FailedReference'),
         only_failed=True,
     )
-    assert judge(report, 1, LOG).word == 'FAILED'
+    assert judge(run_of(report), 1, LOG).word == 'FAILED'
 
 
 def test_each_repetition_counts_beside_a_disturbed_one(golden_report):
@@ -84,17 +88,17 @@ def test_each_repetition_counts_beside_a_disturbed_one(golden_report):
         golden_report('FailedReference'),
         only_failed=False,
     )
-    assert judge(report, 1, LOG).problems == ('2 of 4 cases failed',)
-    assert counts(report) == (0, 2, 2, 0)
+    assert judge(run_of(report), 1, LOG).problems == ('2 of 4 cases failed',)
+    assert counts(run_of(report)) == (0, 2, 2, 0)
 
 
 def test_what_was_measured_again_is_told(golden_report):
     report = golden_report('Passed')
     cases(report)[-1]['replaced'] = [NO_EVIDENCE, 'again']
-    assert [(one.attempts, one.reason) for one in retried(report)] == [(3, NO_EVIDENCE)]
+    assert [(one.attempts, one.reason) for one in retried(run_of(report))] == [(3, NO_EVIDENCE)]
     report = disturbed(golden_report('FailedReference'))
     cases(report)[-1]['replaced'] = ['first']
-    told = disturbed_cases(report)
+    told = disturbed_cases(run_of(report))
     assert [one.reason for one in told] == [NO_EVIDENCE, f'{NO_EVIDENCE}; measured 2 times']
     assert told[0].files[1:] == ('rfm_job.out', 'rfm_job.err')
 
@@ -113,8 +117,8 @@ def test_a_repetition_of_what_all_failed_is_no_retry(golden_report):
         for run in one['runs']:
             run['testcases'] = [case for case in run['testcases'] if not case['fixture']]
     report = then(failed, passed, only_failed=False)
-    assert judge(report, 0, LOG).problems == ('2 of 4 cases failed',)
-    assert retried(report) == []
+    assert judge(run_of(report), 0, LOG).problems == ('2 of 4 cases failed',)
+    assert retried(run_of(report)) == []
 
 
 def test_a_label_is_no_option(golden_report):
@@ -124,4 +128,42 @@ def test_a_label_is_no_option(golden_report):
     report = then(report, passing(golden_report('FailedReference')), only_failed=False)
     for run in report['runs']:
         run['testcases'] = [case for case in run['testcases'] if not case['fixture']]
-    assert len(counted(report)) == len(cases(report)) == 4
+    assert len(run_of(report).counted) == len(cases(report)) == 4
+
+
+#: What is done to the second case of a report, and what is said of it.
+MALFORMED = {
+    'display_name is missing': lambda case: case.pop('display_name'),
+    'fixture is neither true nor false': lambda case: case.update(fixture='no'),
+    'result is no text': lambda case: case.update(result=['pass']),
+    'perfvalues is missing': lambda case: case.pop('perfvalues'),
+    'perfvalues is no object': lambda case: case.update(perfvalues=[1]),
+    r'perfvalues\.a:b:c: it has not six values': lambda case: case.update(perfvalues={'a:b:c': []}),
+    r'perfvalues\.a:b:c: it is no list': lambda case: case.update(perfvalues={'a:b:c': 'figure'}),
+    r'perfvalues\.a:b:c: there is no number': lambda case: case.update(
+        perfvalues={'a:b:c': ['1', 0, None, None, 'us', 'pass']}
+    ),
+    'replaced has something that is no text': lambda case: case.update(replaced=[1]),
+    'dependencies_actual is no list': lambda case: case.update(dependencies_actual=[5]),
+    'num_tasks is no whole number': lambda case: case.update(num_tasks='four'),
+    'job_completion_time_unix is no time': lambda case: case.update(job_completion_time_unix='now'),
+    'ran_variables or ran_settings: No closing': lambda case: case.update(ran_variables="A='"),
+}
+
+
+@pytest.mark.parametrize('said', MALFORMED)
+def test_a_malformed_field_is_named_with_its_case(golden_report, said):
+    report = golden_report('Passed')
+    MALFORMED[said](report['runs'][0]['testcases'][1])
+    with pytest.raises(AssayError, match=rf'writes it: runs\[0\]\.testcases\[1\]: {said}'):
+        run_of(report)
+
+
+def test_what_no_check_has_set_is_not_there(golden_report):
+    report = golden_report('Passed')
+    unset = ('fabric', 'executable', 'replaced', 'num_tasks', 'headlines', 'no_evidence', 'ran_mpi')
+    for name in unset:
+        cases(report)[1][name] = '<undefined>'
+    case = run_of(report).cases[1]
+    assert (case.fabric, case.replaced, case.no_evidence, case.job.ranks) == ('', (), '', None)
+    assert case.fact('ran_mpi') == ''

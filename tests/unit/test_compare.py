@@ -21,7 +21,6 @@ from assay.comparing.measuring import Measuring
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import Session, stored
 from assay.report.interleaved import as_text, conclusion, show
-from assay.results.cases import cases
 from assay.results.choice import assert_label, choose
 from assay.results.diff import earlier
 from assay.results.diff.difference import difference
@@ -29,6 +28,7 @@ from assay.results.failures import is_bad
 from assay.results.figure_series import learn_past
 from assay.results.history import load
 from assay.results.judged import Concluded
+from assay.results.reframe_report import read_report
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
@@ -41,6 +41,7 @@ from assay.running.setting import (
     why_nothing_in_common,
 )
 from assay.running.supervise import Ended
+from reports import cases
 from stored import NOW, put
 
 BOTH = ('openmpi', 'mpich')
@@ -137,10 +138,10 @@ def machine(tmp_path, golden_report, monkeypatch):
     problems = one.problems = {}
 
     def judged(own, end, given):
-        report = json.loads(own.report.read_text())
-        failed = [case for case in cases(report) if is_bad(case)]
+        run = read_report(own.report)
+        failed = [case for case in run.cases if is_bad(case)]
         said = (f'{len(failed)} cases failed',) if failed else ()
-        return Concluded(report, [], Verdict((*said, *problems.get(len(one.ran), ())), 0, said))
+        return Concluded(run, [], Verdict((*said, *problems.get(len(one.ran), ())), 0, said))
 
     monkeypatch.setattr(foursomes, 'judged', judged)
     monkeypatch.setattr(foursomes, 'kept', lambda report, verdict: [])

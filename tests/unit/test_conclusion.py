@@ -10,11 +10,10 @@ import pytest
 from assay import paths
 from assay.report import conclusion
 from assay.results import judged, store
-from assay.results.cases import cases
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
-from reports import LOG, passing
+from reports import LOG, cases, passing
 from stored import put
 
 #: As `assay baseline` writes it, of the case in the report.
@@ -22,7 +21,7 @@ LEARNED = """\
 Passed:
   $index: [$partition]
   toy:node:
-    latency: [42, null, 0.1, us]  # baseline: n=12 days=2026-01-01..2026-01-12 spread=1.0% mpi={}
+    latency: {{reference: [42, null, 0.1, us], n: '12', days: 2026-01-01, spread: 1.0%, mpi: {}}}
 """
 
 
@@ -36,7 +35,7 @@ def concluded(tmp_path, monkeypatch):
     monkeypatch.setattr(judged, 'keep_verdict', partial(store.keep_verdict, database=database))
 
     def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None, names=()):
-        run = Run(tmp_path / 'run')
+        run = RunFolder(tmp_path / 'run')
         run.folder.mkdir(exist_ok=True)
         run.log.write_text('\n'.join(log))
         name = str(uuid.uuid4())
@@ -161,7 +160,8 @@ def test_a_baseline_of_another_mpi_is_told_and_fails_nothing(concluded, golden_r
     report = passing(golden_report('Passed'))
     for case in cases(report):
         case['built_mpi'] = 'mpich@5.0.1'
-    path = paths.REFERENCES / 'toy.yaml'
+    path = paths.REFERENCES / 'learned' / 'toy.yaml'
+    path.parent.mkdir()
     path.write_text(LEARNED.format('mpich@5.0.1'))
     assert concluded(report)[0].passed
     assert 'were measured with' not in capsys.readouterr().err

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay import AssayError, paths
-from assay.acceptance.contract import Contract, parse, read
+from assay.acceptance.contract import Contract, parse_contract, read_contract
+from assay.checks.all_checks import all_checks
 from assay.config import settings
 from assay.vcluster.cluster import Cluster
 
@@ -52,7 +53,7 @@ rules:""",
 
 
 def small(text: str = SMALL) -> Contract:
-    return parse(text, Path('contract.yaml'))
+    return parse_contract(text, Path('contract.yaml'))
 
 
 def refused(text: str) -> list[str]:
@@ -71,7 +72,7 @@ def test_what_it_says():
 
 
 def test_the_example_is_a_contract_and_explains_each_field():
-    contract = read(EXAMPLE)
+    contract = read_contract(EXAMPLE)
     assert contract.name
     text = EXAMPLE.read_text()
     fields = {'expected_spread', 'largest_spread', 'screening_first', 'most_jobs', 'waivers'}
@@ -83,7 +84,7 @@ def test_the_example_is_a_contract_and_explains_each_field():
 
 def test_the_one_for_the_virtual_cluster():
     """It asks for all nodes of one, on the partition that can be screened."""
-    contract = read(DOCS / 'contract-vcluster.yaml')
+    contract = read_contract(DOCS / 'contract-vcluster.yaml')
     nodes = Cluster().nodes
     assert contract.nodes.names == tuple(node.name for node in nodes)
     assert contract.system.partition(':')[::2] == (settings.CLUSTER_SYSTEM, 'srun')
@@ -267,16 +268,37 @@ def test_what_no_person_writes(text, told):
 
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(AssayError, match='cannot be read: No such file'):
-        read(tmp_path / 'no.yaml')
+        read_contract(tmp_path / 'no.yaml')
     path = tmp_path / 'contract.yaml'
     path.write_bytes(b'name: \xff\n')
     with pytest.raises(AssayError, match='is no text in UTF-8'):
-        read(path)
+        read_contract(path)
 
 
-def test_a_figure_that_a_program_puts_together_is_no_mistake():
-    """Which phases an application has, its output says."""
-    text = SMALL.replace('check: Ring', 'check: MiniFE').replace('hop_latency', 'assembly_time')
-    small(text.replace('    layout: packed\n', ''))
-    found = refused(SMALL.replace('hop_latency', 'hop_bandwith_of_limit'))
-    assert 'did you mean hop_bandwidth_of_limit?' in found[0]
+def test_a_figure_is_as_its_check_declares_it():
+    """Also one of many of a kind, and one of the witness."""
+    for check, figure, unit in (
+        ('MiniFE', 'assembly_time', 's'),
+        ('HPLSweep', 'speedup_48', '1'),
+        ('Halo', 'imbalance_share', '1'),
+    ):
+        text = SMALL.replace('check: Ring', f'check: {check}').replace(
+            'unit: us', f'unit: "{unit}"'
+        )
+        text = text.replace('hop_latency', figure).replace('    layout: packed\n', '')
+        better = 'higher' if check == 'HPLSweep' else 'lower'
+        small(text.replace('better: lower', f'better: {better}'))
+    (told,) = refused(SMALL.replace('hop_latency', 'hop_bandwith_of_limit'))
+    assert 'did you mean hop_bandwidth_of_limit?' in told
+    (told,) = refused(SMALL.replace('hop_latency', 'speedup_48'))
+    assert 'figure: no figure of Ring has this name; there are ' in told
+    unit, better = refused(SMALL.replace('hop_latency', 'hop_bandwidth'))
+    assert "line 15: commitments[0].unit: is 'us'; hop_bandwidth is measured in 'MB/s'" in unit
+    assert 'line 16: commitments[0].better: is lower; of hop_bandwidth it is higher' in better
+
+
+def test_a_file_of_checks_that_cannot_be_loaded_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, 'CHECKS', tmp_path)
+    (tmp_path / 'bad.py').write_text('@simple_test\nclass Bad:\n    pass\n')
+    with pytest.raises(AssayError, match=r'bad\.py cannot be loaded: NameError: name'):
+        all_checks.__wrapped__()

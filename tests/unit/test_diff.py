@@ -14,7 +14,6 @@ from assay import AssayError, paths
 from assay.commands.main import app
 from assay.report.diff import SCREEN
 from assay.report.table import FURTHEST, as_interval, as_multiple, is_tenfold
-from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.diff.difference import difference
 from assay.results.grouping import Member, grouped
@@ -23,6 +22,7 @@ from assay.results.machine_figures import CONDITIONS
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
 from assay.witness.reading import read
+from reports import cases
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 FABRICS = {'shm': '1_node', 'ofi-tcp': '2_nodes', 'tcp': '2_nodes'}

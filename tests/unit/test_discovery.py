@@ -491,8 +491,7 @@ def test_cores_that_a_job_may_not_use(made):
         assert cpu['topology']['numa_nodes'] == ['0x3fffffff']
         assert len(cpu['topology']['caches'][0]['cpusets']) == 4
         assert found.missing[0] == (
-            'all: a job may use 30 core(s) of n1, where Slurm is told 2 sockets of 32 cores, '
-            '250 GiB'
+            'all: a job may use 30 core(s) of n1, but Slurm says 2 sockets of 32 cores, 250 GiB'
         )
 
 

@@ -296,6 +296,8 @@ def help_page() -> str:
 
 def test_help_texts_are_those_of_the_commands():
     page = help_page()
+    cut = re.findall(r'^  .*\w\.\.\.$', page, re.MULTILINE)
+    assert not cut, 'summaries that do not fit on a line'
     if not COMMANDS.exists():
         COMMANDS.write_text(page)
         pytest.fail(f'{COMMANDS} was not there and has been written: look at it')

@@ -4,11 +4,11 @@ import math
 from statistics import median
 
 from assay.acceptance.contract import Commitment
-from assay.acceptance.experience import seconds, spreads
-from assay.acceptance.wanted import Wanted
-from assay.results.cases import cases
+from assay.acceptance.plan import seconds, spreads
+from assay.acceptance.setup import SelectedCase
 from assay.results.history import load
 from assay.results.past import past
+from reports import cases
 from stored import made, put
 
 COMMITMENT = {
@@ -29,7 +29,7 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
     own = next(case for case in cases(reports[0]) if not case['fixture'])
     commitment = Commitment.model_validate(COMMITMENT)
     wanted = [
-        Wanted(commitment, name, f'toy:{own["partition"]}', own['environ'])
+        SelectedCase(commitment, name, f'toy:{own["partition"]}', own['environ'])
         for name in (own['display_name'], 'Passed %fabric=none')
     ]
     known = past(load(tmp_path / 'results.db'), 'toy')
@@ -41,7 +41,9 @@ def test_a_spread_is_that_of_runs_in_which_nothing_changed(tmp_path, golden_repo
     put(database, *(made(golden_report, n, days=20 - n, value=42 + n / 10) for n in range(6)))
     own = next(case for case in cases(made(golden_report, 99)) if not case['fixture'])
     commitment = Commitment.model_validate(COMMITMENT)
-    asked = [Wanted(commitment, own['display_name'], f'toy:{own["partition"]}', own['environ'])]
+    asked = [
+        SelectedCase(commitment, own['display_name'], f'toy:{own["partition"]}', own['environ'])
+    ]
     (alone,) = spreads(load(database), asked)
     assert alone.source == '6 runs in the history'
     others = [made(golden_report, 6 + n, days=10 - n, value=38.0 + 8 * n) for n in range(2)]

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from assay import AssayError
 from assay.commands.main import app
-from assay.results.cases import cases
 from assay.results.export import as_csv, as_metrics, as_parquet
 from assay.results.figures import plain_rows, table
 from assay.results.history import load
+from reports import cases, run_of
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_case_that_failed_has_a_verdict_and_no_value_of_before(made, golden_re
     for case, failed in zip(cases(good), cases(bad), strict=True):
         case['display_name'] = failed['display_name']
         failed['system'] = case['system']
-    found = samples(as_metrics(table(plain_rows(good) + plain_rows(bad))))
+    found = samples(as_metrics(table(plain_rows(run_of(good)) + plain_rows(run_of(bad)))))
     assert found['assay_figure_value'] == {}
     assert set(found['assay_figure_verdict'].values()) == {1}
 
@@ -88,7 +88,7 @@ def test_what_is_odd_is_written_as_the_formats_have_it(made):  # noqa: F811
     second['perfvalues']['toy:node:latency'][0] = -math.inf
     first['display_name'] = name = 'A "quoted" \\ name,\nof two lines'
     second['perfvalues']['toy:node:latency'][2:4] = [None, None]
-    figures = table(plain_rows(report))
+    figures = table(plain_rows(run_of(report)))
     content = as_metrics(figures)
     for parse in (open_metrics, prometheus):
         by_case = {

@@ -5,7 +5,12 @@ import math
 import pytest
 
 from assay.programs import minighost, minimd
-from assay.programs.application import WrongAnswerError, check_times
+from assay.programs.application import (
+    WrongAnswerError,
+    check_times,
+    check_windows,
+    steady_windows,
+)
 from assay.programs.benchmarks import check_dgemm
 
 
@@ -43,6 +48,8 @@ def test_times_by_two_clocks():
     for wrong in (0.4995, 0.5005, math.nan):
         with pytest.raises(WrongAnswerError, match="by the system's clock"):
             check_times(TIME.format(wrong), {'total': wrong})
+    with pytest.raises(WrongAnswerError, match=r'0\.49999 s, and 0\.5 s as well'):
+        check_times(TIME.format('0.500000'), {'total': 0.49999})
     with pytest.raises(WrongAnswerError, match='no time of the force'):
         check_times(TIME.format(0.5), {'force': 0.5})
 
@@ -53,3 +60,31 @@ def test_rate_of_another_matrix():
     check_dgemm({'ranks': 1, 'results': [result]}, 100)
     with pytest.raises(WrongAnswerError, match='rate_best'):
         check_dgemm({'ranks': 1, 'results': [{**result, 'rate_best': 2.001e6}]}, 100)
+    clocks = {'seconds': 0.9, 'least': 0.99, 'most': 1.0}
+    with pytest.raises(WrongAnswerError, match=r'0\.9 s, but by a second clock 0\.99 to 1\.0'):
+        check_dgemm({'ranks': 1, 'results': [{**result, 'clocks': clocks}]}, 100)
+
+
+WINDOWS = 'Windows of stencil: {}; best {} GB/s of {} s; whole of best 0.8; all {} s\n'
+
+
+@pytest.mark.parametrize(
+    ('printed', 'sentence'),
+    [
+        ((19, 4.0, 0.5, 12.0), '19 windows of stencil were timed, not 18'),
+        ((18, 6.0, 0.5, 12.0), 'a window of stencil does 3, which is 2'),
+        ((18, 4.0, 0.5, 9.9), 'took 9.9 s, but the kernel 10 to 20 s'),
+        ((18, 4.0, 0.5, 20.1), 'took 20.1 s, but the kernel 10 to 20 s'),
+        ((18, 4.0, 'nan', 12.0), 'no number above zero'),
+    ],
+)
+def test_windows_of_another_length(printed, sentence):
+    check_windows(WINDOWS.format(18, 4.0, 0.5, 12.0), 'stencil', 18, 2.0, 10.0, 20.0)
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_windows(WINDOWS.format(*printed), 'stencil', 18, 2.0, 10.0, 20.0)
+
+
+def test_windows_that_begin_no_bout():
+    assert steady_windows(200, range(200)) == 190
+    assert steady_windows(200, [19, 39, 40]) == 2
+    assert steady_windows(200, [0, 20]) == 2

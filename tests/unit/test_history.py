@@ -24,14 +24,13 @@ from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text
 from assay.results import cache, store
-from assay.results.cases import cases, is_no_evidence
 from assay.results.choice import assert_label, choose, removable
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
 from assay.results.summary import summary
 from assay.running import session_extras
-from reports import disturbed, then
+from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
 
 
@@ -261,7 +260,8 @@ def test_a_report_of_no_system_is_none(made, tmp_path, system):
     cases(odd)[0]['system'] = system  # of a fixture, which has no figures
     report = tmp_path / 'report.json'
     report.write_text(json.dumps(odd))
-    with pytest.raises(AssayError, match=r'report\.json: not a report of ReFrame'):
+    words = r'report\.json: not as ReFrame writes it: runs\[0\]\.testcases\[0\]: system is '
+    with pytest.raises(AssayError, match=words):
         of_file(report)
 
 
@@ -324,7 +324,7 @@ def test_the_columns_of_a_figure(made, golden_report):
         'ran_variables': "A=1 B='x y'",
         'suite_commit': 'abc',
     }
-    first, second = table(plain_rows(report)).rows(named=True)
+    first, second = table(plain_rows(run_of(report))).rows(named=True)
     assert json.loads(first.pop('provenance')) == {
         'mpi': 'openmpi@5',
         'suite_commit': 'abc',
@@ -368,22 +368,24 @@ def test_values_are_as_they_were_measured(made):
     first['perfvalues']['toy:node:latency'][0] = math.nan
     second['perfvalues']['toy:node:latency'][0] = math.inf
     second['perfvalues']['toy:node:latency'][4] = 'ms'
-    frame = table(plain_rows(report))
+    frame = table(plain_rows(run_of(report)))
     assert frame['value'].to_list() == [pytest.approx(math.nan, nan_ok=True), math.inf]
     assert frame['unit'].to_list() == ['us', 'ms']
 
 
 def test_a_case_that_failed_is_a_row_without_a_value(golden_report):
-    found = table(plain_rows(golden_report('FailedSanity'))).rows(named=True)
+    found = table(plain_rows(run_of(golden_report('FailedSanity')))).rows(named=True)
     assert [(row['figure'], row['value'], row['verdict']) for row in found] == [
         ('-', None, 'fail')
     ] * 2
 
 
 def test_repetitions_and_attempts_are_numbered(made, golden_report):
-    again = table(plain_rows(then(made(1), made(1), made(1), only_failed=False)))
+    again = table(plain_rows(run_of(then(made(1), made(1), made(1), only_failed=False))))
     assert again['repeat'].to_list() == [1, 1, 2, 2, 3, 3]
-    retried = table(plain_rows(then(golden_report('FailedSanity'), made(1), only_failed=True)))
+    retried = table(
+        plain_rows(run_of(then(golden_report('FailedSanity'), made(1), only_failed=True)))
+    )
     assert 1 in retried['attempt'].to_list()
 
 
@@ -394,10 +396,10 @@ def test_the_figures_are_those_of_the_attempt_that_the_verdict_is_about(golden_r
     both = then(report, disturbed(golden_report('FailedReference')), only_failed=True)
     for case in cases(both):
         for values in (case['perfvalues'] or {}).values():
-            values[0] = 1.0 if is_no_evidence(case) else 2.0
-    found = table(plain_rows(both)).rows(named=True)
+            values[0] = 1.0 if case.get('no_evidence') else 2.0
+    found = table(plain_rows(run_of(both))).rows(named=True)
     assert {(row['value'], row['verdict'], row['attempt']) for row in found} == {(2.0, 'fail', 3)}
-    assert {row.verdict for row in rows(both)} == {'fail'}
+    assert {row.verdict for row in rows(run_of(both))} == {'fail'}
 
 
 # The cache ----------------------------------------------------------------------------------------
@@ -624,19 +626,20 @@ def stored_fields(options):
 def test_labels_are_stored_in_reframes_fields(label):
     assert_label(label)
     fields = stored_fields(session_extras.options(label, 'smoke'))
-    assert (session_extras.label_of(fields), session_extras.mode_of(fields)) == (label, 'smoke')
-    assert session_extras.purpose_of(fields) is None
+    found = [session_extras.text_of(fields, name) for name in ('label', 'mode', 'purpose')]
+    assert found == [label, 'smoke', None]
 
 
 def test_what_a_run_is_for_is_stored_and_in_its_summary(golden_report):
     fields = stored_fields(session_extras.options('a label', 'smoke', 'compare'))
     report = golden_report('Passed')
     report['session_info'] |= fields
-    assert summary(report).purpose == 'compare'
+    assert summary(run_of(report)).purpose == 'compare'
 
 
 def test_reports_that_are_none(tmp_path):
     path = tmp_path / 'report.json'
     path.write_text('{"session_info": {}, "runs": []}')
-    with pytest.raises(AssayError, match=r'report\.json: not a report of ReFrame'):
+    words = r'report\.json: not as ReFrame writes it: session_info: uuid is missing'
+    with pytest.raises(AssayError, match=words):
         of_file(path)

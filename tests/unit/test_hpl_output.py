@@ -62,6 +62,7 @@ MARKS = {
     'x_1': 5000.0,
     'Ax-b_oo': 4.270162184700403e-12,
     'again': 4.270162184700403e-12,
+    'multiplier': 1.0,
 }
 FINGERPRINT = 'Fingerprint: ' + '; '.join(f'{key} {value!r}' for key, value in MARKS.items())
 OURS = f"""\
@@ -74,7 +75,12 @@ Max aggregated wall time rfact . . . :               0.05
 Max aggregated wall time wait  . . . :               0.01
 Max aggregated wall time update  . . :               0.23
 Max aggregated wall time up tr sv  . :               0.02
-Clock: 0.314078 s; system's 0.314078 to 0.314078 s; phases 0.24 s
+Clock: 0.314078 s; system's 0.314078 to 0.314078 s
+Clock of rfact: 0.05 s; system's 0.05 to 0.05 s
+Clock of wait: 0.01 s; system's 0.01 to 0.01 s
+Clock of update: 0.23 s; system's 0.23 to 0.23 s
+Clock of up tr sv: 0.02 s; system's 0.02 to 0.02 s
+Phases: 0.24 s
 {FINGERPRINT}
 ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.67900133e-03 ...... PASSED
 WR11R2R8        2000   128     1     2               0.26             2.0000e+01
@@ -82,7 +88,12 @@ Max aggregated wall time rfact . . . :               0.04
 Max aggregated wall time wait  . . . :               0.01
 Max aggregated wall time update  . . :               0.20
 Max aggregated wall time up tr sv  . :               0.01
-Clock: 0.266967 s; system's 0.266967 to 0.266967 s; phases 0.24 s
+Clock: 0.266967 s; system's 0.266967 to 0.266967 s
+Clock of rfact: 0.04 s; system's 0.04 to 0.04 s
+Clock of wait: 0.01 s; system's 0.01 to 0.01 s
+Clock of update: 0.2 s; system's 0.2 to 0.2 s
+Clock of up tr sv: 0.01 s; system's 0.01 to 0.01 s
+Phases: 0.24 s
 {FINGERPRINT}
 ||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   3.67900133e-03 ...... PASSED
 
@@ -118,7 +129,14 @@ def test_ours():
         ('3.67900133e-03', 'nan', '"nan" as its scaled residual'),
         ('2 tests completed and passed', '1 tests completed and passed', 'of which 1 passed'),
         ("system's 0.314078 to 0.314078", "system's 0.32 to 0.33", "by the system's clock"),
-        ('phases 0.24 s', 'phases 0.32 s', 'the phases of HPL took 0.32'),
+        ('Phases: 0.24 s', 'Phases: 0.32 s', 'the phases of HPL took 0.32'),
+        ('Phases: 0.24 s', 'Phases: 0.2 s', 'the phases of HPL took 0.2 of'),
+        ("system's 0.23 to 0.23", "system's 0.24 to 0.25", 'update of HPL took 0.23 s, but'),
+        ('update  . . :               0.23', 'update  . . :  0.22', 'that update took another'),
+        ("of rfact: 0.05 s; system's 0.05", "of rfact: 0.00 s; system's 0.00", 'by the|not timed'),
+        ('Clock of wait', 'Clock of weight', 'the clocks of each test'),
+        ('multiplier 1.0', 'multiplier 1.00001', 'a pivot that is not the greatest'),
+        ('multiplier 1.0', 'multiplier nan', 'no number'),
         ('Clock: 0.314078', 'Clock: 0.3', 'was 17.8|by the system'),
         ('first -', 'first ', 'HPL has first'),
         ('A by rows ', 'A by rows 2', 'HPL has A by rows'),

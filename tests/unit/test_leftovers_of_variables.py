@@ -11,10 +11,10 @@ from assay.checks.leftovers import exported_by, named_in, set_by
 from assay.config.environments import tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.mpis import FAMILIES
-from assay.results.cases import cases
 from assay.results.failures import failures, left_in_good_cases
 from assay.vcluster.node import ENVIRONMENT
 from assay.witness.variables import LONGEST, OF_THE_SCHEDULER, STEERING, leftovers, of_ranks
+from reports import cases, run_of
 from witnessed import halo
 
 JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
@@ -183,7 +183,7 @@ BUFFERS = ['OMPI_MCA_btl_tcp_rcvbuf=2048', 'OMPI_MCA_btl_tcp_sndbuf=2048']
 def test_a_failure_ends_with_what_was_left(golden_report):
     report = golden_report('FailedSanity')
     cases(report)[1].update(leftovers=BUFFERS, leftovers_seen=True)
-    assert failures(report)[0].reason == (
+    assert failures(run_of(report))[0].reason == (
         'another fabric was used; the environment sets OMPI_MCA_btl_tcp_rcvbuf=2048, '
         "OMPI_MCA_btl_tcp_sndbuf=2048, which neither Assay nor the system's file does"
     )
@@ -192,13 +192,16 @@ def test_a_failure_ends_with_what_was_left(golden_report):
 def test_so_does_a_missed_reference(golden_report):
     report = golden_report('FailedReference')
     cases(report)[1].update(leftovers=BUFFERS[:1], leftovers_seen=True)
-    assert ' is allowed (reference 20.00); the environment sets OM' in failures(report)[0].reason
+    assert (
+        ' is allowed (reference 20.00); the environment sets OM'
+        in failures(run_of(report))[0].reason
+    )
 
 
 def test_where_no_rank_could_tell_the_script_does(golden_report):
     report = golden_report('FailedSanity')
     cases(report)[1].update(leftovers=[f'FI_{n}=1' for n in range(6)], leftovers_seen=False)
-    assert failures(report)[0].reason.endswith(
+    assert failures(run_of(report))[0].reason.endswith(
         'its job was submitted with FI_0=1, FI_1=1, FI_2=1, FI_3=1 and 2 more, which neither Assay '
         "nor the system's file sets (what its ranks had is not known)"
     )
@@ -208,11 +211,11 @@ def test_how_ranks_find_each_other_explains_nothing_once_they_have(golden_report
     report = golden_report('FailedSanity')
     left = {'leftovers': ['UCX_TLS=rc', 'PMIX_MCA_gds=hash']}
     cases(report)[1].update(left, leftovers_seen=True)
-    assert 'UCX_TLS=rc, which' in failures(report)[0].reason
+    assert 'UCX_TLS=rc, which' in failures(run_of(report))[0].reason
     cases(report)[1].update(leftovers=left['leftovers'][1:])
-    assert failures(report)[0].reason == 'another fabric was used'
+    assert failures(run_of(report))[0].reason == 'another fabric was used'
     cases(report)[1].update(left, leftovers_seen=False)
-    assert 'UCX_TLS=rc, PMIX_MCA_gds=hash, which' in failures(report)[0].reason
+    assert 'UCX_TLS=rc, PMIX_MCA_gds=hash, which' in failures(run_of(report))[0].reason
 
 
 def test_what_the_virtual_cluster_has_for_its_daemons_was_not_left():
@@ -222,11 +225,11 @@ def test_what_the_virtual_cluster_has_for_its_daemons_was_not_left():
 
 def test_a_good_run_says_it_once(golden_report):
     report = golden_report('Passed')
-    assert left_in_good_cases(report) is None
+    assert left_in_good_cases(run_of(report)) is None
     for case in cases(report):
         if not case['fixture']:
             case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=munge'], leftovers_seen=True)
-    assert left_in_good_cases(report) == (
+    assert left_in_good_cases(run_of(report)) == (
         'set in the environment of cases that passed, but neither by Assay nor by the '
         r"system's file: UCX_\x1b[1A=1 (2 of 2 cases)"
     )
@@ -236,7 +239,7 @@ def test_a_good_run_says_it_once(golden_report):
 def test_what_the_file_does_is_not_claimed_where_it_is_not_known(golden_report, is_seen):
     report = golden_report('FailedSanity')
     cases(report)[1].update(leftovers=['UCX_TLS=rc'], leftovers_seen=is_seen, leftovers_unsure=True)
-    (found, *_) = failures(report)
+    (found, *_) = failures(run_of(report))
     assert 'UCX_TLS=rc, which Assay does not ' in found.reason
     assert found.reason.endswith(
         " (what the system's file sets by commands or modules is not known)"
@@ -248,7 +251,7 @@ def test_nor_of_a_good_run(golden_report):
     report = golden_report('Passed')
     for case in cases(report):
         case.update(leftovers=['UCX_TLS=rc'], leftovers_unsure=True)
-    assert left_in_good_cases(report) == (
+    assert left_in_good_cases(run_of(report)) == (
         'set in the environment of cases that passed, but not by Assay: UCX_TLS=rc (2 of 2 cases) '
         "(what the system's file sets by commands or modules is not known)"
     )
@@ -260,7 +263,7 @@ def test_a_variable_with_a_value_for_each_job_hides_no_other(golden_report):
     for number, case in enumerate(passed):
         case['leftovers'] = [f'UCX_TMPDIR=/tmp/{number}', f'UCX_TMPDIR=/scratch/{number}']
     passed[0]['leftovers'].append('FI_X=1')
-    assert left_in_good_cases(report).endswith(
+    assert left_in_good_cases(run_of(report)).endswith(
         ': UCX_TMPDIR (4 values, 2 of 2 cases), FI_X=1 (1 of 2 cases)'
     )
 
@@ -271,4 +274,4 @@ def test_a_case_that_missed_a_reference_did_not_pass(golden_report):
         case['leftovers'] = BUFFERS
         for values in (case['perfvalues'] or {}).values():
             values[:4] = 42, 1, -0.1, 0.1
-    assert left_in_good_cases(report) is None
+    assert left_in_good_cases(run_of(report)) is None

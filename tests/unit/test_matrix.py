@@ -5,8 +5,8 @@ import re
 import pytest
 
 from assay.report.matrix import MOST_LINES, labels, matrix
-from assay.results.cases import cases
-from reports import disturbed, passing
+from assay.results.reframe_report import case_of
+from reports import cases, disturbed, passing
 
 MPIS = {
     'mpich': ['shm', 'ucx-shm', 'ucx-tcp', 'ofi-tcp'],
@@ -73,7 +73,7 @@ def smoke(case):
 
 
 def drawn(cases, width=160):
-    return [line.plain.rstrip() for line in matrix(cases, width)]
+    return [line.plain.rstrip() for line in matrix(map(case_of, cases), width)]
 
 
 @pytest.mark.parametrize('width', [80, 120, 160])
@@ -143,7 +143,7 @@ def test_what_tells_cases_of_a_check_apart_is_told(case):
         case('MiniFE', size='cache'),
         case('MiniFE', size='memory', layout='hybrid'),
     ]
-    assert labels(some) == [
+    assert labels([*map(case_of, some)]) == [
         'Ring 1_node',
         'Ring 2_nodes',
         'Halo',
@@ -151,7 +151,7 @@ def test_what_tells_cases_of_a_check_apart_is_told(case):
         'MiniFE hybrid size=memory',
     ]
     some[1]['partition'] = 'other'
-    assert labels(some)[:2] == ['Ring node 1_node', 'Ring other 2_nodes']
+    assert labels([*map(case_of, some)])[:2] == ['Ring node 1_node', 'Ring other 2_nodes']
 
 
 def test_what_did_not_pass_is_marked(case, golden_report):

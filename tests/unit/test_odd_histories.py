@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 import stored
 from assay import AssayError, paths
 from assay.commands.main import app
-from assay.config import reference_writing
-from assay.config.reference_writing import read_text, replace_text
+from assay.config import learned
+from assay.config.learned import read_text, replace_text
 from assay.results import history
-from assay.results.cases import cases
+from reports import cases
 
 SYSTEM = 'example-slurm'
 RUNS = 24
@@ -196,20 +196,21 @@ def test_equal_values_are_the_same_everywhere(odd):
     assert '1 same' in odd.said('diff', 'last~1', 'last')[1]
     assert 'nothing changed in 1 figure of 24 runs' in odd.said('trend')[1]
     code, text = odd.said('baseline', 'these', '--dry-run')
-    assert code == 0 and re.search(r'latency: \[42.0, null, 0\.0\d+, us\]', text), text
+    assert code == 0 and re.search(r'latency: \{reference: \[42.0, null, 0\.0\d+, us\]', text), text
 
 
 def test_what_somebody_else_wrote_meanwhile_is_not_lost(odd, monkeypatch):
     """Two of them at once, or one beside an editor: the second one begins anew."""
     odd.put()
-    path = paths.REFERENCES / f'{SYSTEM}.yaml'
-    right = reference_writing.assert_right
+    path = paths.REFERENCES / 'learned' / f'{SYSTEM}.yaml'
+    path.parent.mkdir()
+    right = learned.assert_right
 
     def meanwhile(text, where):
         right(text, where)
         path.write_text('# of somebody else\n')
 
-    monkeypatch.setattr(reference_writing, 'assert_right', meanwhile)
+    monkeypatch.setattr(learned, 'assert_right', meanwhile)
     code, text = odd.said('baseline', 'these')
     assert (code, path.read_text()) == (1, '# of somebody else\n')
     assert 'somebody else has changed it meanwhile, so nothing was written: try again' in text

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from assay import AssayError, paths
+from assay.results.cases import Figure
 from assay.results.choice import choose
 from assay.results.history import load, of_file
-from assay.results.perflog_runs import PAUSE, reports_of
+from assay.results.perflog_runs import PAUSE, runs_of
 
 BEGAN = datetime(2026, 11, 1, 12)
 COLUMNS = (
@@ -178,9 +179,9 @@ def test_columns_of_a_figure_may_have_shorter_names(perflogs):
         '2026-11-01T10:00:00+00:00|4.6.1|Stream %x=1|sys|part|gnu|12|pass|100.0|90|-0.1|null|MB/s',
         columns=f'{columns}|Copy|Copy_ref|Copy_lower|Copy_upper|Copy_unit',
     )
-    (run,) = reports_of(folder)
-    (case,) = run['runs'][0]['testcases']
-    assert case['perfvalues'] == {'sys:part:Copy': (100.0, 90.0, -0.1, None, 'MB/s', None)}
+    (run,) = runs_of(folder)
+    (case,) = run.cases
+    assert case.figures == (Figure('Copy', 100.0, 90.0, 81.0, None, 'MB/s'),)
 
 
 def test_a_folder_without_perflogs(perflogs, history, tmp_path):

@@ -12,6 +12,7 @@ from assay.config.fabrics import load_catalogue
 from assay.discovery import probing, proof
 from assay.discovery.partitions import see
 from assay.discovery.probing import HERE, _Job, probe
+from assay.results.cases import Case
 from found import MPICH, OPENMPI, facts
 from slurms import commands_of_slurm, node, partition
 
@@ -160,8 +161,8 @@ def test_why_there_was_no_case(fabric, nodes):
 
 
 def test_a_build_that_sbatch_refuses_is_why_its_cases_did_not_run():
-    case = {'result': 'fail', 'fail_phase': None, 'fail_reason': '', 'leftovers': ''}
-    case |= {'partition': 'all', 'environ': 'mpich'}
+    where = {'system': 's', 'partition': 'all', 'environment': 'mpich', 'is_fixture': False}
+    case = Case(display_name='PointToPoint', **where, result='fail', figures=())
     refused = 'the scheduler refused its job: Time limit specification required'
     builds = {('all', 'mpich'): refused}
     assert proof._why(case, 'shm', {}, builds) == f'its build failed: {refused}'

@@ -8,10 +8,10 @@ import pytest
 
 from assay.report import progress
 from assay.report.progress import Progress
-from assay.results.cases import cases, title
 from assay.results.failures import failures
+from assay.results.reframe_report import name_of
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
-from reports import NO_EVIDENCE, disturbed
+from reports import NO_EVIDENCE, cases, disturbed, run_of
 
 RUN = SimpleNamespace(log=Path('/runs/1/reframe.log'))
 
@@ -69,7 +69,7 @@ def test_one_that_passes(heard, golden_report):
 )
 def test_a_failure_is_told_by_the_sentence_of_the_end(heard, golden_report, name):
     shown = heard(*events(golden_report(name)))
-    told = [one.reason for one in failures(golden_report(name))]
+    told = [one.reason for one in failures(run_of(golden_report(name)))]
     assert len(told) == 2
     for count, (fabric, sentence) in enumerate(zip(('shm', 'tcp'), told, strict=True), 1):
         line = f'{count}/2 FAIL      {name} gnu {fabric} packed: {sentence}'
@@ -78,7 +78,7 @@ def test_a_failure_is_told_by_the_sentence_of_the_end(heard, golden_report, name
 
 def test_a_build_that_fails_and_what_waits_for_it(heard, golden_report):
     report = golden_report('FailedBuild')
-    (failed, *_) = failures(report)
+    (failed, *_) = failures(run_of(report))
     shown = heard(*events(report))
     assert f'FAIL {failed.case}: {failed.reason}' in shown
     assert shown[-1] == ('2/2 not run   FailedBuild gnu tcp packed: what it needs failed')
@@ -135,7 +135,7 @@ def test_the_time_that_is_left(heard, golden_report, known, monkeypatch):
     report, clock = golden_report('Passed'), iter((0, 0, 5, 5, 30, 150, 270))
     monkeypatch.setattr(progress, 'time', SimpleNamespace(monotonic=lambda: next(clock)))
     for case in cases(report):
-        known[title(case)] = 120.0
+        known[name_of(case).title] = 120.0
     shown = heard(*events(report))
     assert shown[0] == '2 cases, about 4 min left; what ReFrame says is in /runs/1/reframe.log'
     assert shown[-2].startswith('1/2 pass ')
@@ -145,7 +145,7 @@ def test_the_time_that_is_left(heard, golden_report, known, monkeypatch):
 
 def test_a_sentence_is_told_as_it_is(heard, golden_report, known):
     report = golden_report('FailedSanity')
-    known.update({title(case): 120.0 for case in cases(report)})
+    known.update({name_of(case).title: 120.0 for case in cases(report)})
     assert heard(*events(report))[-2].endswith('gnu shm packed: another fabric was used')
 
 

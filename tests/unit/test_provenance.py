@@ -111,11 +111,13 @@ def a_report(path, **facts):
         'job_nodelist': ['n1', 'n2'],
     }
     built |= ran | facts
+    where |= {'fixture': False, 'result': 'pass', 'perfvalues': {}}
     cases = [
         {'display_name': 'Ring %scale=1_node', **where, **built},
         {'display_name': 'Halo %scale=1_node', **where, 'built_by': ''},
     ]
-    path.write_text(json.dumps({'session_info': {}, 'runs': [{'testcases': cases}]}))
+    info = {'uuid': 'x', 'time_start_unix': 1, 'time_end_unix': 2}
+    path.write_text(json.dumps({'session_info': info, 'runs': [{'testcases': cases}]}))
     return path
 
 

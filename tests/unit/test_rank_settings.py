@@ -9,10 +9,9 @@ import pytest
 
 from assay import paths, witness
 from assay.job.launch import LaunchError
-from assay.results.cases import cases
 from assay.results.failures import failures, left_in_good_cases
 from assay.results.provenance import differences as changes
-from assay.results.provenance import facts as facts_of_case
+from assay.results.reframe_report import case_of
 from assay.screening.collected import collect
 from assay.screening.different import find_different
 from assay.screening.verdict import judge
@@ -28,6 +27,7 @@ from assay.witness.settings import (
     verify_settings,
 )
 from launched import over_infiniband
+from reports import cases, run_of
 from screenings import screening
 from witnessed import halo
 
@@ -305,7 +305,7 @@ def test_a_failure_ends_with_what_files_set_and_how_nodes_differ(golden_report):
         leftovers_in_files=[f'btl_tcp_sndbuf=2048 in {HOME}'],
         hosts_differ_in=['limit of memlock (64 KiB on n2, unlimited on n1)'],
     )
-    assert failures(report)[0].reason == (
+    assert failures(run_of(report))[0].reason == (
         'another fabric was used; the environment sets UCX_TLS=rc, which neither Assay nor the '
         f"system's file does; files set btl_tcp_sndbuf=2048 in {HOME}, which neither Assay nor the "
         "system's file does; its nodes differ in limit of memlock (64 KiB on n2, unlimited on n1)"
@@ -317,7 +317,7 @@ def test_a_good_run_says_once_what_files_set(golden_report, variables):
     report = golden_report('Passed')
     for case in cases(report):
         case.update(leftovers=variables, leftovers_in_files=['UCX_TLS=tcp in /etc/ucx/ucx.conf'])
-    said = left_in_good_cases(report)
+    said = left_in_good_cases(run_of(report))
     assert said.endswith(
         "set by files for cases that passed, but neither by Assay nor by the system's file: "
         'UCX_TLS=tcp in /etc/ucx/ucx.conf (2 of 2 cases)'
@@ -332,13 +332,13 @@ def test_what_an_mpi_is_packaged_with_explains_nothing(golden_report):
     good, bad = golden_report('Passed'), golden_report('FailedSanity')
     for case in (cases(good)[1], cases(bad)[1]):
         case['leftovers_in_files'] = [f'{one} in {file}' for one in own]
-    assert left_in_good_cases(good) is None
-    assert failures(bad)[0].reason == 'another fabric was used'
+    assert left_in_good_cases(run_of(good)) is None
+    assert failures(run_of(bad))[0].reason == 'another fabric was used'
     for one in (f'mtl=^ofi in {HOME}', f'mtl=^ofi in {file}, on n2', f'btl=tcp,self in {file}'):
         for case in (cases(good)[1], cases(bad)[1]):
             case['leftovers_in_files'] = [one]
-        assert one in left_in_good_cases(good)
-        assert one in failures(bad)[0].reason
+        assert one in left_in_good_cases(run_of(good))
+        assert one in failures(run_of(bad))[0].reason
 
 
 def test_settings_are_facts_of_a_case(golden_report):
@@ -346,11 +346,11 @@ def test_settings_are_facts_of_a_case(golden_report):
     before, after = copy.deepcopy(case), copy.deepcopy(case)
     before['ran_settings'] = "net.ipv4.tcp_sack=1 'size of /dev/shm=1 GiB'"
     after['ran_settings'] = f"net.ipv4.tcp_sack=0 'size of /dev/shm=1 GiB' 'a in {HOME}=2'"
-    found = dict(changes(facts_of_case(before), facts_of_case(after)))
+    found = dict(changes(case_of(before).facts, case_of(after).facts))
     assert found == {'setting net.ipv4.tcp_sack': '1 -> 0', f'setting a in {HOME}': '- -> 2'}
     # A case of before the witness looked for them is not known to have had others.
     before['ran_settings'] = ''
-    assert changes(facts_of_case(before), facts_of_case(after)) == ()
+    assert changes(case_of(before).facts, case_of(after).facts) == ()
 
 
 def test_two_reports_are_held_against_each_other():

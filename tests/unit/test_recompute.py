@@ -7,13 +7,13 @@ import time
 import pytest
 from test_checks import FILES, GOLDEN, JOBS, chosen
 
-from accepted import CONTRACT, end, ran
+from accepted import CONTRACT, end, ran, start
 from assay.acceptance import archive as archives
 from assay.acceptance import facts
 from assay.acceptance.recompute import _partition, compute_again
 from assay.machine import topology
 from assay.machine.topology import read
-from assay.results.cases import read_report
+from assay.results.reframe_report import read_report
 from machines import lay
 from sites import sites
 
@@ -23,7 +23,7 @@ def archived(folder, goldens, change=lambda case: None):
     contract = folder / 'contract.yaml'
     contract.write_text(CONTRACT)
     archive = archives.create(folder / 'accepted', contract, 'golden')
-    number, begun = archives.start_run(archive), time.time()
+    number, begun = start(archive), time.time()
     run = folder / 'run'
     run.mkdir()
     cases = [
@@ -54,10 +54,9 @@ def everything(tmp_path_factory):
 
 def test_every_figure_of_every_check(everything):
     found = again(everything)
-    report = read_report(everything.run(1) / archives.REPORT)
-    cases = report['runs'][0]['testcases']
+    cases = read_report(everything.run(1) / archives.REPORT).cases
     assert not found.faults
-    assert found.figures == sum(len(case['perfvalues']) for case in cases) > 300
+    assert found.figures == sum(len(case.figures) for case in cases) > 300
     assert len(cases) == len(GOLDEN)
 
 

@@ -9,12 +9,12 @@ import pytest
 from assay import AssayError
 from assay.report.html import beside, page
 from assay.report.html.stored import write
-from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.history import load
+from assay.results.reframe_report import case_of
 from assay.results.store import keep_verdict
 from pages import FIGURES, HOSTILE, Seen, filled, found_in
-from reports import disturbed
+from reports import cases, disturbed
 from stored import made, put
 
 RUN = [('system', 'here'), ('begun', 'now')]
@@ -37,6 +37,7 @@ def two(golden_report):
 
 
 def compared(here, there):
+    here, there = ([case_of(case) for case in some] for some in (here, there))
     other = beside.Other('PASSED', 'good', '', (), [('system', 'there'), ('begun', 'then')], there)
     return beside.beside(RUN, here, other)
 
@@ -135,7 +136,7 @@ def test_what_others_disturbed_is_better_nowhere(golden_report):
         '(disturbed)' in value for one in compared(here, there).lines for value in one.values
     )
     for case in (*here, *there):
-        case['no_evidence'] = False
+        case['no_evidence'] = ''
     assert {one.better for one in compared(here, there).lines} == {'here'}
 
 
@@ -235,6 +236,7 @@ def test_names_of_systems_are_text(golden_report, two, text):
     here, there = two
     there[0]['environ'] = here[0]['environ'] = there[0]['fabric'] = text
     run = [('system', text), ('begun', text)]
+    here, there = ([case_of(case) for case in some] for some in two)
     other = beside.Other(text, 'bad', text, [text], run, there)
     seen = Seen(page.page(replace(found, beside=beside.beside(run, here, other))))
     plain = Seen(page.page(found))

@@ -6,15 +6,24 @@ import pytest
 
 from assay.report.html import charts, curves
 from assay.report.html.chart import Axis, Chart, Series
-from assay.report.html.curves import Run
-from assay.results.cases import cases
+from assay.report.html.curves import Overlay
+from assay.results.reframe_report import case_of
 from pages import filled, left
+from reports import cases
 
 
 @pytest.fixture
 def measured(golden_report, tmp_path):
     """The cases of a run whose jobs left their files."""
     return lambda count=4: cases(filled(golden_report, count, tmp_path / 'output'))
+
+
+def overlay(name, some):
+    return Overlay(name, [*map(case_of, some)])
+
+
+def drawn(some):
+    return charts.charts([*map(case_of, some)])
 
 
 def only(found, title):
@@ -26,7 +35,7 @@ def only(found, title):
 
 
 def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
-    time, bandwidth = curves.charts([Run('', measured())])
+    time, bandwidth = curves.charts([overlay('', measured())])
     assert time.title.startswith('Time one way') and bandwidth.title.startswith('Bandwidth')
     assert 'PointToPoint, node, packed, 1_node' in time.title
     assert [one.name for one in time.series] == [
@@ -53,7 +62,7 @@ def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
 
 
 def test_earlier_runs_are_laid_over(measured):
-    time, _ = curves.charts([Run('', measured(1)), Run('5d38a3d3', measured(2))])
+    time, _ = curves.charts([overlay('', measured(1)), overlay('5d38a3d3', measured(2))])
     assert [(one.name, one.form, one.group) for one in time.series] == [
         ('shm openmpi', 'line', ''),
         ('shm openmpi (5d38a3d3)', 'faint', 'run 5d38a3d3'),
@@ -62,8 +71,8 @@ def test_earlier_runs_are_laid_over(measured):
 
 
 def test_layouts_have_charts_of_their_own_and_not_without_end(measured):
-    assert len(curves.charts([Run('', measured(12))])) == 4
-    found = curves.charts([Run('', measured(6 * 30))])
+    assert len(curves.charts([overlay('', measured(12))])) == 4
+    found = curves.charts([overlay('', measured(6 * 30))])
     assert len(found) == curves.MOST
     assert found[-1].notes == ('These are the first 48 of 60 charts of curves.',)
 
@@ -76,7 +85,7 @@ def test_a_curve_is_of_the_best_windows():
 
 
 def test_files_that_are_gone_are_told(measured, tmp_path):
-    runs = [Run('', measured(2)), Run('5d38a3d3', measured(3))]
+    runs = [overlay('', measured(2)), overlay('5d38a3d3', measured(3))]
     assert curves.gone(runs) == []
     (tmp_path / 'output').rename(tmp_path / 'elsewhere')
     assert curves.charts(runs) == []
@@ -102,18 +111,18 @@ def test_files_that_are_gone_are_told(measured, tmp_path):
 )
 def test_a_report_that_is_none_has_no_curve(measured, tmp_path, changed):
     (case,) = measured(1)
-    assert curves.read(case)
+    assert curves.read(case_of(case))
     left(tmp_path / 'output', **changed)
-    assert curves.read(case) is None
+    assert curves.read(case_of(case)) is None
 
 
 @pytest.mark.parametrize('content', ['', '[' * 100_000, '[]', 'null', '{"program"'])
 def test_what_is_no_json_has_no_curve(measured, tmp_path, content):
     (case,) = measured(1)
     (tmp_path / 'output' / 'result.json').write_text(content)
-    assert curves.read(case) is None
+    assert curves.read(case_of(case)) is None
     (tmp_path / 'output' / 'result.json').unlink()
-    assert curves.read(case) is None
+    assert curves.read(case_of(case)) is None
 
 
 # Figures ------------------------------------------------------------------------------------------
@@ -127,7 +136,7 @@ def figures(case, **values):
 
 
 def test_how_near_to_the_limits(measured):
-    chart = only(charts.charts(measured(2)), 'How near')
+    chart = only(drawn(measured(2)), 'How near')
     mpich, openmpi, least = chart.series
     assert (mpich.name, openmpi.name, least.name) == ('mpich', 'openmpi', 'the least that passes')
     names = [
@@ -151,7 +160,7 @@ def test_the_furthest_from_the_limits_are_told(measured):
     some = measured(120)
     for number, case in enumerate(some):
         figures(case, bandwidth_of_limit=1 - number / 1000)
-    chart = only(charts.charts(some), 'How near')
+    chart = only(drawn(some), 'How near')
     assert len(chart.places) == charts.MOST
     assert min(min(one.values) for one in chart.series) == pytest.approx(100 * (1 - 0.119))
     assert 'These are the 40 of 60 that are furthest from their limits.' in chart.notes
@@ -169,7 +178,7 @@ def test_scaling_has_its_ideal_and_its_knee(measured):
         efficiency=0.55,
         knee=4.0,
     )
-    chart = only(charts.charts([case]), 'Strong scaling: PointToPoint')
+    chart = only(drawn([case]), 'Strong scaling: PointToPoint')
     series = {one.name: (one.at, one.values) for one in chart.series}
     # The first point had 2 ranks.
     assert series == {
@@ -178,14 +187,14 @@ def test_scaling_has_its_ideal_and_its_knee(measured):
         'ideal': ([2, 4, 8], [1.0, 2.0, 4.0]),
     }
     figures(case, knee=4.0)
-    assert not [one for one in charts.charts([case]) if one.title.startswith('Strong')]
+    assert not [one for one in drawn([case]) if one.title.startswith('Strong')]
 
 
 def test_where_the_time_went(measured):
     some = measured(3)
     figures(some[1], comm_share=0.25, imbalance_share=0.5)  # estimates: waiting is within MPI
     figures(some[2], comm_share=0.25)
-    chart = only(charts.charts(some), 'Where the time')
+    chart = only(drawn(some), 'Where the time')
     parts = {one.name: one.values for one in chart.series}
     assert parts['computation'] == pytest.approx([60, 75])
     assert parts['transfer'] == pytest.approx([30, 0])
@@ -200,7 +209,7 @@ def test_failed_and_skipped_cases_do_not_disturb_the_others(measured):
     some = measured(4)
     some[0] |= {'result': 'fail', 'perfvalues': None, 'fail_phase': 'sanity'}
     some[1] |= {'result': 'skip', 'perfvalues': None}
-    assert len(only(charts.charts(some), 'Where the time').places) == 2
+    assert len(only(drawn(some), 'Where the time').places) == 2
 
 
 # Tables -------------------------------------------------------------------------------------------
@@ -223,7 +232,7 @@ def test_each_chart_is_a_table_too(measured):
     bars = Chart('title', 'bars', Axis('%'), Axis('job'), (Series('a', ['x', 'y'], [1, 2]),))
     assert bars.headings == ['job', 'a']
     assert bars.cells == [['x', '1.000'], ['y', '2.000']]
-    for chart in [*curves.charts([Run('', measured(3))]), *charts.charts(measured(3))]:
+    for chart in [*curves.charts([overlay('', measured(3))]), *drawn(measured(3))]:
         assert len(chart.cells) == len(chart.places)
         assert all(len(row) == len(chart.headings) for row in chart.cells)
         json.dumps(chart.cells, allow_nan=False)

@@ -12,9 +12,9 @@ from assay.report.html.contents import MOST_OVER
 from assay.report.html.embedded import as_json
 from assay.report.html.page import LONGEST
 from assay.report.sparkline import sparkline
-from assay.results.cases import cases
 from assay.results.history import load, of_file
 from pages import Seen, filled, found_in, html_of, left
+from reports import cases
 from stored import put
 
 #: What is no number, or one of which the sum, the product or the percentage is none.
@@ -66,7 +66,7 @@ def test_a_history_of_huge_numbers(golden_report, tmp_path):
     history = load(database)
     last = history.runs[-1]
     text = page.page(
-        found_in(history.report(last), history=history, others=history.runs[:-1], word='FAILED')
+        found_in(history.run_of(last), history=history, others=history.runs[:-1], word='FAILED')
     )
     assert '42.00' in Seen(text).text
 
@@ -112,7 +112,7 @@ def test_many_runs_are_laid_over_as_far_as_anybody_can_tell_them_apart(golden_re
     put(tmp_path / 'results.db', *made)
     history = load(tmp_path / 'results.db')
     last, others = history.runs[-1], history.runs[:-1]
-    found = found_in(history.report(last), history=history, others=others)
+    found = found_in(history.run_of(last), history=history, others=others)
     assert len(found.runs) == count
     groups = {one.group for one in found.charts[0].series} - {''}
     assert groups == {f'run {run.name}' for run in others[-MOST_OVER:]}

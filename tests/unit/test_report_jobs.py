@@ -8,8 +8,9 @@ import pytest
 
 from assay import paths
 from assay.report.html import jobs, page
-from assay.results.cases import cases
+from assay.results.reframe_report import case_of
 from pages import HOSTILE, Seen, filled, found_in
+from reports import cases
 from witnessed import entries, halo, host, partner, process, thread, write
 
 
@@ -35,12 +36,16 @@ def only(found):
     return charts
 
 
+def shown(some):
+    return jobs.charts([*map(case_of, some)])
+
+
 # Which jobs ---------------------------------------------------------------------------------------
 
 
 def test_jobs_of_real_applications(ran):
     for path in sorted(paths.ROOT.glob('tests/golden/jobs/Mini*/*/witness.json')):
-        matrix, seats = only(jobs.charts(ran(json.loads(path.read_text()))))
+        matrix, seats = only(shown(ran(json.loads(path.read_text()))))
         assert matrix.panels[0].values[0][1] > 0 < matrix.panels[0].values[1][0]
         assert matrix.panels[0].values[0][0] is None
         assert seats.labels == [['0', '1']] and seats.panels[0].values == [[1, 1]]
@@ -50,24 +55,24 @@ def test_jobs_of_real_applications(ran):
 def test_of_benchmarks_and_of_what_is_gone_nothing_is_shown(ran, tmp_path):
     some = ran(halo(4))
     del some[0]['implementation']
-    assert jobs.charts(some) == ([], [])
+    assert shown(some) == ([], [])
     some = ran(halo(4))
     (tmp_path / 'output' / 'witness.json').unlink()
-    assert jobs.charts(some) == ([], [])
+    assert shown(some) == ([], [])
     (tmp_path / 'output').rename(tmp_path / 'elsewhere')
-    assert jobs.charts(some) == ([], [])
+    assert shown(some) == ([], [])
 
 
 def test_of_a_series_the_largest_start_is_shown(ran):
     ran(halo(2), name='2x1-cache/witness.json')
-    matrix, _ = only(jobs.charts(ran(halo(8), name='10x1-cache/witness.json')))
+    matrix, _ = only(shown(ran(halo(8), name='10x1-cache/witness.json')))
     assert matrix.title.endswith(' 10x1-cache') and len(matrix.rows) == 8
 
 
 def test_one_that_is_damaged_is_told(ran, tmp_path):
     some = ran(halo(4))
     (tmp_path / 'output' / 'witness.json').write_text('{"schema": 9}')
-    charts, (note,) = jobs.charts(some)
+    charts, (note,) = shown(some)
     assert charts == []
     assert note.startswith('What the witness saw of a job cannot be shown') and '9' in note
 
@@ -75,24 +80,24 @@ def test_one_that_is_damaged_is_told(ran, tmp_path):
 def test_one_of_endless_length_is_not_read(ran, tmp_path, monkeypatch):
     some = ran(halo(4))
     monkeypatch.setattr(jobs, 'MOST_BYTES', 100)
-    charts, (note,) = jobs.charts(some)
+    charts, (note,) = shown(some)
     assert charts == [] and 'is not read' in note
 
 
 def test_a_pipe_is_not_waited_for(ran, tmp_path):
     some = ran(halo(4))
     os.mkfifo(tmp_path / 'output' / 'witness.json.ranks')
-    charts, (note,) = jobs.charts(some)
+    charts, (note,) = shown(some)
     assert charts == [] and 'witness.json.ranks: no file' in note
     (tmp_path / 'output' / 'witness.json.ranks').unlink()
     (tmp_path / 'output' / 'witness.json').unlink()
     os.mkfifo(tmp_path / 'output' / 'witness.json')
-    charts, (note,) = jobs.charts(some)
+    charts, (note,) = shown(some)
     assert charts == [] and 'witness.json: no file' in note
 
 
 def test_of_many_jobs_the_first_are_shown(ran):
-    charts, (note,) = jobs.charts(ran(halo(2), count=30))
+    charts, (note,) = shown(ran(halo(2), count=30))
     assert len(charts) == 2 * jobs.MOST
     assert 'the first 12 of 30 jobs of applications' in note
 
@@ -148,7 +153,7 @@ def test_messages_to_nobody_of_these_and_empty_ones():
 @pytest.mark.parametrize('sent', [(10**400, 1), (1, 10**400), (1, 1 << 63)])
 def test_more_than_any_job_sends_leaves_out_the_job(ran, sent):
     some = [process(0, partners=[partner(1, *sent)]), process(1, (1,))]
-    charts, (note,) = jobs.charts(ran(entries(some)))
+    charts, (note,) = shown(ran(entries(some)))
     assert charts == []
     assert note.endswith('a rank sent more to another than any job sends')
 

@@ -18,13 +18,13 @@ from assay.report.html.left import LINES, WIDTH, last_lines, log_of
 from assay.report.html.screened import screened
 from assay.report.html.stored import write
 from assay.results import history as histories
-from assay.results.cases import cases
 from assay.results.choice import choose
 from assay.results.history import load, of_file
+from assay.results.reframe_report import case_of
 from assay.results.store import keep_verdict
 from assay.screening.verdict import judge
 from pages import FIGURES, HOSTILE, Seen, filled, found_in, html_of
-from reports import disturbed
+from reports import cases, disturbed, run_of
 from screenings import BEGUN, large
 from stored import put
 from witnessed import entries, host, partner, process
@@ -170,22 +170,25 @@ def test_json_ends_no_script():
         as_json([float('nan')])
 
 
-def test_an_output_of_any_length_and_kind_is_cut(tmp_path):
-    case = {'result': 'fail', 'stagedir': str(tmp_path), 'job_stdout': 'out', 'job_stderr': 'err'}
+def test_an_output_of_any_length_and_kind_is_cut(golden_report, tmp_path):
+    case = cases(golden_report('FailedSanity'))[-1]
+    case |= {'stagedir': str(tmp_path), 'job_stdout': 'out', 'job_stderr': 'err'}
     (tmp_path / 'out').write_bytes(b'begin ' + b'\xff\x00' * 5_000_000 + b'\nend\n')
     (tmp_path / 'err').mkdir()
-    ((name, text),) = last_lines(case).items()
+    ((name, text),) = last_lines(case_of(case)).items()
     assert name == 'out' and text.endswith('\nend')
     assert len(text) < LINES * (WIDTH + 9)
     assert text.replace('\n', '').isprintable()
-    assert last_lines(case | {'stagedir': str(tmp_path / 'gone')}) == {}
+    assert last_lines(case_of(case | {'stagedir': str(tmp_path / 'gone')})) == {}
 
 
-def test_the_log_is_looked_for_where_the_run_had_it(tmp_path):
+def test_the_log_is_looked_for_where_the_run_had_it(golden_report, tmp_path):
     (tmp_path / 'log').write_bytes(b'one\n\xfftwo\n')
-    report = {'session_info': {'log_files': [str(tmp_path / 'gone'), str(tmp_path / 'log')]}}
-    assert log_of(report) == ['one', '\ufffdtwo']
-    assert log_of({'session_info': {}}) is None
+    report = golden_report('Passed')
+    report['session_info']['log_files'] = [str(tmp_path / 'gone'), str(tmp_path / 'log')]
+    assert log_of(run_of(report)) == ['one', '\ufffdtwo']
+    report['session_info']['log_files'] = []
+    assert log_of(run_of(report)) is None
 
 
 # It needs nothing else ----------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from assay.report.matrix import matrix
 from assay.report.pictures import draw
 from assay.report.sparkline import sparkline
 from assay.report.table import MOST_ROWS, table
-from assay.results.cases import cases
 from assay.witness import WitnessError, read
 from pages import filled, found_in
+from reports import cases, run_of
 from witnessed import call, entries, partner, process, report, wait, write
 
 COUNTS = [0, 1, 1000]
@@ -79,7 +79,7 @@ def test_lines_of_text(capsys, golden_report, count):
     provenance.show({'case': (('name', 'value'),) * count}, {})
     assert capsys.readouterr().out.count('value') == count
     few = filled(golden_report, min(count, 60))
-    assert len(matrix(cases(few), 100)) <= 40
+    assert len(matrix(run_of(few).cases, 100)) <= 40
     assert page(found_in(few))
 
 

@@ -42,7 +42,7 @@ def elsewhere(folder):
             text=True,
         )
         started.append(process)
-        return process, runs.Run(type(folder)(process.stdout.readline().strip()))
+        return process, runs.RunFolder(type(folder)(process.stdout.readline().strip()))
 
     yield begin
     for process in started:
@@ -71,7 +71,7 @@ def test_a_run_is_under_way_until_its_last_process_ends(elsewhere):
     process.kill()
     process.wait()
     assert not run.is_under_way
-    assert not runs.Run(run.folder / 'gone').is_under_way
+    assert not runs.RunFolder(run.folder / 'gone').is_under_way
 
 
 def test_last_is_the_run_that_came_to_its_jobs_last(folder, elsewhere):

@@ -13,18 +13,16 @@ import pytest
 from test_checks import JOBS
 from test_contract import SMALL, small
 
-from accepted import CONTRACT, TRUSTED, close, remake, sign
+from accepted import CONTRACT, TRUSTED, as_record, close, remake, sign, start
 from assay import AssayError, paths
 from assay.acceptance import archive as archives
 from assay.acceptance import contract as contracts
 from assay.acceptance import journal
-from assay.acceptance.canonical import digest_of
-from assay.acceptance.cleared import screened
 from assay.acceptance.decision import CaseRun, conditions
-from assay.acceptance.files import as_record, kept_in
-from assay.acceptance.screened import assert_screened, place
-from assay.acceptance.screened import told as screenings_told
-from assay.acceptance.standing import standing
+from assay.acceptance.files import checksums_in, digest_of
+from assay.acceptance.journal import Resumed, Screened, Started
+from assay.acceptance.screenings import assert_screened, place, screening_status, screening_summary
+from assay.acceptance.status import status_of
 from assay.acceptance.verify import verify
 from assay.screening import outputs
 from assay.screening.collected import collect
@@ -67,7 +65,7 @@ def records(files):
 
 
 def condition(archive):
-    found = standing(small(ASKED), journal.read(archive.journal).entries, {})
+    found = status_of(small(ASKED), journal.read(archive.journal).entries, {})
     (one,) = [one for one in found.conditions if one.name == 'screening']
     return one.word, one.reason.removeprefix('the screening before the first run ')
 
@@ -79,13 +77,13 @@ def test_one_that_found_nothing_is_kept_with_those_before_it(archive):
     path = keep(now())
     hold(archive)
     told = last(archive)
-    assert (told.kind, told.what['screening'], told.what['found']) == ('screened', path.name, '')
+    assert (told.what.screening, told.what.found) == (path.name, '')
     files = [file for one in (*before, path) for file in (one, outputs.beside(one))]
-    assert set(told.what['files']) == {f'screenings/{one.name}' for one in files}
+    assert set(told.what.files) == {f'screenings/{one.name}' for one in files}
     for one in files:
         kept = archive.screenings / one.name
         assert kept.read_bytes() == one.read_bytes()
-        assert told.what['files'][f'screenings/{one.name}']['sha256'] == digest_of(kept)
+        assert told.what.files[f'screenings/{one.name}'].sha256 == digest_of(kept)
     assert not (archive.screenings / other.name).exists()
     assert condition(archive) == ('met', 'found nothing')
 
@@ -93,12 +91,12 @@ def test_one_that_found_nothing_is_kept_with_those_before_it(archive):
 def test_it_is_told_once(archive):
     keep(now())
     hold(archive)
-    journal.append(archive.journal, 'note', text='the command was stopped before the first run')
+    journal.append(archive.journal, Resumed())  # it was stopped before the first run
     hold(archive)
-    assert [one.kind for one in journal.read(archive.journal).entries] == [
+    assert [one.what.kind for one in journal.read(archive.journal).entries] == [
         'begun',
         'screened',
-        'note',
+        'resumed',
     ]
 
 
@@ -116,18 +114,19 @@ def test_the_last_one_before_the_first_run_counts(archive):
     keep(now(day=1))
     hold(archive)
     assert condition(archive) == ('met', 'found nothing')
-    assert len(records(last(archive).what['files'])) == 3
-    archives.start_run(archive, cases=[])
+    assert len(records(last(archive).what.files)) == 3
+    start(archive)
     keep(now(slow=bad))
     hold(archive)
-    assert last(archive).kind == 'started'
+    assert isinstance(last(archive).what, Started)
     assert condition(archive) == ('met', 'found nothing')
 
 
 def test_one_after_the_first_run_counts_for_nothing(archive):
-    archives.start_run(archive, cases=[])
-    what = dict.fromkeys(journal.KINDS['screened'], '')
-    journal.append(archive.journal, 'screened', **what | {'screening': 'later.json', 'files': {}})
+    start(archive)
+    texts = dict.fromkeys(('screening', 'begun', 'environment', 'fabric', 'found'), '')
+    later = Screened(**texts, nodes=(), unjudged=(), files={})
+    journal.append(archive.journal, later)
     assert condition(archive) == ('undecided', 'has not been made')
 
 
@@ -166,7 +165,7 @@ def test_what_a_stopped_command_left_of_one_is_no_part_of_the_archive(archive):
     keep(now())
     hold(archive)
     kept_ones = records(one.name for one in archive.screenings.iterdir())
-    assert kept_ones == [last(archive).what['screening']]
+    assert kept_ones == [last(archive).what.screening]
 
 
 def test_where_there_can_be_none_is_told_before_anything_begins():
@@ -194,16 +193,16 @@ def signed(tmp_path, monkeypatch):
     keep(screening())
     keep(now(slow={('dgemm alone', 3): 0.7}))
     with pytest.raises(AssayError):
-        hold(archive, contracts.read(archive.contract))
+        hold(archive, contracts.read_contract(archive.contract))
     keep(now(day=1))
-    hold(archive, contracts.read(archive.contract))
+    hold(archive, contracts.read_contract(archive.contract))
     close(archive)
     sign(archive)
-    return SimpleNamespace(archive=archive, names=records(last_screened(archive).what['files']))
+    return SimpleNamespace(archive=archive, names=records(last_screened(archive).what.files))
 
 
 def last_screened(archive):
-    return [one for one in journal.read(archive.journal).entries if one.kind == 'screened'][-1]
+    return journal.of(Screened, journal.read(archive.journal).entries)[-1]
 
 
 def told(archive):
@@ -221,7 +220,7 @@ def test_one_that_was_signed_is_judged_once_more(signed):
 
 def changed(archive, change):
     """With all checksums made again."""
-    name = last_screened(archive).what['screening']
+    name = last_screened(archive).what.screening
     path = archive.screenings / name
     record = json.loads(path.read_text())
     change(record)
@@ -269,7 +268,7 @@ def test_a_file_that_is_changed_removed_or_added(signed):
     path.write_bytes(data.replace(b'n15', b'n51'))
     assert f'{signed.names[0]} was changed: entry 3 of the journal' in told(signed.archive)
     path.unlink()
-    assert f'{signed.names[0]} was removed: manifest.json lists it' in told(signed.archive)
+    assert f'{signed.names[0]} was removed: entry 3 of the journal' in told(signed.archive)
     path.write_bytes(data)
     write(path.with_name('9.json'), screening())
     assert 'screenings/9.json: no entry of the journal tells of it' in told(signed.archive)
@@ -294,7 +293,7 @@ def test_what_one_fabric_shows_another_does_not_clear(archive):
     keep(slow_links(now(), lambda a, b: {a, b} == {2, 9}, 3.0, alone=True))
     with pytest.raises(AssayError, match='the link between n2 and n9 is bad'):
         hold(archive)
-    bad = last(archive).what['screening']
+    bad = last(archive).what.screening
     keep(replace(now(day=1), fabric='ucx-tcp'))
     with pytest.raises(AssayError) as raised:
         hold(archive)
@@ -313,7 +312,7 @@ def test_what_nobody_was_told_of_is_judged_as_well(archive):
     keep(replace(now(day=1), environment='mpich'))
     with pytest.raises(AssayError, match='the screening found: n3 is bad'):
         hold(archive)
-    assert [one.kind for one in journal.read(archive.journal).entries][1:] == ['screened'] * 2
+    assert [one.what.kind for one in journal.read(archive.journal).entries][1:] == ['screened'] * 2
     assert condition(archive)[0] == 'undecided'
 
 
@@ -326,14 +325,14 @@ def test_one_of_some_nodes_clears_nothing(archive):
     contract = small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0'))
     with pytest.raises(AssayError, match='n3 is bad'):
         hold(archive, contract)
-    found = standing(contract, journal.read(archive.journal).entries, {})
+    found = status_of(contract, journal.read(archive.journal).entries, {})
     assert 'n3 is bad' in found.conditions[-1].reason
 
 
 def test_earlier_ones_that_were_removed_are_held_against_from_the_folder(signed_again):
     archive = signed_again
-    assert len(records(last_screened(archive).what['files'])) == 6
-    assert 'everything is slower than before' in last_screened(archive).what['found']
+    assert len(records(last_screened(archive).what.files)) == 6
+    assert 'everything is slower than before' in last_screened(archive).what.found
 
     def change(entries):
         files = entries[-2]['what']['files']
@@ -355,7 +354,7 @@ def signed_again(tmp_path, monkeypatch):
     for day in (4, 5):
         keep(slower(now(day=day)))
         with pytest.raises(AssayError, match='everything is slower than before'):
-            hold(archive, contracts.read(archive.contract))
+            hold(archive, contracts.read_contract(archive.contract))
         for path in before:
             path.unlink(missing_ok=True)
     close(archive)
@@ -386,7 +385,7 @@ def test_nodes_that_nothing_could_judge_are_told(archive):
     keep(now(n=6, facts={i: {'cpus': 8} for i in range(2)}))
     hold(archive)
     assert condition(archive) == ('met', 'found nothing; n[0-1] could not be judged')
-    told_of = [*screenings_told(journal.read(archive.journal).entries)]
+    told_of = [*screening_summary(journal.read(archive.journal).entries)]
     assert told_of[1].endswith('found nothing; n[0-1] could not be judged')
 
 
@@ -394,7 +393,7 @@ def test_one_that_left_out_nodes_is_none_of_the_machine(archive):
     keep(now())
     hold(archive)
     more = small(ASKED.replace('number: 2, may_be_missing: 1', 'number: 17'))
-    one = standing(more, journal.read(archive.journal).entries, {}).conditions[-1]
+    one = status_of(more, journal.read(archive.journal).entries, {}).conditions[-1]
     told = 'the screening before the first run left out 1 node'
     assert (one.word, one.reason) == ('undecided', told)
 
@@ -403,7 +402,7 @@ def test_cases_on_nodes_that_were_not_screened(archive):
     keep(now())
     hold(archive)
     ran = [CaseRun(1, 'x', 'pass', ('n1', 'n99'))]
-    found = screened(small(ASKED), journal.read(archive.journal).entries)
+    found = screening_status(small(ASKED), journal.read(archive.journal).entries)
     one = conditions(small(ASKED), ran, 0, found)[-1]
     assert one.word == 'undecided'
     assert one.reason.endswith('found nothing; cases were run on n99, which it left out')
@@ -430,7 +429,7 @@ def test_earlier_ones_of_another_system_are_not_held_against(archive):
     write(path, replace(screening(), system='old:up'))
     keep(now())
     hold(archive)
-    assert len(records(last(archive).what['files'])) == 1
+    assert len(records(last(archive).what.files)) == 1
 
 
 def test_one_that_was_changed_in_the_folder_is_not_held_against(archive):
@@ -602,12 +601,10 @@ def test_outputs_of_two_that_are_exchanged(signed):
 def test_outputs_that_are_left_out(signed):
     path = outputs.beside(last_kept(signed))
     path.unlink()
-    assert f'screenings/{path.name} was removed: manifest.json lists it' in told(signed.archive)
+    assert f'screenings/{path.name} was removed: entry 3 of the journal' in told(signed.archive)
     remake(signed.archive)
     words = 'the outputs of its job were not kept with it, so its figures cannot be computed again'
-    assert f'{signed.names[-1]}: {words} (earlier versions of Assay kept none)' in told(
-        signed.archive
-    )
+    assert f'{signed.names[-1]}: {words}' in told(signed.archive)
 
 
 def test_outputs_of_no_screening(signed):
@@ -615,7 +612,7 @@ def test_outputs_of_no_screening(signed):
     path.write_bytes(outputs.beside(last_kept(signed)).read_bytes())
 
     def change(entries):
-        one = kept_in(signed.archive.folder)[f'screenings/{path.name}']
+        one = checksums_in(signed.archive.folder)[f'screenings/{path.name}']
         entries[-2]['what']['files'] |= as_record({f'screenings/{path.name}': one})
 
     remake(signed.archive, change)
@@ -646,7 +643,7 @@ def test_one_of_before_outputs_were_kept(archive):
     assert [*archive.screenings.iterdir()] == []
     outputs.beside(path).write_bytes(data)
     hold(archive)
-    assert [*screenings_told(journal.read(archive.journal).entries)][1:] == [
+    assert [*screening_summary(journal.read(archive.journal).entries)][1:] == [
         'the figures of 1 screening are what the outputs of their jobs say',
         '1 earlier screening had no outputs of their jobs: that is not computed again',
     ]
@@ -675,7 +672,7 @@ def test_a_real_job_computes_to_what_was_kept(tmp_path):
 
 def test_outputs_that_are_told_of_later_than_their_screening_are_computed_as_well(signed_again):
     archive = signed_again
-    first = min(records(last_screened(archive).what['files']))
+    first = min(records(last_screened(archive).what.files))
     path = outputs.beside(archive.folder / first)
     path.write_bytes(b'anything')
     name = path.relative_to(archive.folder).as_posix()
@@ -683,7 +680,7 @@ def test_outputs_that_are_told_of_later_than_their_screening_are_computed_as_wel
     def change(entries):
         before, after = (one['what']['files'] for one in entries if one['kind'] == 'screened')
         del before[name]
-        after |= as_record({name: kept_in(archive.folder)[name]})
+        after |= as_record({name: checksums_in(archive.folder)[name]})
 
     remake(archive, change)
     assert f'{first}: its figures cannot be computed again: ' in told(archive)

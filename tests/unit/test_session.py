@@ -41,7 +41,7 @@ def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, cap
     here = {*suite.environment, *os.environ}
     assert not [name for name in here if name.startswith('SBATCH_')]
     assert suite.environment['SLURM_CONF'] == '/etc/slurm/slurm.conf'
-    said = "not heeded: SBATCH_PARTITION. Write what jobs need into the partition (access: ['--acc"
+    said = "ignored: SBATCH_PARTITION. Write what jobs need into the partition (access: ['--acc"
     assert capsys.readouterr().err.count(said) == (scheduler == 'slurm')
 
 

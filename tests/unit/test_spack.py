@@ -20,10 +20,11 @@ from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
 from assay.results import ready
+from assay.results.provenance import differences
 from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
-from assay.spack.lock_file import compiled_with, from_lock
+from assay.spack.lock_file import compiled_with, from_lock, keep_spec, kept_spec
 from assay.spack.record import Build
 
 
@@ -436,6 +437,84 @@ def test_flags_are_those_of_the_wrapper_and_of_the_packages_own_build(anywhere):
     assert compiled_with(anywhere, '') == 'C: -march=zen3 -mtune=zen3 -O2; C++: -march=zen3'
 
 
+@pytest.fixture
+def spec(anywhere, monkeypatch):
+    """A function that keeps the spec of a build, which Spack 1.1.0 wrote, with a text replaced."""
+    monkeypatch.setattr(paths, 'SPECS', anywhere / 'perflogs' / 'specs')
+    kept_spec.cache_clear()
+    written = (paths.ROOT / 'tests' / 'golden' / 'spack' / 'spec.json').read_text()
+
+    def keep(full_hash, old='', new=''):
+        assert old in written
+        prefix = anywhere / full_hash
+        (prefix / '.spack').mkdir(parents=True, exist_ok=True)
+        (prefix / '.spack' / 'spec.json').write_text(written.replace(old, new))
+        keep_spec(prefix, full_hash)
+        return prefix
+
+    return keep
+
+
+ONE, OTHER = 'a2' * 16, 'b3' * 16
+
+
+def test_a_kept_spec_tells_what_spack_chose(spec):
+    spec(ONE)
+    found = kept_spec(ONE)
+    assert found['mpich'].startswith('@4.0.2 ~argobots build_system=autotools ')
+    assert ' device=ch4 ' in found['mpich']
+    assert ' target=x86_64 prefix=/opt/assay/.assay/mpi/mpich-system' in found['mpich']
+    assert ' +openmp ' in found['hpcg']
+    assert re.search(r' target=x86_64_v4 recipe=\w{8}$', found['hpcg'])
+
+
+def test_a_spec_is_kept_once(spec):
+    prefix = spec(ONE)
+    (prefix / '.spack' / 'spec.json').write_text('another')
+    keep_spec(prefix, ONE)
+    assert kept_spec(ONE)
+    keep_spec(prefix / 'nowhere', OTHER)
+    assert kept_spec(OTHER) == {}
+    assert [path.name for path in paths.SPECS.iterdir()] == [f'{ONE}.json']
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        *('', '{}', '[]', '{"spec": {"nodes": [{}]}}', '\udcff'),
+        '{"spec": {"nodes": [{"name": "a", "version": "1", "parameters": [], "arch": {}}]}}',
+    ],
+)
+def test_a_kept_spec_that_is_none(spec, content):
+    spec(ONE)
+    (paths.SPECS / f'{ONE}.json').write_bytes(content.encode(errors='surrogateescape'))
+    assert kept_spec(ONE) == {}
+
+
+@pytest.mark.parametrize('name', ['', 'abc', f'../specs/{ONE}', ONE.upper()])
+def test_what_is_no_hash_names_no_file(spec, name):
+    spec(ONE)
+    assert kept_spec(name) == {}
+
+
+def test_of_two_builds_the_packages_that_differ_are_told(spec):
+    spec(ONE)
+    spec(OTHER, '"device":"ch4"', '"device":"ch3"')
+    told = ({'hash': each, 'spec': 'hpcg ...', 'by': 'spack'} for each in (ONE, OTHER))
+    changed = dict(differences(*(tuple(each.items()) for each in told)))
+    assert changed.keys() == {'hash', 'spec of mpich'}
+    before, after = changed['spec of mpich'].split(' -> ')
+    assert before.replace('device=ch4', 'device=ch3') == after != before
+
+
+@pytest.mark.parametrize('kept', [(), (ONE,), (OTHER,)])
+def test_where_a_spec_was_not_kept_names_and_versions_are_told(spec, kept):
+    for each in kept:
+        spec(each)
+    changed = dict(differences((('hash', ONE), ('spec', 'a')), (('hash', OTHER), ('spec', 'b'))))
+    assert changed == {'hash': f'{ONE} -> {OTHER}', 'spec': 'a -> b'}
+
+
 # Sources ------------------------------------------------------------------------------------------
 
 
@@ -591,7 +670,7 @@ def test_a_build_of_other_sources_is_not_run(installed):
         ([], 'assay'),
         (['minife'], 'assay,minife'),
         (['mpi_benchmarks', 'hpl'], 'assay,intel-mpi-benchmarks,osu-micro-benchmarks,hpl'),
-        (['assay', 'applications'], 'assay,minife,minimd,minighost,hpl'),
+        (['assay', 'applications'], 'assay,minife,minimd,minighost,hpl,hpcg'),
     ],
 )
 def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):

@@ -7,11 +7,11 @@ import pytest
 from assay.config import references
 from assay.config.reference import Reference
 from assay.programs.figure import Figure
-from assay.results.cases import cases
 from assay.results.failures import failures, unheld
 from assay.witness.disturbance import greatest
 from assay.witness.reading import read
 from assay.witness.startup import STARTUP, slowest_ranks, startup_figures
+from reports import cases, run_of
 from witnessed import halo, write
 
 
@@ -99,7 +99,7 @@ def test_a_missed_bound_names_the_rank(golden_report):
     case['perfvalues'] = {'generic:node:mpi_init': [7.25, 0.5, None, 8.0, 's', 'fail']}
     assert len(values) == 6
     case['slowest_ranks'] = {'mpi_init': 'rank 1 on n2 took 7.2 s in MPI_Init', 'startup': 'x'}
-    assert failures(report)[0].reason == (
+    assert failures(run_of(report))[0].reason == (
         'mpi_init is 7.250 s, but at most 4.500 s is allowed (reference 0.5000): rank 1 on n2 took '
         '7.2 s in MPI_Init'
     )
@@ -126,4 +126,4 @@ def test_it_alone_holds_nothing(golden_report, monkeypatch):
         'generic:node:mpi_init': [0.1, 0.5, None, 8.0, 's', 'pass'],
         'generic:node:latency': [1.0, 0, None, None, 'us', 'pass'],
     }
-    assert case in unheld(report)
+    assert len(unheld(run_of(report))) == 1

@@ -10,14 +10,14 @@ import pytest
 
 from assay.running import supervise as supervision
 from assay.running.leftovers import stop_jobs
-from assay.running.runs import VARIABLE, Run
+from assay.running.runs import VARIABLE, RunFolder
 from assay.running.supervise import supervise
 from processes import ends
 
 
 @pytest.fixture
 def run(tmp_path):
-    return Run(tmp_path)
+    return RunFolder(tmp_path)
 
 
 class Listener:

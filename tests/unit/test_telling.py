@@ -1,17 +1,19 @@
 """What ReFrame tells of its cases while it runs: as its report has them, and before it ends."""
 
+import json
 import os
 from types import SimpleNamespace
 
 import pytest
 
 from assay import paths
-from assay.results.cases import cases, read_report
 from assay.results.failures import reason
+from assay.results.reframe_report import case_of
 from assay.running import telling
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import supervise
+from reports import cases
 
 TOYS = paths.ROOT / 'tests' / 'golden' / 'reports'
 CONFIGURATIONS = [paths.CONFIG / 'common.py', TOYS / 'toy_system.py']
@@ -35,7 +37,7 @@ class Listener:
 @pytest.fixture(scope='module')
 def told(tmp_path_factory):
     """The events of a run of toys, and its report."""
-    run, listener = Run(tmp_path_factory.mktemp('run')), Listener()
+    run, listener = RunFolder(tmp_path_factory.mktemp('run')), Listener()
     names = '^(Passed|FailedSanity|FailedBuild|Skipped)%'
     selection = ['-c', str(TOYS / 'toys.py'), '-n', names, '--max-retries=1']
     options = ['--perflogdir', str(run.folder), '--system=toy']
@@ -45,7 +47,7 @@ def told(tmp_path_factory):
     command = [str(paths.VENV_BIN / 'reframe'), '-r', *selection, *options]
     end = supervise(command, environment, run, [], listener)
     assert end.code == 1, end.printed
-    return listener.heard, read_report(run.report)
+    return listener.heard, json.loads(run.report.read_text())
 
 
 def of_kind(heard, kind):
@@ -63,7 +65,7 @@ def test_each_case_is_told_as_the_report_has_it(told):
         # After a failure of the job ReFrame still looks for figures, of which it has no value.
         assert other == {'perfvalues'} if case['fail_phase'] == 'sanity' else not other
         assert early.keys() <= case.keys() | {WHY_SKIPPED}
-        assert reason(early) == reason(case)
+        assert reason(case_of(early)) == reason(case_of(case))
 
 
 def test_what_a_skipped_case_says_is_told(told):

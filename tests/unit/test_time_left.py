@@ -5,8 +5,9 @@ import math
 import pytest
 
 from assay.report.progress import about
-from assay.results.cases import cases, title
+from assay.results.reframe_report import name_of
 from assay.results.time_left import TRUST, TimeLeft, earlier_seconds
+from reports import cases
 from stored import made, put
 
 NAMES = ['a', 'b', 'c', 'd']
@@ -54,7 +55,7 @@ def test_earlier_seconds_are_of_the_newest_session(golden_report, tmp_path):
     put(tmp_path / 'results.db', old, new)
     # What builds took is no time of the cases; the rest passed between their jobs.
     assert earlier_seconds(tmp_path / 'results.db') == {
-        title(case): pytest.approx(share) for case, share in zip(own, (2, 6), strict=True)
+        name_of(case).title: pytest.approx(share) for case, share in zip(own, (2, 6), strict=True)
     }
 
 

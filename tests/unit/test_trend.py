@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 from assay import AssayError
 from assay.commands.main import app
 from assay.report.sparkline import sparkline
-from assay.results.cases import cases
 from assay.results.history import load
 from assay.results.trend import trend
-from reports import passing
+from reports import cases, passing
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 OLD, NEW = 'openmpi@5.0.9', 'openmpi@5.0.10'

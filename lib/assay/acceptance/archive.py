@@ -4,12 +4,13 @@
 
     contract.yaml      the contract, byte for byte
     journal.jsonl      what was done, in its order (journal.py)
-    screenings/        of the nodes, before the first run, with their outputs (screened.py)
+    screenings/        of the nodes, before the first run, with their outputs (screenings.py)
     jobs/<run>/        report.json and log of ReFrame, system.json (facts.py)
     jobs/<run>/cases/  of each case the job's script, its outputs, and what the check read
-    report/            what people read, and decisions.json (decided.py)
-    manifest.json      SHA-256 and size of each of these
-    signatures/        by whom what was signed (signature.py)
+    report/            what people read, and decisions.json (show.py)
+    signatures/        by whom what was signed (signatures.py)
+
+The journal tells size and SHA-256 of each file, but of itself and of the signatures.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.canonical import digest, digest_of
-from assay.acceptance.files import Kept, as_record, from_record, kept_in, manifest, read_bounded
+from assay.acceptance.files import Checksum, Files, checksums_in, digest, read_bounded
+from assay.acceptance.journal import AnyEntry, Begun, Ended, Reported, Screened, Started
 from assay.files import write_whole
 from assay.machine.provenance import suite
-from assay.results.cases import Case, cases, left_in, read_report
-from assay.running.runs import Run
+from assay.results.cases import Case, left_in
+from assay.results.reframe_report import read_report
+from assay.running.runs import RunFolder
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -64,18 +66,13 @@ class Archive:
         return self.folder / 'journal.jsonl'
 
     @property
-    def manifest(self) -> Path:
-        """The files, once the acceptance was closed."""
-        return self.folder / 'manifest.json'
-
-    @property
     def report(self) -> Path:
         """A folder with what people read."""
         return self.folder / 'report'
 
     @property
     def decisions(self) -> Path:
-        """In it what was decided, as data (decided.py)."""
+        """In it what was decided, as data (show.py)."""
         return self.report / 'decisions.json'
 
     @property
@@ -98,9 +95,13 @@ class Archive:
 
 
 def folder_of(case: Case) -> str:
-    """The name of a case's folder, by its identifier in ReFrame's report."""
-    _, run, place = case['uuid'].split(':')
-    return f'{int(run)}-{int(place)}'
+    """The name of a case's folder, by its place in ReFrame's report.
+
+    :raises AssayError: if the report tells no place.
+    """
+    if case.place is None:
+        raise AssayError(f'{case.title} has no place in the report of its run')
+    return '{}-{}'.format(*case.place)
 
 
 def create(folder: Path, contract: Path, system: str) -> Archive:
@@ -120,8 +121,7 @@ def create(folder: Path, contract: Path, system: str) -> Archive:
         write_whole(archive.contract, text)
     except OSError as error:
         raise AssayError(f'{error.filename}: {error.strerror}') from None
-    what = {'contract': digest(text), 'commit': suite(), 'system': system}
-    journal.begin(archive.journal, what)
+    journal.begin(archive.journal, Begun(contract=digest(text), commit=suite(), system=system))
     return archive
 
 
@@ -137,20 +137,33 @@ def find(folder: Path) -> Archive:
     return archive
 
 
-def start_run(archive: Archive, **what: Any) -> int:
+def start_run(
+    archive: Archive,
+    cases: Iterable[str],
+    environment: str,
+    folder: str,
+    options: Iterable[str],
+    variables: Mapping[str, str],
+) -> int:
     """Tell the journal, before it is done, that a run is started.
 
-    :param what: more that is told of it.
-    :returns: the number of the run.
+    :returns: the number of the run; what is told of it is explained in :class:`Started`.
     :raises AssayError: as :func:`journal.append`.
     """
-    entries = journal.read(archive.journal).entries
-    number = 1 + sum(entry.kind == 'started' for entry in entries)
-    journal.append(archive.journal, 'started', run=number, **what)
+    number = 1 + len(journal.of(Started, journal.read(archive.journal).entries))
+    told = Started(
+        run=number,
+        cases=tuple(cases),
+        environment=environment,
+        folder=folder,
+        options=tuple(options),
+        variables=dict(variables),
+    )
+    journal.append(archive.journal, told)
     return number
 
 
-def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfig) -> None:
+def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _SiteConfig) -> None:
     """Keep what a run left, then tell the journal that it has ended.
 
     :param own: its folder.
@@ -169,11 +182,11 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
         if own.report.is_file():
             _copy(own.report, draft / REPORT)
             report = read_report(own.report)
-            uuid = str(report['session_info']['uuid'])
-            for case in cases(report):
+            uuid = report.uuid
+            for case in report.cases:
                 for name, path in _files_of(case, own.folder):
                     _copy(path, draft / CASES / folder_of(case) / name)
-        kept = kept_in(draft)
+        kept = checksums_in(draft)
         draft.rename(target)
         _settle(target.parent)
     except OSError as error:
@@ -181,16 +194,14 @@ def end_run(archive: Archive, number: int, own: Run, word: str, site: _SiteConfi
             f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
             f'interrupted'
         ) from None
-    files = as_record(_named(number, kept))
-    journal.append(archive.journal, 'ended', run=number, uuid=uuid, word=word, files=files)
+    files = _named(number, kept)
+    journal.append(archive.journal, Ended(run=number, uuid=uuid, word=word, files=files))
 
 
-def keep_screenings(
-    archive: Archive, files: Iterable[Path], told: Mapping[str, Kept]
-) -> dict[str, Kept]:
+def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, Checksum]) -> Files:
     """Keep files of screenings; one that the journal tells of already stays as it is.
 
-    :param told: those, as :func:`told_screenings` found them.
+    :param told: those, as :func:`journaled_screenings` found them.
     :returns: what they hold, by their names in the archive.
     :raises AssayError: if they cannot be kept.
     """
@@ -205,44 +216,37 @@ def keep_screenings(
                 _copy(path, archive.folder / name)
         _settle(archive.screenings)
         return {
-            name: told[name] if name in told else Kept(digest_of(path), path.stat().st_size)
+            name: told[name] if name in told else Checksum.of(archive.folder / name)
             for name in names
-            for path in [archive.folder / name]
         }
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
 
 
-def told_screenings(archive: Archive, entries: Iterable[journal.Entry]) -> dict[str, Kept]:
+def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
     """What the files of screenings hold that the journal tells of, by their names in the archive.
 
     :raises AssayError: if one is not what was told.
     """
-    told: dict[str, Kept] = {}
-    for entry in entries:
-        if entry.kind != 'screened':
-            continue
+    told: Files = {}
+    for entry in journal.of(Screened, entries):
         try:
-            files = from_record(entry.what['files'])
-            for name, one in files.items():
-                path = archive.folder / name
-                if told.get(name) == one:
-                    continue
-                if Kept(digest_of(path), path.stat().st_size) != one:
+            for name, one in entry.what.files.items():
+                if told.get(name) != one != Checksum.of(archive.folder / name):
                     raise AssayError(
-                        f'{path} was changed: entry {entry.number} of the journal tells what it '
-                        f'was; restore it from a copy, or begin anew'
+                        f'{archive.folder / name} was changed: entry {entry.number} of the journal '
+                        f'tells what it was; restore it from a copy, or begin anew'
                     )
         except (OSError, ValueError) as error:
             raise AssayError(
                 f'{archive.folder}: what entry {entry.number} of the journal tells of cannot be '
                 f'read: {error}; restore it from a copy, or begin anew'
             ) from None
-        told |= files
+        told |= entry.what.files
     return told
 
 
-def resume(archive: Archive) -> list[journal.Entry]:
+def resume(archive: Archive) -> list[AnyEntry]:
     """Go on with an acceptance: what was stopped counts as interrupted.
 
     :returns: as :func:`journal.resume`.
@@ -252,48 +256,38 @@ def resume(archive: Archive) -> list[journal.Entry]:
         shutil.rmtree(part, ignore_errors=True)
     # Of one that was stopped just before the journal was told, all is there.
     left = {
-        run: as_record(_named(run, kept_in(archive.run(run))))
+        run: _named(run, checksums_in(archive.run(run)))
         for run in journal.open_runs(journal.read(archive.journal).entries)
         if archive.run(run).is_dir()
     }
     return journal.resume(archive.journal, left)
 
 
-def seal(archive: Archive) -> None:
-    """Close an acceptance, or close it once more: tell the report, and list all files.
+def close(archive: Archive) -> None:
+    """Close an acceptance, or close it once more: tell the journal what its report is.
 
     Signatures that were made before are of what it was then, and have to be made again.
 
-    :raises AssayError: if there is no report, a run has no end, or it cannot be written.
+    :raises AssayError: as :func:`journal.append`.
     """
-    entries = journal.read(archive.journal).entries
-    if left := journal.open_runs(entries):
-        raise AssayError(f'{archive.folder}: run {left[0]} has no end: resume the acceptance first')
-    if not archive.decisions.is_file():
-        raise AssayError(f'{archive.decisions}: is missing: there is no report to be closed with')
-    files = kept_in(archive.report)
-    told = {f'report/{name}': one for name, one in files.items()}
-    journal.append(archive.journal, 'report', files=as_record(told))
-    try:
-        write_whole(archive.manifest, manifest(contents(archive)))
-    except OSError as error:
-        raise AssayError(f'{archive.manifest}: {error.strerror}') from None
+    files = {f'report/{name}': one for name, one in checksums_in(archive.report).items()}
+    journal.append(archive.journal, Reported(files=files))
 
 
-def contents(archive: Archive) -> dict[str, Kept]:
-    """What the files of an archive hold: all but the manifest and the signatures.
+def contents(archive: Archive) -> Files:
+    """What the files of an archive hold: all but the signatures.
 
     :raises AssayError: if there is anything that cannot be in one.
     """
-    kept = kept_in(archive.folder)
+    kept = checksums_in(archive.folder)
     return {
         name: one
         for name, one in kept.items()
-        if name != archive.manifest.name and not name.startswith(f'{archive.signatures.name}/')
+        if not name.startswith(f'{archive.signatures.name}/')
     }
 
 
-def _named(number: int, kept: dict[str, Kept]) -> dict[str, Kept]:
+def _named(number: int, kept: Files) -> Files:
     """What a run left, by names in the archive."""
     return {f'jobs/{number}/{name}': one for name, one in kept.items()}
 
@@ -309,9 +303,9 @@ def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
     where = left_in(case)
     if not where or not where.is_relative_to(folder):
         return
-    if case['fixture'] or not case['job_stdout']:
+    if case.is_fixture or not case.files.stdout:
         return
-    wanted = [SCRIPT, case['job_stdout'], case['job_stderr'], *case['keep_files']]
+    wanted = [SCRIPT, case.files.stdout, case.files.stderr, *case.files.kept]
     found = {path for name in wanted for path in where.glob(name)}
     found |= {inner for path in found if not path.is_symlink() for inner in path.rglob('*')}
     for path in sorted(found):

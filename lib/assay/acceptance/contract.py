@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from assay import AssayError
-from assay.acceptance import marked, names
-from assay.acceptance.canonical import canonical, digest
-from assay.acceptance.marked import Marked, Place
-from assay.spelling import did_you_mean, similar
+from assay.acceptance import yaml_lines
+from assay.acceptance.files import canonical, digest
+from assay.acceptance.yaml_lines import Place, YamlLines
+from assay.config.fabrics import load_catalogue
+from assay.config.scales import SCALES
+from assay.job.launch import OF_WITNESS
+from assay.layout.layouts import LAYOUTS
+from assay.programs.figure import Quantity, declared
+from assay.spelling import did_you_mean, similar, unknown
 from assay.text import plain
 
 Statistic = Literal['median', 'minimum', 'maximum', 'mean']
@@ -29,13 +35,13 @@ Identifier = Annotated[str, Field(max_length=100, pattern=r'^[A-Za-z0-9][A-Za-z0
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Entry(BaseModel):
+class Part(BaseModel):
     """A part of a contract: no other fields, no value of another kind, nothing infinite."""
 
     model_config = ConfigDict(extra='forbid', frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Party(Entry):
+class Party(Part):
     """A party, and who signs for it."""
 
     name: Name = Field(description='the name of the organisation')
@@ -44,14 +50,14 @@ class Party(Entry):
     )
 
 
-class Parties(Entry):
+class Parties(Part):
     """Who buys from whom."""
 
     buyer: Party = Field(description='name and signers of the buyer')
     vendor: Party = Field(description='name and signers of the vendor')
 
 
-class Nodes(Entry):
+class Nodes(Part):
     """The nodes that have to take part: by their names, or so many of any."""
 
     names: tuple[Identifier, ...] | None = Field(
@@ -72,7 +78,7 @@ class Nodes(Entry):
         return len(self.names) if self.names is not None else self.number or 0
 
 
-class Commitment(Entry):
+class Commitment(Part):
     """A figure, and the value that the vendor commits to.
 
     ``fabric``, ``layout``, ``scale`` and ``environment`` are any where the system has one only.
@@ -117,7 +123,7 @@ class Commitment(Entry):
     )
 
 
-class Rules(Entry):
+class Rules(Part):
     """What the vendor may tune."""
 
     category: Literal['base', 'peak'] = Field(description='base or peak: whether tuning is allowed')
@@ -127,7 +133,7 @@ class Rules(Entry):
     )
 
 
-class Stability(Entry):
+class Stability(Part):
     """How long and how well the machine has to run."""
 
     hours: float = Field(ge=0, le=10_000, description='hours of measuring in all, a number from 0')
@@ -139,7 +145,7 @@ class Stability(Entry):
     )
 
 
-class Waiver(Entry):
+class Waiver(Part):
     """A commitment that is given up, and by whom. It never counts as met."""
 
     commitment: Identifier = Field(description='the id of a commitment')
@@ -147,7 +153,7 @@ class Waiver(Entry):
     reason: Text = Field(description='why, a text')
 
 
-class Risks(Entry):
+class Risks(Part):
     """How often the decision may be wrong, and which machines that is about.
 
     A machine is good if all its figures are better than the commitments by ``good``, and bad if one
@@ -168,7 +174,7 @@ class Risks(Entry):
     )
 
 
-class Contract(Entry):
+class Contract(Part):
     """What a machine is accepted by."""
 
     name: Name = Field(description='what is accepted, a text')
@@ -204,7 +210,7 @@ class Contract(Entry):
         return next((one for one in self.waivers if one.commitment == commitment), None)
 
 
-def read(path: Path) -> Contract:
+def read_contract(path: Path) -> Contract:
     """The contract of a file.
 
     :raises AssayError: with all that is wrong in it, a line each: file, line, field, and what would
@@ -216,16 +222,16 @@ def read(path: Path) -> Contract:
         raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
-    return parse(text, path)
+    return parse_contract(text, path)
 
 
-def parse(text: str, path: Path) -> Contract:
-    """As :func:`read`, of the text of a file.
+def parse_contract(text: str, path: Path) -> Contract:
+    """As :func:`read_contract`, of the text of a file.
 
     :param path: for messages.
     """
     try:
-        found = marked.read(text)
+        found = yaml_lines.read(text)
     except ValueError as error:
         raise AssayError(f'{path}, {plain(error)}') from None
     mistakes = [*found.mistakes]
@@ -251,7 +257,7 @@ def parse(text: str, path: Path) -> Contract:
 Mistake: TypeAlias = tuple[Place, str]
 
 
-def _sentences(path: Path, mistakes: list[Mistake], found: Marked) -> Iterator[str]:
+def _sentences(path: Path, mistakes: list[Mistake], found: YamlLines) -> Iterator[str]:
     for place, what in sorted(mistakes, key=lambda one: found.line(one[0])):
         field = ''.join(f'[{one}]' if isinstance(one, int) else f'.{one}' for one in place)
         line, _, rest = what.partition(': ')
@@ -265,7 +271,7 @@ def _place(location: tuple[int | str, ...]) -> Place:
     return tuple(one for one in location if one != '[key]')
 
 
-def _told(place: Place, error: Any, found: Marked) -> str:
+def _told(place: Place, error: Any, found: YamlLines) -> str:
     """A mistake that pydantic found, in words."""
     kind, description = error['type'], _description(place)
     if kind == 'missing':
@@ -286,37 +292,30 @@ def _told(place: Place, error: Any, found: Marked) -> str:
     return f'is {shown}; it must be {description}'
 
 
-def _schema(place: Place) -> dict[str, Any]:
-    """What the schema says of a field; nothing of one that it has not."""
-    whole = Contract.model_json_schema()
-    here = whole
+def _at(place: Place) -> tuple[FieldInfo | None, type[Part] | None]:
+    """The field of a place, or of the list that it is in; and the part that this field has."""
+    field: FieldInfo | None = None
+    part: type[Part] | None = Contract
     for step in place:
-        told = here
-        if isinstance(step, int):
-            here = here.get('items', {})
-        else:
-            here = here.get('properties', {}).get(step) or here.get('additionalProperties', {})
-        if not isinstance(here, dict):
-            return {}
-        choices = [one for one in here.get('anyOf', ()) if one.get('type') != 'null']
-        here = {**(choices[0] if choices else {}), **here}
-        if '$ref' in here:
-            here = {**whole['$defs'][here['$ref'].rpartition('/')[2]], **here}
-        if isinstance(step, int) and 'properties' not in here:
-            here = {**here, 'description': told.get('description', '')}
-    return here
+        if isinstance(step, str):
+            field = part.model_fields.get(step) if part else None
+            kind = field.annotation if field else None
+            inner = get_args(kind) or (kind,)
+            part = next((one for one in inner if isinstance(one, type(Part))), None)
+    return field, part
 
 
 def _description(place: Place) -> str:
-    told = _schema(place).get('description', 'as in docs/contract.yaml')
-    return ' '.join(str(told).split())
+    field, _ = _at(place)
+    return (field and field.description) or 'as in docs/contract.yaml'
 
 
 def _fields(place: Place) -> list[str]:
-    return [*_schema(place).get('properties', {})]
+    _, part = _at(place)
+    return [*part.model_fields] if part else []
 
 
-def _disagreements(contract: Contract, found: Marked) -> Iterator[Mistake]:
+def _disagreements(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
     """Where parts of a contract do not fit together."""
     nodes = contract.nodes
     if (nodes.names is None) == (nodes.number is None):
@@ -336,7 +335,7 @@ def _disagreements(contract: Contract, found: Marked) -> Iterator[Mistake]:
     yield from _of_waivers(contract)
 
 
-def _of_commitments(contract: Contract, found: Marked) -> Iterator[Mistake]:
+def _of_commitments(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
     lines: dict[str, int] = {}
     for number, one in enumerate(contract.commitments):
         place = ('commitments', number)
@@ -354,10 +353,42 @@ def _of_commitments(contract: Contract, found: Marked) -> Iterator[Mistake]:
 
 
 def _unknown_names(contract: Contract) -> Iterator[Mistake]:
+    """Names that the suite does not have, and figures that are not as their check declares them."""
+    from assay.checks.all_checks import all_checks  # with ReFrame, which takes its time
+
+    checks = all_checks()
+    known: dict[str, Iterable[str]] = {
+        'fabric': load_catalogue().fabrics,
+        'layout': LAYOUTS,
+        'scale': SCALES,
+        'check': checks,
+    }
     for number, one in enumerate(contract.commitments):
-        values = {'fabric': one.fabric, 'layout': one.layout, 'scale': one.scale}
-        for field, fault in names.faults(one.check, one.figure, values):
-            yield ('commitments', number, field), fault
+        place = ('commitments', number)
+        wrong = [field for field in known if getattr(one, field) not in (None, *known[field])]
+        for field in wrong:
+            yield (*place, field), unknown(getattr(one, field), field, known[field])
+        if 'check' not in wrong:
+            yield from _undeclared(one, checks[one.check].measures, place)
+
+
+def _undeclared(
+    one: Commitment, measures: Mapping[str, Quantity], place: Place
+) -> Iterator[Mistake]:
+    """Where a figure is not as its check declares it.
+
+    :param measures: what the check declares; a check that declares none may have any.
+    """
+    if not measures:
+        return
+    quantity = declared({**measures, **OF_WITNESS}, one.figure)
+    if quantity is None:
+        yield (*place, 'figure'), unknown(one.figure, f'figure of {one.check}', measures)
+        return
+    if quantity.unit != one.unit:
+        yield (*place, 'unit'), f'is {one.unit!r}; {one.figure} is measured in {quantity.unit!r}'
+    if quantity.better != one.better:
+        yield (*place, 'better'), f'is {one.better}; of {one.figure} it is {quantity.better}'
 
 
 def _of_waivers(contract: Contract) -> Iterator[Mistake]:

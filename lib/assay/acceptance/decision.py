@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from assay.acceptance.cleared import Screened
 from assay.acceptance.contract import Commitment, Contract
+from assay.acceptance.screenings import ScreeningStatus
 from assay.results.rows import number
 from assay.spelling import many
 
@@ -194,7 +194,7 @@ class Condition:
 
 
 def conditions(
-    contract: Contract, ran: Sequence[CaseRun], hours: float, screened: Screened | None
+    contract: Contract, ran: Sequence[CaseRun], hours: float, screened: ScreeningStatus | None
 ) -> list[Condition]:
     """What is asked for of all cases together.
 
@@ -208,7 +208,7 @@ def conditions(
     return found
 
 
-def _screening(ran: Sequence[CaseRun], screened: Screened | None) -> Condition:
+def _screening(ran: Sequence[CaseRun], screened: ScreeningStatus | None) -> Condition:
     """What nobody looked at is not sound: it is not known."""
     before = 'the screening before the first run'
     if screened is None:

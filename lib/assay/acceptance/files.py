@@ -1,32 +1,94 @@
-"""The files of an archive: which there are, what each holds, and none that leads elsewhere."""
+"""The files of an archive: one way to write and hash a record, and which files there are."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NoReturn, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
 
 from assay import AssayError
-from assay.acceptance.canonical import canonical, digest_of, parse
 
-#: Files of an archive at most, folders that are within each other, and bytes of a list of them.
-MOST_FILES, DEEPEST, MOST_BYTES = 200_000, 12, 64 << 20
-
-#: The form of a manifest.
-FORM = 1
+#: Bytes of a file that are hashed at a time.
+PIECE = 1 << 20
 
 
-class Kept(NamedTuple):
+def canonical(record: Any) -> bytes:
+    """JSON in one line of ASCII, keys sorted, no blanks.
+
+    :raises ValueError: if a number is not finite.
+    """
+    text = json.dumps(record, sort_keys=True, separators=(',', ':'), allow_nan=False)
+    return text.encode('ascii')
+
+
+def parse_record(data: bytes) -> dict[str, Any]:
+    """The record that bytes are the canonical form of.
+
+    :raises ValueError: if they are of none: changed, or written by something else.
+    """
+    try:
+        record = json.loads(data, parse_constant=_refuse_constant)
+        if isinstance(record, dict) and canonical(record) == data:
+            return record
+    except (RecursionError, ValueError):
+        raise ValueError('it is not JSON') from None
+    raise ValueError('it is not written as Assay writes it')
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 as 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_of(path: Path) -> str:
+    """That of a file's content.
+
+    :raises OSError: if it cannot be read.
+    """
+    found = hashlib.sha256()
+    with path.open('rb') as file:
+        while piece := file.read(PIECE):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+#: Files of an archive at most, and folders that are within each other.
+MOST_FILES, DEEPEST = 200_000, 12
+
+
+class Checksum(BaseModel):
     """What a file holds.
 
     :param sha256: of its content, hexadecimal.
     :param size: bytes.
     """
 
+    model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
+
     sha256: str
     size: int
+
+    @classmethod
+    def of(cls, path: Path) -> Checksum:
+        """What a file holds now.
+
+        :raises OSError: if it cannot be read.
+        """
+        return cls(sha256=digest_of(path), size=path.stat().st_size)
+
+
+#: What files hold, by their names in an archive.
+Files: TypeAlias = dict[str, Checksum]
 
 
 def found_in(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -59,64 +121,20 @@ def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
         raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
 
 
-def kept_in(folder: Path) -> dict[str, Kept]:
+def checksums_in(folder: Path) -> Files:
     """What the files of a folder hold, by their names.
 
     :raises AssayError: as :func:`found_in`.
     """
-    kept: dict[str, Kept] = {}
+    kept: Files = {}
     for name, path in found_in(folder):
         if len(kept) == MOST_FILES:
             raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
         try:
-            kept[name] = Kept(digest_of(path), path.stat().st_size)
+            kept[name] = Checksum.of(path)
         except OSError as error:
             raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
     return kept
-
-
-def as_record(kept: dict[str, Kept]) -> dict[str, dict[str, str | int]]:
-    """As it is written."""
-    return {name: one._asdict() for name, one in kept.items()}
-
-
-def from_record(record: object) -> dict[str, Kept]:
-    """As it was before it was written.
-
-    :raises ValueError: if it is none.
-    """
-    if not isinstance(record, dict):
-        raise ValueError('it lists no files')
-    kept: dict[str, Kept] = {}
-    for name, one in record.items():
-        if not isinstance(one, dict) or one.keys() != {'sha256', 'size'}:
-            raise ValueError(f'{name!r} has no checksum and size')
-        if not isinstance(one['sha256'], str) or type(one['size']) is not int:
-            raise ValueError(f'{name!r} has no checksum and size')
-        kept[name] = Kept(one['sha256'], one['size'])
-    return kept
-
-
-def manifest(kept: dict[str, Kept]) -> bytes:
-    """The text of a manifest of files."""
-    return canonical({'form': FORM, 'files': as_record(kept)}) + b'\n'
-
-
-def read_manifest(path: Path) -> dict[str, Kept]:
-    """The files that a manifest names.
-
-    :raises AssayError: if it is none.
-    """
-    data = read_bounded(path, MOST_BYTES)
-    try:
-        if not data.endswith(b'\n'):
-            raise ValueError('it does not end with a line')
-        record = parse(data[:-1])
-        if record.keys() != {'form', 'files'} or record['form'] != FORM:
-            raise ValueError(f'it is no manifest of form {FORM}')
-        return from_record(record['files'])
-    except ValueError as error:
-        raise AssayError(f'{path} was changed: {error}') from None
 
 
 def read_bounded(path: Path, most: int) -> bytes:

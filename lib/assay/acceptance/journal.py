@@ -13,28 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, ClassVar, Generic, TypeAlias, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay import AssayError, locks
-from assay.acceptance.canonical import canonical, digest, parse
-
-#: What an entry of each kind holds at least.
-KINDS: dict[str, frozenset[str]] = {
-    'begun': frozenset({'contract', 'commit', 'system'}),
-    'screened': frozenset(
-        {
-            *('screening', 'begun', 'environment', 'fabric', 'nodes'),
-            *('found', 'unjudged', 'files'),
-        }
-    ),
-    'started': frozenset({'run'}),
-    'ended': frozenset({'run', 'uuid', 'word', 'files'}),
-    'cancelled': frozenset({'run', 'reason'}),
-    'interrupted': frozenset(),
-    'resumed': frozenset(),
-    'note': frozenset({'text'}),
-    'report': frozenset({'files'}),
-}
+from assay.acceptance.files import Files, canonical, digest, parse_record
 
 #: What the first entry names as the line before it.
 NOTHING = '0' * 64
@@ -48,24 +32,181 @@ BACK = 2.0
 _KEYS = {'number', 'time', 'kind', 'what', 'before'}
 
 
+class What(BaseModel):
+    """What an entry tells: these fields, no others, and no value of another kind."""
+
+    model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
+
+    kind: ClassVar[str]
+
+
+class Begun(What):
+    """The acceptance was begun: the first entry, and no other.
+
+    :param contract: SHA-256 of its file.
+    :param commit: of Assay.
+    :param system: that is measured.
+    """
+
+    kind = 'begun'
+
+    contract: str
+    commit: str
+    system: str
+
+
+class Started(What):
+    """A run is started.
+
+    :param run: its number, from 1.
+    :param cases: titles of its cases.
+    :param environment: of all of them.
+    :param folder: name of the folder that it runs in.
+    :param options: of ReFrame, for all jobs.
+    :param variables: of the command that tune jobs, all of which the contract allows.
+    """
+
+    kind = 'started'
+
+    run: int
+    cases: tuple[str, ...]
+    environment: str
+    folder: str
+    options: tuple[str, ...]
+    variables: dict[str, str]
+
+
+class TellsFiles(What):
+    """Something that was kept.
+
+    :param files: what they hold, by their names in the archive.
+    """
+
+    files: Files
+
+    @property
+    def where(self) -> str:
+        """What the names of its files begin with."""
+        raise NotImplementedError
+
+
+class Screened(TellsFiles):
+    """The nodes were screened before the first run.
+
+    :param screening: the name of its file.
+    :param begun: when, UTC.
+    :param nodes: that were screened.
+    :param found: what it found, in words; empty for nothing.
+    :param unjudged: the nodes that nothing could judge.
+    """
+
+    kind = 'screened'
+
+    screening: str
+    begun: str
+    environment: str
+    fabric: str
+    nodes: tuple[str, ...]
+    found: str
+    unjudged: tuple[str, ...]
+
+    @property
+    def where(self) -> str:
+        return 'screenings/'
+
+
+class EndsRun(TellsFiles):
+    """A run has come to its end.
+
+    :param run: its number.
+    """
+
+    run: int
+
+    @property
+    def where(self) -> str:
+        return f'jobs/{self.run}/'
+
+
+class Ended(EndsRun):
+    """By itself, or by a signal.
+
+    :param uuid: ReFrame's identifier of the session; empty if it left no report.
+    :param word: of its verdict.
+    """
+
+    kind = 'ended'
+
+    uuid: str
+    word: str
+
+
+class Interrupted(EndsRun):
+    """Its command was killed."""
+
+    kind = 'interrupted'
+
+
+class Torn(What):
+    """The machine stopped while the line before this one was written.
+
+    :param sha256: of what there is of that line.
+    :param size: bytes.
+    """
+
+    kind = 'torn'
+
+    sha256: str
+    size: int
+
+
+class Resumed(What):
+    """The acceptance goes on."""
+
+    kind = 'resumed'
+
+
+class Reported(TellsFiles):
+    """The report was written, and the acceptance closed."""
+
+    kind = 'report'
+
+    @property
+    def where(self) -> str:
+        return 'report/'
+
+
+KINDS: dict[str, type[What]] = {
+    one.kind: one for one in (Begun, Screened, Started, Ended, Interrupted, Torn, Resumed, Reported)
+}
+
+W_co = TypeVar('W_co', bound=What, covariant=True)
+
+
 @dataclass(frozen=True)
-class Entry:
+class Entry(Generic[W_co]):
     """A line of the journal.
 
     :param number: from 1.
     :param time: when it was written, UTC.
-    :param kind: one of :data:`KINDS`.
-    :param what: more of it, by name.
+    :param what: it tells.
     :param before: SHA-256 of the line before.
     :param digest: SHA-256 of its own line.
     """
 
     number: int
     time: datetime
-    kind: str
-    what: dict[str, Any]
+    what: W_co
     before: str
     digest: str
+
+
+AnyEntry: TypeAlias = Entry[What]
+
+
+def of(kind: type[W_co], entries: Iterable[AnyEntry]) -> list[Entry[W_co]]:
+    """The entries of a kind, or of several that are based on one."""
+    return [cast(Entry[W_co], one) for one in entries if isinstance(one.what, kind)]
 
 
 @dataclass(frozen=True)
@@ -78,7 +219,7 @@ class Chain:
     :param faults: sentences: what was changed, and where.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AnyEntry, ...]
     head: str
     torn: bytes
     faults: tuple[str, ...]
@@ -91,10 +232,9 @@ class Chain:
             )
 
 
-def begin(path: Path, what: dict[str, Any]) -> None:
+def begin(path: Path, what: Begun) -> None:
     """Write the first entry of a new journal.
 
-    :param what: of its kind ``begun``.
     :raises AssayError: if there is one, or it cannot be written.
     """
     try:
@@ -111,10 +251,10 @@ def begin(path: Path, what: dict[str, Any]) -> None:
     except OSError as error:
         raise AssayError(f'{path}: cannot be made: {error.strerror}') from None
     with _locked(path) as file:
-        _write(path, file, _chain(b''), [('begun', what)])
+        _write(path, file, _chain(b''), [what])
 
 
-def append(path: Path, kind: str, **what: Any) -> Entry:
+def append(path: Path, what: What) -> AnyEntry:
     """Write an entry, and return once it is on the disk.
 
     :raises AssayError: if the journal is damaged or torn, the clock was set back, or it cannot be
@@ -125,14 +265,14 @@ def append(path: Path, kind: str, **what: Any) -> Entry:
         chain.assert_whole(path)
         if chain.torn:
             raise AssayError(f'{path}: its last line is torn: resume the acceptance first')
-        return _write(path, file, chain, [(kind, what)])[-1]
+        return _write(path, file, chain, [what])[-1]
 
 
-def resume(path: Path, files: Mapping[int, Any]) -> list[Entry]:
+def resume(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
     """Count as interrupted what a stopped machine left open: a torn line, and runs with no end.
 
     :param files: what such runs left all the same, by their numbers.
-    :returns: the entries that were written, the last of kind ``resumed``.
+    :returns: the entries that were written, the last of which is :class:`Resumed`.
     :raises AssayError: if the journal is damaged in another way, or cannot be written.
     """
     with _locked(path) as file:
@@ -140,18 +280,15 @@ def resume(path: Path, files: Mapping[int, Any]) -> list[Entry]:
         chain.assert_whole(path)
         if not chain.entries:
             raise AssayError(f'{path}: nothing was begun: begin anew, in another folder')
-        new: list[tuple[str, dict[str, Any]]] = []
+        new: list[What] = []
         head = chain.head
         if chain.torn:
             head = digest(chain.torn)
-            new.append(('interrupted', {'torn': head, 'bytes': len(chain.torn)}))
-        new += [
-            ('interrupted', {'run': run, 'files': files.get(run, {})})
-            for run in open_runs(chain.entries)
-        ]
+            new.append(Torn(sha256=head, size=len(chain.torn)))
+        new += [Interrupted(run=run, files=files.get(run, {})) for run in open_runs(chain.entries)]
         end = b'\n' if chain.torn else b''
         whole = Chain(chain.entries, head, b'', ())
-        return _write(path, file, whole, [*new, ('resumed', {})], end)
+        return _write(path, file, whole, [*new, Resumed()], end)
 
 
 def read(path: Path) -> Chain:
@@ -166,36 +303,31 @@ def read(path: Path) -> Chain:
         raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
 
 
-def open_runs(entries: Iterable[Entry]) -> list[int]:
+def open_runs(entries: Iterable[AnyEntry]) -> list[int]:
     """The numbers of the runs that were started, and of which no end is told."""
-    runs: dict[int, None] = {}
-    for entry in entries:
-        if entry.kind == 'started':
-            runs[entry.what['run']] = None
-        elif entry.kind in ('ended', 'cancelled', 'interrupted'):
-            runs.pop(entry.what.get('run', 0), None)
-    return list(runs)
+    entries = [*entries]
+    ended = {one.what.run for one in of(EndsRun, entries)}
+    return [one.what.run for one in of(Started, entries) if one.what.run not in ended]
 
 
-def miscounted(entries: Iterable[Entry]) -> Iterator[str]:
+def miscounted(entries: Iterable[AnyEntry]) -> Iterator[str]:
     """Sentences: where runs and their ends are not one for one."""
     started = 0
     ended: set[int] = set()
-    entries = list(entries)
+    entries = [*entries]
     for entry in entries:
-        run = entry.what.get('run')
-        if entry.kind == 'started':
-            started += 1
+        if isinstance(entry.what, Started):
+            run, started = entry.what.run, started + 1
             if run != started:
                 yield f'entry {entry.number} starts run {run}, and run {started} is the next'
-                started = run if isinstance(run, int) else started
-        elif run is not None and entry.kind in ('ended', 'cancelled', 'interrupted'):
-            if not isinstance(run, int) or not 1 <= run <= started:
+                started = run
+        elif isinstance(entry.what, EndsRun):
+            run = entry.what.run
+            if not 1 <= run <= started:
                 yield f'entry {entry.number} ends run {run}, which no entry starts'
             elif run in ended:
                 yield f'entry {entry.number} ends run {run}, which has ended before'
-            else:
-                ended.add(run)
+            ended.add(run)
     for run in open_runs(entries):
         yield f'run {run} was started, and no entry tells how it ended: a run is left out'
 
@@ -215,9 +347,9 @@ def _write(
     path: Path,
     file: BinaryIO,
     chain: Chain,
-    new: Iterable[tuple[str, dict[str, Any]]],
+    new: Iterable[What],
     end: bytes = b'',
-) -> list[Entry]:
+) -> list[AnyEntry]:
     """Add entries to a locked journal that has been read to its end.
 
     :param end: what ends the line that is torn.
@@ -226,15 +358,13 @@ def _write(
     number, head = last.number if last else 0, chain.head
     lines, entries = [end], []
     now = _now(path, last)
-    for kind, what in new:
-        if missing := KINDS[kind] - what.keys():
-            raise ValueError(f'an entry {kind} needs {", ".join(sorted(missing))}')
+    for what in new:
         number += 1
         record = {
             'number': number,
             'time': now.isoformat(timespec='microseconds'),
-            'kind': kind,
-            'what': what,
+            'kind': what.kind,
+            'what': what.model_dump(mode='json'),
             'before': head,
         }
         line = canonical(record)
@@ -247,7 +377,7 @@ def _write(
     return entries
 
 
-def _now(path: Path, last: Entry | None) -> datetime:
+def _now(path: Path, last: AnyEntry | None) -> datetime:
     """The time, which is none before that of the last entry.
 
     :raises AssayError: if the clock was set back.
@@ -269,7 +399,7 @@ def _chain(data: bytes) -> Chain:
     if len(data) > MOST:
         return Chain((), NOTHING, b'', (f'it has more than {MOST >> 20} MiB',))
     *lines, torn = data.split(b'\n')
-    entries: list[Entry] = []
+    entries: list[AnyEntry] = []
     faults: list[str] = []
     head = NOTHING
     for place, line in enumerate(lines, 1):
@@ -288,9 +418,9 @@ def _chain(data: bytes) -> Chain:
     return Chain(tuple(entries), head, torn, tuple(faults))
 
 
-def _entry(line: bytes) -> Entry:
+def _entry(line: bytes) -> AnyEntry:
     """:raises ValueError: if the line is none, with what is wrong."""
-    record = parse(line)
+    record = parse_record(line)
     if record.keys() != _KEYS:
         raise ValueError('it is no entry')
     number, kind, what, before = (record[key] for key in ('number', 'kind', 'what', 'before'))
@@ -298,12 +428,13 @@ def _entry(line: bytes) -> Entry:
         raise ValueError(f'{number!r} is no number of an entry')
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f'{kind!r} is no kind of entry')
-    if not isinstance(what, dict) or KINDS[kind] - what.keys():
-        raise ValueError(f'an entry {kind} says more than that')
-    if kind == 'interrupted' and not what.keys() & {'run', 'torn'}:
-        raise ValueError('an entry interrupted says what was')
-    if 'run' in KINDS[kind] | what.keys() and type(what['run']) is not int:
-        raise ValueError(f'{what["run"]!r} is no number of a run')
+    try:
+        # As JSON: there a list is a list, and a number no truth value.
+        told = KINDS[kind].model_validate_json(canonical(what))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = '.'.join(map(str, first['loc'])) or 'what it tells'
+        raise ValueError(f'an entry {kind} is not so: {field}: {first["msg"]}') from None
     try:
         when = datetime.fromisoformat(record['time'])
         offset = when.utcoffset()
@@ -311,7 +442,7 @@ def _entry(line: bytes) -> Entry:
         raise ValueError(f'{record["time"]!r} is no time') from None
     if offset is None or offset or when.isoformat(timespec='microseconds') != record['time']:
         raise ValueError(f'{record["time"]!r} is no time in UTC')
-    return Entry(number, when, kind, what, str(before), digest(line))
+    return Entry(number, when, told, str(before), digest(line))
 
 
 def _is_told_as_torn(line: bytes, following: list[bytes]) -> bool:
@@ -322,11 +453,11 @@ def _is_told_as_torn(line: bytes, following: list[bytes]) -> bool:
         entry = _entry(following[0])
     except ValueError:
         return False
-    told = (entry.kind, entry.what.get('torn'), entry.what.get('bytes'), entry.before)
-    return told == ('interrupted', digest(line), len(line), digest(line))
+    own = digest(line)
+    return entry.before == own and entry.what == Torn(sha256=own, size=len(line))
 
 
-def _misplaced(entry: Entry, earlier: list[Entry], head: str, place: int) -> Iterator[str]:
+def _misplaced(entry: AnyEntry, earlier: list[AnyEntry], head: str, place: int) -> Iterator[str]:
     """What is wrong with where an entry stands: one sentence, and one of its time."""
     last = earlier[-1] if earlier else None
     expected = last.number + 1 if last else 1
@@ -343,8 +474,8 @@ def _misplaced(entry: Entry, earlier: list[Entry], head: str, place: int) -> Ite
             f'what stands before line {place} was changed: entry {entry.number} was written after '
             f'another line'
         )
-    elif (entry.kind == 'begun') != (not earlier):
-        yield f'entry {entry.number} is {entry.kind}: the first entry begins, and no other'
+    elif isinstance(entry.what, Begun) != (not earlier):
+        yield f'entry {entry.number} is {entry.what.kind}: the first entry begins, and no other'
     if last and entry.time < last.time:
         yield (
             f'entry {entry.number} is of {entry.time:%Y-%m-%d %H:%M:%S}, before entry '

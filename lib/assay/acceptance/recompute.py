@@ -12,19 +12,18 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from assay import AssayError, paths
+from assay import AssayError
 from assay.acceptance.archive import CASES, folder_of
 from assay.acceptance.facts import Facts, Partition
-from assay.config.lint import check_classes
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
-from assay.results.cases import Case, Report, cases, class_name, title
-from assay.results.rows import bound, is_beyond, is_number
+from assay.results.cases import Case, Run
+from assay.results.cases import Figure as Reported
+from assay.results.rows import is_beyond, is_number
 from assay.spelling import many
 from assay.text import plain
 from assay.witness.disturbance import by_others
@@ -47,7 +46,7 @@ class Recomputed(NamedTuple):
     faults: tuple[str, ...]
 
 
-def compute_again(runs: Iterable[tuple[Path, Report]], facts: Facts) -> list[Recomputed]:
+def compute_again(runs: Iterable[tuple[Path, Run]], facts: Facts) -> list[Recomputed]:
     """Hold the figures of the reports of runs against what their outputs say.
 
     :param runs: the folder of each in the archive, and its report.
@@ -57,51 +56,32 @@ def compute_again(runs: Iterable[tuple[Path, Report]], facts: Facts) -> list[Rec
         return [_of_run(folder, report, facts, scratch) for folder, report in runs]
 
 
-def _of_run(folder: Path, report: Report, facts: Facts, scratch: Path) -> Recomputed:
+def _of_run(folder: Path, run: Run, facts: Facts, scratch: Path) -> Recomputed:
     count = without = 0
     faults: list[str] = []
-    for case in cases(report):
-        if case['fixture']:
+    for case in run.cases:
+        if case.is_fixture:
             continue
-        if not case['perfvalues']:
+        if not case.figures:
             without += 1
-            if case['result'] == 'pass':
-                faults.append(f'{title(case)} passed, and has no figures')
+            if case.result == 'pass':
+                faults.append(f'{case.title} passed, and has no figures')
             continue
         try:
             figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
             wrong = [
-                *_differences(case['perfvalues'], figures),
+                *_differences(case.figures, figures),
                 *_misdirected(case, figures),
                 *_misjudged(case),
             ]
         # What was written by others can make a check raise anything.
         except Exception as error:
             told = plain(str(error) or type(error).__name__, 300)
-            faults.append(f'{title(case)} could not be computed again: {told}')
+            faults.append(f'{case.title} could not be computed again: {told}')
             continue
-        faults += [f'{title(case)}: {one}' for one in wrong]
+        faults += [f'{case.title}: {one}' for one in wrong]
         count += len(figures)
     return Recomputed(count, without, tuple(faults))
-
-
-@cache
-def _classes() -> dict[str, type]:
-    """The check classes of this checkout, by name.
-
-    They are made before ReFrame has a system: afterwards they would have only its own fabrics and
-    scales as parameters.
-    """
-    from reframe.utility import import_module_from_file
-
-    import assay.checks.node_benchmark
-    import assay.checks.sweep  # noqa: F401
-
-    return {
-        name: getattr(import_module_from_file(str(path)), name)
-        for path in sorted(paths.CHECKS.rglob('*.py'))
-        for name in check_classes(path)
-    }
 
 
 @contextmanager
@@ -113,7 +93,9 @@ def _runtime(facts: Facts) -> Iterator[Path]:
     import reframe.core.runtime as rt
     from reframe.core.exceptions import ReframeError
 
-    _classes()
+    from assay.checks.all_checks import all_checks
+
+    all_checks()  # before ReFrame has a system
     with tempfile.TemporaryDirectory(prefix='assay-verify-') as scratch:
         path = Path(scratch, 'system.json')  # as YAML it would be a template
         path.write_text(json.dumps(_configuration(facts)))
@@ -173,23 +155,25 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
     """
     import reframe.core.runtime as rt
 
-    if case['system'] != facts.system:
-        raise AssayError(f'the report is of {case["system"]}, and the facts of {facts.system}')
-    cls = _classes().get(class_name(case))
+    from assay.checks.all_checks import all_checks
+
+    if case.system != facts.system:
+        raise AssayError(f'the report is of {case.system}, and the facts of {facts.system}')
+    cls = all_checks().get(case.check)
     if cls is None:
-        raise AssayError(f'this checkout has no check {class_name(case)}')
+        raise AssayError(f'this checkout has no check {case.check}')
     partitions = {one.name: one for one in rt.runtime().system.partitions}
-    partition = partitions[case['partition']]
-    environment = {one.name: one for one in partition.environs}[case['environ']]
+    partition = partitions[case.partition]
+    environment = {one.name: one for one in partition.environs}[case.environment]
     check: Any = cls(variant_num=_variant(cls, case))
     check._resolve_fixtures = lambda: None  # nothing is built
     if hasattr(check, 'asked_nodes'):
-        check.asked_nodes = len(case['job_nodelist'])  # which no scheduler is asked for
+        check.asked_nodes = len(case.job.nodes)  # which no scheduler is asked for
     check.setup(partition, environment)
     asked = (check.num_tasks, check.num_tasks_per_node)
-    if asked != (case['num_tasks'], case['num_tasks_per_node']):
+    if asked != (case.job.ranks, case.job.ranks_per_node):
         raise AssayError(
-            f'its job had {case["num_tasks"]} ranks, {case["num_tasks_per_node"]} on a node, and '
+            f'its job had {case.job.ranks} ranks, {case.job.ranks_per_node} on a node, and '
             f'its layout asks for {asked[0]}, {asked[1]} on a node'
         )
     # A copy, as checks write beside what they read.
@@ -197,18 +181,18 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
     try:
         shutil.copytree(kept, stage, dirs_exist_ok=True)
         check._stagedir = str(stage)
-        check.executable = case['executable']
+        check.executable = case.job.executable
         check._job = SimpleNamespace(
-            stdout=_plain_name(case['job_stdout']),
-            stderr=_plain_name(case['job_stderr']),
-            exitcode=case['job_exitcode'],
+            stdout=_plain_name(case.files.stdout),
+            stderr=_plain_name(case.files.stderr),
+            exitcode=case.job.exit_code,
             state='COMPLETED',
-            nodelist=case['job_nodelist'],
+            nodelist=[*case.job.nodes],
         )
         check.sanity()
         reports = [*witnessed_in(stage)]
         _assert_on_its_nodes([check.ran, *reports], case)
-        if case.get('no_evidence') and not by_others(reports, foreign=True):
+        if case.no_evidence and not by_others(reports, foreign=True):
             raise AssayError('it is told as disturbed, and no witness saw others')
         figures: Mapping[str, Figure] = check.figures() | check.witness_figures()
         return figures
@@ -225,7 +209,7 @@ def _plain_name(name: str) -> str:
 
 def _variant(cls: Any, case: Case) -> int:
     """Which of a check's variants a case is of, by the parameters in its name."""
-    given = dict(word[1:].split('=', 1) for word in case['display_name'].split()[1:])
+    given = dict(word[1:].split('=', 1) for word in case.display_name.split()[1:])
     known = {name: param for name, param in cls.param_space.params.items() if name in given}
 
     def is_given(name: str) -> Any:
@@ -233,7 +217,7 @@ def _variant(cls: Any, case: Case) -> int:
 
     found = cls.get_variant_nums(**{name: is_given(name) for name in known})
     if len(found) != 1 or known.keys() != given.keys():
-        raise AssayError(f'this checkout has no case {case["display_name"]}')
+        raise AssayError(f'this checkout has no case {case.display_name}')
     number: int = found[0]
     return number
 
@@ -244,7 +228,7 @@ def _assert_on_its_nodes(reports: Iterable[Witnessed], case: Case) -> None:
     :param reports: of the witness, of all programs of the job: some are run on a part of its nodes.
     :raises AssayError: if they were on other nodes, or on fewer.
     """
-    nodes = {name.partition('.')[0] for name in case['job_nodelist']}
+    nodes = {name.partition('.')[0] for name in case.job.nodes}
     hosts = {host.name.partition('.')[0] for one in reports for host in one.hosts}
     if strange := hosts - nodes:
         raise AssayError(
@@ -255,12 +239,12 @@ def _assert_on_its_nodes(reports: Iterable[Witnessed], case: Case) -> None:
         raise AssayError(f'none of its ranks ran on {", ".join(sorted(idle))} of the report')
 
 
-def _differences(told: Mapping[str, Any], figures: Mapping[str, Figure]) -> Iterator[str]:
+def _differences(told: Iterable[Reported], figures: Mapping[str, Figure]) -> Iterator[str]:
     """Sentences: where a report says something else than the outputs."""
-    report = {key.rpartition(':')[2]: value for key, value in told.items()}
-    if missing := sorted(figures.keys() - report.keys()):
+    if missing := sorted(figures.keys() - {one.name for one in told}):
         yield f'the report lacks {", ".join(missing)}, which the outputs have'
-    for name, (value, *_, unit, _) in report.items():
+    for one in told:
+        name, value, unit = one.name, one.value, one.unit
         if name not in figures:
             yield f'the report has {name}, which the outputs do not have'
         elif not is_number(value) or not _is_same(value, figures[name].value):
@@ -274,10 +258,10 @@ def _differences(told: Mapping[str, Any], figures: Mapping[str, Figure]) -> Iter
 
 def _misdirected(case: Case, figures: Mapping[str, Figure]) -> Iterator[str]:
     """Sentences: where a report tells another direction in which a figure gets better."""
-    told = case.get('directions') or {}
-    for name, figure in figures.items():
-        if told.get(name) != figure.better:
-            yield f'better of {name} is told as {told.get(name)}, and is {figure.better}'
+    for told in case.figures:
+        figure = figures.get(told.name)
+        if figure and told.better != figure.better:
+            yield f'better of {told.name} is told as {told.better}, and is {figure.better}'
 
 
 def _is_same(one: float, other: float) -> bool:
@@ -287,15 +271,15 @@ def _is_same(one: float, other: float) -> bool:
 def _misjudged(case: Case) -> Iterator[str]:
     """Sentences: where the words of a case are not what its values and bounds say."""
     missed = []
-    for key, (value, reference, lower, upper, _, word) in case['perfvalues'].items():
-        name = key.rpartition(':')[2]
-        is_missed = is_beyond(value, bound(reference, lower), bound(reference, upper))
+    for one in case.figures:
+        name, word = one.name, one.result
+        is_missed = is_beyond(one.value, one.lower, one.upper)
         if is_missed != (word in ('fail', 'xfail')):
             yield f'{name} is told as {word}, and {"missed" if is_missed else "met"} its bounds'
         if is_missed and word == 'fail':
             missed.append(name)
-    if missed and case['result'] != 'fail':
-        yield f'it is told as {case["result"]}, and {many(len(missed), "figure")} missed'
+    if missed and case.result != 'fail':
+        yield f'it is told as {case.result}, and {many(len(missed), "figure")} missed'
     # Where others were seen, a good value could be lost else.
-    if case['result'] == 'fail' and case.get('no_evidence') and not missed:
+    if case.result == 'fail' and case.no_evidence and not missed:
         yield 'it is told as disturbed, and none of its figures missed its bounds'

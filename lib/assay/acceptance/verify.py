@@ -6,42 +6,118 @@ signed; the figures, computed again; the decisions, made again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta, timezone
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
 from assay.acceptance import contract as contracts
-from assay.acceptance import decided, facts, journal, screened, signature, written
+from assay.acceptance import facts, journal, screenings, show, signatures
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import Kept, found_in, from_record, read_bounded, read_manifest
-from assay.acceptance.journal import BACK, Chain, Entry
-from assay.acceptance.keys import fingerprint
+from assay.acceptance.files import Checksum, found_in, read_bounded
+from assay.acceptance.journal import (
+    BACK,
+    AnyEntry,
+    Begun,
+    Chain,
+    Ended,
+    Entry,
+    Interrupted,
+    Reported,
+    Started,
+    TellsFiles,
+)
 from assay.acceptance.recompute import compute_again
-from assay.acceptance.standing import Standing, standing
-from assay.acceptance.verified import Verified
-from assay.results.cases import Report, as_report, cases, title
+from assay.acceptance.signatures import fingerprint
+from assay.acceptance.status import Status, status_of
+from assay.results.cases import Run
+from assay.results.reframe_report import as_run
 from assay.spelling import many
 from assay.text import plain
+
+#: Sentences of one kind that are shown; JSON has all.
+_MOST = 20
+
+Word = Literal['VERIFIED', 'NOT SIGNED', 'NOT RIGHT']
+
+
+@dataclass
+class Verification:
+    """What came of it.
+
+    :param faults: sentences: what was changed, and where.
+    :param of_signatures: likewise, of signatures.
+    :param unsigned: sentences: who has not signed.
+    :param unknown_keys: who signed with a key that was held against none.
+    :param proved: sentences: what was found to be right.
+    """
+
+    faults: list[str] = field(default_factory=list)
+    of_signatures: list[str] = field(default_factory=list)
+    unsigned: list[str] = field(default_factory=list)
+    unknown_keys: list[str] = field(default_factory=list)
+    proved: list[str] = field(default_factory=list)
+
+    @property
+    def word(self) -> Word:
+        """In one word."""
+        if self.faults or self.of_signatures:
+            return 'NOT RIGHT'
+        return 'NOT SIGNED' if self.unsigned else 'VERIFIED'
+
+    @property
+    def is_right(self) -> bool:
+        """Whether all is right, and signed by all who have to."""
+        return self.word == 'VERIFIED'
+
+    def lines(self) -> Iterator[str]:
+        """For people: what is right, what is not, and the word."""
+        yield from (f'right: {one}' for one in self.proved)
+        wrong = [*self.faults, *self.of_signatures]
+        yield from (f'WRONG: {one}' for one in wrong[:_MOST])
+        if len(wrong) > _MOST:
+            yield f'WRONG: and {many(len(wrong) - _MOST, "thing")} more: --json tells all'
+        yield from (f'MISSING: {one}' for one in self.unsigned)
+        if self.unknown_keys:
+            names = ', '.join(plain(one, 100) for one in self.unknown_keys)
+            yield (
+                f'not known: whether the keys are those of {names}: compare the fingerprints, or '
+                f'give --key NAME=FILE'
+            )
+        yield f'{self.word}: {self._why()}'
+
+    def _why(self) -> str:
+        if self.faults or self.of_signatures:
+            return f'{many(len(self.faults) + len(self.of_signatures), "thing")} wrong'
+        if self.unsigned:
+            return f'{many(len(self.unsigned), "signature")} missing; all else is right'
+        if self.unknown_keys:
+            return 'it is what was signed with these keys'
+        return 'it is what all parties signed'
+
+    def as_json(self) -> str:
+        """All of it."""
+        return json.dumps({'verdict': self.word, **asdict(self)}, indent=2)
+
 
 #: Bytes of a report at most, of ReFrame's of a run and of ours.
 MOST_REPORT = 256 << 20
 
-#: Where the files are that an entry tells of, if they are not those of a run.
-_WHERE = {'report': 'report/', 'screened': 'screenings/'}
 
-
-def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
+def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verification:
     """Verify an acceptance.
 
     :param trusted: the keys of signers, by their names.
     :raises AssayError: if there is no acceptance in the folder.
     """
-    found, archive = Verified(), find(folder)
+    found, archive = Verification(), find(folder)
     try:
         chain, kept = journal.read(archive.journal), contents(archive)
         found.faults += _of_files(archive, chain, kept)
@@ -50,8 +126,8 @@ def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verified:
         # Of what was changed the figures would say nothing more.
         if not found.faults:
             found.proved += _told_of_files(chain, kept)
-            found.faults += screened.disagreements(archive, chain.entries, contract)
-            found.proved += [] if found.faults else screened.told(chain.entries)
+            found.faults += screenings.screening_faults(archive, chain.entries, contract)
+            found.proved += [] if found.faults else screenings.screening_summary(chain.entries)
             _compute(archive, chain, contract, found)
     except AssayError as error:
         found.faults.append(str(error))
@@ -84,76 +160,55 @@ def contract_of(archive: Archive) -> Contract:
 @lru_cache(maxsize=4)
 def _parsed(data: bytes, path: Path) -> Contract:
     try:
-        return contracts.parse(data.decode(), path)
+        return contracts.parse_contract(data.decode(), path)
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
 
 
-def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
-    """Sentences: where files, manifest and journal are not what they were."""
-    if archive.manifest.is_file():
-        yield from _against(read_manifest(archive.manifest), kept)
-    else:
-        yield 'there is no manifest: `assay accept report` closes an acceptance'
-    yield from (f'the journal: {one}' for one in chain.faults)
+def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
+    """Sentences: where files and journal are not what they were."""
+    yield from (f'journal.jsonl: {one}' for one in chain.faults)
     if chain.torn:
-        yield 'the journal: its last line is torn, or was changed: an entry is not whole'
-    yield from (f'the journal: {one}' for one in journal.miscounted(chain.entries))
-    if not chain.entries:
-        return
-    first, last = chain.entries[0], chain.entries[-1]
-    if first.what.get('contract') != kept[archive.contract.name].sha256:
-        yield 'contract.yaml is not the contract that the acceptance was begun with'
-    if first.what.get('system') != contract_of(archive).system:
-        yield 'the journal: entry 1 is of another system than the contract'
-    if last.kind != 'report':
-        yield f'the journal: its last entry is {last.kind}, and no report: entries were removed'
+        yield 'journal.jsonl: its last line is torn, or was changed: an entry is not whole'
+    yield from (f'journal.jsonl: {one}' for one in journal.miscounted(chain.entries))
+    for begun in journal.of(Begun, chain.entries[:1]):
+        if begun.what.contract != kept[archive.contract.name].sha256:
+            yield (
+                'contract.yaml was changed: it is not the contract that the acceptance was begun '
+                'with'
+            )
+        if begun.what.system != contract_of(archive).system:
+            yield 'journal.jsonl: entry 1 is of another system than the contract'
+    if not journal.of(Reported, chain.entries[-1:]):
+        yield (
+            'journal.jsonl: its last entry is no report: `assay accept report` closes an '
+            'acceptance, or entries were removed'
+        )
     yield from _of_entries(chain.entries, kept, {archive.contract.name, archive.journal.name})
 
 
-def _against(listed: Mapping[str, Kept], kept: Mapping[str, Kept]) -> Iterator[str]:
-    for name in sorted(listed.keys() | kept.keys()):
-        shown = plain(name, 200)
-        if name not in kept:
-            yield f'{shown} was removed: manifest.json lists it'
-        elif name not in listed:
-            yield f'{shown} was added: manifest.json does not list it'
-        elif listed[name].size != kept[name].size:
-            was, now = listed[name].size, kept[name].size
-            yield f'{shown} was changed: it has {now} bytes, and by manifest.json {was}'
-        elif listed[name] != kept[name]:
-            yield f'{shown} was changed: its checksum is another one than in manifest.json'
-
-
 def _of_entries(
-    entries: Iterable[Entry], kept: Mapping[str, Kept], others: set[str]
+    entries: Iterable[AnyEntry], kept: Mapping[str, Checksum], others: set[str]
 ) -> Iterator[str]:
     """Sentences: where files are not what the journal tells of them.
 
     :param others: names of files that no entry tells of.
     """
-    told: dict[str, tuple[Kept, int]] = {}
-    for entry in entries:
-        if 'files' not in entry.what:
-            continue
-        if entry.kind == 'report':  # instead of one before it
-            told = {name: one for name, one in told.items() if not name.startswith('report/')}
-        try:
-            files = from_record(entry.what['files'])
-        except ValueError as error:
-            yield f'the journal: entry {entry.number} was changed: {error}'
-            continue
-        where = _WHERE.get(entry.kind, f'jobs/{entry.what.get("run")}/')
-        for name, one in files.items():
+    told: dict[str, tuple[Checksum, int]] = {}
+    for entry in journal.of(TellsFiles, entries):
+        where, number = entry.what.where, entry.number
+        if isinstance(entry.what, Reported):  # instead of one before it
+            told = {name: one for name, one in told.items() if not name.startswith(where)}
+        for name, one in entry.what.files.items():
             if not name.startswith(where):
-                yield f'the journal: entry {entry.number} tells of {plain(name, 200)}: not its own'
-            before, number = told.get(name, (one, 0))
+                yield f'journal.jsonl: entry {number} tells of {plain(name, 200)}: not its own'
+            before, earlier = told.get(name, (one, 0))
             if before != one:
                 yield (
-                    f'the journal: entry {entry.number} tells of {plain(name, 200)} as another '
-                    f'file than entry {number}: it was changed meanwhile'
+                    f'journal.jsonl: entry {number} tells of {plain(name, 200)} as another file '
+                    f'than entry {earlier}: it was changed meanwhile'
                 )
-            told[name] = one, entry.number
+            told[name] = one, number
     for name in sorted(kept.keys() - told.keys() - others):
         yield (
             f'{plain(name, 200)}: no entry of the journal tells of it: it was added, or its run '
@@ -170,10 +225,10 @@ def _hold_signatures(
     contract: Contract,
     chain: Chain,
     trusted: Mapping[str, Ed25519PublicKey],
-    found: Verified,
+    found: Verification,
 ) -> None:
     """Hold the signatures against who has to sign, what there is, and which keys are known."""
-    wanted = signature.signers(contract.parties)
+    wanted = signatures.signers(contract.parties)
     if unknown := trusted.keys() - {who for _, who in wanted.values()}:
         raise AssayError(f'--key {sorted(unknown)[0]}: nobody of this name signs by the contract')
     names = set()
@@ -187,12 +242,12 @@ def _hold_signatures(
             found.unsigned.append(f'{plain(who, 100)} of the {party} has not signed')
             continue
         try:
-            one = signature.read(archive.signatures / name)
-            now = signature.state_of(archive, chain)
+            one = signatures.read_signature(archive.signatures / name)
+            now = signatures.state_of(archive, chain)
         except AssayError as error:
             found.of_signatures.append(str(error))
             continue
-        wrong = [*signature.disagreements(one, now, chain)]
+        wrong = [*signatures.signature_faults(one, now, chain)]
         if (one.who, one.party) != (who, party):
             wrong.append(f'signatures/{name} is of {plain(one.who, 100)}, and should be of {who}')
         key = one.key.public_bytes_raw()
@@ -205,34 +260,30 @@ def _hold_signatures(
             )
         found.of_signatures += wrong
         if not wrong:
-            found.proved.append(signature.told(one))
+            found.proved.append(signatures.describe(one))
             if who not in trusted:
                 found.unknown_keys.append(who)
 
 
-def _told_of_files(chain: Chain, kept: Mapping[str, Kept]) -> Iterator[str]:
+def _told_of_files(chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
     """Sentences: what of files and journal was found to be right."""
-    kinds = [entry.kind for entry in chain.entries]
-    begun = chain.entries[0]
-    lost = kinds.count('interrupted') + kinds.count('cancelled')
-    yield f'{many(len(kept), "file")} are what the manifest says'
+    entries = chain.entries
+    started, lost = journal.of(Started, entries), journal.of(Interrupted, entries)
+    yield f'{many(len(kept) - 1, "file")} are what the journal tells'
     yield (
-        f'{len(kinds)} entries of the journal are one chain: '
-        f'{many(kinds.count("started"), "run")} started, {lost} interrupted or cancelled'
+        f'{len(entries)} entries of the journal are one chain: '
+        f'{many(len(started), "run")} started, {len(lost)} interrupted'
     )
-    yield f'begun with the contract on {begun.time:%Y-%m-%d %H:%M} UTC by {_commit(begun)}'
+    for begun in journal.of(Begun, entries):
+        commit = plain(begun.what.commit, 100) or 'of no known commit'
+        yield f'begun with the contract on {begun.time:%Y-%m-%d %H:%M} UTC by Assay {commit}'
 
 
-def _commit(begun: Entry) -> str:
-    commit = plain(str(begun.what['commit']), 100) or 'of no known commit'
-    return f'Assay {commit}'
-
-
-def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified) -> None:
+def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verification) -> None:
     """Compute figures and decisions again."""
-    ended = {one.what['run']: one for one in chain.entries if one.kind == 'ended'}
-    started = {one.what['run']: one for one in chain.entries if one.kind == 'started'}
-    reports: dict[int, Report] = {}
+    ended = {one.what.run: one for one in journal.of(Ended, chain.entries)}
+    started = {one.what.run: one for one in journal.of(Started, chain.entries)}
+    reports: dict[int, Run] = {}
     faults: dict[int, list[str]] = {run: [] for run in ended}
     # ReFrame is told of a system once, and most runs are of the same.
     by_facts: dict[str, tuple[facts.Facts, list[int]]] = {}
@@ -265,8 +316,8 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
     if left := len(ended) - len(reports):
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
     found.faults += _not_allowed(started.values(), contract)
-    now = standing(contract, chain.entries, reports)
-    wrong = [*decided.differences(archive, now), *_of_report(archive, chain, now)]
+    now = status_of(contract, chain.entries, reports)
+    wrong = [*show.differences(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
     if not wrong:
         found.proved.append(
@@ -274,11 +325,11 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verified
         )
 
 
-def _of_report(archive: Archive, chain: Chain, now: Standing) -> Iterator[str]:
+def _of_report(archive: Archive, chain: Chain, now: Status) -> Iterator[str]:
     """Sentences: where what people read, and sign, is not what was decided."""
     for name, path in found_in(archive.report):
-        if name == written.NAME:
-            should = written.text(now, chain.entries[:-1]).encode()
+        if name == show.REPORT_NAME:
+            should = show.report_text(now, chain.entries[:-1]).encode()
             if read_bounded(path, MOST_REPORT) != should:
                 yield (
                     f'report/{name} says something else than what is decided: it was changed, or '
@@ -288,57 +339,48 @@ def _of_report(archive: Archive, chain: Chain, now: Standing) -> Iterator[str]:
             yield f'report/{plain(name, 200)} is nothing that Assay wrote: it cannot be made again'
 
 
-def _report(path: Path, run: int) -> Report:
+def _report(path: Path, run: int) -> Run:
     """ReFrame's report of a run.
 
     :raises AssayError: if it is none.
     """
-    return as_report(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
+    return as_run(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
 
 
-def _not_started(report: Report, started: Entry, contract: Contract) -> Iterator[str]:
+def _not_started(run: Run, started: Entry[Started], contract: Contract) -> Iterator[str]:
     """Sentences: cases that a run was not started with, or of another place than the contract's."""
-    own = [case for case in cases(report) if not case['fixture']]
-    for name in dict.fromkeys(title(one) for one in own):
-        if name not in started.what.get('cases', ()):
+    own = [case for case in run.cases if not case.is_fixture]
+    for name in dict.fromkeys(one.title for one in own):
+        if name not in started.what.cases:
             yield f'its report has {name}, which it was not started with'
     partition = contract.system.partition(':')[2]
-    for name in sorted({str(one['partition']) for one in own}):
+    for name in sorted({one.partition for one in own}):
         if partition and name != partition:
             yield f'it was measured on the partition {name}, not on {contract.system}'
 
 
-def _not_allowed(started: Iterable[Entry], contract: Contract) -> Iterator[str]:
+def _not_allowed(started: Iterable[Entry[Started]], contract: Contract) -> Iterator[str]:
     """Sentences: runs with variables that the rules do not allow."""
     for entry in started:
-        if strange := sorted({*entry.what.get('variables', ())} - {*contract.rules.variables}):
+        if strange := sorted({*entry.what.variables} - {*contract.rules.variables}):
             yield (
-                f'run {entry.what["run"]}: it was started with {plain(", ".join(strange), 200)}, '
+                f'run {entry.what.run}: it was started with {plain(", ".join(strange), 200)}, '
                 f'which the rules of the contract do not allow'
             )
 
 
 def _of_session(
-    report: Report, ended: Entry, started: Entry, uuids: dict[str, int]
+    report: Run, ended: Entry[Ended], started: Entry[Started], uuids: dict[str, int]
 ) -> Iterator[str]:
     """Sentences: where a report is not of the session that the journal tells of.
 
     :param uuids: of the sessions before, with their runs.
     """
-    session = report['session_info']
-    uuid, run = str(session['uuid']), ended.what['run']
-    if uuid != ended.what['uuid']:
+    begun, end, run = report.begun, report.ended, ended.what.run
+    if report.uuid != ended.what.uuid:
         yield 'its report is of another session than the journal tells'
-    if (other := uuids.setdefault(uuid, run)) != run:
+    if (other := uuids.setdefault(report.uuid, run)) != run:
         yield f'its report is that of run {other}'
-    try:
-        begun, end = (
-            datetime.fromtimestamp(float(session[name]), timezone.utc)
-            for name in ('time_start_unix', 'time_end_unix')
-        )
-    except (KeyError, OSError, OverflowError, TypeError, ValueError):
-        yield 'its report does not tell when it was measured'
-        return
     slack = timedelta(seconds=BACK)
     if not (started.time - slack <= begun <= end <= ended.time + slack):
         yield (

@@ -60,7 +60,7 @@ class Fault(Entry):
     :param moment: when it is brought in.
     :param check: the check that meets it, as ``-n`` of ``assay run`` has it; or ``screen``, whose
         sentences begin with what they accuse: ``node n3: ``, ``pair n2 n5: ``, ``group n1 n2: ``.
-    :param past: how many healthy screenings are made before, where it is told only against them.
+    :param past: how many healthy screenings are made before, if only they show the fault.
     :param cause: what its sentence has to say; none where the check has to stay green.
     :param green: checks that have to stay green, by the beginning of their names.
     :param missed: why nobody sees it yet, if so: it stays in the matrix, and fails no campaign.

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from assay import AssayError, paths
 from assay.campaign.catalogue import SCREEN
-from assay.results.cases import counted, read_report, title
 from assay.results.failures import Failure, disturbed_cases, failures, left_in_good_cases
+from assay.results.reframe_report import read_report
 from assay.running import runs
 
 ASSAY = str(paths.ROOT / 'assay')
@@ -117,7 +117,7 @@ def ended(run: subprocess.Popen[str], checks: list[str]) -> Look:
     """
     said = run.communicate()[0]
     report = read_report(runs.newest_report())
-    cases = [title(case) for case in counted(report)]
+    cases = [case.title for case in report.counted]
     for check in checks:
         if not any(is_of(case, check) for case in cases):
             raise AssayError(f'no case of {check} was run:\n{said[-4000:]}')

@@ -23,18 +23,18 @@ from assay.config import references
 from assay.job.launch import witnessed_in
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.programs.figure import Figure
-from assay.results.cases import NO_EVIDENCE
+from assay.results.cases import NO_EVIDENCE, bound
 from assay.results.failures import missed
-from assay.results.rows import bound, is_beyond, is_number
+from assay.results.rows import is_beyond, is_number
 from assay.running import runs
 from assay.running.others import Others
 from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds
 
 #: Jobs of one case at most; jobs that all cases of a run may have beyond their first; and seconds
-#: that all of them may wait. Who disturbs more than that does not pass by.
+#: that all of them may wait. A longer disturbance will not pass by.
 JOBS, MORE_JOBS, WAITING = 3, 20, 600
 
-#: Seconds by which the load of a machine is told: the kernel counts CPU time in hundredths.
+#: Seconds over which the load of a machine is measured: the kernel counts CPU time in hundredths.
 SAMPLE = 1.0
 
 #: Of the time that ranks lost to other processes the part that others must be seen to have used.

@@ -19,13 +19,26 @@ from assay.config.fabrics import load_catalogue
 from assay.job.launch import witnessed_in
 from assay.job.single_cache import single_cached_property
 from assay.programs.application import WrongAnswerError
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
 
 RESULT = 'result.json'
 
 #: What a raw socket fills of the link between two hosts.
 LINK_FIGURE = 'socket_bandwidth_of_link'
+
+#: The network itself, where a fabric's messages go through it by sockets.
+OF_NETWORK = {
+    'socket_latency': Quantity('us', 'lower', must_be_held=True),
+    'socket_bandwidth': Quantity('MB/s', 'higher', must_be_held=True),
+    'kernel_buffers_of_largest': Quantity('1', 'higher', must_be_held=True),
+    'slower_direction_of_faster': Quantity('1', 'higher', must_be_held=True),
+    'segments_sent_once': Quantity('1', 'higher', must_be_held=True),
+    LINK_FIGURE: Quantity('1', 'higher', must_be_held=True),
+}
+
+#: How much of what it gives when it is let a program got as a rule: 1 without any jitter.
+WHOLE_OF_BEST = Quantity('1', 'higher')
 
 #: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
 FAST = 1.25e9
@@ -51,7 +64,7 @@ class Limit:
 class MpiBenchmark(MpiCheck):
     """A benchmark of ``sources/mpi``.
 
-    A subclass gives ``program`` and ``arguments`` and turns the report into figures.
+    A subclass gives ``program``, ``arguments`` and ``measures``, and turns the report into figures.
     """
 
     program: str = variable(str)
@@ -131,18 +144,16 @@ class MpiBenchmark(MpiCheck):
     ) -> dict[str, Figure]:
         """Latency and bandwidth of two results as multiple and fraction of the fabric's limit.
 
-        Each is held as :func:`over_limit` says. Of a fabric with a device, which nothing but itself
-        limits, they are those of a raw TCP socket between the same nodes: it ought to be better.
+        Each is held as :func:`over_limit` says. For a fabric with a device, which nothing but
+        itself limits, they are those of a raw TCP socket between the same nodes: it ought to be
+        better.
         """
         than = 'limit' if self.limit else 'socket'
         over = over_limit(small['bouts'], [one.latency for one in self.limits])
         size = large['size']
         of = 1 / over_limit(large['bouts'], [size / one.bandwidth for one in self.limits])
-        return {
-            f'{prefix}latency_over_{than}': Figure(over, '1', 'lower', must_be_held=True),
-            f'{prefix}bandwidth_of_{than}': Figure(of, '1', 'higher', must_be_held=True),
-            **self.network_figures(),
-        }
+        values = {f'{prefix}latency_over_{than}': over, f'{prefix}bandwidth_of_{than}': of}
+        return figures_of(limit_measures(prefix), values) | self.network_figures()
 
     def network_figures(self) -> dict[str, Figure]:
         """The network itself, where a fabric's messages go through it by sockets.
@@ -153,31 +164,24 @@ class MpiBenchmark(MpiCheck):
         """
         if len(self.report['hosts']) == 1 or self.limited_by != 'socket':
             return {}
-        figures = {
-            'socket_latency': Figure(self.socket.latency * 1e6, 'us', 'lower', must_be_held=True),
-            'socket_bandwidth': Figure(
-                self.socket.bandwidth / 1e6, 'MB/s', 'higher', must_be_held=True
-            ),
-        }
         socket = self.report['limits']['socket']
-        figures['kernel_buffers_of_largest'] = Figure(
-            socket['kernel_sized'], '1', 'higher', must_be_held=True
-        )
         ends = socket['ends']
         slower, faster = sorted(end['received'] for end in ends)
         if not slower:
             raise SanityError(
-                'the directions of the socket could not be told apart: the ranks waited for CPUs'
+                'the directions of the socket could not be distinguished: the ranks waited for CPUs'
             )
-        figures['slower_direction_of_faster'] = Figure(
-            slower / faster, '1', 'higher', must_be_held=True
-        )
+        values = {
+            'socket_latency': self.socket.latency * 1e6,
+            'socket_bandwidth': self.socket.bandwidth / 1e6,
+            'kernel_buffers_of_largest': socket['kernel_sized'],
+            'slower_direction_of_faster': slower / faster,
+        }
         if (share := sent_once(witnessed_in(Path(self.stagedir)))) is not None:
-            figures['segments_sent_once'] = Figure(share, '1', 'higher', must_be_held=True)
+            values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
-            of = self.socket.bandwidth / min(speed, FAST)
-            figures[LINK_FIGURE] = Figure(of, '1', 'higher', must_be_held=True)
-        return figures
+            values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)
+        return figures_of(OF_NETWORK, values)
 
     def verify_answers(self) -> None:
         assert self.report, 'reading it says what is wrong with it'
@@ -207,9 +211,20 @@ def over_limit(bouts: Sequence[float], limits: Sequence[float]) -> float:
     return seconds / min(limits[at], limits[at + 1], sorted(limits)[1])
 
 
-def whole_of_best(time: Mapping[str, float]) -> Figure:
-    """How much of what it gives when it is let a program got as a rule: 1 without any jitter."""
-    return Figure(time['best'] / time['median'], '1', 'higher')
+def limit_measures(prefix: str) -> dict[str, Quantity]:
+    """What :meth:`MpiBenchmark.limit_figures` gives, by names."""
+    lower = Quantity('1', 'lower', must_be_held=True)
+    higher = Quantity('1', 'higher', must_be_held=True)
+    return {
+        **{f'{prefix}latency_over_{than}': lower for than in ('limit', 'socket')},
+        **{f'{prefix}bandwidth_of_{than}': higher for than in ('limit', 'socket')},
+        **OF_NETWORK,
+    }
+
+
+def whole_of_best(time: Mapping[str, float]) -> float:
+    """The value of :data:`WHOLE_OF_BEST`."""
+    return time['best'] / time['median']
 
 
 def worst_step(curve: Sequence[tuple[int, float]]) -> float:

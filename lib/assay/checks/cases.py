@@ -58,7 +58,7 @@ class HasCases(RegressionTestPlugin):
             self.valid_systems = []
 
     def narrow_to_first_fabric(self) -> None:
-        """Leave only the environments of which this fabric is the first.
+        """Leave only the environments whose first fabric is this one.
 
         Within a node such a check shows nothing of a fabric that the MPI benchmarks do not.
         """

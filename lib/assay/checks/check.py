@@ -50,7 +50,7 @@ class MpiCheck(
     init         where each case can run, and its modes          sets ``ranks``; narrows where its
                  (:mod:`~assay.checks.cases`)                    cases run; says which are smoke
     setup        references are read; layout, fabric and         changes the environment
-                 what the scheduler is told
+                 the scheduler's options
                  (:mod:`~assay.checks.started`)
     run          waits for its turn; tells what was built; the   sets ``executable`` and
                  witness is preloaded                            ``executable_opts``; starts others
@@ -61,7 +61,8 @@ class MpiCheck(
                  ranks, layout and fabric                        ``verify``
                  (:mod:`~assay.checks.judged`); variables that
                  were left (:mod:`~assay.checks.leftovers`)
-    performance  figures, held to references                     ``figures``
+    performance  figures, held to references                     ``figures``, which ``measures``
+                                                                 declares
     cleanup      fails if any of that was left out
     ===========  ==============================================  ==================================
     """

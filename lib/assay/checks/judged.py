@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from assay.job.ending import cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
 from assay.machine.job_states import PREEMPTED
 from assay.machine.slurm import SCHEDULERS
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.startup import slowest_ranks
@@ -35,11 +36,15 @@ class IsJudged(RegressionTestPlugin):
         def look_for_leftovers(self) -> None: ...
 
     # No variables, which a user could set: without them nothing would be proved.
+    #: The figures that a job of the check may have, by names, in which ``*`` stands for any text.
+    #: A contract is held against them. Figures of the witness are not among them.
+    measures: Mapping[str, Quantity] = {}
+
     #: Figures that not every machine offers: a job without one is not held to its reference.
     may_lack: frozenset[str] = frozenset()
 
     #: Of what the witness counts, what is the same in each job of the program: not where it sends
-    #: for as long as it has time. What is not the same is no figure.
+    #: for as long as it has time. Others are no figures.
     always_sends: frozenset[str] = frozenset({'messages', 'bytes'})
 
     #: Names of the figures that are shown whether a reference bounds them or not.
@@ -85,6 +90,17 @@ class IsJudged(RegressionTestPlugin):
     def figures(self) -> dict[str, Figure]:
         """The figures of the job, by name."""
         raise NotImplementedError
+
+    def named(self, **values: float) -> dict[str, Figure]:
+        """Figures that :attr:`measures` declares, by their names there.
+
+        :raises ReframeError: if one is not declared.
+        """
+        if undeclared := sorted(values.keys() - self.measures.keys()):
+            raise ReframeError(
+                f'{type(self).__name__}: measures does not declare {", ".join(undeclared)}'
+            )
+        return figures_of(self.measures, values)
 
     def verify(self) -> None:
         """Everything that has to be right before a figure counts.
@@ -137,8 +153,8 @@ class IsJudged(RegressionTestPlugin):
         reports = [*witnessed_in(Path(self.stagedir))]
         self.slowest_ranks = slowest_ranks(reports)
         self.disturbances = disturbed(reports)
-        # Nodes that share the machine's CPUs are each other's others, and so is what carries their
-        # packets: where a network gets slow by that, no job would be evidence of it.
+        # Nodes that share the machine's CPUs, and the program that carries their packets, count as
+        # others for each other: where a network gets slow by that, no job would be evidence of it.
         foreign = not self.current_partition.extras.get('on_this_machine')
         self.taken_by_others = taken_by_others(reports, foreign)
         for name, figure in self.measured.items():

@@ -45,7 +45,7 @@ class TellsLeftovers(RegressionTestPlugin):
     """A check that tells which variables steered its job, and that neither it nor the system's file
     had set.
 
-    What is set on purpose is known by its name. ``-S env_vars=...`` of a user is none of that.
+    Variables set on purpose are known by their names. ``-S env_vars=...`` of a user is not.
     """
 
     # What the bases beside it give: for mypy only.

@@ -13,14 +13,17 @@ from assay.checks.cases import offered
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.machine.provenance import Provenance
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 
 #: The flags of what measures a node: sources/CMakeLists.txt puts them (ASSAY_LIMITS) behind a
 #: site's own.
 OWN_FLAGS = "the suite's own"
 
-#: What sources/node/vector_kernels.c heeds of a site's flags where it cannot ask the processor.
+#: What sources/node/vector_kernels.c takes of a site's flags where it cannot ask the processor.
 WIDTH_OF_VECTORS = '-msve-vector-bits='
+
+#: The share of the CPU time that other processes, hypervisor and quotas left.
+OF_DISTURBANCE = {'undisturbed_share': Quantity('1', 'higher')}
 
 WITHIN_A_NODE = [name for name, one in load_catalogue().fabrics.items() if not one.crosses_nodes]
 
@@ -51,12 +54,12 @@ class NodeBenchmark(MpiBenchmark):
         return built if WIDTH_OF_VECTORS in built.flags else replace(built, flags=OWN_FLAGS)
 
     def disturbance_figures(self) -> dict[str, Figure]:
-        """The share of the CPU time that other processes, hypervisor and quotas left."""
+        """What :data:`OF_DISTURBANCE` declares."""
         lost = self.report['disturbance']
         share = 1 - sum(
             lost[name] for name in ('foreign_busy_share', 'steal_share', 'throttled_share')
         )
-        return {'undisturbed_share': Figure(max(share, 0.0), '1', 'higher')}
+        return figures_of(OF_DISTURBANCE, {'undisturbed_share': max(share, 0.0)})
 
 
 def mark_who_measures_nodes() -> None:

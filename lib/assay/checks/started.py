@@ -122,7 +122,7 @@ class IsStarted(RegressionTestPlugin):
             **self.placement.env,
             **{name: shlex.quote(value) for name, value in forced.items()},
         }
-        # Variables that the user sets (-S env_vars=...) win: the statement tells what came of it.
+        # Variables that the user sets (-S env_vars=...) win: the statement shows the effect.
         self.asked_for = dict(getattr(self, 'env_vars', {}))
         self.env_vars = {**self.own_variables, **self.asked_for}
 
@@ -186,7 +186,7 @@ class IsStarted(RegressionTestPlugin):
         return os.path.basename(self.executable)
 
     def command_of(self, program: str) -> str | None:
-        """File name of what rank 0 of a program runs; None where nobody knows."""
+        """File name of what rank 0 of a program runs; None if unknown."""
         return program
 
     def start_line(self, *command: str, placed: tuple[Placement, int] | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -17,7 +18,7 @@ from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.placement import Placement
 from assay.programs.application import Problem, WrongAnswerError
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity
 from assay.programs.scaling import (
     Point,
     balance_figures,
@@ -31,6 +32,24 @@ from assay.witness.disturbance import greatest
 TABLE = 'sweep.txt'
 
 Sweep = Literal['strong', 'weak', 'ranks-x-threads', 'size']
+
+
+def series_measures(unit: str) -> dict[str, Quantity]:
+    """The figures of all kinds of series, by names.
+
+    :param unit: of the application's rate.
+    """
+    rate, ratio = Quantity(unit, 'higher'), Quantity('1', 'higher')
+    return {
+        'speedup_*': ratio,
+        'efficiency_*': ratio,
+        'efficiency': replace(ratio, headline=True),
+        'knee': Quantity('ranks', 'higher'),
+        'best': rate,
+        'worst': rate,
+        'worst_over_best': replace(ratio, headline=True),
+        'rate_*': rate,
+    }
 
 
 class Run(NamedTuple):

@@ -1,4 +1,4 @@
-"""Checks of upstream's own applications, as Spack builds them, beside ours."""
+"""Checks of others' applications, as Spack builds them; upstream's of ours beside ours."""
 
 from __future__ import annotations
 
@@ -21,19 +21,15 @@ from assay.spack.record import Build
 OURS = 'ours'
 
 
-class UpstreamCheck(ApplicationCheck):
-    """The same problem, read and verified the same way, on the program of a package of Spack's.
+class SpackApplicationCheck(ApplicationCheck):
+    """An application on the program of a package of Spack's.
 
-    Our own program runs it just before, in the same job: the figure ``<rate>_of_ours`` is
-    upstream's rate as a fraction of ours, both of the whole time, as upstream has no windows. A
-    subclass gives ``package`` and ``program``. It runs in environments that Spack builds the
+    A subclass gives ``package`` and ``program``. It runs in environments that Spack builds the
     package for (``assay run --with spack:<package>``).
     """
 
     package: str = variable(str)
     program: str = variable(str)
-    # Most of them are built without threads.
-    layout: str = parameter(['packed'], type=str, loggable=True)
     is_smoke_case = False
 
     @run_after('setup')
@@ -59,6 +55,17 @@ class UpstreamCheck(ApplicationCheck):
     @property
     def provenance(self) -> Provenance:
         return self.installed.provenance
+
+
+class UpstreamCheck(SpackApplicationCheck):
+    """The same problem as ours, read and verified the same way, on upstream's program.
+
+    Our own program runs it just before, in the same job: the figure ``<rate>_of_ours`` is
+    upstream's rate as a fraction of ours, both of the whole time, as upstream has no windows.
+    """
+
+    # Most of them are built without threads.
+    layout: str = parameter(['packed'], type=str, loggable=True)
 
     @run_before('run')
     def run_ours_before(self) -> None:

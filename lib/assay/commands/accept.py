@@ -28,12 +28,12 @@ ContractArgument = Annotated[
 def plan(
     contract: ContractArgument, extra: ExtraOption = None, as_json: JsonOption = False
 ) -> None:
-    """Say what a contract asks for, and how likely a machine is to pass, before any job.
+    """Say how likely a machine is to pass a contract, before any job.
 
     Prints the cases, how often they run and how long that takes by the history, and the probability
     of passing by how good the machine really is. The exit code is 0 if both risks of the contract
     are held, 1 if they are not or more jobs are needed than were agreed, 2 if the contract is
-    wrong, and 3 if nobody knows how much the runs differ.
+    wrong, and 3 if it is unknown how much the runs differ.
 
     Examples:
 
@@ -41,11 +41,11 @@ def plan(
       assay accept plan docs/contract.yaml
       assay accept plan contract.yaml --json
     """
-    from assay.acceptance import showing
-    from assay.acceptance.experience import seconds, spreads
+    from assay.acceptance import show
     from assay.acceptance.plan import plan as make
-    from assay.acceptance.preparing import UNDECIDED, prepared, refusing
-    from assay.acceptance.screened import place
+    from assay.acceptance.plan import seconds, spreads
+    from assay.acceptance.screenings import place
+    from assay.acceptance.setup import UNDECIDED, prepared, refusing
     from assay.results.history import load
     from assay.results.past import past
 
@@ -59,14 +59,14 @@ def plan(
     with refusing():
         if asked.contract.screening_first:
             place(asked.load(), asked.contract)
-        wanted = asked.wanted()
+        selected = asked.cases()
     history = load()
-    times = seconds(past(history, asked.contract.system), wanted)
-    found = make(asked.contract, wanted, times, spreads(history, wanted))
+    times = seconds(past(history, asked.contract.system), selected)
+    found = make(asked.contract, selected, times, spreads(history, selected))
     if as_json:
-        print(showing.plan_as_json(found))
+        print(show.plan_as_json(found))
     else:
-        showing.show_plan(found)
+        show.show_plan(found)
     raise typer.Exit(found.exit_code)
 
 
@@ -87,11 +87,12 @@ def run(
     ] = None,
     extra: ExtraOption = None,
 ) -> None:
-    """Measure what a contract asks for, until it is decided; the same command goes on with it.
+    """Measure what a contract asks for, until it is decided.
 
-    The journal in FOLDER tells of each run before and after it: what was stopped, failed or was
-    disturbed counts as well. The exit code is 0 if the machine is accepted, 1 if something is not
-    met, 2 if the contract or the folder is wrong, and 3 if it is not decided yet.
+    The same command continues what was stopped. The journal in FOLDER records each run before and
+    after it: what was stopped, failed or was disturbed counts as well. The exit code is 0 if the
+    machine is accepted, 1 if something is not met, 2 if the contract or the folder is wrong, and 3
+    if it is not decided yet.
 
     Examples:
 
@@ -99,11 +100,10 @@ def run(
       assay accept run contract.yaml --folder acceptance
       assay accept run contract.yaml --folder acceptance -J reservation=acceptance
     """
-    from assay.acceptance import showing
-    from assay.acceptance.measuring import Measuring, opened
-    from assay.acceptance.preparing import UNDECIDED, prepared, refusing
-    from assay.acceptance.screened import assert_screened, place
-    from assay.acceptance.tuning import allowed, assert_no_variables
+    from assay.acceptance import show
+    from assay.acceptance.run import Measuring, allowed, assert_no_variables, opened
+    from assay.acceptance.screenings import assert_screened, place
+    from assay.acceptance.setup import UNDECIDED, prepared, refusing
 
     with refusing():
         assert_no_variables(job or [])
@@ -116,15 +116,15 @@ def run(
         raise typer.Exit(code)
     with refusing():
         site = asked.load()
-        wanted = asked.wanted()
+        selected = asked.cases()
         partition = place(site, asked.contract)
         archive, handle = opened(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
     with refusing(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
-        stands, code = Measuring(asked, site, archive, wanted, options).run()
+        status, code = Measuring(asked, site, archive, selected, options).run()
     os.close(handle)
-    showing.show_standing(stands)
+    show.show_status(status)
     raise typer.Exit(code)
 
 
@@ -137,19 +137,19 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     \b
       assay accept status acceptance
     """
-    from assay.acceptance import showing
+    from assay.acceptance import show
     from assay.acceptance.archive import find
-    from assay.acceptance.contract import read
-    from assay.acceptance.measuring import stands
-    from assay.acceptance.preparing import refusing
+    from assay.acceptance.contract import read_contract
+    from assay.acceptance.setup import refusing
+    from assay.acceptance.status import status_in
 
     with refusing():
         archive = find(folder)
-        found = stands(archive, read(archive.contract))
+        found = status_in(archive, read_contract(archive.contract))
     if as_json:
-        print(showing.standing_as_json(found))
+        print(show.status_as_json(found))
     else:
-        showing.show_standing(found)
+        show.show_status(found)
     raise typer.Exit(found.verdict.exit_code)
 
 
@@ -165,17 +165,17 @@ def report(folder: FolderArgument) -> None:
     \b
       assay accept report acceptance
     """
-    from assay.acceptance import showing
+    from assay.acceptance import show
     from assay.acceptance.archive import find
-    from assay.acceptance.contract import read
-    from assay.acceptance.measuring import stands
-    from assay.acceptance.preparing import refusing
-    from assay.acceptance.written import write
+    from assay.acceptance.contract import read_contract
+    from assay.acceptance.setup import refusing
+    from assay.acceptance.show import write
+    from assay.acceptance.status import status_in
 
     with refusing():
         archive = find(folder)
-        found = stands(archive, read(archive.contract))
+        found = status_in(archive, read_contract(archive.contract))
         path = write(archive, found)
-    showing.show_standing(found)
+    show.show_status(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)

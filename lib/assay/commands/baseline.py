@@ -41,7 +41,7 @@ def baseline(
         bool, typer.Option('--dry-run', help='Print the change of the file, and change nothing.')
     ] = False,
 ) -> None:
-    """Write the references of a system, from runs in which all was well.
+    """Write the references of a system from good runs.
 
     RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
     bounds that one run in a hundred misses by chance with any of all figures. References that
@@ -55,13 +55,15 @@ def baseline(
       assay baseline 2026-11-01..2026-11-20 --dry-run
       assay baseline accepted --system example-slurm -n 'Ring .*%fabric=shm'
     """
-    from assay.config.reference_writing import (
+    from assay.config.learned import (
         assert_right,
+        faultless,
         known,
         read_text,
         replace_text,
         written,
     )
+    from assay.config.reference_files import LEARNED
     from assay.report.baseline import difference, show
     from assay.report.terminal import warn
     from assay.results.baseline import of_the_past, propose, system_of
@@ -74,13 +76,13 @@ def baseline(
     warn(stored.notices())
     chosen = choose(stored, words, system)
     runs = of_the_past(chosen)
-    path = paths.REFERENCES / f'{system_of(runs)}.yaml'
+    hand = paths.REFERENCES / f'{system_of(runs)}.yaml'
+    path = hand.parent / LEARNED / hand.name
     text = read_text(path)
+    before, by_hand = known(text, path), faultless(read_text(hand), hand)
     figures = measured(stored.figures(runs))
-    proposal = propose(
-        figures, known(text, path), wanted, worst / 100, accept, paths.REFERENCES, paths.CHECKS
-    )
-    result = written(text, path, proposal.learned, proposal.variants)
+    proposal = propose(figures, before, wanted, worst / 100, accept, paths.REFERENCES, paths.CHECKS)
+    result = written(before, path, proposal.learned, by_hand)
     if result.added:
         assert_right(result.text, path)
         if dry_run:

@@ -32,7 +32,9 @@ def up(
         int, typer.Option(min=1, help='Switches that the nodes are behind: s1, s2, ...')
     ] = 1,
 ) -> None:
-    """Start the cluster: a head node and compute nodes, with real Slurm. Needs root.
+    """Start a head node and compute nodes with real Slurm.
+
+    Needs root.
 
     Examples:
 

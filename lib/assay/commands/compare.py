@@ -1,4 +1,4 @@
-"""The command ``compare``: two settings that are both there, measured in turn.
+"""The command ``compare``: two settings that are both installed, measured in turn.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -55,7 +55,7 @@ def compare(
     everything: AllRowsOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure with two settings in turn, and say what is worse or better with the second.
+    """Measure with two settings in turn, and compare the second.
 
     A setting is env=NAME; a parameter of the checks, as fabric=tcp or layout=spread; flags=-O1,
     which builds add to their own; sources=PATH, another checkout of the suite whose programs are
@@ -63,11 +63,11 @@ def compare(
     --b take several, each with an option of its own. Without --a the side before is as it is, and
     likewise --b.
 
-    What looks changed is measured again, alone, in pairs A B B A: until it is decided, or 12 pairs
-    are spent. The exit code is 1 if a figure is worse, or a case fails with one of them only, or
-    far more often with one; 3 if nothing is, but a figure looks worse by more than the margin and
-    could not be decided, or most could not be compared. Every other option is passed to ReFrame, as
-    `assay run` does it: -n, -p, -t, -S, ...
+    Figures that look changed are measured again, alone, in pairs A B B A: until it is decided, or
+    12 pairs are spent. The exit code is 1 if a figure is worse, or a case fails with one of them
+    only, or far more often with one; 3 if nothing is, but a figure looks worse by more than the
+    margin and could not be decided, or most could not be compared. Every other option is passed to
+    ReFrame, as `assay run` does it: -n, -p, -t, -S, ...
 
     Examples:
 

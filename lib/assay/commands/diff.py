@@ -22,12 +22,12 @@ def diff(
     everything: AllRowsOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is worse or better in some runs than in others, and what else changed.
+    """Compare stored runs: what is worse, and what else changed.
 
     BEFORE and AFTER are chosen as in `assay history`: `last`, `last~1`, a date or two, a label, an
     identifier, or a report of ReFrame's. The exit code is 1 if something is worse or a case gives
     no figures any more; 3 if something looks worse by more than the margin and could not be
-    decided; else 0.
+    decided; otherwise 0.
 
     Examples:
 

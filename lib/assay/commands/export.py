@@ -28,7 +28,7 @@ def export(
         str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
     ] = None,
 ) -> None:
-    """Write the stored figures as Parquet, CSV, or metrics for Prometheus.
+    """Write the stored figures as Parquet, CSV or metrics.
 
     RUNS is chosen as in `assay history`. A file is written whole or not at all. Metrics are of the
     newest run of each case.

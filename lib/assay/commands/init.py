@@ -51,13 +51,13 @@ def init(
         bool, typer.Option('--replace', help='Write a file that is there anew, and confirm it.')
     ] = False,
 ) -> None:
-    """Write the configuration of this Slurm cluster, and confirm it by jobs.
+    """Write and confirm the configuration of this Slurm cluster.
 
     Asks Slurm for its partitions and types of nodes, finds the MPIs that this login node has, and
     submits one short job for each partition's type of nodes, which asks for processor, network and
     devices, and tries how programs of each MPI start. Then it writes config/systems/NAME.py and
-    runs a smoke case of each partition, MPI and fabric. What no job confirmed is left out, with the
-    reason.
+    runs a smoke case of each partition, MPI and fabric. It leaves out what no job
+    confirmed, with the reason.
 
     If the file is there it looks again, shows what has changed since, and changes nothing; the exit
     code is then 1 if something has. It asks no questions and needs no root.
@@ -79,7 +79,7 @@ def init(
         raise AssayError(f'--wait {wait:g}: the first jobs need some minutes')
     # Nor may they steer the jobs that confirm.
     if defaults := forget_defaults():
-        say(f'not heeded: {", ".join(defaults)}. What sbatch needs is named by --access.')
+        say(f'ignored: {", ".join(defaults)}. Name what sbatch needs by --access.')
     path = file_of(name)
     with alone(path.stem):
         before = _content(path)

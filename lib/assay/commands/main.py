@@ -90,7 +90,9 @@ def test(
         bool, typer.Option('--all', help='Run all tests, which takes some 20 minutes.')
     ] = False,
 ) -> None:
-    """Run the suite's own tests; every other option goes to pytest (-h for its help).
+    """Run the suite's own tests.
+
+    Every other option goes to pytest (-h for its help).
 
     Without --all each test that starts programs runs once, on one MPI, and those marked as slow
     do not run. Tests that are named, by a file, -k or -m, all run.
@@ -153,7 +155,7 @@ def main() -> None:
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
             raise
-        # Whoever read the output has gone, or its disk is full. Python would complain of that once
+        # The reader of the output has gone, or its disk is full. Python would complain of that once
         # more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.ENOSPC:

@@ -41,16 +41,16 @@ def nightly(
         ),
     ] = None,
 ) -> None:
-    """Run checks on a schedule, and tell people when the verdict changes.
+    """Run checks on a schedule, and report only news.
 
-    As `assay run`, and what passed is held against the last five good nights; what looks worse is
+    As `assay run`, and what passed is compared with the last five good nights; what looks worse is
     measured again first. If another night of the system and mode is under way, or Slurm says that
     the machine is in maintenance, nothing is done.
 
     The exit code is 0 if all passed and nothing is worse; 1 if something failed or is worse, or
-    nobody could be told; 3 if something looks worse and was not decided, or others disturbed it;
-    and 75 if it was put off. After 48 hours of maintenance it is 1. Every other option is passed to
-    ReFrame, as with `assay run`.
+    nobody could be notified; 3 if something looks worse and was not decided, or others disturbed
+    it; and 75 if it was put off. After 48 hours of maintenance it is 1. Every other option is
+    passed to ReFrame, as with `assay run`.
 
     Examples:
 
@@ -71,7 +71,7 @@ def nightly(
     suite: Suite | AssayError
     try:
         suite = session.suite(system, mode, extra or [], given)
-    except AssayError as error:  # which is told as all else
+    except AssayError as error:  # which is reported like all else
         suite = error
     else:
         if (code := suite.on_head()) is not None:

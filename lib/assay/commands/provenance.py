@@ -37,8 +37,8 @@ def provenance(
       assay provenance 'MiniFE.*mpich' --against old-report.json
     """
     from assay.report.provenance import show
-    from assay.results.cases import read_report
     from assay.results.provenance import differences, facts_by_case, where_by_case
+    from assay.results.reframe_report import read_report
     from assay.running import runs
 
     path = report or runs.newest_report()

@@ -22,11 +22,13 @@ def report(
         str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
     ] = None,
 ) -> None:
-    """Write a run as one page for a browser: verdict, figures, charts, history.
+    """Write a run as one page for a browser.
 
-    RUNS is chosen as in `assay history`. Of several runs the page shows the newest; the others are
-    laid over its curves, and the figures of the one before stand beside its own. Of runs of two
-    systems the newest of each stand side by side. The page needs no network, and prints well.
+    It has the verdict, figures, charts and history.
+
+    RUNS is chosen as in `assay history`. The page shows the newest of several runs; the others are
+    laid over its curves, and the figures of the one before stand beside its own. If runs are of two
+    systems, the newest of each stand side by side. The page needs no network, and prints well.
 
     Examples:
 

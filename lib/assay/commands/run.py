@@ -1,4 +1,4 @@
-"""The command ``run``: prepare, let ReFrame run, and judge what came of it.
+"""The command ``run``: prepare, let ReFrame run, and judge the results.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -69,8 +69,8 @@ def run(
     Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with
     what failed and a line for each check. The exit code is 0 only if something was measured and
     all of it passed. It is 3 if nothing failed, but others disturbed what some cases measured, each
-    time they tried; else 1. With --against it is also 1 if something is worse, and 3 if something
-    looks worse by more than 5% and could not be decided in 10 minutes, or --budget.
+    time they tried; otherwise 1. With --against it is also 1 if something is worse, and 3 if
+    something looks worse by more than 5% and could not be decided in 10 minutes, or --budget.
 
     Every other option is passed to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
     void the verdict are refused (docs/reframe-options.md).

@@ -20,7 +20,9 @@ STOPPED = 130
 def key(
     file: Annotated[Path, typer.Argument(metavar='FILE', help='The file of the private key.')],
 ) -> None:
-    """Make a pair of keys to sign with: FILE, which stays with you, and FILE.pub for all others.
+    """Make a pair of keys to sign with.
+
+    FILE stays with you, and FILE.pub is for all others.
 
     FILE is encrypted with the passphrase that is asked for, where there is a terminal.
 
@@ -29,16 +31,16 @@ def key(
     \b
       assay accept key buyer.key
     """
-    from assay.acceptance.keys import fingerprint, make, public
+    from assay.acceptance.signatures import fingerprint, make_keys, public_key
 
     passphrase = ''
     if sys.stdin.isatty():
         passphrase = _ask('Passphrase, empty for none')
         if passphrase and _ask('The same once more') != passphrase:
             raise AssayError('the passphrases differ: no key was made')
-    path = make(file, passphrase)
+    path = make_keys(file, passphrase)
     without = '' if passphrase else ', without a passphrase'
-    print(f'{file}{without}, and {path}: {fingerprint(public(path))}')
+    print(f'{file}{without}, and {path}: {fingerprint(public_key(path))}')
 
 
 def sign(
@@ -50,7 +52,7 @@ def sign(
         Path, typer.Option('--key', metavar='FILE', help='The file of an Ed25519 private key.')
     ],
 ) -> None:
-    """Sign an acceptance as it is now, once all in it has been verified but the signatures.
+    """Verify an acceptance, and sign it as it is now.
 
     Whatever is added to it later needs all signatures once more.
 
@@ -59,14 +61,14 @@ def sign(
     \b
       assay accept sign acceptance --as 'A. Buyer' --key buyer.key
     """
-    from assay.acceptance import keys, signature
+    from assay.acceptance import signatures
     from assay.acceptance.archive import find
     from assay.acceptance.verify import assert_may_be_signed
 
-    private = keys.private(file, lambda: _ask('Passphrase'))
+    private = signatures.private_key(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
-    path = signature.sign(find(folder), contract.parties, who, private)
-    print(f'{path}: {signature.told(signature.read(path))}')
+    path = signatures.sign(find(folder), contract.parties, who, private)
+    print(f'{path}: {signatures.describe(signatures.read_signature(path))}')
 
 
 def _ask(what: str) -> str:

@@ -27,7 +27,9 @@ def trend(
         bool, typer.Option('--all', help='Show every figure, unchanged ones too.')
     ] = False,
 ) -> None:
-    """Find steps and slow drifts in the stored figures, with the first bad run.
+    """Find steps and slow drifts in the stored figures.
+
+    Each comes with the first bad run and with what changed there.
 
     RUNS is chosen as in `assay history`; without it, runs that compare, accept, init, screen or the
     campaign made are left out. Exit code 1 says that a figure is worse than it was, and

@@ -24,7 +24,9 @@ def verify(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Verify an acceptance: its files, journal, signatures, figures and decisions.
+    """Verify the folder of an acceptance.
+
+    That is its files, journal, signatures, figures and decisions.
 
     Every figure is computed again from the outputs in the folder, and nothing in the folder is
     executed. No network is needed, and no system. Without --key it is not known whose the keys of
@@ -38,9 +40,9 @@ def verify(
       assay verify acceptance
       assay verify acceptance --key 'A. Buyer=buyer.pub' --key 'B. Vendor=vendor.pub'
     """
-    from assay.acceptance.keys import named
+    from assay.acceptance.signatures import named_keys
     from assay.acceptance.verify import verify as hold
 
-    found = hold(folder, named(key or []))
+    found = hold(folder, named_keys(key or []))
     print(found.as_json() if as_json else '\n'.join(found.lines()))
     raise typer.Exit(0 if found.is_right else 1)

@@ -39,7 +39,7 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.running import runs
 from assay.running.listing import Listed
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import noted
@@ -53,7 +53,7 @@ FIRST_LOOK = 3
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What came of it.
+    """The result.
 
     :param difference: at the last look.
     :param rounds: how many rounds were measured.
@@ -179,7 +179,7 @@ class Against:
         self.rounds: list[str] = []
         self.took = self._run_took = 0.0
         self._looks, self._looked_at = 0, 0
-        self._last: Run | None = None
+        self._last: RunFolder | None = None
 
     def decide(self, budget: float) -> Held:
         """Compare, and measure again what looks worse until it is decided.
@@ -271,21 +271,21 @@ class Against:
         end = self.suite.run(own, self.label, options, self.handles, purpose=PURPOSE)
         ended = judged(own, end, self.given)
         problems = ended.verdict.of_session
-        if ended.report:
-            problems = (*problems, *kept(ended.report, ended.verdict))
+        if ended.run:
+            problems = (*problems, *kept(ended.run, ended.verdict))
         if end.stopped:
             signals.insert(0, end.stopped)
             return f'stopped by {end.stopped.name}'
-        for one in failures(ended.report) if ended.report else []:
+        for one in failures(ended.run) if ended.run else []:
             say(f'failed: {one.case}: {one.reason}')
-        if problems or ended.report is None:
+        if problems or ended.run is None:
             return f'a round is no good: {"; ".join(problems)}'
-        self.rounds.append(ended.report['session_info']['uuid'])
+        self.rounds.append(ended.run.uuid)
         self.took = time.monotonic() - began
         self._tidy(own, bool(ended.verdict.problems))
         return ''
 
-    def _tidy(self, own: Run, has_failed: bool) -> None:
+    def _tidy(self, own: RunFolder, has_failed: bool) -> None:
         """Of good rounds the newest keeps its folder: else those of all other runs would go."""
         if self._last:
             shutil.rmtree(self._last.folder, ignore_errors=True)

@@ -19,7 +19,7 @@ from assay.results.failures import failures
 from assay.results.judged import judged, kept
 from assay.running import runs, selection
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.running.setting import Settings
 from assay.spelling import many
@@ -58,7 +58,7 @@ class Foursomes:
         self.options, self.handles = options, handles
         self.number = 0
         #: Folders of good sessions of this stage, the newest last.
-        self.folders: list[tuple[int, Run]] = []
+        self.folders: list[tuple[int, RunFolder]] = []
 
     def begin_stage(self) -> None:
         """From here on the folders that are left of the sessions so far stay."""
@@ -114,23 +114,23 @@ class Foursomes:
             exports=setting.exports,
         )
         found = judged(own, end, self.given)
-        report, verdict = found.report, found.verdict
+        run, verdict = found.run, found.verdict
         problems = verdict.of_session
-        if report:
-            problems = (*problems, *kept(report, verdict))
+        if run:
+            problems = (*problems, *kept(run, verdict))
         if end.stopped:
             signals.insert(0, end.stopped)
             raise StoppedError(f'stopped by {end.stopped.name}')
-        for one in failures(report) if report else []:
+        for one in failures(run) if run else []:
             say(f'failed: {one.case}: {one.reason}')
         if problems:
             raise NoGoodError(f'a session of {setting} is no good: {"; ".join(problems)}')
-        assert report
+        assert run
         self._tidy(side, own, bool(verdict.problems))
         os.close(own.handle)
-        return session(report, side, self.settings)
+        return session(run, side, self.settings)
 
-    def _tidy(self, side: int, own: Run, has_failed: bool) -> None:
+    def _tidy(self, side: int, own: RunFolder, has_failed: bool) -> None:
         """Of good sessions the newest of each setting keeps its folder.
 
         A comparison has so many that those of all other runs would go.

@@ -89,7 +89,7 @@ def finish(
     uneven, failed = failing([*first, *pairs])
     return Interleaved(
         settings,
-        # What failed is told of all sessions, not of the first alone.
+        # Failures of all sessions are reported, not of the first alone.
         replace(in_the_end, lost=(), at_times=()),
         len(wanted),
         len(pairs) // 4 * 2,

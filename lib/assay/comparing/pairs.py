@@ -52,8 +52,8 @@ def decisions(
 ) -> dict[Figure, Told]:
     """What pairs say of suspects so far.
 
-    Of four sessions of which one gave no value that counts, none counts for that figure. Who is
-    decided stays so, whatever is measured later on.
+    If one of four sessions gave no value that counts, none counts for that figure. A decided
+    figure stays decided, whatever is measured later on.
 
     :param pairs: sessions in fours, as ``FOURSOME``; what is left of a last four is not looked at.
     """
@@ -98,7 +98,7 @@ def _last_look(
 def _aligned(
     old: Measured, new: Measured, fours: Sequence[Sequence[Session]]
 ) -> tuple[list[Sequence[Session]], tuple[list[float], list[float]]]:
-    """The fours of which all sessions gave a value, and these values as pairs."""
+    """The fours whose sessions all gave a value, and these values as pairs."""
     of_run = [
         dict(zip(side.runs.cast(pl.String).to_list(), side.values.to_list(), strict=True))
         for side in (old, new)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from assay import AssayError
-from assay.results.cases import Report, counted, title
+from assay.results.cases import Run
 from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
 from assay.running.setting import Settings
@@ -44,20 +44,19 @@ class Session:
         )
 
 
-def session(report: Report, side: int, settings: Settings) -> Session:
+def session(run: Run, side: int, settings: Settings) -> Session:
     """What came of a session of a side."""
     ran, failed, disturbed = set(), set(), set()
-    for case in counted(report):
-        if case['fixture'] or case['result'] == 'skip':
+    for case in run.own_cases:
+        if case.result == 'skip':
             continue
-        name = settings[side].shared(title(case))
+        name = settings[side].shared(case.title)
         ran.add(name)
         if is_bad(case):
             failed.add(name)
-        elif case.get('taken_by_others'):
+        elif case.taken_by_others:
             disturbed.add(name)
-    uuids = (report['session_info']['uuid'],)
-    return Session(side, uuids, *map(frozenset, (ran, failed, disturbed)))
+    return Session(side, (run.uuid,), *map(frozenset, (ran, failed, disturbed)))
 
 
 def assert_something_in_common(sessions: Iterable[Session], settings: Settings) -> None:

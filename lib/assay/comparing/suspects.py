@@ -34,7 +34,7 @@ def suspects(found: Difference, settings: Settings) -> list[Suspect]:
     """What to measure again.
 
     That is what looks changed, by itself or with its family, what others disturbed, and what cannot
-    be told for want of a history that says how far sessions are apart.
+    be decided without a history that says how far sessions are apart.
     """
     able = [
         (one, one.verdict)

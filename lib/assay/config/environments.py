@@ -63,7 +63,7 @@ def environs(mpis: Iterable[Mpi]) -> list[str]:
 def spack_specs(mpis: Iterable[Mpi]) -> dict[str, str]:
     """How Spack calls MPIs, by their names: those that it can build for, and can tell apart.
 
-    Of several of one family and version that is the first.
+    The first of several of one family and version counts.
     """
     names: dict[str, str] = {}
     for mpi in mpis:

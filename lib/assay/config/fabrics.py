@@ -1,6 +1,6 @@
 """The fabric catalogue: how a fabric is forced on an MPI, and how its use is proved.
 
-What a fabric is stands in ``config/fabrics.yaml``, whose header explains the fields; how an MPI is
+``config/fabrics.yaml`` says what a fabric is, and its header explains the fields; how an MPI is
 made to use it stands in the MPI's own file (:mod:`assay.mpis`), or in the fabric's entry.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
 
 #: Statements of an MPI that a sentence quotes, and the pieces of an output that they are taken
-#: from, but for the first that speaks against a fabric.
+#: from, except for the first that contradicts a fabric.
 MOST, QUOTED = 6, 4
 
 

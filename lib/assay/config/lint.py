@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import settings
-from assay.config.reference_files import ANY, GENERIC, ReferencesError, faults, read, unused
+from assay.config.reference_files import (
+    ANY,
+    GENERIC,
+    LEARNED,
+    ReferencesError,
+    faults,
+    read,
+    unused,
+)
 from assay.spelling import unknown
 
 
@@ -44,7 +52,8 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
     from archspec.cpu import TARGETS
 
     problems = []
-    for path in sorted([*folder.glob('*.yaml'), *folder.glob('*.yml')]):
+    places = (folder, folder / LEARNED)
+    for path in sorted(one for place in places for one in place.glob('*.y*ml')):
         if path.suffix == '.yml':
             problems.append(f'{path}: is not read: call it {path.stem}.yaml')
             continue

@@ -1,4 +1,4 @@
-"""ReFrame's files of references: reading them, and what is wrong in them."""
+"""Files of references in ReFrame's form: reading them, and what is wrong in them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ from assay.spelling import unknown
 #: The file for machines that nobody has measured.
 GENERIC = 'generic'
 
+#: Below the folder of references: what `assay baseline` learned, a file for each system.
+LEARNED = 'learned'
+
+#: In such a file: beside the reference of a figure stands what it was learned from.
+REFERENCE = 'reference'
+
 #: In place of a check class: what holds for all of them.
 ANY = 'AnyCheck'
 
@@ -29,7 +35,7 @@ class ReferencesError(AssayError):
 
 
 class Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML keeps the last."""
+    """Refuses duplicate keys: YAML would keep the last one."""
 
     def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -69,6 +75,32 @@ def _read(path: Path, changed: tuple[int, int, int]) -> dict[str, Any]:
 
 def parse(text: str, path: Path) -> dict[str, Any]:
     """As :func:`read`, of the text of a file."""
+    return {name: _in_form_of_reframe(entry) for name, entry in load(text, path).items()}
+
+
+def _in_form_of_reframe(entry: Any) -> Any:
+    """An entry without what its references were learned from."""
+    index = entry.get('$index') if isinstance(entry, dict) else None
+    return _references(entry, len(index)) if isinstance(index, list) else entry
+
+
+def _references(level: Any, depth: int) -> Any:
+    """:param depth: how many levels are below this one, before that of the figures."""
+    if not isinstance(level, dict):
+        return level
+    if depth < 0:
+        return level.get(REFERENCE, level)
+    return {
+        key: value if key == '$index' else _references(value, depth - 1)
+        for key, value in level.items()
+    }
+
+
+def load(text: str, path: Path) -> dict[str, Any]:
+    """What the text of a file says, as it stands there.
+
+    :raises ReferencesError: if it is not a mapping.
+    """
     try:
         entries = yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
@@ -95,7 +127,7 @@ def faults(entry: Any, is_generic: bool) -> Iterator[str]:
         return
     for key in index:
         if not (key.isidentifier() or _SPECIAL.fullmatch(key)):
-            yield f'.$index: {key!r} is nothing that a check has'
+            yield f'.$index: {key!r} cannot be a parameter of a check'
     rules = {key: value for key, value in entry.items() if key != '$index'}
     yield from _faults_of_level(rules, index, is_generic)
 

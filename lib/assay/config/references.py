@@ -11,7 +11,15 @@ from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
 from assay.config.fabrics import load_catalogue
 from assay.config.reference import Reference
-from assay.config.reference_files import ANY, GENERIC, ReferencesError, faults, read, unused
+from assay.config.reference_files import (
+    ANY,
+    GENERIC,
+    LEARNED,
+    ReferencesError,
+    faults,
+    read,
+    unused,
+)
 from assay.config.scales import SCALES
 from assay.programs.figure import Figure
 from assay.spelling import unknown
@@ -31,15 +39,19 @@ def file_of(name: str) -> Path:
 
 
 def layers(check: RegressionTest) -> list[Layer]:
-    """What the files say of a check: of its system, of the partition's processor, and of any.
+    """What the files say of a check, the first one first.
+
+    They are of its system, by hand and learned; of the partition's processor; and of any machine.
 
     :param check: after its setup.
     :raises ReferencesError: if a file cannot be read, or what it says of the check is not right.
     """
     own = (check.current_system.name, check.current_partition.processor.arch)
     names = [name for name in dict.fromkeys(own) if name and name != GENERIC]
+    files = [file_of(name) for name in [*names, GENERIC]]
+    files[1:1] = [files[0].parent / LEARNED / files[0].name] if own[0] in names else []
     found = []
-    for path in map(file_of, [*names, GENERIC]):
+    for path in files:
         name, entries = type(check).__name__, read(path)
         for key in (name, ANY):
             if key not in entries:

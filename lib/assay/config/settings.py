@@ -1,4 +1,4 @@
-"""What ReFrame is told: the environment in which a plain ``reframe -r`` runs this suite."""
+"""The settings of ReFrame: the environment in which a plain ``reframe -r`` runs this suite."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ LeftOut = dict[str, dict[str, dict[str, str]]]
 
 @dataclass(frozen=True)
 class Asked:
-    """What `assay init` was told, and is told again when it looks again.
+    """The options of `assay init`, which are used again when it looks again.
 
     :param access: options of sbatch.
     :param partitions: of Slurm; empty for all.
@@ -250,7 +250,7 @@ def _differences(where: Partition, facts: Sequence[Facts]) -> Iterator[str]:
         cores = len(usable(one)['topology']['cores'])
         if cores != where.type.cores:
             yield (
-                f'{where.name}: a job may use {cores} core(s) of {one.name}, where Slurm is told '
+                f'{where.name}: a job may use {cores} core(s) of {one.name}, but Slurm says '
                 f'{where.type.words}'
             )
         if one.interface is None:

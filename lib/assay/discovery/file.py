@@ -57,7 +57,7 @@ def _variables(made: Draft) -> dict[str, str]:
 
 
 def _python(value: Any, depth: int, beside: int = 24) -> str:
-    """A value as Python has it: in one line if there is room, else its items in lines of their own.
+    """A value as Python has it: in one line if there is room, otherwise an item a line.
 
     :param depth: blanks before the line in which it begins, and before its end.
     :param beside: what else stands in that line.
@@ -80,7 +80,7 @@ def _python(value: Any, depth: int, beside: int = 24) -> str:
 
 
 def read_again(path: Path) -> tuple[Asked, LeftOut | None]:
-    """What an earlier `assay init` was told and did not confirm, from the file that it wrote.
+    """The options of an earlier `assay init` and what it did not confirm, from the file it wrote.
 
     :returns: for the second None where it was stopped before it confirmed anything.
     :raises AssayError: if it did not write it.

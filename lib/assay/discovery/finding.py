@@ -56,7 +56,7 @@ def find(name: str, asked: Asked, patience: float) -> Draft:
 
     :param name: of the system.
     :param patience: seconds that the jobs may wait and run.
-    :raises AssayError: if nothing is left of which a system could be made, with the reasons.
+    :raises AssayError: if nothing is left to make a system of, with the reasons.
     """
     seen = see(asked.partitions, asked.access)
     if not seen.partitions:

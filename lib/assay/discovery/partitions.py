@@ -32,7 +32,7 @@ _CHOICE = re.compile(
 
 @dataclass(frozen=True, order=True)
 class NodeType:
-    """Nodes that are the same, as Slurm is told.
+    """Nodes that are the same, by Slurm's configuration.
 
     :param gres: such as ``gpu:4``; empty for none.
     :param memory: of a node, in MiB; the least of them.
@@ -374,7 +374,7 @@ def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
 
 
 def node_type(node: Record) -> NodeType:
-    """What a node is, as Slurm is told.
+    """What a node is, by Slurm's configuration.
 
     :raises RefusedError: if it does not tell.
     """
@@ -478,7 +478,7 @@ def pmis() -> tuple[str, ...]:
 
 
 def ways_of_srun() -> list[str]:
-    """All that srun can be told to start an MPI program by, with the versions of plugins."""
+    """All ways of srun to start an MPI program, with the versions of plugins."""
     words, versions = _ways_of_srun()
     return [*words, *versions]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from assay import AssayError, say
 from assay.config.fabrics import load_catalogue
 from assay.discovery.draft import Draft, LeftOut
-from assay.results.cases import Case, counted, title
+from assay.results.cases import Case
 from assay.results.failures import is_good, reason, skipped
 from assay.results.judged import judged, kept
 from assay.results.ready import make_ready
@@ -41,18 +41,18 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     found = judged(suite.own, end, given)
     if end.stopped:
         raise SystemExit(128 + end.stopped)
-    if not found.report:
+    if not found.run:
         raise AssayError('\n'.join([f'no case of {CHECK} was run:', *found.verdict.problems]))
-    problems = kept(found.report, found.verdict)
+    problems = kept(found.run, found.verdict)
     if problems:
         raise AssayError('\n'.join(problems))
-    cases = {_way(case): case for case in counted(found.report) if not case['fixture']}
+    cases = {_way(case): case for case in found.run.own_cases}
     builds = {
-        (case['partition'], case['environ']): reason(case)
-        for case in counted(found.report)
-        if case['fixture'] and case['result'] == 'fail'
+        (case.partition, case.environment): reason(case)
+        for case in found.run.counted
+        if case.is_fixture and case.result == 'fail'
     }
-    unable = dict(skipped(found.report, found.log or []))
+    unable = dict(skipped(found.run, found.log or []))
     if found.verdict.of_session and not cases.keys() >= {*draft.pairs}:
         raise AssayError('\n'.join(['ReFrame did not run all cases:', *found.verdict.of_session]))
     left_out: LeftOut = {}
@@ -68,7 +68,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
 
 
 def _way(case: Case) -> Way:
-    return case['partition'], case['environ'], case['fabric']
+    return case.partition, case.environment, case.fabric
 
 
 def _why(
@@ -87,11 +87,11 @@ def _why(
         if load_catalogue().fabrics[fabric].crosses_nodes:
             return 'no case can show it here: a network takes a job of two nodes'
         return 'no case can show it here: memory takes a job of one node'
-    if case['result'] == 'skip':
-        return unable[title(case)]
-    if case['fail_phase'] is None and (why := builds.get((case['partition'], case['environ']))):
+    if case.result == 'skip':
+        return unable[case.title]
+    if not case.fail_phase and (why := builds.get((case.partition, case.environment))):
         return f'its build failed: {why}'
     # What it asked for it has proved before its figures are held to references.
-    if case['result'] == 'fail' and case['fail_phase'] == 'performance':
+    if case.result == 'fail' and case.fail_phase == 'performance':
         return None
     return None if is_good(case) else reason(case)

@@ -26,7 +26,7 @@ ONLY_ONCE = {
 
 _NODE_FAILURE = re.compile('node failure', re.IGNORECASE)
 
-#: Ranks whose end is told.
+#: Ranks whose end is reported.
 MOST = 4
 
 

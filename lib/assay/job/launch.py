@@ -20,13 +20,29 @@ from assay.layout.layouts import layout_of
 from assay.layout.placement import Placement
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness import profile
-from assay.witness.disturbance import disturbance_figures
+from assay.witness.disturbance import DISTURBANCES, disturbance_figures
 from assay.witness.links import verify_links
 from assay.witness.settings import verify_settings
-from assay.witness.startup import startup_figures
+from assay.witness.startup import STARTUP, startup_figures
 from assay.witness.traffic import verify_traffic
+
+#: The figures of a profile that the witness kept.
+OF_PROFILE = {
+    'comm_share': Quantity('1', 'lower'),
+    'imbalance_share': Quantity('1', 'lower'),
+    'messages': Quantity('1', 'exact'),
+    'bytes': Quantity('B', 'exact'),
+}
+
+#: All figures that the witness may give; those with a star are of a run in a series.
+OF_WITNESS = {
+    **OF_PROFILE,
+    'imbalance_share_*': OF_PROFILE['imbalance_share'],
+    **dict.fromkeys(DISTURBANCES, Quantity('1', 'lower')),
+    **dict.fromkeys(STARTUP, Quantity('s', 'lower')),
+}
 
 #: The witness's report, in the folder of the launch.
 WITNESS = 'witness.json'
@@ -63,7 +79,7 @@ def tell_names(folder: Path, nodes: Sequence[str]) -> None:
     for path in folder.rglob(WITNESS):
         with suppress(
             OSError, ValueError, KeyError, TypeError
-        ):  # what is wrong with it is told later
+        ):  # what is wrong with it is reported later
             hosts |= dict.fromkeys(host['name'] for host in json.loads(path.read_text())['hosts'])
     if nodes and (names := names_of_hosts(hosts, nodes)):
         write_whole(folder / witness.HOSTS, json.dumps(names))
@@ -238,9 +254,5 @@ class Launch:
         if not self.witnessed.has_profile:
             return figures
         seen = profile.figures(self.witnessed)
-        return figures | {
-            'comm_share': Figure(seen.comm_share, '1', 'lower'),
-            'imbalance_share': Figure(seen.imbalance_share, '1', 'lower'),
-            'messages': Figure(seen.messages, '1', 'exact'),
-            'bytes': Figure(seen.bytes, 'B', 'exact'),
-        }
+        values = {name: getattr(seen, name) for name in OF_PROFILE}
+        return figures | figures_of(OF_PROFILE, values)

@@ -1,7 +1,7 @@
 """What a job wrote, gone through in pieces each time that something is looked for in it.
 
 MPIs that say which way messages go write a line for each pair of ranks: a gigabyte for two
-thousand. What a program writes itself is short.
+thousand. The program's own output is short.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _FACT = re.compile(r'^(?:[A-Z][a-z]\w*(?: \w+)?|HNP daemon|#\w+) *: +\S.*|^--> .
 _PROSE = re.compile(r'(?:[A-Z]|\w*(?:run|exec)\b)\S*(?:.*? [a-z]+\b){4}')
 # A message by which no program ended.
 _WARNING = re.compile(r'WARNING|By default,')
-# Characters of a sentence that says too little, so the next one is told as well.
+# Characters of a sentence that says too little, so the next one is reported as well.
 _SHORT = 45
 
 # Outside of frames a broken sentence is known by its length, and by how it goes on.
@@ -54,7 +54,7 @@ _TELLING = tuple(
         r'|Permission denied|not enough slots',
         # An MPI's for what it lacks.
         r'UCX +ERROR|component was not found|No components were able|unable to reach each other'
-        r'|the text of which is not installed|unreachable|No network interfaces|not compatible'
+        r'|whose text is not installed|unreachable|No network interfaces|not compatible'
         r'|Connection (?:closed|refused|reset|timed out)|No route to host|Host key verification'
         r'|MPI_ERR_|Fatal error in|Error in MPI_|no transport reaches',
         r'Caught signal|[Ss]egmentation fault|Assertion|terminate called',
@@ -143,7 +143,7 @@ def _unframed(frame: list[str]) -> Iterator[tuple[str, bool]]:
     """The first sentence of a message with the facts that it lists; of all else each line."""
     text = '\n'.join(frame).strip()
     if topic := _TOPIC.search(text):
-        words = f'Open MPI stopped with its message {topic[1]}, the text of which is not installed'
+        words = f'Open MPI stopped with its message {topic[1]}, whose text is not installed'
         yield words, True
     first, _, rest = text.partition('\n\n')
     said = ' '.join(first.split())

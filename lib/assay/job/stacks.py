@@ -15,7 +15,7 @@ FILES = f'{WITNESS}.stacks-*'
 #: What gdb is left of a job's time: so many seconds, but no more than this share.
 SECONDS, SHARE = 30, 0.2
 
-#: Ranks whose innermost calls are told.
+#: Ranks whose innermost calls are reported.
 MOST = 4
 
 _RANK = re.compile(r'^== (.+), pid \d+$', re.MULTILINE)

@@ -1,4 +1,4 @@
-"""How launchers are told a layout.
+"""The options of launchers for a layout.
 
 An MPI's own launcher speaks the MPI's words (:mod:`assay.mpis`), srun those here.
 """
@@ -32,7 +32,7 @@ def _srun(layout: str, ranks: int, threads: int) -> Words:
 
 
 def srun_step(nodes: int, ranks: int, cpus: int) -> list[str]:
-    """What srun is told besides, to start ranks of so many CPUs on some of the job's nodes."""
+    """Further options of srun, to start ranks of so many CPUs on some of the job's nodes."""
     return [f'--nodes={nodes}', f'--ntasks={ranks}', f'--cpus-per-task={cpus}']
 
 

@@ -23,7 +23,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Placement:
-    """Ranks and threads of a node, and how the launcher is told.
+    """Ranks and threads of a node, and the options of the launcher.
 
     :param ranks: ranks on each node.
     :param threads: threads (and cores) of each rank.

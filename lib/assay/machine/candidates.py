@@ -131,7 +131,7 @@ class Candidate:
 
 
 def telling_line(text: str) -> str:
-    """The first line about an error, else the first line with a word."""
+    """The first line about an error, or otherwise the first line with a word."""
     lines = [line.strip() for line in text.splitlines() if re.search(r'\w', line)]
     errors = [line for line in lines if re.search('error', line, re.IGNORECASE)]
     return next(iter(errors or lines), '')
@@ -210,7 +210,7 @@ def in_prefix(prefix: Path) -> Candidate:
 def as_name(place: str) -> str:
     """A module or a folder in the characters that ReFrame allows an environment, another for each.
 
-    Version numbers keep their looks; what would not be told apart has a checksum behind it.
+    Version numbers keep their looks; ambiguous names have a checksum behind them.
     """
     plain = place.replace('/', '-', 1)
     name = re.sub('[^a-zA-Z0-9-]', '_', plain)

@@ -1,6 +1,6 @@
 """The job around this process, by ``salloc`` or ``qsub -I``: what of its environment is its alone.
 
-sbatch hands its whole environment to the jobs that it submits. There srun heeds SLURM_CPU_BIND,
+sbatch hands its whole environment to the jobs that it submits. There srun obeys SLURM_CPU_BIND,
 SLURM_MEM_PER_CPU or SLURM_NTASKS of the job around, which nothing else sets, and an MPI's launcher
 takes the nodes of SLURM_JOB_ID or PBS_NODEFILE for its own.
 """

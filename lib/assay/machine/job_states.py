@@ -59,8 +59,8 @@ STUCK = {
     "this server in the access of the partition ('-q QUEUE')",
 }
 
-#: States in which a job has its nodes, and its time goes by. In all others that are not told of
-#: here it waits for nodes, maybe once more.
+#: States in which a job has its nodes, and its time goes by. In all others that are not
+#: listed here it waits for nodes, maybe once more.
 RUNNING = {'RUNNING', 'STOPPED', 'SIGNALING', 'RESIZING'}
 
 #: States that last for a moment, and who keeps a job in one for longer.
@@ -77,7 +77,7 @@ PASSING = {
 _BUDGET = r'(Assoc|QOS)(Grp)?(?!\w*RunMin)\w*Min(ute)?s?(Limit)?'
 
 #: Reasons for which a job waits until somebody changes it, the cluster, or an account. From top to
-#: bottom the first that fits is told.
+#: bottom the first that fits is reported.
 _FOR_GOOD = [
     (
         r'(job_?)?\w*launch[ _]failed[ _]requeued[ _]held',

@@ -165,7 +165,7 @@ def _version(name: str) -> list[tuple[int, str]]:
 def _seen_later(tool: ModulesSystem) -> dict[str, list[str]]:
     """Modules called like an MPI that Lmod shows once others are loaded: what those are.
 
-    Of each name the newest: to be told of one takes longer than to load it. None where Lmod fails,
+    The newest of each name: to ask about one takes longer than to load it. None where Lmod fails,
     as nothing says that there are any.
     """
     from reframe.core.exceptions import ReframeError
@@ -246,7 +246,7 @@ def _brought_by(
 
 
 def _wrapper_of(loaded: Mapping[str, str]) -> Path | None:
-    """The C wrapper of an MPI where modules are loaded: on PATH, else where they say its folder.
+    """The C wrapper of an MPI where modules are loaded: on PATH, or in the folder that they name.
 
     :param loaded: the environment there; that of this process is without them.
     """

@@ -1,4 +1,4 @@
-"""What a program was built from: the same facts whoever built it."""
+"""What a program was built from: the same facts for each way to build it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from assay import paths
 
 @dataclass(frozen=True)
 class Provenance:
-    """The facts that tell two builds apart; empty where nobody knows."""
+    """The facts that distinguish two builds; empty if unknown."""
 
     by: str
     """``spack``, ``cmake``, or ``binary`` for a program that the user named."""
     spec: str = ''
     """Spack's spec, or the program's path."""
     hash: str = ''
-    """Spack's full hash; else a checksum of all other facts and the sources, or of the program."""
+    """Spack's full hash; otherwise a checksum of all other facts and the sources or program."""
     compiler: str = ''
     flags: str = ''
     """Those that count, of the commands that compiled it."""
@@ -99,7 +99,7 @@ def shared_flags(commands: Iterable[str]) -> str:
 
 
 def _effective_flags(command: str) -> dict[str, str]:
-    """A compilation's flags by their kind, of which the compiler obeys the last."""
+    """A compilation's flags by their kind: the compiler obeys the last of a kind."""
     found: dict[str, str] = {}
     words = iter(shlex.split(command)[1:])
     for word in words:

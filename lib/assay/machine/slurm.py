@@ -110,7 +110,7 @@ def told(*command: str) -> str:
 def node_states(partitions: Sequence[str]) -> dict[str, str]:
     """The state of each node, such as ``idle`` and ``drained*``, and who took it out, and why.
 
-    :param partitions: of which; none for the default one.
+    :param partitions: those to ask about; none for the default one.
     :raises AssayError: if Slurm does not answer.
     """
     found = {}
@@ -178,7 +178,7 @@ def forget_defaults() -> list[str]:
 def forget_sbatch_defaults() -> list[str]:
     """Take a user's defaults for sbatch out of the environment.
 
-    It heeds them before what stands in a job's script: ``SBATCH_PARTITION`` would send a case to
+    They override a job's script: ``SBATCH_PARTITION`` would send a case to
     another partition than the one that it is judged as.
 
     :returns: the names of those that a user has set, and not Slurm for a job around this process.

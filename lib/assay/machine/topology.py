@@ -86,8 +86,8 @@ class Topology:
     def for_reframe(self) -> dict[str, Any]:
         """As ReFrame describes a processor, which is the same whichever its CPUs are.
 
-        ReFrame divides CPUs by CPUs per core. Where cores have different numbers of them, it is
-        told the first of each core; the CPUs are numbered anew.
+        ReFrame divides CPUs by CPUs per core. Where cores have different numbers of them, it gets
+        the first of each core; the CPUs are numbered anew.
         """
         even = self if len({*map(len, self.cores)}) == 1 else self.only(map(min, self.cores))
         numbers = {cpu: number for number, cpu in enumerate(sorted(even.cpus))}
@@ -281,7 +281,7 @@ def _cpus(folder: Path, *names: str) -> Cpus:
     return frozenset()
 
 
-# What ReFrame is told ----------------------------------------------------------------------------
+# What ReFrame gets -------------------------------------------------------------------------------
 
 
 def of_processor(processor: Mapping[str, Any]) -> Topology:
@@ -351,7 +351,7 @@ def _apart(sets: Iterable[Cpus], cpus: Cpus, alone: bool = False) -> tuple[Cpus,
 
 
 def _dividing(sets: Iterable[Cpus], cpus: Cpus) -> tuple[Cpus, ...]:
-    """These sets if each CPU is in one of them, else one of all."""
+    """These sets if each CPU is in one of them, otherwise one of all."""
     found = sorted(filter(None, (one & cpus for one in sets)), key=min)
     is_right = sum(map(len, found)) == len(cpus) == len(frozenset().union(*found))
     return tuple(found) if is_right else (cpus,)

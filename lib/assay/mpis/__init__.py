@@ -1,7 +1,7 @@
 """The MPIs that the suite knows: one file a family, and nothing about it stands anywhere else.
 
-What several of them share has files of its own: Hydra, a launcher, and the libraries that carry
-messages (:mod:`assay.mpis.transports`). MPIs that have no file are told by their words
+Shared parts have files of their own: Hydra, a launcher, and the libraries that carry
+messages (:mod:`assay.mpis.transports`). MPIs that have no file are recognised by their words
 (:mod:`assay.mpis.strangers`).
 """
 

@@ -116,7 +116,7 @@ class Family(Entry):
 
     What jobs need:
 
-    :param bind: what its own launcher is told for a layout (:mod:`assay.layout`), with so many
+    :param bind: options of its own launcher for a layout (:mod:`assay.layout`), with so many
         ranks on each node and so many threads of each rank.
     :param srun_pmi: the PMI by which srun starts it (SLURM_MPI_TYPE); None where that takes more.
     :param interface: variables that name the network interface of its launcher and its TCP.
@@ -135,7 +135,7 @@ class Family(Entry):
     :param async_progress: None where it has none.
     :param recipes: those for fabrics of ``config/fabrics.yaml``, by their names there.
 
-    What programs that are not ours need:
+    For programs that are not ours:
 
     :param soname: of its library; with the same one a program runs on either MPI.
     """

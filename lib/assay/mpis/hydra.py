@@ -22,7 +22,7 @@ SETS = 'HYDRA_(?:USER_PROVIDED_BINDING|IP_VERSION|LAUNCH_TYPE)|MPIR_CVAR_NEMESIS
 
 
 def bind(layout: str, ranks: int, threads: int) -> Words:
-    """What it is told for a layout."""
+    """Its options for a layout."""
     bind = {
         'packed': f'-bind-to core:{threads} -map-by core:{threads}',
         'spread': f'-bind-to core:{threads} -map-by numa',

@@ -2,8 +2,8 @@
 
 What its user guides (launchers, Hydra, CVARs) and Spack's package of it say: the launcher is Hydra,
 with its options and variables, and srun's PMI is pmi2; CVARs have MPICH's names; ``mpichversion``
-begins with `MVAPICH Version:`, as MPI_Get_library_version does. What its C wrapper says is taken
-from MPICH's, with its own name. Version 2 is another MPI (:mod:`assay.mpis.strangers`).
+begins with `MVAPICH Version:`, as MPI_Get_library_version does. The words of its C wrapper are
+MPICH's, with its own name. Version 2 is another MPI (:mod:`assay.mpis.strangers`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""UCX and libfabric: what they are told and what they log, in whichever MPI.
+r"""UCX and libfabric: their variables and their logs, in any MPI.
 
 UCX lists the lanes of a connection with all that they are for,
 ``intra-node cfg#1 tag(sysv/memory cma/memory)  am(sysv/memory)``: every lane counts.

@@ -1,1 +1,1 @@
-"""Runs on a schedule: when there is none, what is remembered of them, and who is told."""
+"""Runs on a schedule: when there is none, what is remembered of them, and who is notified."""

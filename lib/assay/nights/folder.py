@@ -80,7 +80,7 @@ class Folder:
     def alone(self) -> Iterator[int | None]:
         """While no other night is under way: the handle of its lock; None if one is.
 
-        Whoever inherits the handle holds the lock as well, to its end.
+        A process that inherits the handle holds the lock as well, to its end.
 
         :raises AssayError: if that cannot be known.
         """

@@ -11,14 +11,15 @@ from assay.results.budget import Choice, advice
 #: The culprit where a budget is too short for what it has to choose from.
 BUDGET = 'the budget'
 
-#: The words of nights that people are told of, the worst first.
+#: The words of nights that are reported to people, the worst first.
 _BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
 
 
 def with_left_out(outcome: Outcome, before: Told, choice: Choice) -> Outcome:
     """What came of a night with a budget, and what the budget kept from being seen.
 
-    What people know to be bad is no better because it was left out, and what no night runs is told.
+    A fault that people know of stays although it was left out. A case that no night runs is
+    reported.
 
     :param before: what people know.
     """

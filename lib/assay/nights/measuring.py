@@ -23,16 +23,17 @@ from assay.nights.outcome import (
 from assay.one_run import choose_for, measure
 from assay.report.diff import conclusion, show
 from assay.results.budget import Choice
-from assay.results.cases import Report, counted, read_report, title
+from assay.results.cases import Run
 from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
 from assay.results.figure_series import measured
 from assay.results.history import History, StoredRun, load
 from assay.results.ready import make_ready
+from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
 from assay.running.session import Suite
 from assay.spelling import many
@@ -75,7 +76,7 @@ class Measuring:
         """Measure, and hold what did not fail against good nights.
 
         :param margin: a change within it is called the same.
-        :returns: what came of it, and the identifier of the run if it was a good one.
+        :returns: the outcome, and the identifier of the run if it was a good one.
         :raises AssayError: if nothing could be measured.
         :raises SystemExit: if it was told to stop.
         """
@@ -90,12 +91,12 @@ class Measuring:
         return outcome, good
 
     def _held(
-        self, outcome: Outcome, report: Report | None, memory: Memory, margin: float
+        self, outcome: Outcome, report: Run | None, memory: Memory, margin: float
     ) -> tuple[Outcome, str | None]:
         """What came of a run that did not fail, held against good nights; then as `measure`."""
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
-        tonight = _uuid(report)
+        tonight = report.uuid
         history = load()
         stored = {run.uuid: run for run in history.runs if not run.summary.problem}
         if tonight not in stored:
@@ -114,8 +115,8 @@ class Measuring:
         return outcome, tonight if outcome.word == 'PASSED' else None
 
     def _run(
-        self, own: Run, given: Given, calm: Collection[str], choice: Choice | None = None
-    ) -> tuple[Verdict, Report | None]:
+        self, own: RunFolder, given: Given, calm: Collection[str], choice: Choice | None = None
+    ) -> tuple[Verdict, Run | None]:
         """A run, but for cases that are calm.
 
         :param calm: their names.
@@ -131,17 +132,15 @@ class Measuring:
         except AssayError:  # the verdict says so
             return verdict, None
 
-    def _against(
-        self, history: History, good: list[StoredRun], report: Report, margin: float
-    ) -> Outcome:
+    def _against(self, history: History, good: list[StoredRun], run: Run, margin: float) -> Outcome:
         """Hold this night against good ones; what looks worse is measured again first."""
-        uuids = [_uuid(report)]
-        names = {case['display_name'] for case in counted(report) if not case['fixture']}
+        uuids = [run.uuid]
+        names = {case.display_name for case in run.own_cases}
         no_more: Collection[str] = ()
         if self.choice:
             # Each of them ran another part: all that is remembered is needed.
             ran = {one.uuid: _cases(history, one) for one in good}
-            tonight = {title(case) for case in counted(report)}
+            tonight = {case.title for case in run.counted}
             no_more = gone(set().union(*ran.values()), self.choice)
             names |= {one.name for one in self.choice.left_out}
             good = [one for one in good if ran[one.uuid] & tonight]
@@ -171,7 +170,7 @@ class Measuring:
             if more and failures(more):
                 return of_run(verdict, more)
             if more:
-                uuids.append(_uuid(more))
+                uuids.append(more.uuid)
             found = self._difference(load(), good, uuids, margin)
         outcome = of_difference(found, no_more if self.choice else not_run(found))
         if outcome.word == 'PASSED':
@@ -196,7 +195,3 @@ class Measuring:
 def _cases(history: History, run: StoredRun) -> set[str]:
     """The cases that gave figures in a run."""
     return {figure.test_case for figure in measured(history.figures([run]))}
-
-
-def _uuid(report: Report) -> str:
-    return str(report['session_info']['uuid'])

@@ -22,7 +22,7 @@ def subject(which: str, outcome: Outcome, before: Told) -> str:
 
 
 def message(headline: str, outcome: Outcome, before: Told, run: str) -> str:
-    """What people are told of a night.
+    """The message to people about a night.
 
     :param headline: its first line.
     :param before: what they know.

@@ -63,7 +63,7 @@ class Night:
                 say(f'put off: another night of {self._which} is under way')
                 return PUT_OFF
             memory = folder.read()
-            folder.write(memory)  # before anybody is told of what could not be remembered
+            folder.write(memory)  # before anybody hears of what could not be remembered
             put_off, good, said = None, None, ''
             measuring: Measuring | None = None
             try:
@@ -105,9 +105,9 @@ class Night:
         return f'{self.system} ({self.mode})'
 
     def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, str]:
-        """Tell people what is new; what they know now, and why they could not be told.
+        """Tell people what is new; what they know now, and why they could not be notified.
 
-        A night that is undecided, or that others disturbed, says nothing: nobody is told.
+        A night that is undecided, or that others disturbed, says nothing: nobody is notified.
         """
         if not outcome.is_evidence or before.is_of(outcome):
             return before, ''

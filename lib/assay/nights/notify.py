@@ -1,4 +1,4 @@
-"""People are told, by a command of theirs."""
+"""People are notified, by a command of theirs."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.report.table import as_change, as_multiple, is_tenfold
-from assay.results.cases import Report
+from assay.results.cases import Run
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.failures import disturbed_cases, failures
@@ -47,14 +47,14 @@ class Outcome:
         return self.word not in ('UNDECIDED', 'DISTURBED')
 
 
-def of_run(verdict: Verdict, report: Report | None) -> Outcome:
+def of_run(verdict: Verdict, run: Run | None) -> Outcome:
     """What the verdict of a run makes of its night."""
     if verdict.passed:
         return Outcome('PASSED')
     if not verdict.problems:
-        told = disturbed_cases(report) if report else []
+        told = disturbed_cases(run) if run else []
         return Outcome('DISTURBED', (), tuple(f'{one.case}: {one.reason}' for one in told))
-    failed = failures(report) if report else []
+    failed = failures(run) if run else []
     of_session = verdict.of_session if failed else verdict.problems
     culprits = sorted({one.case for one in failed} | ({RUN} if of_session else set()))
     sentences = [*of_session, *(f'{one.case}: {one.reason}' for one in failed)]
@@ -92,7 +92,7 @@ def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
 
 
 def worse_by(told: Mapping[str, str]) -> Outcome:
-    """A night of which something is worse.
+    """A night with something that is worse.
 
     :param told: the culprits, and what is said of each.
     """
@@ -110,7 +110,7 @@ def not_run(found: Difference) -> list[str]:
 
 
 def suspicious_cases(found: Difference) -> set[str]:
-    """Cases of which something looks worse: name, partition and environment."""
+    """Cases with a figure that looks worse: name, partition and environment."""
     figures = [
         *(one.figure for one in worse_figures(found)),
         *(one.figure for one in found.suspects),

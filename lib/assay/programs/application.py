@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ _VERSION = re.compile(r'Implementation: assay (\d+)\.(\d+)')
 
 # Written by print_windows of the same file.
 _WINDOWS = re.compile(
-    r'^Windows of (?P<kernel>[\w ]+): [1-9]\d*; best (?P<rate>\S+) (?P<unit>\S+); '
-    r'whole of best (?P<share>\S+)$',
+    r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*); best (?P<rate>\S+) (?P<unit>[^\s;]+)'
+    r'(?: of (?P<seconds>\S+) s)?; whole of best (?P<share>[^\s;]+)(?:; all (?P<all>\S+) s)?$',
     re.MULTILINE,
 )
 
@@ -46,8 +46,10 @@ CLOCK_RATE = 7e-4
 # Of the loops of programs of ours: see Bouts in the same file.
 _MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
 
-# The last digit that is printed.
+# The last digit of a time that is printed.
 _LAST_DIGIT = 2e-6
+#: Relative, of a number that is printed in six digits.
+SIX_DIGITS = 1e-5
 
 
 class WrongAnswerError(ValueError):
@@ -145,6 +147,44 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
     return figures
 
 
+def check_windows(
+    output: str, kernel: str, count: int, work: float, least: float, most: float
+) -> None:
+    """That a kernel of a program of ours was timed in as many windows as its loop has.
+
+    :param work: of a window over all ranks, in the unit of the rate times seconds.
+    :param least: seconds of all windows together, as is ``most``, by the times of the same kernel:
+        as long as the ranks took on average, or one after the other.
+    :raises WrongAnswerError: if something else was printed.
+    """
+    found = next((m for m in _WINDOWS.finditer(output) if m['kernel'] == kernel), None)
+    if count != (int(found['count']) if found else 0):
+        said = found['count'] if found else 'no'
+        raise WrongAnswerError(f'{said} windows of {kernel} were timed, not {count}')
+    if found is None or found['all'] is None:  # as programs printed them before
+        return
+    done = _above_zero(found, 'rate') * _above_zero(found, 'seconds')
+    if not abs(done - work) <= SIX_DIGITS * work:
+        raise WrongAnswerError(f'a window of {kernel} does {done:.7g}, which is {work:.7g}')
+    seconds, slack = _above_zero(found, 'all'), _LAST_DIGIT + SIX_DIGITS * most
+    if not least - slack <= seconds <= most + slack:
+        raise WrongAnswerError(
+            f'the windows of {kernel} took {seconds} s, but the kernel {least:.6g} to {most:.6g} s'
+        )
+
+
+def steady_windows(steps: int, numbers: Iterable[int]) -> int:
+    """How many windows in these steps, which are counted from 0, begin no bout; all if all do."""
+    numbers = list(numbers)
+    bout = steps_of_bout(steps)
+    return sum(number % bout != 0 for number in numbers) or len(numbers)
+
+
+def times_of(output: str) -> dict[str, float]:
+    """The seconds that a program of ours printed beside a second clock's."""
+    return {found['what']: float(found['seconds']) for found in _TIME.finditer(output)}
+
+
 def steps_of_bout(steps: int) -> int:
     """How many steps a bout of a loop of ours has: before each of them the limit is measured."""
     return max(-(-steps // _MOST_BOUTS), _FEWEST_WINDOWS)
@@ -174,13 +214,15 @@ def check_times(output: str, reported: Mapping[str, float]) -> None:
         if what not in measured:
             raise WrongAnswerError(f"no time of the {what} by the system's clock was printed")
         found = measured[what]
-        least, most = (float(found[name]) for name in ('least', 'most'))
+        timed, least, most = (float(found[name]) for name in ('seconds', 'least', 'most'))
         # So written that no number is wrong.
         if not (least <= most and is_of_both_clocks(seconds, least, most, _LAST_DIGIT)):
             raise WrongAnswerError(
                 f"the time of the {what} is {seconds} s, but {least} to {most} s by the system's "
                 'clock'
             )
+        if not abs(seconds - timed) <= _LAST_DIGIT + SIX_DIGITS * timed:
+            raise WrongAnswerError(f'the time of the {what} is {seconds} s, and {timed} s as well')
 
 
 def _name(kernel: str) -> str:

@@ -32,16 +32,68 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
             f'rate of {method}', result['points_per_second'], steps * math.prod(mesh) / time['best']
         )
         _equal(f'median of {method}', result['iterations_per_second'], steps / time['median'])
-        clocks = result['clocks']
-        # MPI's is read just before and just after ours: so it holds however busy the machine is.
-        if not is_of_both_clocks(clocks['seconds'], clocks['least'], clocks['most'], _BETWEEN):
-            raise WrongAnswerError(
-                f'{method} is said to have taken {clocks["seconds"]} s, but by a second clock '
-                f'{clocks["least"]} to {clocks["most"]} s'
-            )
+        _of_both_clocks(method, result)
     angles = [math.pi * waves / (edge + 1) for waves, edge in zip(_WAVES, mesh, strict=True)]
     decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** steps
     _equal('decay of the mode', report['checks']['decay'], decay)
+
+
+# Messages in which a rank's bytes are counted for each time of pt2pt, by the pattern.
+_MESSAGES = {'ping-pong': 1, 'ping-ping': 1, 'sendrecv': 2, 'exchange': 4, 'bidirectional': 2}
+
+
+def check_pt2pt(report: Mapping[str, Any]) -> None:
+    """Bandwidths, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        pattern, size = result['pattern'], result['size']
+        what = f'{pattern} of {size} bytes'
+        # Of a round trip half is the time, of a window the part of a message.
+        parts = 2 if pattern == 'ping-pong' else result.get('window', 1)
+        _check_sampled(what, result, parts)
+        expected = _MESSAGES[pattern] * size / result['time']['best']
+        _equal(f'bandwidth of {what}', result['bandwidth'], expected)
+
+
+def check_ring(report: Mapping[str, Any]) -> None:
+    """Bandwidths of a hop, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        what = f'lap of {result["size"]} bytes'
+        _check_sampled(what, result, report['ranks'])
+        expected = result['size'] / result['time']['best']
+        _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
+
+
+def check_collectives(report: Mapping[str, Any]) -> None:
+    """Times against MPI's clock, of operations that are not timed one by one.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
+
+
+def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
+    """:param parts: that a time by the clocks is divided into."""
+    _ordered(result['time'])
+    clocks = result.get('clocks')
+    if clocks is None:  # of programs before they read a second one
+        return
+    seconds = clocks['own'] * parts
+    if not is_of_both_clocks(seconds, clocks['least'], clocks['most'], _BETWEEN):
+        raise WrongAnswerError(
+            f'{what} took {seconds} s, but by a second clock {clocks["least"]} to '
+            f'{clocks["most"]} s'
+        )
+    if not clocks['slowest'] >= clocks['own'] * (1 - _DIGITS):
+        raise WrongAnswerError(
+            f'{what} took a rank {clocks["own"]} s, but the slowest {clocks["slowest"]} s'
+        )
 
 
 def check_stream(report: Mapping[str, Any]) -> None:
@@ -58,6 +110,7 @@ def check_stream(report: Mapping[str, Any]) -> None:
         for name in ('best', 'median'):
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
+        _of_both_clocks(operation, together[operation])
 
 
 def check_dgemm(report: Mapping[str, Any], order: int) -> None:
@@ -70,6 +123,19 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     time = _ordered(result['time'])
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
+    _of_both_clocks('dgemm', result)
+
+
+def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
+    """One clock is read just before and just after the other: it holds on the busiest machine."""
+    clocks = result.get('clocks')
+    if clocks is None:  # of stream and dgemm before they read a second one
+        return
+    if not is_of_both_clocks(clocks['seconds'], clocks['least'], clocks['most'], _BETWEEN):
+        raise WrongAnswerError(
+            f'{what} is said to have taken {clocks["seconds"]} s, but by a second clock '
+            f'{clocks["least"]} to {clocks["most"]} s'
+        )
 
 
 def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:

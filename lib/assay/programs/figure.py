@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Literal
+
+Direction = Literal['higher', 'lower', 'exact']
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,39 @@ class Figure:
 
     value: float
     unit: str
-    better: Literal['higher', 'lower', 'exact']
+    better: Direction
     must_be_held: bool = False
     among_cores: bool = False
     headline: bool = False
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a figure is before it is measured: all of a :class:`Figure` but its value."""
+
+    unit: str
+    better: Direction
+    must_be_held: bool = False
+    among_cores: bool = False
+    headline: bool = False
+
+    def figure(self, value: float) -> Figure:
+        """A figure of this quantity."""
+        return Figure(value, **vars(self))
+
+
+def figures_of(measures: Mapping[str, Quantity], values: Mapping[str, float]) -> dict[str, Figure]:
+    """Figures by their names.
+
+    :raises KeyError: if one is not declared.
+    """
+    return {name: measures[name].figure(value) for name, value in values.items()}
+
+
+def declared(measures: Mapping[str, Quantity], name: str) -> Quantity | None:
+    """What a figure is by its name; None if there is none of this name.
+
+    :param measures: by names, in which ``*`` stands for any text.
+    """
+    matching = (one for known, one in measures.items() if fnmatchcase(name, known))
+    return measures.get(name) or next(matching, None)

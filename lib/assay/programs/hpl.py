@@ -89,13 +89,14 @@ _PHASE = re.compile(
 _OURS = re.compile(r'^(?P<key>RANKS|THREADS) *: (?P<value>\d+)', re.MULTILINE)
 _FINGERPRINT = re.compile(r'^Fingerprint: (?P<entries>.+)$', re.MULTILINE)
 _CLOCK = re.compile(
-    r"^Clock: (?P<seconds>\S+) s; system's (?P<least>\S+) to (?P<most>\S+) s; "
-    r'phases (?P<parts>\S+) s$',
+    r"^Clock(?: of (?P<phase>[a-z ]+))?: (?P<seconds>\S+) s; system's (?P<least>\S+) to "
+    r'(?P<most>\S+) s$',
     re.MULTILINE,
 )
+_PARTS = re.compile(r'^Phases: (?P<seconds>\S+) s$', re.MULTILINE)
 _MARKS = {
     *('A_oo', 'A_1', 'A by rows', 'A by columns', 'x_oo', 'x_1', 'b_oo', 'first', 'last'),
-    *('Ax-b_oo', 'again'),
+    *('Ax-b_oo', 'again', 'multiplier'),
 }
 
 # Of scaled residuals of ours: they were 0.003 to 0.024 at orders from 16 to 1500.
@@ -263,6 +264,11 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
         scaled = said['Ax-b_oo'] / (2**-53 * (said['A_oo'] * said['x_oo'] + said['b_oo']) * n)
         if not scaled < _LARGEST_OF_OURS:
             raise WrongAnswerError(f'the scaled residual of HPL is {scaled:g}, and always less')
+        # Of rows of which the greatest was the pivot; it is divided by in one rounding or two.
+        if not 0 < said['multiplier'] <= 1 + 2**-51:
+            raise WrongAnswerError(
+                f'HPL took a pivot that is not the greatest: a multiplier is {said["multiplier"]:g}'
+            )
         _compare(said, {'again': said['Ax-b_oo']}, 0)
         _compare({'scaled residual': float(residual['value'])}, {'scaled residual': scaled}, 1e-7)
         expected = norms(n)
@@ -288,20 +294,38 @@ def _compare(said: Mapping[str, float], expected: Mapping[str, float], relative:
 
 
 def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
-    """Hold the time of each test against the system's clock, its phases, and its rate."""
-    found = list(_CLOCK.finditer(output))
-    if len(found) != len(runs):
-        raise WrongAnswerError('HPL did not print the clocks of each test')
-    for run, clock in zip(runs, found, strict=True):
-        seconds, least, most, parts = (
-            _number(clock[key], 'time') for key in ('seconds', 'least', 'most', 'parts')
-        )
-        if not is_of_both_clocks(seconds, least, most, _TICKS):
-            raise WrongAnswerError(
-                f"HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
+    """Hold the times of each test against the system's clock, and the rate against the time."""
+    ends = [*(run.start() for run in runs[1:]), len(output)]
+    for run, end in zip(runs, ends, strict=True):
+        clocks = {clock['phase']: clock for clock in _CLOCK.finditer(output, run.end(), end)}
+        parts = _PARTS.search(output, run.end(), end)
+        if clocks.keys() != {None, *_PHASES} or not parts:
+            raise WrongAnswerError('HPL did not print the clocks of each test')
+        printed = {
+            phase['key']: _number(phase['seconds'], 'time')
+            for phase in _PHASE.finditer(output, run.end(), end)
+        }
+        for phase, clock in clocks.items():
+            what = phase or 'all'
+            seconds, least, most = (
+                _number(clock[key], 'time') for key in ('seconds', 'least', 'most')
             )
-        if not parts <= seconds + _TICKS + CLOCK_RATE * most:
-            raise WrongAnswerError(f'the phases of HPL took {parts:g} of {seconds:g} s')
+            if not is_of_both_clocks(seconds, least, most, _TICKS):
+                raise WrongAnswerError(
+                    f'{what} of HPL took {seconds:g} s, but {least:g} to {most:g} s by the '
+                    "system's clock"
+                )
+            if phase not in (None, 'wait') and not seconds > 0:
+                raise WrongAnswerError(f'{what} of HPL was not timed')
+            if phase and not abs(printed.get(phase, math.nan) - seconds) <= 1e-6:
+                raise WrongAnswerError(
+                    f'HPL prints that {what} took another time than {seconds:g} s'
+                )
+        seconds, most = (float(clocks[None][key]) for key in ('seconds', 'most'))
+        in_phases = _number(parts['seconds'], 'time of its phases')
+        longest = max(float(clocks[phase]['seconds']) for phase in _PHASES)
+        if not longest <= in_phases + 1e-9 or not in_phases <= seconds + _TICKS + CLOCK_RATE * most:
+            raise WrongAnswerError(f'the phases of HPL took {in_phases:g} of {seconds:g} s')
         rate = operations(int(run['n'])) * 1e-9 / seconds
         # Five digits are printed.
         if not abs(_positive(run['gflops'], 'rate') - rate) <= 1e-4 * rate + 1e-9 / seconds:

@@ -12,11 +12,16 @@ import yaml
 
 from assay.programs import heat
 from assay.programs.application import (
+    SIX_DIGITS,
     Application,
     Problem,
     WrongAnswerError,
+    check_times,
+    check_windows,
     limit_figures,
     prints_fingerprints,
+    steady_windows,
+    times_of,
     window_figures,
 )
 from assay.programs.figure import Figure
@@ -39,10 +44,14 @@ _MOST_STEPS = 9
 _OF_SUMS = 1e-10
 _OF_STEPS = 1e-9
 _OF_COURSE = 1e-7
+# Of two directions that A makes orthogonal: at most 5e-14 at 10^3 elements, 3e-11 at 40^3 and 7e-10
+# at 90^3, on one rank and two, and 1e-9 at 150^3: it grows with the fourth power of the edge.
+_LEAST_OVERLAP, _OVERLAP_AT_200 = 1e-9, 1e-6
 _FINGERPRINT = re.compile(
     r'^Fingerprint: b\.b (\S+); b\.x (\S+); x\.x (\S+); r\.x (\S+); (\d+) steps (\S+)$',
     re.MULTILINE,
 )
+_OVERLAP_SAID = re.compile(r'^Overlap of directions: (\S+)$', re.MULTILINE)
 _FIRST = re.compile(r'^First residuals: (.+)$', re.MULTILINE)
 
 _INITIAL = re.compile(r'Initial Residual = (\S+)')
@@ -54,6 +63,16 @@ _CENTRE_RIGHT = re.compile(
     r'^Solution at the centre, .*: PASSED$|^solution matches analytic solution to within',
     re.MULTILINE,
 )
+_PARAMETERS = 'Global Run Parameters'
+_KERNELS = ('WAXPY', 'DOT', 'MATVEC')
+# Where the report has the times.
+_TIMES = {
+    'total': ('Total Program Time',),
+    'structure': ('Matrix structure generation', 'Mat-struc-gen Time'),
+    'assembly': ('FE assembly', 'FE assembly Time'),
+    **{name: ('CG solve', f'{name} Time') for name in _KERNELS},
+    'CG': ('CG solve', 'Total', 'Total CG Time'),
+}
 _VERIFY = 'verify_solution=1'
 _REPORTS = 'miniFE.*.yaml'
 _COMPLAINT = re.compile(
@@ -101,6 +120,8 @@ class MiniFE(Application):
         if prints_fingerprints(output):
             _check_fingerprint(output, report, problem)
             _check_parts(report, ranks)
+            _check_windows(output, report, ranks)
+            check_times(output, {what: _number(report, *keys) for what, keys in _TIMES.items()})
         if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
 
@@ -175,15 +196,14 @@ def _number(report: Mapping[str, Any], *keys: str) -> float:
 
 
 def _check_run(report: Mapping[str, Any], problem: Problem, ranks: int, threads: int) -> None:
-    parameters = 'Global Run Parameters'
     elements = problem.facts['elements']
     asked = {
         'number of processors': ranks,
         **{f'dimensions: {axis}': n for axis, n in zip(('nx', 'ny', 'nz'), elements, strict=True)},
     }
-    if 'OpenMP Max Threads:' in _entry(report, parameters):
+    if 'OpenMP Max Threads:' in _entry(report, _PARAMETERS):
         asked['OpenMP Max Threads:'] = threads
-    said = {name: _number(report, parameters, *name.split(': ')) for name in asked}
+    said = {name: _number(report, _PARAMETERS, *name.split(': ')) for name in asked}
     said['Global Nrows'] = _number(report, 'Matrix attributes', 'Global Nrows')
     asked['Global Nrows'] = math.prod(n + 1 for n in elements)
     said['Global NNZ'] = _number(report, 'Matrix attributes', 'Global NNZ')
@@ -227,6 +247,7 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
     try:
         b_b, b_x, x_x, r_x, steps_made, of_steps = map(float, found[0])
         first = [float(value) for value in _FIRST.findall(output)[0].split()]
+        overlap = float(_OVERLAP_SAID.findall(output)[0])
     except (ValueError, IndexError):
         raise WrongAnswerError('miniFE printed no fingerprint') from None
     n = problem.facts['elements'][0]
@@ -235,6 +256,9 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
     # By how much the error's energy fell, 2 b x - x A x: each step adds its part, and that needs no
     # orthogonality to the steps long before, which rounding takes.
     _hold('b.x + r.x by its steps', of_steps, b_x + r_x, _OF_STEPS)
+    # What the steps do not tell is whether each direction was the best one.
+    if not overlap <= max(_LEAST_OVERLAP, _OVERLAP_AT_200 * (n / 200) ** 4):
+        raise WrongAnswerError(f'the directions of CG in miniFE overlap by {overlap:.3g}')
 
     # Boundary nodes have the eigenvalue 1, n / 4 times the largest other one. Rounding in what is
     # left of the residual there grows by less than n in an iteration: the course is compared until
@@ -260,20 +284,32 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
 
 def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
     """That no part took longer than the whole: of one rank all parts together."""
-    kernels = [_number(report, 'CG solve', f'{name} Time') for name in ('WAXPY', 'DOT', 'MATVEC')]
-    whole = _number(report, 'CG solve', 'Total', 'Total CG Time')
+    kernels = [_number(report, *_TIMES[name]) for name in _KERNELS]
+    whole = _number(report, *_TIMES['CG'])
     # Each is the time of the rank that it took longest.
     parts = sum(kernels) if ranks == 1 else max(kernels)
-    if not parts <= whole * (1 + 1e-9):
+    if not parts <= whole * (1 + SIX_DIGITS):
         raise WrongAnswerError(f"the parts of miniFE's CG took {parts:g} s, all of it {whole:g} s")
     phases = [
-        _number(report, 'Matrix structure generation', 'Mat-struc-gen Time'),
-        _number(report, 'FE assembly', 'FE assembly Time'),
+        _number(report, *_TIMES['structure']),
+        _number(report, *_TIMES['assembly']),
         whole,
     ]
-    total = _number(report, 'Total Program Time')
-    if not max(phases) <= total * (1 + 1e-9):
-        raise WrongAnswerError(f'a phase of miniFE took {max(phases):g} s, all of it {total:g} s')
+    total = _number(report, *_TIMES['total'])
+    parts = sum(phases) if ranks == 1 else max(phases)
+    # Each has six digits.
+    if not parts <= total * (1 + SIX_DIGITS):
+        raise WrongAnswerError(f'the phases of miniFE took {parts:g} s, all of it {total:g} s')
+
+
+def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
+    """That all iterations were timed, kernel by kernel: what is not in windows was before them."""
+    iterations = int(_number(report, 'CG solve', 'Iterations'))
+    count = steady_windows(_MOST_ITERATIONS, range(iterations))
+    times = times_of(output)
+    for name, work in _operations_of_iteration(report).items():
+        seconds, first = _number(report, *_TIMES[name]), times.get(f'first {name}', math.inf)
+        check_windows(output, name, count, 1e-9 * work, seconds - first, ranks * seconds)
 
 
 def _hold(name: str, value: float, expected: float, relative: float) -> None:
@@ -282,20 +318,39 @@ def _hold(name: str, value: float, expected: float, relative: float) -> None:
 
 
 def _figures(report: Mapping[str, Any]) -> dict[str, Figure]:
-    def add(name: str, *keys: str) -> None:
-        figures[f'{name}_time'] = Figure(_number(report, *keys), 's', 'lower')
-
-    figures: dict[str, Figure] = {}
-    add('total', 'Total Program Time')
-    add('structure', 'Matrix structure generation', 'Mat-struc-gen Time')
-    add('assembly', 'FE assembly', 'FE assembly Time')
-    parts: dict[str, tuple[str, ...]] = {
-        name.lower(): ('CG solve', name) for name in ('WAXPY', 'DOT', 'MATVEC')
+    figures = {
+        f'{what.lower()}_time': Figure(_number(report, *keys), 's', 'lower')
+        for what, keys in _TIMES.items()
     }
-    parts['cg'] = ('CG solve', 'Total', 'Total CG')
-    for name, (*place, key) in parts.items():
-        add(name, *place, f'{key} Time')
-        # Not the rate in the report: what takes less than 0.1 ms has none there.
-        flops, time = _number(report, *place, f'{key} Flops'), figures[f'{name}_time'].value
-        figures[f'{name}_rate'] = Figure(1e-9 * flops / time if time else 0.0, 'Gflop/s', 'higher')
+    # Not the rates in the report: what takes less than 0.1 ms has none there.
+    for name, flops in _operations(report).items():
+        time = figures[f'{name.lower()}_time'].value
+        rate = 1e-9 * flops / time if time else 0.0
+        figures[f'{name.lower()}_rate'] = Figure(rate, 'Gflop/s', 'higher')
     return figures
+
+
+def _operations(report: Mapping[str, Any]) -> dict[str, float]:
+    """Floating-point operations of each kernel and of all, as miniFE counts them.
+
+    :raises WrongAnswerError: if the report has others.
+    """
+    iterations = _number(report, 'CG solve', 'Iterations')
+    once = _operations_of_iteration(report)
+    counted = {
+        'WAXPY': once['WAXPY'] / 3 * (3 * iterations + 2),
+        'DOT': once['DOT'] * iterations,
+        'MATVEC': once['MATVEC'] * (iterations + 1),
+    }
+    counted['CG'] = sum(counted.values())
+    for name, flops in counted.items():
+        *place, key = _TIMES[name]
+        said = _number(report, *place, key.replace('Time', 'Flops'))
+        _hold(f'{name} Flops', said, flops, SIX_DIGITS)
+    return counted
+
+
+def _operations_of_iteration(report: Mapping[str, Any]) -> dict[str, float]:
+    elements = math.prod(_number(report, _PARAMETERS, 'dimensions', f'n{axis}') for axis in 'xyz')
+    nonzeros = _number(report, 'Matrix attributes', 'Global NNZ')
+    return {'WAXPY': 9 * elements, 'DOT': 4 * elements, 'MATVEC': 2 * nonzeros}

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import sys
 from pathlib import Path
 
 from assay.programs.application import (
+    SIX_DIGITS,
     Application,
     Problem,
     WrongAnswerError,
     check_times,
+    check_windows,
     limit_figures,
-    steps_of_bout,
+    steady_windows,
+    times_of,
     window_figures,
 )
 from assay.programs.figure import Figure
+from assay.programs.sizes import process_grid
 
 # As in the run of the Trinity procurement.
 _VARIABLES = 40
@@ -74,12 +77,14 @@ _VARIABLE = re.compile(
 _FINGERPRINT = re.compile(
     r'^ Fingerprint *(\d+): squares (\S+), error of a point (\S+), no numbers (\d+)$', re.MULTILINE
 )
-_WINDOW_COUNT = re.compile(r'^Windows of stencil: (\d+);', re.MULTILINE)
 
 # State of the generator xoshiro256** where all parts of gfortran's seed are 8.
 _SEED = (0xBD0C5B6650C2DF41, 0xD46061C546E1DF30, 0xBB4F4D46D610354C, 0x114A58350756AD31)
 _WORD = (1 << 64) - 1
 
+_MEAN_COMM = re.compile(
+    r'^ *Avg \(total,pack,send,wait,recv,unpack secs\):' + _NUMBER, re.MULTILINE
+)
 _LAST_OF_SUMS = re.compile(r'^ *Min \(total,compute,reduce secs\):' + ','.join([_NUMBER] * 3), re.M)
 _END = 'End report'
 
@@ -111,7 +116,7 @@ class MiniGhost(Application):
         grids = _VARIABLES + 1
         # The third root of a cube may come out just below.
         edge = math.floor((size / (_VALUE_BYTES * grids)) ** (1 / 3) + 1e-9) - 2
-        processes = _process_grid(ranks)
+        processes = process_grid(ranks)
         least = max(processes)
         if edge < least:
             raise ValueError(
@@ -162,15 +167,24 @@ class MiniGhost(Application):
         _check_checks(output, problem.facts['the number of variables'])
 
         (total,) = _numbers(_TOTAL, output, 'total time')
-        *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
+        mean_stencil, *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
         (rate,) = _numbers(_GFLOPS, output, 'rate')
         if _ours(output):
             _check_fingerprints(output, problem)
-            check_times(output, {'total': total, 'stencil': stencil})
+            check_times(output, {'total': total, 'stencil': stencil, **_parts(output, ranks)})
+            # As the rank with the most, no rank took less in all than the mean in parts.
+            parts = mean_stencil + _mean_communication(output, ranks)
+            if not parts <= total * (1 + SIX_DIGITS):
+                raise WrongAnswerError(f'parts of miniGhost took {parts} s, all of it {total} s')
         sums = _numbers(_SUM, output, 'time of the sums')
-        updates = math.prod(problem.facts['the mesh'])
-        for name in ('variables', 'time steps', 'spikes'):
-            updates *= problem.facts[f'the number of {name}']
+        steps: int = problem.facts['the number of time steps']
+        of_step = math.prod(problem.facts['the mesh']) * problem.facts['the number of variables']
+        updates = of_step * steps * problem.facts['the number of spikes']
+        if _ours(output):
+            windows, bytes_of_step = steady_windows(steps, range(steps)), _UPDATE_BYTES * of_step
+            check_windows(
+                output, 'stencil', windows, 1e-9 * bytes_of_step, stencil, ranks * stencil
+            )
         if not (total > 0 and stencil > 0):
             raise WrongAnswerError('miniGhost printed a time that is not above zero')
         operations = 27 * updates / total * 1e-9
@@ -186,25 +200,39 @@ class MiniGhost(Application):
         if not all(figure.value > 0 for figure in figures.values()):
             raise WrongAnswerError('miniGhost printed a time or a rate that is not above zero')
         if ranks > 1:
-            times = _numbers(_COMM, output, 'time of the communication')
+            times = _communication(output)
             # What an exchange does without takes no time: derived datatypes need no packing.
             figures |= {
                 f'{way}_time': Figure(seconds, 's', 'lower')
-                for way, seconds in zip(_WAYS, times, strict=True)
+                for way, seconds in times.items()
                 if seconds > 0
             }
         return figures | window_figures(output, 'stencil') | limit_figures(output)
 
 
-def _process_grid(ranks: int) -> tuple[int, int, int]:
-    """The one with the smallest faces; most processes in z, where faces lie together in memory."""
-    divisors = [d for d in range(1, ranks + 1) if ranks % d == 0]
-    grids = (
-        (x, y, ranks // (x * y))
-        for x, y in itertools.product(divisors, repeat=2)
-        if ranks % (x * y) == 0
-    )
-    return min((grid for grid in grids if grid[0] <= grid[1] <= grid[2]), key=sum)
+def _communication(output: str) -> dict[str, float]:
+    """Seconds of the rank that each way to communicate took longest."""
+    times = _numbers(_COMM, output, 'time of the communication')
+    return dict(zip(_WAYS, times, strict=True))
+
+
+def _mean_communication(output: str, ranks: int) -> float:
+    return _numbers(_MEAN_COMM, output, 'mean time of the communication')[0] if ranks > 1 else 0.0
+
+
+def _parts(output: str, ranks: int) -> dict[str, float]:
+    """Times that ours has read from two clocks since it prints them, beside total and stencil."""
+    total, points, over_ranks = _numbers(_SUM, output, 'time of the sums')
+    if (
+        not max(points, over_ranks)
+        <= total * (1 + SIX_DIGITS)
+        <= (points + over_ranks) * (1 + 2 * SIX_DIGITS)
+    ):
+        raise WrongAnswerError(
+            f'the sums of miniGhost took {total} s, and their parts {points} and {over_ranks} s'
+        )
+    times = {'sums': total, **(_communication(output) if ranks > 1 else {})}
+    return times if 'sums' in times_of(output) else {}
 
 
 def _ours(output: str) -> bool:
@@ -317,12 +345,6 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
                 f'a point of variable {number} of miniGhost is wrong by {worst:.2E} of itself, and '
                 f'rounding leaves {bound:.2E}'
             )
-    # Where a bout begins the limit was measured: that step does not count.
-    bout = steps_of_bout(steps)
-    windows = sum(step % bout != 0 for step in range(steps)) or steps
-    said = _WINDOW_COUNT.search(output)
-    if said is None or int(said[1]) != windows:
-        raise WrongAnswerError(f'miniGhost timed {said[1] if said else "no"} steps, not {windows}')
 
 
 def _spread(points: int, steps: int) -> list[float]:

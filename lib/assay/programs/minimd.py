@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.programs.application import (
+    SIX_DIGITS,
     Application,
     Problem,
     WrongAnswerError,
     check_times,
+    check_windows,
     limit_figures,
-    steps_of_bout,
+    steady_windows,
+    times_of,
     window_figures,
 )
 from assay.programs.figure import Figure
@@ -65,14 +68,17 @@ _DRAWN = 6
 _MOST_STARTED = 4_000_000
 # See replay.hpp.
 _MOST_FOLLOWED = 100_000
+# Relative, in the few steps between two counts.
+_CHANGE_OF_PAIRS = 0.01
 # Energy per atom that the cut-off without a shift takes or gives: 0.01 in hundreds of steps. Ours
 # is held to a sharper bound by itself.
 _MOST_DRIFT = 0.05
 
 # Of the performance summary.
+_PHASES = ('force', 'neighbour', 'communication')
 _COLUMNS = (
     *('ranks', 'threads', 'steps', 'atoms'),
-    *('total', 'force', 'neighbour', 'communication', 'other'),
+    *('total', *_PHASES, 'other'),
     *('performance', 'performance of a thread'),
 )
 
@@ -82,7 +88,13 @@ _STATE = re.compile(r'^(\d+) (\S+) (\S+) (\S+) +(\d+\.\d+)$', re.MULTILINE)
 _SUMMARY = re.compile(r'^(?P<values>.*) PERF_SUMMARY (?P<extra>\S+)$', re.MULTILINE)
 _SPREAD = re.compile(r'^# Force time of ranks: least \S+ mean (\S+) most (\S+)$', re.MULTILINE)
 _FINGERPRINT = re.compile(r'^# Fingerprint of the (?P<what>[^:]+): (?P<values>.*)$', re.MULTILINE)
-_WINDOWS = re.compile(r'^Windows of (?P<kernel>\w+): (?P<count>\d+);', re.MULTILINE)
+_PAIRS = re.compile(
+    r'^# Pairs: (?P<listed>\d+) in lists, (?P<inside>\d+) within the cut-off, (?P<operations>\S+) '
+    'operations a step$',
+    re.MULTILINE,
+)
+_INTERRUPTED = re.compile(r'^Interruptions of the force: (\d+\.\d+) s$', re.MULTILINE)
+_ACHIEVED = re.compile(r'^Limit of force: .*; achieved (\S+) Gflop/s; ', re.MULTILINE)
 _VERDICT = re.compile(r'^\t# (?P<oracle>.+): (?P<word>PASSED|FAILED)$', re.MULTILINE)
 
 
@@ -121,12 +133,16 @@ class MiniMD(Application):
         _check_states(output, problem)
         _check_summary(summary, problem, ranks, threads)
 
-        phases = ('total', 'force', 'neighbour', 'communication', 'other')
-        figures = {f'{name}_time': Figure(summary[name], 's', 'lower') for name in phases}
+        figures = {
+            f'{name}_time': Figure(summary[name], 's', 'lower')
+            for name in ('total', *_PHASES, 'other')
+        }
         if _ours(output):
             _check_fingerprints(output, problem)
-            _check_windows(output, problem)
-            check_times(output, {name: summary[name] for name in phases[:-1]})
+            check_times(output, {name: summary[name] for name in ('total', *_PHASES)})
+            _check_windows(output, problem, ranks)
+            _check_operations(output)
+            _check_rates(output, problem.facts['atoms'])
         figures['performance'] = Figure(summary['performance'], 'atom-steps/s', 'higher')
         work = summary['atoms'] * summary['steps']
         figures['force_rate'] = Figure(work / summary['force'], 'atom-steps/s', 'higher')
@@ -267,7 +283,7 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     The start is computed here. The sums over pairs at the end, and the atoms some steps later, come
     from the run and from a plain implementation.
     """
-    prints = {m['what']: m['values'].split() for m in _FINGERPRINT.finditer(output)}
+    prints = _fingerprints(output)
     atoms: int = problem.facts['atoms']
     settings = _sums(prints, 'settings', len(_SETTINGS))
     if tuple(settings) != _SETTINGS:
@@ -301,6 +317,10 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     # Two steps move the atoms, and not all of it can be zero.
     if _sums(prints, 'end, run', 7)[2:] == _sums(prints, 'steps after it, run', 7)[2:]:
         raise WrongAnswerError('the atoms of miniMD do not move')
+
+
+def _fingerprints(output: str) -> dict[str, list[str]]:
+    return {m['what']: m['values'].split() for m in _FINGERPRINT.finditer(output)}
 
 
 def _sums(prints: Mapping[str, list[str]], what: str, count: int) -> list[float]:
@@ -369,22 +389,57 @@ def _speeds(seeds: np.ndarray) -> np.ndarray:
     return np.stack([seeds * power % _MODULUS / _MODULUS for power in later])
 
 
-def _check_windows(output: str, problem: Problem) -> None:
+def _check_windows(output: str, problem: Problem, ranks: int) -> None:
     """That as many computations of forces and lists were timed as so many steps have."""
     steps: int = problem.facts['steps']
-    bout = steps_of_bout(steps)
     numbers = range(1, steps + 1)
     timed = {
-        'force': [n for n in numbers if n % _SHOWN_EVERY and n != steps],
-        'neighbour': [n for n in numbers if n % _RENEWED_EVERY == 0],
+        'force': [n - 1 for n in numbers if n % _SHOWN_EVERY and n != steps],
+        'neighbour': [n - 1 for n in numbers if n % _RENEWED_EVERY == 0],
     }
-    said = {m['kernel']: int(m['count']) for m in _WINDOWS.finditer(output)}
-    for kernel, all_of_them in timed.items():
-        steady = [n for n in all_of_them if (n - 1) % bout] or all_of_them
-        if said.get(kernel, 0) != len(steady):
-            raise WrongAnswerError(
-                f'miniMD timed {said.get(kernel, 0)} windows of {kernel}, not {len(steady)}'
-            )
+    times = times_of(output)
+    times['force'] -= times.get('force with sums', 0)
+    interrupted = _INTERRUPTED.search(output)
+    # What its windows are without.
+    without = {'force': float(interrupted[1]) if interrupted else 0, 'neighbour': 0}
+    for kernel, of_steps in timed.items():
+        count = steady_windows(steps, of_steps)
+        # Times are the mean of the ranks.
+        mean = times[kernel]
+        check_windows(
+            output, kernel, count, problem.facts['atoms'], mean - without[kernel], ranks * mean
+        )
+
+
+def _check_operations(output: str) -> None:
+    """That operations are those of the pairs that were found anew, some steps before."""
+    anew = _sums(_fingerprints(output), 'pairs, anew', 4)
+    found = _PAIRS.search(output)
+    listed, inside = (float(found[name]) if found else 0 for name in ('listed', 'inside'))
+    counted = 8 * listed + 18 * inside  # of half lists
+    if (
+        not found
+        or not abs(listed - anew[0]) <= _CHANGE_OF_PAIRS * anew[0]
+        or not abs(inside - anew[1]) <= _CHANGE_OF_PAIRS * anew[1]
+        or not abs(float(found['operations']) - counted) <= SIX_DIGITS * counted
+    ):
+        said = found[0] if found else 'nothing'
+        raise WrongAnswerError(
+            f'miniMD says of its pairs: {said!r}, but found {anew[0]:.0f} in reach and '
+            f'{anew[1]:.0f} within the cut-off'
+        )
+
+
+def _check_rates(output: str, atoms: int) -> None:
+    """That the limit is held against as many operations as that many pairs need."""
+    windows, limit = window_figures(output, 'force'), _ACHIEVED.search(output)
+    found = _PAIRS.search(output)
+    if not limit or not found or 'force_rate' not in windows:
+        return  # whoever asks for the figures says so
+    said, best = float(limit[1]), windows['force_rate'].value
+    achieved = 1e-9 * float(found['operations']) * best / atoms
+    if not abs(said - achieved) <= 2 * SIX_DIGITS * achieved:
+        raise WrongAnswerError(f'miniMD says of its forces: {said} Gflop/s, but did {achieved:.6g}')
 
 
 def _rows(output: str) -> list[tuple[str, ...]]:
@@ -408,6 +463,15 @@ def _check_summary(
     for name in ('total', 'force', 'performance'):
         if summary[name] <= 0:
             raise WrongAnswerError(f'{name} in the performance summary is {summary[name]}')
+    rest = summary['total'] - sum(summary[name] for name in _PHASES)
+    rate = summary['atoms'] * summary['steps'] / summary['total']
+    # Times have six decimals.
+    bounds = {'other': (rest, 3e-6), 'performance': (rate, rate * (1e-6 / summary['total'] + 1e-6))}
+    for name, (value, bound) in bounds.items():
+        if not abs(summary[name] - value) <= bound:
+            raise WrongAnswerError(
+                f'{name} in the performance summary is {summary[name]}, but {value:.6f} by the rest'
+            )
 
 
 def _figures_of_ours(output: str) -> dict[str, Figure]:

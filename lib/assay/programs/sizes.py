@@ -12,6 +12,7 @@ largest 80% of the memory
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,3 +64,17 @@ def last_level_caches(topology: Mapping[str, Any]) -> float:
     last = max(cache['type'] for cache in caches)
     # Those of different kinds of cores differ.
     return float(sum(c['size'] * len(c['cpusets']) for c in caches if c['type'] == last))
+
+
+def process_grid(ranks: int) -> tuple[int, int, int]:
+    """Ranks along x, y and z with the smallest faces between them.
+
+    Most are in z, where faces lie together in memory.
+    """
+    divisors = [d for d in range(1, ranks + 1) if ranks % d == 0]
+    grids = (
+        (x, y, ranks // (x * y))
+        for x, y in itertools.product(divisors, repeat=2)
+        if ranks % (x * y) == 0
+    )
+    return min((grid for grid in grids if grid[0] <= grid[1] <= grid[2]), key=sum)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from assay import AssayError, paths
-from assay.config.reference_writing import Learned, Written, scalar
+from assay.config.learned import Learned, Written, scalar
 from assay.results.baseline import Proposal
-from assay.results.rows import bound, is_beyond
+from assay.results.cases import bound
+from assay.results.rows import is_beyond
 from assay.spelling import many
 from assay.text import plain
 

@@ -13,12 +13,12 @@ from assay import AssayError, paths
 from assay.report import junit, terminal
 from assay.results.baseline import stale
 from assay.results.budget import Choice
-from assay.results.cases import Report
+from assay.results.cases import Run
 from assay.results.judged import judged, kept
 from assay.results.named import left_out, not_run
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 from assay.text import plain
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def conclude(
-    own: Run,
+    own: RunFolder,
     end: Ended,
     given: Given,
     seconds: float,
@@ -41,42 +41,42 @@ def conclude(
     :param site: the system's configuration: what it has and was not measured is told.
     """
     found = judged(own, end, given)
-    report, log = found.report, found.log
+    run, log = found.run, found.log
     problems = [*found.verdict.problems]
     # What a budget leaves out is told by itself.
     is_all = given.is_whole and not choice
-    if report and is_all and not end.stopped:
-        problems += not_run(report, given)
+    if run and is_all and not end.stopped:
+        problems += not_run(run, given)
     try:
-        if given.report and report:
+        if given.report and run:
             given.report.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(own.report, given.report)
     except OSError as error:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
-    if report:
-        problems += kept(report, replace(found.verdict, problems=tuple(problems)))
+    if run:
+        problems += kept(run, replace(found.verdict, problems=tuple(problems)))
     verdict = replace(found.verdict, problems=tuple(problems))
     unmeasured = choice.titles_left_out if choice else ()
-    if unwritten := _write(given, report, verdict, log or [], seconds, unmeasured):
+    if unwritten := _write(given, run, verdict, log or [], seconds, unmeasured):
         verdict = replace(verdict, problems=(*problems, *unwritten))
-        if report:
-            kept(report, verdict)
+        if run:
+            kept(run, verdict)
         # Those that could be written have to say so as well.
-        _write(given, report, verdict, log or [], seconds, unmeasured)
-    if report:
-        notes = stale(report, paths.REFERENCES)
+        _write(given, run, verdict, log or [], seconds, unmeasured)
+    if run:
+        notes = stale(run, paths.REFERENCES)
         if site and is_all:
-            notes += left_out(site, report, given)
+            notes += left_out(site, run, given)
         below = [*notes, *terminal.why_not_good(verdict)]
-        terminal.show(report, log or [], end.printed, given.everything, below)
+        terminal.show(run, log or [], end.printed, given.everything, below)
         terminal.warn(notes)
-    terminal.conclude(report, verdict, seconds, choice)
+    terminal.conclude(run, verdict, seconds, choice)
     return verdict
 
 
 def _write(
     given: Given,
-    report: Report | None,
+    run: Run | None,
     verdict: Verdict,
     log: list[str],
     seconds: float,
@@ -88,14 +88,14 @@ def _write(
     """
 
     def of_junit(path: Path) -> None:
-        junit.write(path, report, verdict, log, seconds, left_out)
+        junit.write(path, run, verdict, log, seconds, left_out)
 
     def of_page(path: Path) -> None:
-        if report is None:
+        if run is None:
             raise AssayError(f'{path}: not written, since the run left no report')
         from assay.report.html.stored import write_ended  # which takes time to load
 
-        write_ended(path, report, verdict, log)
+        write_ended(path, run, verdict, log)
 
     asked = ((given.junit, of_junit), (given.page, of_page))
     found = (_problem(path, write, verdict.problems) for path, write in asked if path)

@@ -7,23 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from assay import AssayError
-from assay.results.cases import (
-    Case,
-    Report,
-    attempts,
-    class_name,
-    counted,
-    is_no_evidence,
-    read_report,
-    title,
-    what_counts,
-)
+from assay.results.cases import Case, Run, is_no_evidence, what_counts
 from assay.results.failures import (
     files,
     is_good,
@@ -32,14 +21,15 @@ from assay.results.failures import (
     reason,
     skipped,
 )
+from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.text import plain, visible_lines
 
 
 def write(
     path: Path,
-    report: Report | None,
+    run: Run | None,
     verdict: Verdict,
     log: Iterable[str],
     seconds: float,
@@ -50,18 +40,17 @@ def write(
     That one has an error exactly when the verdict is not good, whatever became of the cases; its
     output tells what was left in the environment of cases that passed.
 
-    :param report: ReFrame's report; None if it left none.
+    :param run: None if it left no report.
     :param log: the lines of ReFrame's log file, which tells why cases were skipped.
     :param seconds: the wall time of the run.
     :param left_out: cases that a budget left out, which are skipped.
     :raises AssayError: if the file cannot be written.
     """
     suite = Element('testsuite', name='assay')
-    if report:
-        info = report['session_info']
-        suite.set('hostname', plain(info['hostname']))
-        suite.set('timestamp', f'{datetime.fromtimestamp(info["time_start_unix"]):%FT%T}')
-        _add_cases(suite, report, list(log))
+    if run:
+        suite.set('hostname', plain(run.hostname))
+        suite.set('timestamp', f'{run.begun.astimezone():%FT%T}')
+        _add_cases(suite, run, list(log))
     for name in sorted(left_out):
         one = _add(suite, plain(name.partition(' ')[0]), plain(name), 0)
         SubElement(one, 'skipped', type='left out', message='left out by --budget')
@@ -72,7 +61,7 @@ def write(
     elif verdict.disturbed:
         words = f'{verdict.disturbed} case(s) were disturbed by others: nothing is known of them'
         SubElement(whole, 'error', type='disturbed', message=words)
-    if report and (left := left_in_good_cases(report)):
+    if run and (left := left_in_good_cases(run)):
         SubElement(whole, 'system-out').text = left
     totals = {
         'tests': str(len(suite)),
@@ -91,7 +80,9 @@ def write(
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
-def write_of_run(path: Path, own: Run | None, verdict: Verdict, left_out: Iterable[str]) -> None:
+def write_of_run(
+    path: Path, own: RunFolder | None, verdict: Verdict, left_out: Iterable[str]
+) -> None:
     """Likewise of a run that has ended, with a verdict that goes beyond it.
 
     :param own: the run; None if it never began.
@@ -103,32 +94,32 @@ def write_of_run(path: Path, own: Run | None, verdict: Verdict, left_out: Iterab
         if own:
             log = own.log.read_text(errors='replace').splitlines()
             report = read_report(own.report)
-            seconds = report['session_info']['time_elapsed']
+            seconds = report.seconds or 0.0
     write(path, report, verdict, log, seconds, left_out)
 
 
-def _add_cases(suite: Element, report: Report, log: list[str]) -> None:
+def _add_cases(suite: Element, run: Run, log: list[str]) -> None:
     """The checks' cases, and the builds that failed."""
-    why_skipped = dict(skipped(report, log))
-    counted_cases = counted(report)
-    for tries in attempts(report):
+    why_skipped = dict(skipped(run, log))
+    counted_cases = run.counted
+    for tries in run.attempts:
         case = what_counts(tries)
         good = is_good(case)
-        if case['fixture'] and good:
+        if case.is_fixture and good:
             continue
-        one = _add(suite, plain(class_name(case)), title(case), case['time_total'] or 0)
-        if case['result'] == 'skip':
-            SubElement(one, 'skipped', message=why_skipped[title(case)])
+        one = _add(suite, plain(case.check), case.title, case.seconds.total or 0)
+        if case.result == 'skip':
+            SubElement(one, 'skipped', message=why_skipped[case.title])
         elif is_no_evidence(case):
             # JUnit has no word for it; a failure would be taken for a worse system.
             SubElement(one, 'skipped', type='disturbed', message=f'disturbed: {reason(case)}')
-        elif case['result'] == 'fail_deps':
+        elif case.result == 'fail_deps':
             SubElement(one, 'failure', type='not run', message=not_run(case, counted_cases))
         elif not good:
             _add_failure(one, 'failure', case)
         else:
             for earlier in tries:
-                for why in earlier.get('replaced') or ():
+                for why in earlier.replaced:
                     SubElement(one, 'flakyFailure', type='disturbed', message=plain(why))
                 if earlier is not case:
                     _add_failure(one, 'flakyFailure', earlier)
@@ -140,5 +131,5 @@ def _add(suite: Element, check: str, name: str, seconds: float) -> Element:
 
 def _add_failure(one: Element, kind: str, case: Case) -> None:
     """The sentence that the terminal shows, and where the job's files are."""
-    found = SubElement(one, kind, type=case['result'], message=reason(case))
+    found = SubElement(one, kind, type=case.result, message=reason(case))
     found.text = plain(' '.join(files(case))) or None

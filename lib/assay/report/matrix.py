@@ -13,7 +13,7 @@ from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING
 
-from assay.results.cases import Case, class_name, is_no_evidence
+from assay.results.cases import Case, is_no_evidence
 from assay.results.failures import is_good
 from assay.results.rows import Row, is_number, number, rows_of
 from assay.spelling import many
@@ -144,7 +144,7 @@ def matrix(cases: Iterable[Case], width: int, most: int = MOST_LINES) -> list[Te
     """
     from rich.text import Text
 
-    lines = _lines([case for case in cases if case['result'] != 'skip'])
+    lines = _lines([case for case in cases if case.result != 'skip'])
     if not lines:
         return []
     first = sorted(range(len(lines)), key=lambda one: not lines[one].is_marked)
@@ -174,18 +174,18 @@ def labels(cases: Sequence[Case]) -> list[str]:
     values: dict[tuple[str, str], set[str]] = {}
     for case, parameters in zip(cases, named, strict=True):
         for name, value in parameters.items():
-            values.setdefault((class_name(case), name), set()).add(value)
+            values.setdefault((case.check, name), set()).add(value)
 
     def label(case: Case, parameters: dict[str, str]) -> str:
-        differ = (one for one in parameters.items() if len(values[class_name(case), one[0]]) > 1)
-        return plain(' '.join([class_name(case), *map(_told, differ)]))
+        differ = (one for one in parameters.items() if len(values[case.check, one[0]]) > 1)
+        return plain(' '.join([case.check, *map(_told, differ)]))
 
     return [label(*one) for one in zip(cases, named, strict=True)]
 
 
 def _parameters(case: Case) -> dict[str, str]:
-    found = dict(re.findall(r'%([\w.]+)=(\S+)', case['display_name']))
-    return {'partition': case['partition']} | {
+    found = dict(re.findall(r'%([\w.]+)=(\S+)', case.display_name))
+    return {'partition': case.partition} | {
         name: value for name, value in found.items() if name != 'fabric'
     }
 
@@ -200,13 +200,13 @@ def _lines(cases: Sequence[Case]) -> list[_Line]:
     of_cases = [_headlines(case) for case in cases]
     of_class: dict[str, dict[str, str]] = {}
     for case, rows in zip(cases, of_cases, strict=True):
-        of_class.setdefault(class_name(case), {}).update({row.figure: row.unit for row in rows})
+        of_class.setdefault(case.check, {}).update({row.figure: row.unit for row in rows})
     found: dict[tuple[str, str], _Line] = {}
     for case, label, rows in zip(cases, labels(cases), of_cases, strict=True):
         mark = '' if is_good(case) else '?' if is_no_evidence(case) else '!'
-        place = plain(case['environ']), plain(case.get('fabric') or '-')
+        place = plain(case.environment), plain(case.fabric or '-')
         values = {row.figure: row.value for row in rows}
-        units = of_class[class_name(case)]
+        units = of_class[case.check]
         for figure in values or units or ['']:
             unit = units.get(figure, '')
             name = plain(figure if unit in ('', '1') else f'{figure} {unit}')

@@ -6,8 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from assay.report.console import console
-from assay.results.cases import Case, check_name, is_no_evidence, title
+from assay.results.cases import Case, CaseName, is_no_evidence
 from assay.results.failures import is_good, reason
+from assay.results.reframe_report import case_of, name_of
 from assay.results.rows import nearest, rows_of, told_of
 from assay.results.time_left import TimeLeft, earlier_seconds
 from assay.running import events
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assay.running.reframe_options import Given
-    from assay.running.runs import Run
+    from assay.running.runs import RunFolder
 
 #: Options of ReFrame's that ask for something that it prints.
 TO_BE_READ = {'--verbose', '--performance-report', '--failure-stats'}
@@ -39,7 +40,7 @@ class Progress:
     :param given: what was asked of ReFrame.
     """
 
-    def __init__(self, own: Run, given: Given) -> None:
+    def __init__(self, own: RunFolder, given: Given) -> None:
         self.log = own.log
         self.hears_all = not TO_BE_READ.isdisjoint(given.names_of_options)
         self._total = 0
@@ -50,19 +51,19 @@ class Progress:
         """Be told of an event, and tell of it; whether there was anything to tell."""
         out, now = console(), time.monotonic()
         if (cases := event.get(events.ROUND)) is not None:
-            self._tell_round(out, cases, event[events.NUMBER], now)
+            self._tell_round(out, [*map(name_of, cases)], event[events.NUMBER], now)
         elif case := event.get(events.BUILDS):
-            _say(out, f'building {_short(case)} ...')
+            _say(out, f'building {_short(name_of(case))} ...')
         elif case := event.get(events.ENDED):
-            return self._tell_end(out, case, now)
+            return self._tell_end(out, case_of(case), case.get(events.WHY_SKIPPED, ''), now)
         elif event.get(events.RUNS) and self._left:
             self._left.begins(now)
             return False
         return True
 
-    def _tell_round(self, out: Console, cases: list[Case], number: int, now: float) -> None:
+    def _tell_round(self, out: Console, cases: list[CaseName], number: int, now: float) -> None:
         self._total, self._ended = len(cases), set()
-        self._left = TimeLeft([title(case) for case in cases], earlier_seconds())
+        self._left = TimeLeft([case.title for case in cases], earlier_seconds())
         words = many(self._total, 'case')
         if left := about(self._left.seconds(now)):
             words += f', {left}'
@@ -71,24 +72,24 @@ class Progress:
         else:
             _say(out, f'{words}; what ReFrame says is in {self.log}')
 
-    def _tell_end(self, out: Console, case: Case, now: float) -> bool:
+    def _tell_end(self, out: Console, case: Case, why_skipped: str, now: float) -> bool:
         word = _word(case)
-        if case['fixture']:
+        if case.is_fixture:
             if word == 'pass':
-                _say(out, f'built {_short(case)} in {case["time_compile"] or 0:.0f} s')
+                _say(out, f'built {_short(case)} in {case.seconds.compile or 0:.0f} s')
             elif word == 'FAIL':
-                _say(out, f'{word} {title(case)}: {reason(case)}', word)
+                _say(out, f'{word} {case.title}: {reason(case)}', word)
             return word in ('pass', 'FAIL')
-        if case['result'] == 'abort':  # many at once, of which the end tells
+        if case.result == 'abort':  # many at once, of which the end tells
             return False
-        self._ended.add(title(case))  # one that passed may fail yet, as it is cleaned up
+        self._ended.add(case.title)  # one that passed may fail yet, as it is cleaned up
         left = None
         if self._left:
-            self._left.ends(title(case), word not in ('skip', 'not run'))
+            self._left.ends(case.title, word not in ('skip', 'not run'))
             left = self._left.seconds(now)
         count = f'{len(self._ended):{len(str(self._total))}}/{self._total}'
         head = f'{count} {word:{WORD}} {_short(case)}'
-        detail = _detail(case, word)
+        detail = plain(why_skipped) if word == 'skip' else _detail(case, word)
         if word not in SENTENCES:  # which are told as they are
             detail = '; '.join(filter(None, (detail, about(left))))
         if not detail:
@@ -115,25 +116,23 @@ def _say(out: Console, text: str, word: str = '') -> None:
     out.print(text, markup=False, soft_wrap=True, style=_STYLES.get(word))
 
 
-def _short(case: Case) -> str:
+def _short(case: CaseName) -> str:
     """What tells a case from others of a run."""
-    parts = [check_name(case), case['environ'], case.get('fabric'), case.get('layout')]
+    parts = [case.short_name, case.environment, case.fabric, case.layout]
     return plain(' '.join(filter(None, parts)))
 
 
 def _word(case: Case) -> str:
     """The verdict of a case."""
-    if is_good(case) or case['result'] == 'skip':
-        return str(case['result'])
-    if case['result'] == 'fail_deps':
+    if is_good(case) or case.result == 'skip':
+        return case.result
+    if case.result == 'fail_deps':
         return 'not run'
     return 'disturbed' if is_no_evidence(case) else 'FAIL'
 
 
 def _detail(case: Case, word: str) -> str:
     """Why a case is not good; of one that is, the figure that is nearest to its bound."""
-    if word == 'skip':
-        return plain(case.get(events.WHY_SKIPPED, ''))
     if word == 'not run':
         return 'what it needs failed'
     if word in SENTENCES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assay.results.provenance import Facts
+from assay.results.cases import Facts
 from assay.text import plain
 
 

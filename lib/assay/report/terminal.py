@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from assay.results.budget import Choice
-    from assay.results.cases import Report
+    from assay.results.cases import Run
     from assay.results.rows import Row
     from assay.results.verdict import Counts, Verdict
 
@@ -40,7 +40,7 @@ NEAREST = 3
 
 
 def show(
-    report: Report,
+    run: Run,
     log: Sequence[str],
     printed: Iterable[str] = (),
     everything: bool = False,
@@ -58,25 +58,23 @@ def show(
     """
     from assay.report import matrix
     from assay.report.table import say
-    from assay.results.cases import counted
     from assay.results.rows import rows
     from assay.running import reframe_log
 
     out = console()
-    figures = rows(report)
+    figures = rows(run)
     if everything:
         out.print()
         out.print(figure_table(figures, narrow=out.width < WIDE))
     out.print()
-    said = [kind for kind in _sentences(report, log, everything) if kind]
+    said = [kind for kind in _sentences(run, log, everything) if kind]
     lines = [one for kind in (said if everything else _shortened(said, out.width)) for one in kind]
     for one in lines:
         say(out, one)
     out.print()
-    own = [case for case in counted(report) if not case['fixture']]
     others = (*lines, *(f'assay: {one}' for one in below))
     left = SCREEN - OTHERS - sum(height(one, out.width) for one in others)
-    for line in matrix.matrix(own, out.width, matrix.MOST_LINES if everything else left):
+    for line in matrix.matrix(run.own_cases, out.width, matrix.MOST_LINES if everything else left):
         out.print(line, soft_wrap=True)
     if measured := [row for row in figures if row.value is not None]:
         unheld = sum(row.verdict == 'no bound' for row in measured)
@@ -102,9 +100,8 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
     return found[::-1]
 
 
-def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
+def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """What is said of cases, the sentences of a kind together."""
-    from assay.results.cases import title
     from assay.results.failures import (
         disturbed_cases,
         failures,
@@ -114,15 +111,15 @@ def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator
         unheld,
     )
 
-    if words := left_in_good_cases(report):
+    if words := left_in_good_cases(run):
         yield [words]
     yield [
-        f'no reference: {title(case)}: {plain(case["implementation"])} has right answers, its '
+        f'no reference: {case.title}: {plain(case.implementation)} has right answers, its '
         f'figures were held to nothing'
-        for case in unheld(report)
+        for case in unheld(run)
     ]
     by_reason: dict[str, list[str]] = {}
-    for name, reason in skipped(report, log):
+    for name, reason in skipped(run, log):
         by_reason.setdefault(reason, []).append(name)
     yield [
         f'skipped: {name}: {reason}'
@@ -131,9 +128,9 @@ def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator
     ]
     yield [
         f'passed at the {ordinal(late.attempts)} attempt: {late.case}: first: {late.reason}'
-        for late in retried(report)
+        for late in retried(run)
     ]
-    bad = {'disturbed': disturbed_cases(report), 'failed': failures(report)}
+    bad = {'disturbed': disturbed_cases(run), 'failed': failures(run)}
     for word, found in bad.items():
         yield [
             f'{word}: {one.case}: {one.reason}'
@@ -141,16 +138,15 @@ def _sentences(report: Report, log: Sequence[str], everything: bool) -> Iterator
             for one in found
         ]
     if not any(bad.values()):
-        yield _nearest(report)
+        yield _nearest(run)
 
 
-def _nearest(report: Report) -> list[str]:
+def _nearest(run: Run) -> list[str]:
     """The figures that came nearest to failing, of as many checks."""
     from assay.report.matrix import labels
-    from assay.results.cases import counted
     from assay.results.rows import nearest, rows_of, told_of
 
-    own = [case for case in counted(report) if not case['fixture'] and case['result'] != 'skip']
+    own = [case for case in run.own_cases if case.result != 'skip']
     of_checks: dict[str, list[Row]] = {}
     for case, label in zip(own, labels(own), strict=True):
         of_checks.setdefault(label, []).extend(rows_of(case))
@@ -229,7 +225,7 @@ def why_not_good(verdict: Verdict) -> list[str]:
 
 
 def conclude(
-    report: Report | None, verdict: Verdict, seconds: float, choice: Choice | None = None
+    run: Run | None, verdict: Verdict, seconds: float, choice: Choice | None = None
 ) -> None:
     """The last line, with counts and wall time; before it why the run is not good.
 
@@ -240,7 +236,7 @@ def conclude(
 
     for problem in why_not_good(verdict):
         print(f'assay: {problem}', file=sys.stderr)
-    found = counts(report)
+    found = counts(run)
     chosen = told(choice) if choice else ''
     print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s{chosen}')
 

@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay import AssayError
+from assay.config.learned import Known, Learned, known, read_text
 from assay.config.lint import known_classes
 from assay.config.reference import Reference
-from assay.config.reference_files import GENERIC, ReferencesError, faults, held_by, read
-from assay.config.reference_writing import Known, Learned, known, read_text
+from assay.config.reference_files import (
+    GENERIC,
+    LEARNED,
+    ReferencesError,
+    faults,
+    held_by,
+    read,
+)
 from assay.config.settings import system_file
-from assay.results.cases import Case, Report, class_name, counted
-from assay.results.provenance import facts
+from assay.results.cases import Case, Run
 from assay.results.rows import BAD
 from assay.spelling import many, unknown
 from assay.text import plain
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
 #: A bound that lets a figure become half as good holds it to no more than those for any machine do
 #: (docs/references.md): as fractions of the value, downwards and upwards.
 UNSTEADY_LOSS, UNSTEADY_GAIN = 0.5, 1.0
-#: Facts of which a baseline is: those of one value each, by the words of its comment.
+#: Facts of which a baseline is: those of one value each, by the words beside a reference.
 FACTS = {'compiler': 'compiler', 'mpi': 'MPI', 'cpu': 'processors'}
 
 _DIGITS, _DECIMALS = 4, 3
@@ -46,12 +52,10 @@ class Proposal:
     """What the references of a system are to be.
 
     :param refused: figures that no reference can be had for, and why.
-    :param variants: the values of all variants of each check that were measured.
     """
 
     learned: list[Learned]
     refused: list[tuple[Figure, str]]
-    variants: dict[str, list[dict[str, str]]]
 
 
 def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
@@ -115,12 +119,8 @@ def propose(
     from assay.results.figure_series import NEWEST, learn_past
     from assay.results.statistics.bounds import FEWEST, bounds
 
-    variants: dict[str, list[dict[str, str]]] = {}
     places: dict[tuple[object, ...], set[str]] = {}
-    for figure, one in found.items():
-        values = _values(figure)
-        if values not in (seen := variants.setdefault(one.check, [])):
-            seen.append(values)
+    for figure in found:
         places.setdefault(_place(figure), set()).add(figure.unit)
     classes = known_classes(checks)
     refused: list[tuple[Figure, str]] = []
@@ -153,7 +153,7 @@ def propose(
             else:
                 learned.append(result)
     learned.sort(key=lambda one: one.name)
-    return Proposal(learned, sorted(refused), variants)
+    return Proposal(learned, sorted(refused))
 
 
 def _values(figure: Figure) -> dict[str, str]:
@@ -287,7 +287,7 @@ def _below(one: Measured, references: Path) -> Reference | None:
 
 
 def _told(one: Measured, found: Bounds) -> dict[str, str]:
-    """The words of the comment beside a reference."""
+    """What stands beside a reference: what it was learned from."""
     days = sorted({datetime.fromtimestamp(time).strftime(_DAY) for time in one.times})
     (*_, source) = _sources(one)
     told = {
@@ -322,7 +322,7 @@ def _source(provenance: str) -> dict[str, str]:
 
 
 def source_of(known: Mapping[str, str]) -> dict[str, str]:
-    """What of a case's provenance makes its figures others, by the words of the comment."""
+    """What of a case's provenance makes its figures others, by the words beside a reference."""
     found = {
         'compiler': known.get('compiler', ''),
         # The program may be of others, who did not say: then what the library said of itself.
@@ -333,18 +333,18 @@ def source_of(known: Mapping[str, str]) -> dict[str, str]:
     return {name: plain(word) for name, word in found.items() if word}
 
 
-def stale(report: Report, references: Path) -> list[str]:
+def stale(run: Run, references: Path) -> list[str]:
     """What changed since the references of a run were learned: a sentence for each cause.
 
     :param references: the folder of the files.
     """
     files: dict[str, Known] = {}
     causes: Counter[tuple[str, str, str]] = Counter()
-    for case in counted(report):
-        system = case['system']
+    for case in run.counted:
+        system = case.system
         if system not in files:
-            files[system] = _known(references / f'{system}.yaml')
-        now = source_of(dict(facts(case)))
+            files[system] = _known(references / LEARNED / f'{system}.yaml')
+        now = source_of(dict(case.facts))
         for then in _sources_of(case, files[system]):
             changed = [
                 (what, then[name], now[name])
@@ -366,14 +366,13 @@ def _known(path: Path) -> Known:
     try:
         return known(read_text(path), path)
     except ReferencesError:  # of which the cases fail by themselves
-        return Known({}, {})
+        return Known()
 
 
 def _sources_of(case: Case, known: Known) -> Iterator[Mapping[str, str]]:
     """What the references of a case's figures were learned from."""
-    check, name = class_name(case), case['display_name']
-    values = values_of(case['system'], case['partition'], case['environ'], name)
-    for figure in case.get('perfvalues') or {}:
-        source = known.sources.get(known.place(check, values, figure.rpartition(':')[2]))
+    values = values_of(case.system, case.partition, case.environment, case.display_name)
+    for figure in case.figures:
+        source = known.sources.get(known.place(case.check, values, figure.name))
         if source is not None:
             yield source

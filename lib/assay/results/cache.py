@@ -74,17 +74,12 @@ def _brought_up_to_date(old: Read | None, database: Path, uuids: Sequence[str]) 
     if len(kept) < len(old.summaries):
         figures = figures.filter(pl.col('run').is_in([*kept]))
     parts, rows = [figures], list[PlainRow]()
-    for uuid, report in store.reports([one for one in uuids if one not in kept], database):
-        if isinstance(report, AssayError):
-            kept[uuid] = Summary(problem=str(report))
+    for uuid, run in store.runs([one for one in uuids if one not in kept], database):
+        if isinstance(run, AssayError):
+            kept[uuid] = Summary(problem=str(run))
             continue
-        try:
-            # Both or none: a session that cannot be understood counts for nothing.
-            of_session, kept[uuid] = plain_rows(report), summary(report)
-        except AssayError as error:
-            kept[uuid] = Summary(problem=f'{database}: session {uuid}: {error}')
-            continue
-        rows += of_session
+        kept[uuid] = summary(run)
+        rows += plain_rows(run)
         if len(rows) >= BATCH:
             parts.append(table(rows))
             rows = []

@@ -1,16 +1,20 @@
-"""The cases of a run, from ReFrame's JSON report: their names and their attempts."""
+"""A run as it was measured: its cases, their figures and jobs, and which attempts count.
+
+ReFrame's report is read into these types at one place (:mod:`assay.results.reframe_report`). What a
+report may lack has a default here, which means that there was none, or that nobody has told.
+"""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shlex
+from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from assay import AssayError
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.text import plain
 
@@ -20,143 +24,380 @@ NO_EVIDENCE = 'disturbed: '
 # So begins the only reason that is no evidence though there are no figures.
 _PREEMPTED = NO_EVIDENCE + ENDED_BY_SCHEDULER[PREEMPTED].partition(':')[0]
 
-Case = dict[str, Any]
-Report = dict[str, Any]
-
 # ReFrame's results that do not fail a run. An expected failure is one that a reference announces.
 GOOD = {'pass', 'xfail'}
 
+#: Parameters of checks that have a name of their own here.
+PARAMETERS = ('fabric', 'layout', 'scale', 'size', 'sweep')
 
-def left_in(case: Case) -> Path | None:
-    """The folder with the files of a case; None where that is gone.
+#: Name and value of each.
+Facts = tuple[tuple[str, str], ...]
 
-    Of one that passed it is ReFrame's output, of another its stage, though ReFrame names both.
+
+class Figure(NamedTuple):
+    """A figure that a case measured, and what it was held to then.
+
+    A tuple, since a history has hundreds of thousands of them.
+
+    :param name: without the place where it was measured.
+    :param value: as it was measured: NaN and infinities too, and NaN for what is no number at all;
+        None if the case gave it no value.
+    :param reference: None if there was none.
+    :param lower: its bound in its own unit; None if it is open.
+    :param upper: likewise.
+    :param unit: empty if it has none.
+    :param result: ReFrame's word for it; None where ReFrame did not come to judge it.
+    :param better: ``higher``, ``lower`` or ``exact``; None of runs that were stored before it was,
+        and of checks that do not say.
+    :param is_headline: whether it is shown even if nothing holds it.
+    :param slowest_rank: who kept all ranks waiting, in words; empty if that is not known.
     """
-    names = ('outputdir', 'stagedir') if case['result'] in GOOD else ('stagedir', 'outputdir')
-    for name in names:
-        if (path := case.get(name)) and Path(path).is_dir():
-            return Path(path)
-    return None
+
+    name: str
+    value: float | None
+    reference: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    unit: str = ''
+    result: str | None = None
+    better: str | None = None
+    is_headline: bool = False
+    slowest_rank: str = ''
+
+    @classmethod
+    def of_thresholds(
+        cls,
+        name: str,
+        value: float | None,
+        reference: float | None,
+        lower: float | None,
+        upper: float | None,
+        unit: str,
+        result: str | None,
+        better: str | None = None,
+        is_headline: bool = False,
+        slowest_rank: str = '',
+    ) -> Figure:
+        """A figure with bounds as ReFrame has them: fractions of the reference."""
+        # ReFrame writes a missing reference as 0 without bounds.
+        is_missing = not reference and lower is None and upper is None
+        bounds = bound(reference, lower), bound(reference, upper)
+        held = (None if is_missing else reference, *bounds)
+        return cls(name, value, *held, unit, result, better, is_headline, slowest_rank)
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether it can miss its reference."""
+        return self.lower is not None or self.upper is not None
 
 
-def read_report(path: Path) -> Report:
-    """ReFrame's JSON report.
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The job of a case; of one that had none nothing of it is known.
 
-    :raises AssayError: if it is not one.
+    :param id: that the scheduler gave it.
+    :param nodes: their names.
+    :param ended: when it ended, UTC.
+    :param ranks: how many it had.
+    :param ranks_per_node: None where that was left to the scheduler.
     """
-    try:
-        text = path.read_text()
-    except (OSError, ValueError) as error:
-        raise _no_report(path, error) from error
-    return as_report(text, path)
+
+    id: str = ''
+    nodes: tuple[str, ...] = ()
+    ended: datetime | None = None
+    exit_code: int | None = None
+    ranks: int | None = None
+    ranks_per_node: int | None = None
+    executable: str = ''
 
 
-def as_report(text: str | bytes, where: object) -> Report:
-    """ReFrame's JSON report from its text.
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where a case's files are or were; what is empty there never was.
 
-    :param where: it is from, for the message.
-    :raises AssayError: if it is none.
+    :param stage: the folder in which its job ran.
+    :param output: the folder with what ReFrame kept of it, if it passed.
+    :param stdout: the name of its job's output; likewise the other three.
+    :param kept: the names of what is kept besides, which may be patterns.
     """
-    try:
-        report: Report = json.loads(text)
-        report['session_info'], report['runs']
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _no_report(where, error) from error
-    return report
+
+    stage: str = ''
+    output: str = ''
+    stdout: str = ''
+    stderr: str = ''
+    build_stdout: str = ''
+    build_stderr: str = ''
+    kept: tuple[str, ...] = ()
 
 
-def _no_report(where: object, error: Exception) -> AssayError:
-    return AssayError(f'{where}: not a report of ReFrame: {type(error).__name__}: {error}')
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """How long the stages of a case took; None of what it did not come to, NaN if that is damaged.
 
-
-def assert_text(*words: Any) -> None:
-    """:raises AssayError: if one of them is no text, or none that can be written as UTF-8."""
-    try:
-        ''.join(words).encode()
-    except (TypeError, UnicodeError) as error:
-        raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
-
-
-def cases(report: Report) -> list[Case]:
-    """All cases of all runs of the session (``--reruns`` and ``--max-retries`` make several)."""
-    return [case for run in report['runs'] for case in run['testcases']]
-
-
-def last_cases(report: Report) -> list[Case]:
-    """Each case once, as it last went."""
-    return list({case_name(case): case for case in cases(report)}.values())
-
-
-def attempts(report: Report) -> list[list[Case]]:
-    """Each case with those that it replaces before it, the first one first.
-
-    ``--max-retries`` runs what failed once more, which replaces it. ``--reruns`` and ``--duration``
-    run all of it again, and each time counts: one that has no time left to end is no attempt.
+    :param total: with what passed between them.
     """
-    may_retry = was_given(report, '--max-retries') is not None
-    found: list[list[Case]] = []
-    failed: dict[str, list[Case]] = {}
-    for number, run in enumerate(report['runs']):
-        ran = {case_name(case) for case in run['testcases']}
-        is_retry = may_retry and bool(ran) and ran <= failed.keys()
-        again: dict[str, list[Case]] = {}
-        for case in run['testcases']:
-            if is_retry:
-                tries = failed[case_name(case)]
-                tries.append(case)
-            elif number and case['result'] == 'abort':
-                continue
-            else:
-                tries = [case]
-                found.append(tries)
-            if case['result'] not in GOOD | {'skip'}:
-                again[case_name(case)] = tries
-        failed = again
-    return found
+
+    setup: float | None = None
+    compile: float | None = None
+    run: float | None = None
+    sanity: float | None = None
+    performance: float | None = None
+    total: float | None = None
+
+    @property
+    def of_stages(self) -> tuple[float | None, ...]:
+        """A case that waits for others' jobs between its stages is not working."""
+        return self.setup, self.compile, self.run, self.sanity, self.performance
 
 
-def was_given(report: Report, option: str) -> str | None:
-    """The value of an option of ReFrame on its command line; None if it was not given.
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Variables that neither Assay nor the system's file set, as ``NAME=value``.
 
-    What stands in the text of another option, such as a label, is none.
+    :param variables: in the environment of its job.
+    :param in_files: that files set.
+    :param are_seen: whether its ranks had them, and not only the script of its job.
+    :param are_unsure: whether commands or modules of the system's file may have set them.
+    :param hosts_differ_in: in which its nodes differ.
     """
-    words = _words(report['session_info'].get('cmdline', ''))
-    value = None
-    for number, word in enumerate(words):
-        name, equals, rest = word.partition('=')
-        if name == option:
-            value = rest if equals else ''.join(words[number + 1 : number + 2])
-    return value
+
+    variables: tuple[str, ...] = ()
+    in_files: tuple[str, ...] = ()
+    are_seen: bool = False
+    are_unsure: bool = False
+    hosts_differ_in: tuple[str, ...] = ()
 
 
-# It is asked for several options of each session, and sessions of a year have one command line.
-@lru_cache(maxsize=256)
-def _words(command: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(command))
-    except ValueError:  # not as ReFrame quotes: then no option excuses anything
-        return ()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseName:
+    """What tells a case from others of its run.
 
-
-def not_repeated(report: Report) -> str | None:
-    """That not all was run as often as was asked for, as where ``--maxfail`` ends a session.
-
-    A ``--duration`` ends the last repetition by itself.
+    :param display_name: of its check with all parameters, as ReFrame prints it.
+    :param is_fixture: whether it only builds for others.
+    :param fabric: its parameter of this name; likewise the others. Empty if it has none.
     """
-    if was_given(report, '--duration') is not None:
+
+    display_name: str
+    system: str
+    partition: str
+    environment: str
+    is_fixture: bool
+    fabric: str = ''
+    layout: str = ''
+    scale: str = ''
+    size: str = ''
+    sweep: str = ''
+
+    @property
+    def full_name(self) -> str:
+        """Name, partition and environment, as ReFrame prints them."""
+        return f'{self.display_name} @{self.system}:{self.partition}+{self.environment}'
+
+    @property
+    def title(self) -> str:
+        """Likewise; a fixture's name holds its partition and environment already."""
+        return plain(_without_place(self.full_name))
+
+    @property
+    def name(self) -> str:
+        """The check with all its parameters, the same on all partitions and environments."""
+        return _without_place(self.display_name)
+
+    @property
+    def check(self) -> str:
+        """The class of the check."""
+        return self.display_name.partition(' ')[0]
+
+    @property
+    def short_name(self) -> str:
+        """The check with its parameters but those that have a column of their own."""
+        return _short_name(self.display_name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(CaseName):
+    """A case of a run, as it went once.
+
+    :param result: ReFrame's word for what became of it.
+    :param figures: that it measured, or should have.
+    :param fail_phase: the stage in which it failed; empty if it did not, or never began.
+    :param fail_reason: ReFrame's or its check's words; empty if there are none.
+    :param place: its run within the session, and its place there; None in a run that is known by
+        perflogs alone.
+    :param run_index: which of the session's runs it is of, from 0.
+    :param implementation: whose program an application's case ran; empty of other checks.
+    :param no_evidence: why its figures are no evidence; empty if they are.
+    :param replaced: why each job before its last did not do.
+    :param disturbances: what disturbed it, in words.
+    :param taken_by_others: what others took of its nodes, in words, whatever its result is.
+    :param facts: what it was built from and what it ran with; see :mod:`assay.results.provenance`.
+    :param hash: ReFrame's of the check.
+    :param unique_name: of the check, by which others depend on it.
+    :param needs: unique names, partitions and environments of the cases that it depends on.
+    :param environments: expressions for the environments that its check is for.
+    """
+
+    result: str
+    figures: tuple[Figure, ...]
+    fail_phase: str = ''
+    fail_reason: str = ''
+    place: tuple[int, int] | None = None
+    run_index: int = 0
+    job: Job = Job()
+    files: Files = Files()
+    seconds: Seconds = Seconds()
+    implementation: str = ''
+    no_evidence: str = ''
+    replaced: tuple[str, ...] = ()
+    disturbances: tuple[str, ...] = ()
+    taken_by_others: tuple[str, ...] = ()
+    leftovers: Leftovers = Leftovers()
+    facts: Facts = ()
+    hash: str = ''
+    unique_name: str = ''
+    needs: tuple[tuple[str, ...], ...] = ()
+    environments: tuple[str, ...] = ()
+
+    def figure(self, name: str) -> Figure | None:
+        """Its figure of a name; None if it has none."""
+        return next((one for one in self.figures if one.name == name), None)
+
+    def fact(self, name: str) -> str:
+        """Its fact of a name; empty if that is not known."""
+        return next((value for known, value in self.facts if known == name), '')
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of its outputs: those of its build, if that failed."""
+        if self.fail_phase.startswith('compile'):
+            names = self.files.build_stdout, self.files.build_stderr
+        else:
+            names = self.files.stdout, self.files.stderr
+        return tuple(name for name in names if name)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A session of ReFrame: the suite was run once, or with repetitions or retries several times.
+
+    :param uuid: ReFrame's identifier of it.
+    :param begun: when it began, UTC.
+    :param ended: when it ended, UTC.
+    :param rounds: the cases of each time.
+    :param seconds: that it took; None if that is not told.
+    :param command: ReFrame's command line.
+    :param hostname: where it was started; empty if that is not told, as the next three.
+    :param logs: the files of ReFrame's log.
+    :param label: that it was given; None for none.
+    :param mode: of ``assay run``; None of a plain ReFrame.
+    :param purpose: of one that was not made to show how the machine is; None of all others.
+    :param left_out: how many of those selected a budget left out; they are not in the run.
+    """
+
+    uuid: str
+    begun: datetime
+    ended: datetime
+    rounds: tuple[tuple[Case, ...], ...]
+    seconds: float | None = None
+    command: str = ''
+    hostname: str = ''
+    user: str = ''
+    version: str = ''
+    logs: tuple[str, ...] = ()
+    label: str | None = None
+    mode: str | None = None
+    purpose: str | None = None
+    left_out: int = 0
+
+    @property
+    def cases(self) -> list[Case]:
+        """All cases of all rounds (``--reruns`` and ``--max-retries`` make several)."""
+        return [case for cases in self.rounds for case in cases]
+
+    @property
+    def last_cases(self) -> list[Case]:
+        """Each case once, as it last went."""
+        return list({case.full_name: case for case in self.cases}.values())
+
+    @property
+    def counted(self) -> list[Case]:
+        """The cases that the verdict is about: all but those that a retry replaced."""
+        return [what_counts(tries) for tries in self.attempts]
+
+    @property
+    def own_cases(self) -> list[Case]:
+        """The cases that count and are of checks: all but builds."""
+        return [case for case in self.counted if not case.is_fixture]
+
+    @property
+    def attempts(self) -> list[list[Case]]:
+        """Each case with those that it replaces before it, the first one first.
+
+        ``--max-retries`` runs what failed once more, which replaces it. ``--reruns`` and
+        ``--duration`` run all of it again, and each time counts: one that has no time left to end
+        is no attempt.
+        """
+        may_retry = self.option('--max-retries') is not None
+        found: list[list[Case]] = []
+        failed: dict[str, list[Case]] = {}
+        for number, cases in enumerate(self.rounds):
+            ran = {case.full_name for case in cases}
+            is_retry = may_retry and bool(ran) and ran <= failed.keys()
+            again: dict[str, list[Case]] = {}
+            for case in cases:
+                if is_retry:
+                    tries = failed[case.full_name]
+                    tries.append(case)
+                elif number and case.result == 'abort':
+                    continue
+                else:
+                    tries = [case]
+                    found.append(tries)
+                if case.result not in GOOD | {'skip'}:
+                    again[case.full_name] = tries
+            failed = again
+        return found
+
+    def option(self, name: str) -> str | None:
+        """The value of an option of ReFrame on its command line; None if it was not given.
+
+        What stands in the text of another option, such as a label, is none.
+        """
+        words = _words(self.command)
+        value = None
+        for number, word in enumerate(words):
+            before, equals, rest = word.partition('=')
+            if before == name:
+                value = rest if equals else ''.join(words[number + 1 : number + 2])
+        return value
+
+    @property
+    def not_repeated(self) -> str | None:
+        """That not all was run as often as was asked for, as where ``--maxfail`` ends a session.
+
+        A ``--duration`` ends the last repetition by itself.
+        """
+        if self.option('--duration') is not None:
+            return None
+        later = [case for cases in self.rounds[1:] for case in cases]
+        if stopped := [case for case in later if case.result == 'abort']:
+            return f'{len(stopped)} case(s) of a repetition were stopped before their end'
+        asked = self.option('--reruns') or ''
+        if asked.isdigit() and len(self.rounds) <= int(asked):
+            return f'only {len(self.rounds)} of {int(asked) + 1} repetitions were run'
         return None
-    later = [case for run in report['runs'][1:] for case in run['testcases']]
-    if stopped := [case for case in later if case['result'] == 'abort']:
-        return f'{len(stopped)} case(s) of a repetition were stopped before their end'
-    asked = was_given(report, '--reruns') or ''
-    if asked.isdigit() and len(report['runs']) <= int(asked):
-        return f'only {len(report["runs"])} of {int(asked) + 1} repetitions were run'
-    return None
 
 
-def counted(report: Report) -> list[Case]:
-    """The cases that the verdict is about: all but those that a retry replaced."""
-    return [what_counts(tries) for tries in attempts(report)]
+def bound(reference: float | None, threshold: float | None) -> float | None:
+    """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
+
+    To the last bit that of ``reframe.utility.sanity.reference_bounds``.
+    """
+    if threshold is None or reference is None:
+        return None
+    if not reference:
+        return threshold
+    return reference * (1 + (threshold if reference > 0 else -threshold))
 
 
 def what_counts(tries: list[Case]) -> Case:
@@ -172,43 +413,47 @@ def is_no_evidence(case: Case) -> bool:
     its job, and what they took, is for the check to say; also that they took its nodes, and the job
     came to no figures.
     """
-    if case['result'] != 'fail' or not case.get('no_evidence'):
+    if case.result != 'fail' or not case.no_evidence:
         return False
-    phase, _, said = (case['fail_reason'] or '').partition(' error: ')
-    if phase != case['fail_phase'] or not said.startswith(NO_EVIDENCE):
+    phase, _, reason = case.fail_reason.partition(' error: ')
+    if phase != case.fail_phase or not reason.startswith(NO_EVIDENCE):
         return False
     # Figures last: most cases passed, and thousands of figures are asked for each.
-    figures = (case['perfvalues'] or {}).values()
-    return (phase == 'sanity' and said.startswith(_PREEMPTED)) or (
+    return (phase == 'sanity' and reason.startswith(_PREEMPTED)) or (
         phase == 'performance'
-        and all(isinstance(value, int | float) and math.isfinite(value) for value, *_ in figures)
-        and all(result != 'xpass' for *_, result in figures)
+        and all(one.value is not None and math.isfinite(one.value) for one in case.figures)
+        and all(one.result != 'xpass' for one in case.figures)
     )
 
 
-def case_name(case: Case) -> str:
-    """Name, partition and environment of a case, as ReFrame prints it."""
-    return f'{case["display_name"]} @{case["system"]}:{case["partition"]}+{case["environ"]}'
+def left_in(case: Case) -> Path | None:
+    """The folder with the files of a case; None where that is gone.
+
+    Of one that passed it is ReFrame's output, of another its stage, though ReFrame names both.
+    """
+    folders = (case.files.output, case.files.stage)
+    for folder in folders if case.result in GOOD else reversed(folders):
+        if folder and Path(folder).is_dir():
+            return Path(folder)
+    return None
 
 
-def title(case: Case) -> str:
-    """As ``case_name``; a fixture's name holds its partition and environment already."""
-    return plain(re.sub(r' ~\S+', '', case_name(case)))
-
-
-def class_name(case: Case) -> str:
-    """The class of a check, with which ReFrame's names begin."""
-    name: str = case['display_name']
-    return name.partition(' ')[0]
-
-
-def check_name(case: Case) -> str:
-    """Name and parameters of the check, without those that have a column of their own."""
-    return _check_name(case['display_name'])
+def _without_place(name: str) -> str:
+    """A name without the partition and the environment that a fixture's has."""
+    return re.sub(r' ~\S+', '', name)
 
 
 # It is asked for each figure.
 @lru_cache(maxsize=4096)
-def _check_name(display_name: str) -> str:
+def _short_name(display_name: str) -> str:
     name = re.sub(r' (~|%(fabric|layout)=)\S+', '', display_name)
     return name.replace('%scale=', '').replace('%', '')
+
+
+# It is asked for several options of each session, and sessions of a year have one command line.
+@lru_cache(maxsize=256)
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:  # not as ReFrame quotes: then no option excuses anything
+        return ()

@@ -9,21 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.job.ending import cut_short
-from assay.results.cases import (
-    GOOD,
-    Case,
-    Report,
-    attempts,
-    case_name,
-    counted,
-    is_no_evidence,
-    title,
-    what_counts,
-)
+from assay.results.cases import GOOD, Case, Run, is_no_evidence, what_counts
 from assay.results.leftovers import UNSURE, left, named, of_files
 from assay.results.rows import (
     allowed,
-    bound,
     is_beyond,
     is_number,
     number,
@@ -38,11 +27,16 @@ from assay.witness.variables import OF_THE_START
 
 @dataclass(frozen=True)
 class Failure:
-    """A test case that failed: one sentence, and where the job's files are."""
+    """A test case that failed: one sentence, and where the job's files are.
+
+    :param case: what it is called.
+    :param ran: the case itself; None of several, and of what is no case.
+    """
 
     case: str
     reason: str
     files: tuple[str, ...]
+    ran: Case | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Retried:
 
 def is_good(case: Case) -> bool:
     """Whether a case measured something, and all of it is as it should be."""
-    return case['result'] in GOOD and _wrong(case) is None
+    return case.result in GOOD and _wrong(case) is None
 
 
 def is_bad(case: Case) -> bool:
@@ -66,52 +60,46 @@ def is_bad(case: Case) -> bool:
 
 def _wrong(case: Case) -> str | None:
     """What is wrong with a case that ReFrame passed."""
-    return None if case['fixture'] else lacking(case) or _all_missed(case)
+    return None if case.is_fixture else lacking(case) or _all_missed(case)
 
 
 def lacking(case: Case) -> str | None:
     """What of its measurement a case has not that ReFrame passed."""
-    figures = case['perfvalues'] or {}
-    lost = [name for name, values in figures.items() if not is_number(values[0])]
-    if not figures:
+    if not case.figures:
         return 'passed without any figure: nothing was measured'
-    if lost:
-        return f'passed without a value for the figure {lost[0].rpartition(":")[2]}'
+    if lost := [figure.name for figure in case.figures if not is_number(figure.value)]:
+        return f'passed without a value for the figure {lost[0]}'
     if not _has_reference(case) and not _is_of_another_program(case):
         return 'passed without any reference: the figures were held to nothing'
     return None
 
 
 def _has_reference(case: Case) -> bool:
-    return any(
-        (lower, upper) != (None, None)
-        for name, (_, _, lower, upper, *_) in (case['perfvalues'] or {}).items()
-        if name.rpartition(':')[2] not in STARTUP
-    )
+    return any(figure.has_bound for figure in case.figures if figure.name not in STARTUP)
 
 
 def _is_of_another_program(case: Case) -> bool:
     """References for any machine are those of our sources: others have none to start with."""
-    return bool(case.get('implementation', 'assay') != 'assay')
+    return case.implementation not in ('', 'assay')
 
 
-def unheld(report: Report) -> list[Case]:
+def unheld(run: Run) -> list[Case]:
     """Cases of a program that the user named, of which no figure has a reference."""
     return [
         case
-        for case in counted(report)
-        if case['result'] in GOOD and _is_of_another_program(case) and not _has_reference(case)
+        for case in run.counted
+        if case.result in GOOD and _is_of_another_program(case) and not _has_reference(case)
     ]
 
 
-def left_in_good_cases(report: Report) -> str | None:
+def left_in_good_cases(run: Run) -> str | None:
     """What was left in environment and files of cases that are good, in a sentence; or None.
 
     What steers how ranks are started has done no harm where they have started.
     """
-    good = [case for case in counted(report) if not case['fixture'] and is_good(case)]
+    good = [case for case in run.own_cases if is_good(case)]
     of_cases = [
-        (case, {one for one in case.get('leftovers') or () if not one.startswith(OF_THE_START)})
+        (case, {one for one in case.leftovers.variables if not one.startswith(OF_THE_START)})
         for case in good
     ]
     # By their names, as one may have a value of its own in each job.
@@ -131,7 +119,7 @@ def left_in_good_cases(report: Report) -> str | None:
         )
         for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     ]
-    if any(case.get('leftovers_unsure') for case, found in of_cases if found):
+    if any(case.leftovers.are_unsure for case, found in of_cases if found):
         return (
             f'set in the environment of cases that passed, but not by Assay: {named(told)}{UNSURE}'
             f'{also}'
@@ -163,23 +151,15 @@ def _name(leftover: str) -> str:
 
 def _all_missed(case: Case) -> str | None:
     """The figures that are beyond their bounds, and what disturbed the job."""
-    found = []
-    for name, values in (case['perfvalues'] or {}).items():
-        value, reference, lower, upper, *_ = values
-        # As it mostly is, and a row takes longer to be made.
-        if is_number(value) and not is_beyond(
-            value, bound(reference, lower), bound(reference, upper)
-        ):
-            continue
-        row = row_of(case, name.rpartition(':')[2], values)
-        no_number = row.value is not None and not is_number(row.value)
-        if no_number or (row.verdict == 'fail' and is_beyond(row.value, row.lower, row.upper)):
-            bounds = (row.reference, row.lower, row.upper)
-            sentence = missed(row.figure, row.value, row.unit, *bounds)
-            if who := (case.get('slowest_ranks') or {}).get(row.figure):
-                sentence += f': {who}'
-            found.append(sentence)
-    return '; '.join([*found, *(case.get('disturbances') or ())]) if found else None
+    sentences = []
+    for figure in case.figures:
+        no_number = figure.value is not None and not is_number(figure.value)
+        is_missed = is_beyond(figure.value, figure.lower, figure.upper)
+        if no_number or (is_missed and row_of(case, figure).verdict == 'fail'):
+            held = (figure.reference, figure.lower, figure.upper)
+            sentence = missed(figure.name, figure.value, figure.unit, *held)
+            sentences.append(f'{sentence}: {figure.slowest_rank}'.removesuffix(': '))
+    return '; '.join([*sentences, *case.disturbances]) if sentences else None
 
 
 def missed(
@@ -203,59 +183,58 @@ def missed(
     )
 
 
-def failures(report: Report) -> list[Failure]:
+def failures(run: Run) -> list[Failure]:
     """A sentence for each case that failed, builds first.
 
     Of all that wait for the same, and of all that were stopped, there is one.
     """
-    all_cases = counted(report)
-    bad = [case for case in all_cases if case['result'] != 'skip' and is_bad(case)]
-    failed = [case for case in bad if case['result'] not in ('fail_deps', 'abort')]
-    failed.sort(key=lambda case: not case['fixture'])
-    found = _told(failed, all_cases)
+    all_cases = run.counted
+    bad = [case for case in all_cases if case.result != 'skip' and is_bad(case)]
+    failed = [case for case in bad if case.result not in ('fail_deps', 'abort')]
+    failed.sort(key=lambda case: not case.is_fixture)
+    found = _failures_of(failed, all_cases)
     waiting: dict[str, int] = {}
     for case in bad:
-        if case['result'] in ('fail_deps', 'abort'):
-            words = not_run(case, failed) if case['result'] == 'fail_deps' else reason(case)
+        if case.result in ('fail_deps', 'abort'):
+            words = not_run(case, failed) if case.result == 'fail_deps' else reason(case)
             waiting[words] = waiting.get(words, 0) + 1
     found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
     return found
 
 
-def disturbed_cases(report: Report) -> list[Failure]:
+def disturbed_cases(run: Run) -> list[Failure]:
     """A sentence for each case that is neither good nor bad: what was measured is no evidence."""
-    all_cases = counted(report)
-    return _told(filter(is_no_evidence, all_cases), all_cases)
+    all_cases = run.counted
+    return _failures_of(filter(is_no_evidence, all_cases), all_cases)
 
 
-def _told(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
-    times = Counter(map(case_name, all_cases))
+def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
+    times = Counter(case.full_name for case in all_cases)
     found = []
     for case in some:
-        which = f', run {case["run_index"] + 1}' if times[case_name(case)] > 1 else ''
-        found.append(Failure(f'{title(case)}{which}', reason(case), files(case)))
+        which = f', run {case.run_index + 1}' if times[case.full_name] > 1 else ''
+        found.append(Failure(f'{case.title}{which}', reason(case), files(case), case))
     return found
 
 
 def not_run(case: Case, all_cases: Iterable[Case]) -> str:
     """That a case waited for others that failed."""
-    needed = set(map(tuple, case['dependencies_actual']))
     names = [
-        title(one)
+        one.title
         for one in all_cases
-        if one['result'] not in GOOD | {'skip', 'fail_deps'}
-        and (one['unique_name'], f'{one["system"]}:{one["partition"]}', one['environ']) in needed
+        if one.result not in GOOD | {'skip', 'fail_deps'}
+        and (one.unique_name, f'{one.system}:{one.partition}', one.environment) in case.needs
     ]
     return f'not run, because {", ".join(names) or "what it depends on"} failed'
 
 
-def retried(report: Report) -> list[Retried]:
+def retried(run: Run) -> list[Retried]:
     """The cases that are good, and were not at the first attempt."""
     found = []
-    for tries in attempts(report):
+    for tries in run.attempts:
         case, earlier = what_counts(tries), _earlier_reasons(tries)
         if earlier and is_good(case):
-            found.append(Retried(title(case), len(earlier) + 1, earlier[0]))
+            found.append(Retried(case.title, len(earlier) + 1, earlier[0]))
     return found
 
 
@@ -263,22 +242,22 @@ def _earlier_reasons(tries: list[Case]) -> list[str]:
     """Why each job of a case but the last did not do: by its check's own word, or by a retry."""
     found: list[str] = []
     for case in tries:
-        found += map(plain, case.get('replaced') or ())
+        found += map(plain, case.replaced)
         if case is not tries[-1]:
             found.append(reason(case))
     return found
 
 
-def skipped(report: Report, log: Iterable[str]) -> list[tuple[str, str]]:
+def skipped(run: Run, log: Iterable[str]) -> list[tuple[str, str]]:
     """Each skipped case and its reason, which only ReFrame's log tells.
 
     :param log: the lines of ReFrame's log file.
     """
-    said = reframe_log.skip_reasons(log)
+    reasons = reframe_log.skip_reasons(log)
     return [
-        (title(case), plain(said.get(case_name(case), "no reason in ReFrame's log")))
-        for case in counted(report)
-        if case['result'] == 'skip'
+        (case.title, plain(reasons.get(case.full_name, "no reason in ReFrame's log")))
+        for case in run.counted
+        if case.result == 'skip'
     ]
 
 
@@ -291,48 +270,48 @@ _REFUSED = re.compile(
 
 def reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
-    said = _wrong(case) if case['result'] in GOOD else _reason(case)
-    return plain(f'{said}{left(case)}')
+    sentence = _wrong(case) if case.result in GOOD else _reason(case)
+    return plain(f'{sentence}{left(case)}')
 
 
 def _reason(case: Case) -> str:
     if is_no_evidence(case):
-        jobs = len(case.get('replaced') or ()) + 1
+        jobs = len(case.replaced) + 1
         times = f'; measured {jobs} times' if jobs > 1 else ''
-        return f'{case["no_evidence"]}{times}'
-    if case['result'] == 'abort':
+        return f'{case.no_evidence}{times}'
+    if case.result == 'abort':
         return 'not finished, because the run was stopped'
-    if case['fail_phase'] == 'performance' and (missed := _all_missed(case)):
+    if case.fail_phase == 'performance' and (missed := _all_missed(case)):
         return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
-    if 'job timed out' in (case['fail_reason'] or ''):
-        folder = Path(case['stagedir'])
-        if hung := cut_short('TIMEOUT', folder, folder / case['job_stderr']):
+    if 'job timed out' in case.fail_reason and case.files.stderr:
+        folder = Path(case.files.stage)
+        if hung := cut_short('TIMEOUT', folder, folder / case.files.stderr):
             return hung
-    if blocked := re.search(r'it was blocked due to reason: (.*)', case['fail_reason'] or ''):
+    if blocked := re.search(r'it was blocked due to reason: (.*)', case.fail_reason):
         return f'the scheduler did not start its job: {blocked[1]}'
-    if refused := _REFUSED.search(case['fail_reason'] or ''):
+    if refused := _REFUSED.search(case.fail_reason):
         said = re.sub(rf'^{refused[1]}: (error: )?', '', refused[2], flags=re.MULTILINE)
         return f'the scheduler refused its job: {"; ".join(said.splitlines())}'
     # ReFrame starts each reason with the kind of its exception.
     said = re.sub(
         r'^(sanity|performance|build|reframe|job) error: (\[jobid=\S+\] )?',
         '',
-        case['fail_reason'] or '',
+        case.fail_reason,
     )
-    if case['fail_phase'] == 'compile_wait' and (line := _first_error(case)):
+    if case.fail_phase == 'compile_wait' and (line := _first_error(case)):
         said += f': {line}'
     if said.strip():
         return said.strip()
-    if case['fail_phase'] is None:  # so ReFrame ends what depends on something that failed
+    if not case.fail_phase:  # so ReFrame ends what depends on something that failed
         return 'it did not run, because its build failed'
-    return f'failed in phase {case["fail_phase"]}, and ReFrame gives no reason'
+    return f'failed in phase {case.fail_phase}, and ReFrame gives no reason'
 
 
 def _first_error(case: Case) -> str | None:
     """The first error in the output of a build, if its stage folder is still there."""
-    for name in (case['build_stderr'], case['build_stdout']):
-        path = Path(case['stagedir'], name)
+    for name in (case.files.build_stderr, case.files.build_stdout):
+        path = Path(case.files.stage, name)
         if path.is_file():
             for line in path.read_text(errors='replace').splitlines():
                 if re.search(r'\berror\b', line, re.IGNORECASE):
@@ -342,9 +321,4 @@ def _first_error(case: Case) -> str | None:
 
 def files(case: Case) -> tuple[str, ...]:
     """The stage folder and those of the job's output files that ReFrame names."""
-    folder = case['stagedir']
-    if not folder:
-        return ()
-    kind = 'build' if (case['fail_phase'] or '').startswith('compile') else 'job'
-    names = [case[f'{kind}_{stream}'] for stream in ('stdout', 'stderr')]
-    return (folder, *(name for name in names if name))
+    return (case.files.stage, *case.output_names) if case.files.stage else ()

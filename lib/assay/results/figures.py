@@ -9,28 +9,17 @@ Polars takes a while to load: only what needs the table imports this.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 import polars as pl
 
-from assay import AssayError
-from assay.results.cases import (
-    Case,
-    Report,
-    assert_text,
-    attempts,
-    case_name,
-    class_name,
-    what_counts,
-)
-from assay.results.provenance import Facts, facts, nodes_of
+from assay.results.cases import Case, Facts, Run, what_counts
+from assay.results.provenance import nodes_of
 from assay.results.rows import Row, rows_of
-from assay.running.session_extras import label_of, mode_of
 
 _WORD = pl.Categorical()
 _TIME = pl.Datetime('ms', 'UTC')
@@ -85,6 +74,9 @@ SCHEMA: dict[str, Any] = {
 }
 
 
+#: No two jobs of a case end in one place in one second; perflogs have no parts of seconds.
+_JOB = ('system', 'partition', 'environment', 'case', 'ended')
+
 #: One row, in the order of the columns; times are ms since 1970.
 PlainRow = tuple[Any, ...]
 
@@ -96,56 +88,54 @@ def table(rows: Sequence[PlainRow] = ()) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=plain).cast({'begun': _TIME, 'measured': _TIME})
 
 
-def plain_rows(report: Report) -> list[PlainRow]:
-    """The rows of a report.
-
-    :raises AssayError: if something in it is as ReFrame does not write it.
-    """
+def plain_rows(run: Run) -> list[PlainRow]:
+    """The rows of a run."""
     rows = []
-    try:
-        info = report['session_info']
-        of_run = (info['uuid'], _milliseconds(info['time_start_unix']))
-        asked = (label_of(info), mode_of(info))
-        times: Counter[str] = Counter()
-        for tries in attempts(report):
-            case = what_counts(tries)
-            if case['fixture']:
-                continue
-            times[case_name(case)] += 1
-            place = (case['system'], case['partition'], case['environ'])
-            names = (class_name(case), re.sub(r' ~\S+', '', case['display_name']))
-            jobs = len(tries) + sum(len(one.get('replaced') or ()) for one in tries)
-            about = (*place, *names, *_parameters(case))
-            told = _told(case)
-            # Polars takes nothing else, and would tell neither the run nor the case.
-            assert_text(info['uuid'], *about, case['result'], *filter(None, (*asked, *told)))
-            counts = (jobs, times[case_name(case)])
-            ended = _milliseconds(case['job_completion_time_unix'])
-            for row in rows_of(case):
-                who = (*of_run, ended, *asked, *about)
-                rows.append((*who, *_held(case, row), case['result'], *counts, *told))
-    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
+    of_run = (run.uuid, _milliseconds(run.begun))
+    times: Counter[str] = Counter()
+    for tries in run.attempts:
+        case = what_counts(tries)
+        if case.is_fixture:
+            continue
+        times[case.full_name] += 1
+        ended = _milliseconds(case.job.ended) if case.job.ended else None
+        place = (case.system, case.partition, case.environment, case.check, case.name)
+        parameters = (case.fabric or '-', case.layout or '-', case.scale or '-')
+        who = (*of_run, ended, run.label, run.mode, *place, *parameters)
+        jobs = len(tries) + sum(len(one.replaced) for one in tries)
+        more = (case.result, jobs, times[case.full_name], *_about_job(case))
+        rows += [(*who, *_held(row), *more) for row in rows_of(case)]
     return rows
 
 
-def _parameters(case: Case) -> tuple[str, ...]:
-    return tuple(str(case.get(name) or '-') for name in ('fabric', 'layout', 'scale'))
+def duplicate_runs(table: pl.DataFrame, other: pl.DataFrame) -> list[str]:
+    """The runs of a table that have a job which is in another table as well.
+
+    So it is where one was read from perflogs, in which it has another identifier, and one as it is.
+
+    :param table: as :func:`table` makes it.
+    :param other: likewise.
+    :returns: their identifiers, sorted.
+    """
+    jobs, others = (
+        one.filter(pl.col('measured').is_not_null())
+        .select('run', *_JOB[:-1], ended=pl.col('measured').dt.truncate('1s'))
+        .unique()
+        for one in (table, other)
+    )
+    return sorted(jobs.join(others, on=_JOB, how='semi')['run'].cast(pl.String).unique())
 
 
-def _held(case: Case, row: Row) -> PlainRow:
+def _held(row: Row) -> PlainRow:
     """The columns from ``figure`` to ``verdict``."""
-    better = (case.get('directions') or {}).get(row.figure)
-    assert_text(row.figure, row.unit, row.verdict, '' if better is None else better)
-    numbers = [None if one is None else float(one) for one in (row.reference, row.lower, row.upper)]
-    value = None if row.value is None else float(row.value)
-    return (row.figure, value, row.unit, better, *numbers, row.verdict)
+    bounds = (row.reference, row.lower, row.upper)
+    return (row.figure, row.value, row.unit, row.better, *bounds, row.verdict)
 
 
-def _told(case: Case) -> PlainRow:
+def _about_job(case: Case) -> PlainRow:
     """The columns from ``nodes`` on."""
-    disturbances = '; '.join(case.get('taken_by_others') or ()) or None
-    return (nodes_of(case) or None, disturbances, _as_json(facts(case)))
+    disturbances = '; '.join(case.taken_by_others) or None
+    return (nodes_of(case) or None, disturbances, _as_json(case.facts))
 
 
 # Thousands of cases of a history have the same.
@@ -154,9 +144,5 @@ def _as_json(known: Facts) -> str:
     return json.dumps(dict(known))
 
 
-def _milliseconds(seconds: float | None) -> int | None:
-    """:raises OSError, OverflowError, ValueError: if it is no time."""
-    if seconds is None:
-        return None
-    datetime.fromtimestamp(seconds, timezone.utc)
-    return round(1000 * seconds)
+def _milliseconds(time: datetime) -> int:
+    return round(1000 * time.timestamp())

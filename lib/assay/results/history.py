@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.results import store
-from assay.results.cases import Report, read_report
-from assay.results.perflog_runs import reports_of
+from assay.results.cases import Run
+from assay.results.perflog_runs import runs_of
+from assay.results.reframe_report import read_report
 from assay.results.summary import Summary, summary
 from assay.spelling import many
 
@@ -93,19 +94,17 @@ class History:
             )
         return found
 
-    def report(self, run: StoredRun) -> Report:
-        """ReFrame's report of a run.
+    def run_of(self, run: StoredRun) -> Run:
+        """A stored run as it was measured.
 
         :raises AssayError: if it can no longer be read.
         """
         if run.file:
-            return next(
-                one for one in _reports(run.file) if one['session_info']['uuid'] == run.uuid
-            )
-        for _, report in store.reports([run.uuid], self.database):
-            if isinstance(report, AssayError):
-                raise report
-            return report
+            return next(one for one in _runs(run.file) if one.uuid == run.uuid)
+        for _, found in store.runs([run.uuid], self.database):
+            if isinstance(found, AssayError):
+                raise found
+            return found
         raise AssayError(f'run {run.name} was removed from {self.database} meanwhile.')
 
     def figures(self, runs: Iterable[StoredRun]) -> pl.DataFrame:
@@ -124,11 +123,8 @@ class History:
             frames = [self._figures.filter(pl.col('run').is_in(stored))]
         wanted = {run.uuid for run in runs if run.file}
         for file in dict.fromkeys(run.file for run in runs if run.file):
-            found = [one for one in _reports(file) if one['session_info']['uuid'] in wanted]
-            try:
-                frames += [table(plain_rows(report)) for report in found]
-            except AssayError as error:
-                raise AssayError(f'{file}: {error}') from error
+            found = [one for one in _runs(file) if one.uuid in wanted]
+            frames += [table(plain_rows(one)) for one in found]
         return pl.concat(frames)
 
 
@@ -183,20 +179,10 @@ def of_file(file: Path) -> list[StoredRun]:
 
     :raises AssayError: if it is neither.
     """
-    return [_of_report(report, file) for report in _reports(file)]
+    return [
+        StoredRun(one.uuid, one.begun, one.ended, summary(one), file=file) for one in _runs(file)
+    ]
 
 
-def _reports(file: Path) -> list[Report]:
-    return reports_of(file) if file.is_dir() else [read_report(file)]
-
-
-def _of_report(report: Report, file: Path) -> StoredRun:
-    try:
-        info = report['session_info']
-        begun, ended = (
-            datetime.fromtimestamp(info[name], timezone.utc)
-            for name in ('time_start_unix', 'time_end_unix')
-        )
-        return StoredRun(info['uuid'], begun, ended, summary(report), file=file)
-    except (AssayError, ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
-        raise AssayError(f'{file}: not a report of ReFrame: {error}') from error
+def _runs(file: Path) -> list[Run]:
+    return runs_of(file) if file.is_dir() else [read_report(file)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from assay.results.cases import Case
 from assay.text import plain
@@ -24,8 +25,7 @@ _HARMLESS = re.compile(
 
 def of_files(case: Case) -> list[str]:
     """What files set for a case's job, but for what explains nothing."""
-    found = case.get('leftovers_in_files') or ()
-    return [one for one in found if not _HARMLESS.fullmatch(one)]
+    return [one for one in case.leftovers.in_files if not _HARMLESS.fullmatch(one)]
 
 
 def left(case: Case) -> str:
@@ -40,19 +40,19 @@ def _in_files(case: Case) -> str:
 
 
 def _differences(case: Case) -> str:
-    if not (found := case.get('hosts_differ_in')):
+    if not (found := case.leftovers.hosts_differ_in):
         return ''
     return f'; its nodes differ in {named(found)}'
 
 
 def _in_environment(case: Case) -> str:
-    is_seen = case.get('leftovers_seen')
+    is_seen = case.leftovers.are_seen
     # Whose ranks were in MPI_Init had found each other.
     harmless = OF_THE_MEETING if is_seen else ()
-    found = [one for one in case.get('leftovers') or () if not one.startswith(harmless)]
+    found = [one for one in case.leftovers.variables if not one.startswith(harmless)]
     if not found:
         return ''
-    unsure = case.get('leftovers_unsure')
+    unsure = case.leftovers.are_unsure
     if is_seen:
         who = 'Assay does not' if unsure else "neither Assay nor the system's file does"
         return f'; the environment sets {named(found)}, which {who}{UNSURE if unsure else ""}'
@@ -63,7 +63,7 @@ def _in_environment(case: Case) -> str:
     )
 
 
-def named(variables: list[str]) -> str:
+def named(variables: Sequence[str]) -> str:
     """Some variables of a job, which are text of others."""
     more = f' and {len(variables) - MOST} more' if len(variables) > MOST else ''
     return ', '.join(map(plain, variables[:MOST])) + more

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from assay.config.environments import MEASURES_NODES, OURS
-from assay.results.cases import Case, Report, last_cases
+from assay.results.cases import Case, Run
 from assay.running.reframe_options import Given
 from assay.spack.packages import RUN_BY_CHECKS, of_name
 from assay.text import plain
@@ -28,17 +28,17 @@ MOST = 8
 _RENAMES = {'--parameterize', '--distribute'}
 
 
-def not_run(report: Report, given: Given) -> list[str]:
+def not_run(run: Run, given: Given) -> list[str]:
     """A sentence for each name that no selected case is of.
 
     Where nothing was selected at all, or all was skipped, that is told already.
     """
-    own = [case for case in last_cases(report) if not case['fixture']]
-    done = [case for case in own if case['result'] != 'skip']
+    own = [case for case in run.last_cases if not case.is_fixture]
+    done = [case for case in own if case.result != 'skip']
     if not done:
         return []
     names = [_searched(case) for case in own]
-    environments = {case['environ'] for case in own}
+    environments = {case.environment for case in own}
 
     def is_name(one: str) -> bool:
         return any(_is_named(one, case, name) for case, name in zip(own, names, strict=True))
@@ -74,18 +74,18 @@ def not_run(report: Report, given: Given) -> list[str]:
     ]
 
 
-def left_out(site: _SiteConfig, report: Report, given: Given) -> list[str]:
+def left_out(site: _SiteConfig, run: Run, given: Given) -> list[str]:
     """A sentence on the partitions and the MPIs of a system that no case is of, if there are any.
 
     :param site: the system's configuration, loaded for the partitions that were asked for.
     """
-    own = last_cases(report)
-    there = {(case['partition'], case['environ']) for case in own}
+    own = run.last_cases
+    there = {(case.partition, case.environment) for case in own}
     mpis = {one['name'] for one in site['environments'] if 'mpi' in one.get('features', ())}
-    is_once = all(_is_of_a_node(case) for case in own if not case['fixture'])
+    is_once = all(_is_of_a_node(case) for case in own if not case.is_fixture)
     found = []
     for partition in site['systems'][0]['partitions'] if own else ():
-        name = f'{own[0]["system"]}:{partition["name"]}'
+        name = f'{own[0].system}:{partition["name"]}'
         asked = [
             environment
             for environment in partition.get('environs', [])
@@ -101,7 +101,7 @@ def left_out(site: _SiteConfig, report: Report, given: Given) -> list[str]:
 
 def _searched(case: Case) -> str:
     """The name that ReFrame searches, which is without blanks."""
-    return str(case['display_name']).replace(' ', '')
+    return case.display_name.replace(' ', '')
 
 
 def _is_named(expression: str, case: Case, name: str) -> bool:
@@ -110,13 +110,13 @@ def _is_named(expression: str, case: Case, name: str) -> bool:
     if at and variant.isdigit():  # of which a report has no number
         return name.partition('%')[0] == check
     if expression.startswith('/'):
-        return str(case.get('hashcode')) == expression[1:]
+        return case.hash == expression[1:]
     return bool(re.search(expression, name))
 
 
 def _is_of_a_node(case: Case) -> bool:
     """Whether the case measures no MPI, so that a partition has it once."""
-    return any(MEASURES_NODES in features for features in case.get('valid_prog_environs') or ())
+    return any(MEASURES_NODES in features for features in case.environments)
 
 
 def _unmatched(expression: str, is_matched: Callable[[str], bool]) -> Iterator[str]:
@@ -171,8 +171,8 @@ def _of_extra(what: str, done: list[Case], environments: set[str]) -> str:
 
 
 def _runs(package: str, case: Case) -> bool:
-    if case['result'] in ('fail_deps', 'abort'):  # of which nobody knows what they would have run
+    if case.result in ('fail_deps', 'abort'):  # of which nobody knows what they would have run
         return True
     if package == OURS:
-        return case.get('built_by') == 'spack'
-    return package in (case.get('implementation'), str(case.get('built_spec', '')).split('@')[0])
+        return case.fact('by') == 'spack'
+    return package in (case.implementation, case.fact('spec').split('@')[0])

@@ -6,15 +6,14 @@ The table of figures has neither times nor cases that were skipped, so the repor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
-from typing import Any
 
 from assay import AssayError
 from assay.results import store
-from assay.results.cases import Case, Report, attempts, is_no_evidence, title, what_counts
+from assay.results.cases import Case, Run, is_no_evidence, what_counts
 from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_number
@@ -36,8 +35,6 @@ LONGEST = 7 * 24 * 3600
 
 #: From the worst to none: as they are worth looking at again.
 TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
-
-_STAGES = ('setup', 'compile', 'run', 'sanity', 'performance')
 
 
 @dataclass
@@ -79,78 +76,66 @@ def past(history: History, system: str) -> dict[str, Past]:
     name = system.partition(':')[0]
     runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
     by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
-    reports = store.reports(by_uuid, history.database) if by_uuid else iter(())
-    return learn((by_uuid[uuid], one) for uuid, one in reports if not isinstance(one, AssayError))
+    read = store.runs(by_uuid, history.database) if by_uuid else iter(())
+    return learn((by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError))
 
 
-def learn(reports: Iterable[tuple[StoredRun, Report]]) -> dict[str, Past]:
-    """What reports tell, which come oldest first."""
+def learn(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Past]:
+    """What runs tell, which come oldest first."""
     known: dict[str, Past] = {}
-    for run, report in reports:
-        try:
-            told = [_told(tries) for tries in attempts(report)]
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            continue  # a damaged run tells nothing, and its cases count as not run
-        for one in filter(None, told):
-            _add(known.setdefault(one.name, Past()), run, one)
+    for stored, run in runs:
+        for ended in filter(None, map(_ended, run.attempts)):
+            _add(known.setdefault(ended.name, Past()), stored, ended)
     return known
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Ended:
     name: str
     seconds: float | None
     ending: str
     figures: dict[str, float]
 
 
-def _told(tries: list[Case]) -> _Told | None:
+def _ended(tries: list[Case]) -> _Ended | None:
     """What the attempts at a case tell; None if it did not have its turn."""
     case = what_counts(tries)
-    if case['result'] == 'abort':
+    if case.result == 'abort':
         return None
     took = sum(_seconds(one) for one in tries)
-    waited = any(one.get('replaced') or one.get('no_evidence') for one in tries)
+    waited = any(one.replaced or one.no_evidence for one in tries)
     ending = ''  # a case that was skipped neither failed nor passed
-    if case['result'] != 'skip':
+    if case.result != 'skip':
         ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
     figures = {
-        name: float(value)
-        for name, (value, _, lower, upper, *_) in (case['perfvalues'] or {}).items()
-        if ending == 'good' and is_number(value) and (lower, upper) != (None, None)
+        one.name: one.value
+        for one in case.figures
+        if ending == 'good' and is_number(one.value) and one.has_bound
     }
-    name = case['display_name'] if case['fixture'] else title(case)
+    name = case.display_name if case.is_fixture else case.title
     known = took if 0 < took <= LONGEST and not waited else None
-    return _Told(name, known, ending, figures)
+    return _Ended(name, known, ending, figures)
 
 
-def _add(known: Past, run: StoredRun, told: _Told) -> None:
+def _add(known: Past, run: StoredRun, ended: _Ended) -> None:
     if run.is_of_the_future:
         known.in_future = max(known.in_future or run.begun, run.begun)
     else:
         known.last = max(known.last or run.begun, run.begun)
-    if told.seconds is not None:
-        known.seconds = [*known.seconds, told.seconds][-LATELY:]
+    if ended.seconds is not None:
+        known.seconds = [*known.seconds, ended.seconds][-LATELY:]
     # What fails while faults are brought in, or in a draft, is no reason to look at it again.
     if run.summary.purpose:
         return
-    if told.ending:
-        known.endings = [*known.endings, told.ending][-FORGIVEN:]
-    for name, value in told.figures.items():
+    if ended.ending:
+        known.endings = [*known.endings, ended.ending][-FORGIVEN:]
+    for name, value in ended.figures.items():
         known.figures[name] = [*known.figures.get(name, ()), value][-LATELY:]
 
 
 def _seconds(case: Case) -> float:
-    """Of its stages; a case that waits for others' jobs between them is not working."""
-    found = (case.get(f'time_{stage}') for stage in _STAGES)
-    return sum(_numbers(found))
-
-
-def _numbers(values: Iterable[Any]) -> Iterator[float]:
-    """NaN where one is no time, by which the sum is none either."""
-    for value in values:
-        if value is not None:
-            yield float(value) if is_number(value) and value >= 0 else math.nan
+    """Of its stages; NaN where one of them is no time."""
+    return sum(one if one >= 0 else math.nan for one in case.seconds.of_stages if one is not None)
 
 
 def _varies(values: list[float]) -> bool:

@@ -1,4 +1,4 @@
-"""Runs of which there are only perflogs, as reports of ReFrame's would have them.
+"""Runs of which there are only perflogs.
 
 A line of a perflog does not name its run. So the lines of a system are taken by the time at which
 their jobs ended: a run ends where one of its cases comes again, or after a pause (:data:`PAUSE`).
@@ -8,17 +8,18 @@ its figure would be missing in a run without a word.
 
 from __future__ import annotations
 
-import os
 import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from assay import AssayError
-from assay.results.cases import Case, Report, case_name
+from assay.results.cases import PARAMETERS, Case, Figure, Job, Run
 from assay.results.perflogs import TIME, perflogs
+from assay.results.provenance import facts_of
 
 #: Seconds without a job that ended, after which the next job is one of another run.
 PAUSE = 6 * 3600
@@ -41,8 +42,8 @@ _OF_REFRAME_3 = re.compile(
 )
 
 
-def reports_of(folder: Path) -> list[Report]:
-    """The runs in a folder of perflogs, oldest first, as far as their reports can be told.
+def runs_of(folder: Path) -> list[Run]:
+    """The runs in a folder of perflogs, oldest first.
 
     Not known are labels, modes, jobs, nodes, directions of figures, what disturbed a case, and
     cases that ended without a figure.
@@ -53,17 +54,17 @@ def reports_of(folder: Path) -> list[Report]:
     by_system: dict[str, list[Case]] = {}
     for path in perflogs(folder):
         for case in _cases(path):
-            by_system.setdefault(case['system'], []).append(case)
+            by_system.setdefault(case.system, []).append(case)
     if not by_system:
         raise AssayError(f'{folder} has no perflogs of ReFrame with a line in them.')
-    found, like = list[Report](), Counter[str]()
+    found, like = list[Run](), Counter[str]()
     for system, cases in by_system.items():
-        for run in _runs(sorted(cases, key=_ended)):
+        for run in _divided(sorted(cases, key=_ended)):
             # Always the same for the same lines; two runs at once may begin alike.
-            name = f'{system} {_ended(run[0])} {case_name(run[0])}'
+            name = f'{system} {_ended(run[0]).timestamp()} {run[0].full_name}'
             like[name] += 1
-            found.append(_report(f'{name} {like[name]}', run))
-    return sorted(found, key=lambda report: report['session_info']['time_start_unix'])
+            found.append(_run(f'{name} {like[name]}', run))
+    return sorted(found, key=lambda run: run.begun)
 
 
 def _cases(path: Path) -> Iterator[Case]:
@@ -140,40 +141,44 @@ def _by_figure(columns: dict[str, str]) -> Iterator[dict[str, str]]:
 def _case(columns: dict[str, str]) -> Case:
     """:raises LookupError, OverflowError, ValueError: if the columns are not as ReFrame writes."""
     known = {name: text for name, text in columns.items() if text not in ('', 'null', 'None')}
-    name, figure = known['display_name'], known.get('perf_var')
-    numbers = [float(known[one]) if one in known else None for one in _NUMBERS]
-    values = (*numbers, known.get('perf_unit'), known.get('perf_result'))
-    return {
-        **dict(re.findall(r'%(\w+)=(\S+)', name)),
-        **{one: known.get(one, '') for one in columns if one.startswith(('built_', 'ran_'))},
-        'suite_commit': known.get('suite_commit', ''),
-        'display_name': name,
-        'system': known['system'],
-        'partition': known['partition'],
-        'environ': known['environ'],
-        'fixture': ' ~' in name,
-        'result': known.get('result', 'pass'),
-        'fail_phase': None,
-        'fail_reason': None,
-        'stagedir': os.devnull,  # nothing is left of the job
-        'job_completion_time_unix': _seconds(known[TIME.decode()]),
-        'perfvalues': {f'{known["system"]}:{known["partition"]}:{figure}': values}
-        if figure
-        else {},
-    }
+    name = known['display_name']
+    parameters = dict(re.findall(r'%(\w+)=(\S+)', name))
+    return Case(
+        display_name=name,
+        system=known['system'],
+        partition=known['partition'],
+        environment=known['environ'],
+        is_fixture=' ~' in name,
+        **{one: parameters.get(one, '') for one in PARAMETERS},
+        result=known.get('result', 'pass'),
+        figures=_figures(known),
+        job=Job(ended=_time(known[TIME.decode()])),
+        facts=facts_of({one: known.get(one, '') for one in columns}),
+    )
 
 
-def _seconds(text: str) -> float:
+def _figures(known: dict[str, str]) -> tuple[Figure, ...]:
+    if not (name := known.get('perf_var')):
+        return ()
+    value, reference, lower, upper = (
+        float(known[one]) if one in known else None for one in _NUMBERS
+    )
+    unit, result = known.get('perf_unit', ''), known.get('perf_result')
+    return (Figure.of_thresholds(name, value, reference, lower, upper, unit, result),)
+
+
+def _time(text: str) -> datetime:
     # Without a zone it is of this machine's clock.
-    return datetime.fromisoformat(text).astimezone().timestamp()
+    return datetime.fromisoformat(text).astimezone(timezone.utc)
 
 
-def _ended(case: Case) -> float:
-    ended: float = case['job_completion_time_unix']
-    return ended
+def _ended(case: Case) -> datetime:
+    """When its job ended, which each line tells."""
+    assert case.job.ended
+    return case.job.ended
 
 
-def _runs(cases: list[Case]) -> Iterator[list[Case]]:
+def _divided(cases: list[Case]) -> Iterator[list[Case]]:
     """The cases of one run after another, with all their figures.
 
     :param cases: of a system, with a figure each, in the order of their times.
@@ -181,28 +186,27 @@ def _runs(cases: list[Case]) -> Iterator[list[Case]]:
     run: dict[str, Case] = {}
     before = _ended(cases[0])
     for case in cases:
-        earlier = run.get(case_name(case))
-        if (
-            earlier
-            and _ended(earlier) == _ended(case)
-            and not earlier['perfvalues'].keys() & case['perfvalues'].keys()
-        ):
-            earlier['perfvalues'] |= case['perfvalues']
+        name, ended = case.full_name, _ended(case)
+        earlier = run.get(name)
+        if earlier and _ended(earlier) == ended and not _share_a_figure(earlier, case):
+            run[name] = replace(earlier, figures=(*earlier.figures, *case.figures))
             continue
-        if earlier or _ended(case) - before > PAUSE:
+        if earlier or (ended - before).total_seconds() > PAUSE:
             yield [*run.values()]
             run = {}
-        run[case_name(case)] = case
-        before = _ended(case)
+        run[name] = case
+        before = ended
     yield [*run.values()]
 
 
-def _report(name: str, cases: list[Case]) -> Report:
-    """A report of these cases, with an identifier of the name."""
+def _share_a_figure(one: Case, other: Case) -> bool:
+    return not {figure.name for figure in one.figures}.isdisjoint(
+        figure.name for figure in other.figures
+    )
+
+
+def _run(name: str, cases: list[Case]) -> Run:
+    """A run of these cases, with an identifier of the name."""
     times = [*map(_ended, cases)]
-    info = {
-        'uuid': str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
-        'time_start_unix': min(times),
-        'time_end_unix': max(times),
-    }
-    return {'session_info': info, 'runs': [{'testcases': cases}]}
+    identifier = str(uuid.uuid5(uuid.NAMESPACE_OID, name))
+    return Run(identifier, min(times), max(times), (tuple(cases),))

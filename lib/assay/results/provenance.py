@@ -7,10 +7,8 @@ import shlex
 from collections.abc import Mapping
 from functools import lru_cache
 
-from assay.results.cases import Case, Report, assert_text, last_cases, title
-
-#: Name and value of each.
-Facts = tuple[tuple[str, str], ...]
+from assay.results.cases import Case, Facts, Run
+from assay.spack.lock_file import kept_spec
 
 # How the names of facts of nodes begin. A node that does not tell one has it all the same.
 _OF_NODES = 'ran_on_'
@@ -19,28 +17,27 @@ _OF_NODES = 'ran_on_'
 OF_SETTINGS = 'setting '
 
 
-def facts_by_case(report: Report, pattern: str) -> dict[str, Facts]:
+def facts_by_case(run: Run, pattern: str) -> dict[str, Facts]:
     """What each case that ran was built from; those only whose name the pattern is found in."""
     return {
-        title(case): facts(case)
-        for case in last_cases(report)
-        if re.search(pattern, title(case)) and case.get('built_by')
+        case.title: case.facts
+        for case in run.last_cases
+        if re.search(pattern, case.title) and case.fact('by')
     }
 
 
-def where_by_case(report: Report) -> dict[str, str]:
+def where_by_case(run: Run) -> dict[str, str]:
     """The job and the nodes of each case that had one."""
     return {
-        title(case): f'job {case["jobid"]} on {nodes}'
-        for case in last_cases(report)
+        case.title: f'job {case.job.id} on {nodes}'
+        for case in run.last_cases
         if (nodes := nodes_of(case))
     }
 
 
 def nodes_of(case: Case) -> str:
     """The nodes of a case's job, such as ``n[1-4]``; empty where there was none."""
-    nodes = case.get('job_nodelist') or []
-    return _abbreviated(tuple(nodes)) if isinstance(nodes, list) else str(nodes)
+    return _abbreviated(case.job.nodes) if case.job.nodes else ''
 
 
 # Thousands of cases of a history ran on the same.
@@ -52,23 +49,23 @@ def _abbreviated(nodes: tuple[str, ...]) -> str:
     return text
 
 
-def facts(case: Case) -> Facts:
-    """What a case was built from, and what it ran with and on; empty of one that never ran.
+def is_of_fact(name: str) -> bool:
+    """Whether a variable of a check tells a fact."""
+    return name.startswith(('built_', 'ran_')) or name == 'suite_commit'
 
-    What is not known of the nodes is left out.
 
-    :raises AssayError: if one of them is no text.
+def facts_of(words: Mapping[str, str]) -> Facts:
+    """The facts among what is known of a case, by the names of its check's variables.
+
+    What is not known of the nodes is left out; a variable and a setting is a fact of its own.
+
+    :raises ValueError: if variables or settings are not quoted as a shell does.
     """
-    names = sorted(
-        name for name in case if name.startswith(('built_', 'ran_')) or name == 'suite_commit'
-    )
     found = {
-        name.removeprefix('built_'): case[name]
-        for name in names
-        if case[name] or not name.startswith(_OF_NODES)
+        name.removeprefix('built_'): words[name]
+        for name in sorted(filter(is_of_fact, words))
+        if words[name] or not name.startswith(_OF_NODES)
     }
-    assert_text(*found.values())
-    # A variable is a fact of its own.
     variables = _settings(found.pop('ran_variables', ''))
     settings = _settings(found.pop('ran_settings', ''))
     told = ((f'{OF_SETTINGS}{name}', value) for name, value in settings)
@@ -86,7 +83,12 @@ def _settings(variables: str) -> Facts:
 def both_tell(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The facts of both sides; without settings where one side knows of none."""
+    """The facts of both sides; without settings where one side knows of none.
+
+    Of two builds of Spack's whose specs were kept, the packages that they were made from one by
+    one, in place of the spec of all.
+    """
+    before, after = _packages_apart(before, after)
     sides = before, after
     if all(any(name.startswith(OF_SETTINGS) for name in side) for side in sides):
         return dict(before), dict(after)
@@ -95,6 +97,22 @@ def both_tell(
         for side in sides
     ]
     return kept[0], kept[1]
+
+
+def _packages_apart(
+    before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """As :func:`both_tell`, of the specs alone."""
+    hashes = [side.get('hash', '') for side in (before, after)]
+    specs = [kept_spec(one) for one in hashes]
+    if hashes[0] == hashes[1] or not all(specs):
+        return before, after
+    apart = [
+        {name: value for name, value in side.items() if name != 'spec'}
+        | {f'spec of {package}': chosen for package, chosen in spec.items()}
+        for side, spec in zip((before, after), specs, strict=True)
+    ]
+    return apart[0], apart[1]
 
 
 def differences(then: Facts, now: Facts) -> Facts:

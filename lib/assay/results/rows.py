@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import NamedTuple, TypeGuard
 
-from assay.results.cases import GOOD, Case, Report, check_name, counted, is_no_evidence
+from assay.results.cases import GOOD, Case, Figure, Run, is_no_evidence
 from assay.text import plain
 
 # The verdicts of rows that fail a run.
 BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One figure of one test case; ``lower`` and ``upper`` are absolute bounds, None if open."""
 
     check: str
@@ -31,6 +29,8 @@ class Row:
     verdict: str
     #: It is shown even if nothing holds it.
     headline: bool = False
+    #: ``higher``, ``lower`` or ``exact``; None if that is not known.
+    better: str | None = None
 
     @property
     def room(self) -> float | None:
@@ -73,67 +73,53 @@ def nearest(rows: Iterable[Row], most: int = 1) -> list[Row]:
     return [row for _, row in sorted(held, key=lambda one: one[0])[:most]]
 
 
-def rows(report: Report) -> list[Row]:
+def rows(run: Run) -> list[Row]:
     """One row for each figure, and one for each case that has none; build fixtures have none."""
-    return [row for case in counted(report) for row in rows_of(case)]
+    return [row for case in run.counted for row in rows_of(case)]
 
 
 def rows_of(case: Case) -> list[Row]:
     """The rows of one case; none if it was skipped."""
-    if case['result'] == 'skip':
+    if case.result == 'skip':
         return []
-    figures = {
-        name.rpartition(':')[2]: values
-        for name, values in (case['perfvalues'] or {}).items()
-        if values[0] is not None
-    }
-    if figures:
-        return [row_of(case, name, values) for name, values in figures.items()]
-    if case['fixture'] and case['result'] in GOOD:
+    if figures := [figure for figure in case.figures if figure.value is not None]:
+        return [row_of(case, figure) for figure in figures]
+    if case.is_fixture and case.result in GOOD:
         return []
-    return [row_of(case, '-', [None, None, None, None, '', None])]
+    return [row_of(case, Figure('-', None))]
 
 
-def row_of(case: Case, figure: str, values: list[Any]) -> Row:
-    """The row of one figure.
-
-    :param values: as ReFrame reports them: value, reference, bounds as fractions of it, unit,
-        result.
-    """
-    value, reference, lower, upper, unit, _ = values
-    bounded = lower is not None or upper is not None
+def row_of(case: Case, figure: Figure) -> Row:
+    """The row of one figure."""
     return Row(
-        check=check_name(case),
-        environment=case['environ'],
-        fabric=case.get('fabric') or '-',
-        layout=case.get('layout') or '-',
-        figure=figure,
-        value=value,
-        unit=unit or '',
-        # ReFrame writes a missing reference as 0 without bounds.
-        reference=reference if reference or bounded else None,
-        lower=bound(reference, lower),
-        upper=bound(reference, upper),
-        verdict=_verdict(case, figure, values),
-        headline=figure in (case.get('headlines') or ()),
+        check=case.short_name,
+        environment=case.environment,
+        fabric=case.fabric or '-',
+        layout=case.layout or '-',
+        figure=figure.name,
+        value=figure.value,
+        unit=figure.unit,
+        reference=figure.reference,
+        lower=figure.lower,
+        upper=figure.upper,
+        verdict=_verdict(case, figure),
+        headline=figure.is_headline,
+        better=figure.better,
     )
 
 
-def _verdict(case: Case, figure: str, values: list[Any]) -> str:
-    result: str | None
-    outcome: str = case['result']
-    value, reference, lower, upper, _, result = values
-    if figure == '-' and outcome in GOOD:
-        return 'pass' if case['fixture'] else 'no figure'
-    if value is not None and not is_number(value):
+def _verdict(case: Case, figure: Figure) -> str:
+    if figure.name == '-' and case.result in GOOD:
+        return 'pass' if case.is_fixture else 'no figure'
+    if figure.value is not None and not is_number(figure.value):
         return 'fail'  # ReFrame compares what is no number with nothing, and passes it
-    if result in {'xfail', 'xpass'}:
-        return result
-    if is_beyond(value, bound(reference, lower), bound(reference, upper)):
+    if figure.result in ('xfail', 'xpass'):
+        return figure.result
+    if is_beyond(figure.value, figure.lower, figure.upper):
         return 'disturbed' if is_no_evidence(case) else 'fail'
-    if outcome in GOOD or result == 'pass':  # else it may be another figure that failed
-        return 'no bound' if lower is None and upper is None else 'pass'
-    return {'fail_deps': 'not run'}.get(outcome, outcome)
+    if case.result in GOOD or figure.result == 'pass':  # else another figure may have failed
+        return 'pass' if figure.has_bound else 'no bound'
+    return 'not run' if case.result == 'fail_deps' else case.result
 
 
 def is_beyond(value: float | None, lower: float | None, upper: float | None) -> bool:
@@ -141,18 +127,6 @@ def is_beyond(value: float | None, lower: float | None, upper: float | None) -> 
     if not is_number(value):
         return False  # which is judged by itself
     return (lower is not None and value < lower) or (upper is not None and value > upper)
-
-
-def bound(reference: float | None, threshold: float | None) -> float | None:
-    """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
-
-    To the last bit that of ``reframe.utility.sanity.reference_bounds``.
-    """
-    if threshold is None or reference is None:
-        return None
-    if not reference:
-        return threshold
-    return reference * (1 + (threshold if reference > 0 else -threshold))
 
 
 def allowed(lower: float | None, upper: float | None) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from assay import AssayError, locks, paths
-from assay.results.cases import Report, as_report
+from assay.results.cases import Run
+from assay.results.reframe_report import as_run
 
 #: Of a session whose times are damaged.
 BEGINNING = datetime.fromtimestamp(0, timezone.utc)
@@ -98,10 +99,10 @@ def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
     return sorted((_session(database, *row) for row in found), key=lambda one: one.begun)
 
 
-def reports(
+def runs(
     uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE
-) -> Iterator[tuple[str, Report | AssayError]]:
-    """The reports of sessions, one at a time in memory; of one that is damaged, what is wrong.
+) -> Iterator[tuple[str, Run | AssayError]]:
+    """Sessions as they were measured, one at a time in memory; of a damaged one, what is wrong.
 
     :raises AssayError: as :func:`sessions`.
     """
@@ -111,7 +112,7 @@ def reports(
             query = 'SELECT CAST(json_blob AS BLOB) FROM sessions WHERE uuid = ?'
             for (text,) in connection.execute(query, [uuid]).fetchall():
                 try:
-                    yield uuid, as_report(text or b'', f'{database}: session {uuid}')
+                    yield uuid, as_run(text or b'', f'{database}: session {uuid}')
                 except AssayError as error:
                     yield uuid, error
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assay import AssayError
-from assay.results.cases import Report, assert_text, cases
+from assay.results.cases import Run
 from assay.results.verdict import counts
-from assay.running.session_extras import label_of, left_out_of, mode_of, purpose_of
 
 
 @dataclass(frozen=True)
@@ -40,24 +38,15 @@ class Summary:
     problem: str | None = None
 
 
-def summary(report: Report) -> Summary:
-    """The summary of a report.
-
-    :raises AssayError: if something in it is as ReFrame does not write it.
-    """
-    try:
-        info, all_cases = report['session_info'], cases(report)
-        system = next((case['system'] for case in all_cases), '')
-        commit = next(filter(None, (case.get('suite_commit') for case in all_cases)), '')
-        assert_text(system, commit)
-        return Summary(
-            label=label_of(info),
-            mode=mode_of(info),
-            purpose=purpose_of(info),
-            left_out=left_out_of(info),
-            system=system,
-            commit=commit,
-            **counts(report)._asdict(),
-        )
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise AssayError(f'not as ReFrame writes it: {type(error).__name__}: {error}') from error
+def summary(run: Run) -> Summary:
+    """The summary of a run."""
+    cases = run.cases
+    return Summary(
+        label=run.label,
+        mode=run.mode,
+        purpose=run.purpose,
+        left_out=run.left_out,
+        system=cases[0].system if cases else '',
+        commit=next(filter(None, (case.fact('suite_commit') for case in cases)), ''),
+        **counts(run)._asdict(),
+    )

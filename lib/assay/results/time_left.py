@@ -8,7 +8,7 @@ from statistics import median
 
 from assay import AssayError, paths
 from assay.results import store
-from assay.results.cases import Report, cases, title
+from assay.results.cases import Run
 from assay.results.rows import is_number
 
 #: Earlier sessions that are asked how long cases take.
@@ -28,22 +28,22 @@ def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]
     found: dict[str, float] = {}
     try:
         newest = [one.uuid for one in store.sessions(database) if not one.problem][-ASKED:]
-        for _, report in store.reports(newest, database) if newest else ():
-            if not isinstance(report, AssayError):
-                found |= _seconds(report)
-    except (AssayError, AttributeError, LookupError, TypeError, ValueError):  # a damaged report
+        for _, run in store.runs(newest, database) if newest else ():
+            if not isinstance(run, AssayError):
+                found |= _seconds(run)
+    except AssayError:
         pass
     return found
 
 
-def _seconds(report: Report) -> dict[str, float]:
+def _seconds(run: Run) -> dict[str, float]:
     built, ran = 0.0, []
-    for case in cases(report):
-        if case['fixture']:
-            built += case['time_compile'] or 0.0
-        elif is_number(case['time_run']) and case['time_run'] > 0:
-            ran.append((title(case), case['time_run']))
-    measuring = report['session_info']['time_elapsed'] - built
+    for case in run.cases:
+        if case.is_fixture:
+            built += case.seconds.compile or 0.0
+        elif is_number(case.seconds.run) and case.seconds.run > 0:
+            ran.append((case.title, case.seconds.run))
+    measuring = (run.seconds or 0.0) - built
     if not (ran and is_number(measuring) and measuring > 0):
         return {}
     share = measuring / sum(seconds for _, seconds in ran)

@@ -12,7 +12,6 @@ from statistics import median
 
 from assay import AssayError
 from assay.results import store
-from assay.results.cases import counted, title
 from assay.results.history import History, StoredRun
 from assay.running.runs import KEPT
 from assay.witness.profile import figures, summarise_calls
@@ -58,10 +57,10 @@ def folders(history: History, runs: Sequence[StoredRun]) -> Folders:
     """
     found: dict[str, dict[Path, None]] = {}
     of_here = [run.uuid for run in runs[-KEPT:] if run.file is None]
-    for _, report in store.reports(of_here, history.database):
-        for case in [] if isinstance(report, AssayError) else counted(report):
-            if folder := case.get('outputdir'):
-                found.setdefault(title(case), {})[Path(folder)] = None
+    for _, run in store.runs(of_here, history.database):
+        for case in [] if isinstance(run, AssayError) else run.counted:
+            if folder := case.files.output:
+                found.setdefault(case.title, {})[Path(folder)] = None
     return {case: [*of_case] for case, of_case in found.items()}
 
 

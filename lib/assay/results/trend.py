@@ -19,10 +19,11 @@ from typing import Literal
 import numpy as np
 
 from assay import AssayError
+from assay.results.cases import Facts
 from assay.results.choice import of_figures
 from assay.results.figure_series import Figure, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
-from assay.results.provenance import Facts, differences
+from assay.results.provenance import differences
 from assay.results.statistics.changes import (
     FEWEST,
     WEEK,

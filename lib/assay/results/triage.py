@@ -39,7 +39,7 @@ def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[Failed]:
         if run.summary.problem or not run.summary.failed:
             continue
         known = {cause.failed: cause for cause in run.causes}
-        for one in failures(history.report(run)):
+        for one in failures(history.run_of(run)):
             if one.files:  # else it was never run
                 yield Failed(run, one.case, one.reason, known.get(one.case))
 

@@ -6,17 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from assay.results.cases import (
-    GOOD,
-    Case,
-    Report,
-    cases,
-    class_name,
-    counted,
-    is_no_evidence,
-    not_repeated,
-    title,
-)
+from assay.results.cases import GOOD, Case, Run, is_no_evidence
 from assay.results.failures import failures, is_bad, is_good, lacking
 from assay.running import reframe_log
 from assay.text import plain
@@ -59,7 +49,7 @@ class Verdict:
 
 
 def judge(
-    report: Report | None,
+    run: Run | None,
     reframe_exit_code: int,
     log: Iterable[str] | None,
     printed: Iterable[str] = (),
@@ -80,26 +70,26 @@ def judge(
         problems.append("ReFrame's log is missing: what it left out is unknown")
     elif not reframe_log.has_end(lines):
         problems.append("ReFrame's log stops before its end: what was left out is unknown")
-    all_cases = counted(report) if report else []
+    all_cases = run.counted if run else []
     warned = reframe_log.complaints(
         [*lines, *reframe_log.without_colours(printed)],
-        {class_name(case) for case in all_cases if not case['fixture']},
-        {class_name(case) for case in all_cases if case['fixture']},
-        report['session_info'].get('cmdline', '') if report else '',
+        {case.check for case in all_cases if not case.is_fixture},
+        {case.check for case in all_cases if case.is_fixture},
+        run.command if run else '',
     )
     problems += warned[:MOST_WARNINGS]
     if len(warned) > MOST_WARNINGS:
         problems.append(
             f"{len(warned) - MOST_WARNINGS} more kinds of warnings are in ReFrame's log"
         )
-    if report is None:
+    if run is None:
         if reframe_exit_code:
             problems.append(f'ReFrame ended with exit code {reframe_exit_code} and left no report')
         else:
             problems.append('no check was selected, so nothing was measured')
         return Verdict(tuple(problems))
-    own = [case for case in all_cases if not case['fixture']]
-    done = [case for case in own if case['result'] != 'skip']
+    own = [case for case in all_cases if not case.is_fixture]
+    done = [case for case in own if case.result != 'skip']
     if not own:
         problems.append('no check was selected, so nothing was measured')
     elif not done:
@@ -108,17 +98,17 @@ def judge(
     of_cases = []
     if bad := [case for case in done if is_bad(case)]:
         of_cases.append(f'{len(bad)} of {len(own)} cases failed')
-    elif failed := failures(report):
+    elif failed := failures(run):
         of_cases.append(f'{failed[0].case} failed')  # a fixture that no case waited for
     by_reason: dict[str, list[Case]] = {}
     for case in bad:
-        if case['result'] in GOOD and (words := lacking(case)):
+        if case.result in GOOD and (words := lacking(case)):
             by_reason.setdefault(plain(words), []).append(case)
     for words, found in by_reason.items():
         others = f' and {len(found) - 1} more' if len(found) > 1 else ''
-        of_cases.append(f'{title(found[0])}{others} {words}')
+        of_cases.append(f'{found[0].title}{others} {words}')
     problems += of_cases
-    if words := not_repeated(report):
+    if words := run.not_repeated:
         problems.append(words)
     if reframe_exit_code and not problems and not disturbed:
         problems.append(
@@ -128,14 +118,14 @@ def judge(
     return Verdict(tuple(problems), disturbed, tuple(of_cases))
 
 
-def misaddressed(report: Report, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
+def misaddressed(run: Run, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
     """A sentence for each class that an option names and no case is of: ReFrame ignores it.
 
     :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.
     :param parameters: what ``-P`` sets, likewise.
     """
-    classes = {class_name(case) for case in cases(report)}
-    checks = {class_name(case) for case in cases(report) if not case['fixture']}
+    classes = {case.check for case in run.cases}
+    checks = {case.check for case in run.cases if not case.is_fixture}
     found = []
     for option, known, given in (('-S', classes, variables), ('-P', checks, parameters)):
         for one in given:
@@ -156,10 +146,10 @@ class Counts(NamedTuple):
     skipped: int
 
 
-def counts(report: Report | None) -> Counts:
+def counts(run: Run | None) -> Counts:
     """What became of the cases."""
-    own = [case for case in counted(report) if not case['fixture']] if report else []
+    own = run.own_cases if run else []
     passed = sum(map(is_good, own))
     disturbed = sum(map(is_no_evidence, own))
-    skips = sum(case['result'] == 'skip' for case in own)
+    skips = sum(case.result == 'skip' for case in own)
     return Counts(passed, len(own) - passed - disturbed - skips, disturbed, skips)

@@ -22,7 +22,7 @@ from assay import say
 from assay.machine import job_states
 from assay.text import plain
 
-#: Seconds between two questions: of jobs of which something has changed, and of others. A site that
+#: Seconds between two questions: about jobs that have changed, and about others. A site that
 #: wants fewer sets ``poll_rate_max`` and ``poll_rate_min`` in ReFrame's configuration.
 SOON, SELDOM = 2.0, 30.0
 

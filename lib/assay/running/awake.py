@@ -28,7 +28,7 @@ from assay.running.processes import look_at, pids
 SECONDS = 1.0
 
 #: Seconds that what a job started has to end once the job was stopped. Open MPI's launcher kills
-#: ranks that do not heed the signal after one.
+#: ranks that ignore the signal after one.
 GRACE = 10.0
 
 

@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on: lines of JSON, one key each that says what it is.
+"""Events of a run while it goes on: lines of JSON, one key each that says what it is.
 
 :mod:`assay.running.telling` writes them in ReFrame's process, :mod:`assay.running.supervise` reads
 them. Cases are as in ReFrame's report; those that have not ended with what names them only.

@@ -13,7 +13,7 @@ from assay import say
 from assay.machine.job_states import ENDING
 from assay.running import runs
 from assay.running.processes import pids
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 
 #: Seconds that a process which was left behind has to end once it was told to.
 PATIENCE = 5
@@ -22,7 +22,7 @@ PATIENCE = 5
 PATIENCE_WITH_SLURM = 60
 
 
-def stop_jobs(run: Run) -> str:
+def stop_jobs(run: RunFolder) -> str:
     """Stop what a run whose ReFrame has ended left running; what that was, or nothing."""
     # One that Slurm clears up after is at its end: that can take as long as the site's epilog.
     jobs = [job for job, state, _ in slurm_jobs(run) if state not in ENDING]
@@ -42,7 +42,7 @@ def stop_what_was_left() -> None:
             say(f'stopped {left} that the run {run.folder.name} had left behind')
 
 
-def slurm_jobs(run: Run) -> list[tuple[str, str, str]]:
+def slurm_jobs(run: RunFolder) -> list[tuple[str, str, str]]:
     """Id, state and reason of the run's jobs in Slurm, by the folders that they run in."""
     jobs = _all_slurm_jobs()
     return [(job, state, why) for job, state, why, at in jobs if run.folder in at.parents]
@@ -69,7 +69,7 @@ def _all_slurm_jobs() -> list[tuple[str, str, str, Path]]:
     return found
 
 
-def _stop_processes(run: Run) -> int:
+def _stop_processes(run: RunFolder) -> int:
     """End the local processes of a run; how many there were."""
     at_first = _processes(run)
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -81,7 +81,7 @@ def _stop_processes(run: Run) -> int:
     return len(at_first)
 
 
-def _processes(run: Run) -> list[int]:
+def _processes(run: RunFolder) -> list[int]:
     """The processes of ours, but for this one, that were started for the run."""
     return [pid for pid, folder in _marked().items() if folder == str(run.folder)]
 
@@ -102,7 +102,7 @@ def _mark(pid: int) -> str | None:
     return os.fsdecode(values[0]) if values else None
 
 
-def _signal(pid: int, run: Run, number: signal.Signals) -> None:
+def _signal(pid: int, run: RunFolder, number: signal.Signals) -> None:
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         try:

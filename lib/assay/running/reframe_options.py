@@ -26,10 +26,10 @@ class Option:
     :param names: as they are written.
     :param takes: whether a value follows.
     :param decision: ``passed``: ReFrame gets it, and nothing that it does can make a bad run good;
-        ``judged``: ReFrame gets it, and the verdict counts what comes of it; ``action``: ReFrame
+        ``judged``: ReFrame gets it, and the verdict considers its effect; ``action``: ReFrame
         does that instead of running checks, and there is no verdict; ``ours``: Assay does it
         itself; ``refused``.
-    :param why: of a refusal, the sentence; else what there is to know.
+    :param why: of a refusal, the sentence; otherwise what there is to know.
     """
 
     names: tuple[str, ...]
@@ -158,7 +158,7 @@ class Given:
 
     :param names_of_options: their long names.
     :param action: the option that asks for something else than running checks, if there is one.
-    :param environments: the expressions of ``-p``, one of which an environment matches.
+    :param environments: the expressions of ``-p``; an environment matches one of them.
     :param names: those of ``-n``.
     :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``.
     :param parameters: what ``-P`` sets, likewise.

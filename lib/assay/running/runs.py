@@ -1,8 +1,8 @@
 """The folder of a run: its log, its report and its jobs' files, which no other run touches.
 
-Several runs may go on at once in one checkout, also on several hosts of one file system. Whoever
-starts ReFrame has such a folder: `assay run` makes it and names it to ReFrame in the environment, a
-plain `reframe` makes its own (config/common.py).
+Several runs may go on at once in one checkout, also on several hosts of one file system. Each
+process that starts ReFrame has such a folder: `assay run` makes it and names it to ReFrame in the
+environment, a plain `reframe` makes its own (config/common.py).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ VARIABLE = 'ASSAY_RUN'
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run of the suite.
+class RunFolder:
+    """The folder of a run of the suite.
 
     :param folder: with all its files.
     :param handle: of its lock, held as long as a process has it open; -1 if another made the run.
@@ -88,7 +88,7 @@ class Run:
         return False
 
 
-def begin() -> Run:
+def begin() -> RunFolder:
     """Make the folder of a new run, and remove those of runs that were long ago.
 
     :raises AssayError: if it cannot be made.
@@ -100,7 +100,7 @@ def begin() -> Run:
         # Locked before anybody else can see it, and so can take it for one that has ended.
         handle = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         locks.lock(handle, draft / LOCK, wait=False)
-        run = Run(draft.rename(paths.RUNS / name), handle)
+        run = RunFolder(draft.rename(paths.RUNS / name), handle)
     except OSError as error:
         raise AssayError(f'no folder for this run: {error.filename}: {error.strerror}') from None
     _remove_old(run)
@@ -108,27 +108,27 @@ def begin() -> Run:
 
 
 @cache
-def this() -> Run:
+def this() -> RunFolder:
     """The run that this process is part of; a new one, if it is of none."""
     if folder := os.environ.get(VARIABLE):
-        return Run(Path(folder))
+        return RunFolder(Path(folder))
     run = begin()
     os.environ.update(run.exports)
     return run
 
 
-def ended() -> list[Run]:
-    """The runs of this host of which no process is left, oldest first.
+def ended() -> list[RunFolder]:
+    """The runs of this host without a process, oldest first.
 
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
     folders = [path for path in paths.RUNS.glob('[0-9]*') if path.is_dir()]
     folders.sort(key=_changed)
-    here = [run for run in map(Run, folders) if run.host == socket.gethostname()]
+    here = [run for run in map(RunFolder, folders) if run.host == socket.gethostname()]
     return [run for run in here if not run.is_under_way]
 
 
-def starts_jobs(run: Run) -> None:
+def starts_jobs(run: RunFolder) -> None:
     """Let ``last`` be another name of a run: what only lists checks is none.
 
     :raises AssayError: if it cannot be written.
@@ -156,14 +156,14 @@ def newest_report() -> Path:
 def _changed(path: Path) -> tuple[float, Path]:
     """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
 
-    Some file systems know whole seconds only. Of two in the same one the later name is the newer.
+    Some file systems know whole seconds only. The later name of two in the same one is the newer.
     """
     with suppress(FileNotFoundError):
         return path.stat().st_mtime, path
     return 0.0, path
 
 
-def _remove_old(new: Run) -> None:
+def _remove_old(new: RunFolder) -> None:
     """Keep the newest :data:`KEPT` that had jobs; others only listed checks."""
     others = [run for run in ended() if run.folder != new.folder]
     real = [run for run in others if (run.folder / 'stage').is_dir()]

@@ -22,7 +22,7 @@ from assay.running import prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.named_checks import files_of
 from assay.running.reframe_options import Given
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import assert_shared, run_on_head
 
@@ -41,7 +41,7 @@ class Suite:
     :param not_heeded: variables for sbatch that a user had set.
     """
 
-    own: Run
+    own: RunFolder
     system: str
     mode: str
     command: tuple[str, ...]
@@ -69,7 +69,7 @@ class Suite:
         return self.system.partition(':')[0] == settings.CLUSTER_SYSTEM
 
     def load(self) -> _SiteConfig:
-        """The configuration; where it uses Slurm, what sbatch will not heed is told.
+        """The configuration; where it uses Slurm, variables that sbatch will ignore are reported.
 
         :raises AssayError: if it is wrong, or a check or a reference is.
         """
@@ -85,7 +85,7 @@ class Suite:
     def take_turn(self, site: _SiteConfig) -> list[int]:
         """Wait until no other run uses this machine, if jobs run on it; stop what runs left.
 
-        Whoever starts this command may have the turn for it.
+        The process that starts this command may have the turn for it.
 
         :returns: what is to be kept open as long as the turn lasts.
         :raises AssayError: if the turn cannot be had.
@@ -99,7 +99,7 @@ class Suite:
 
     def run(
         self,
-        own: Run,
+        own: RunFolder,
         label: str | None,
         options: Sequence[str],
         handles: Sequence[int],
@@ -111,7 +111,7 @@ class Suite:
 
         :param options: of ReFrame.
         :param handles: locks that are held as long as it runs, beside that of its folder.
-        :param audience: who is told what goes on.
+        :param audience: it hears what goes on.
         :param purpose: the command that makes the run, if not to show how the machine is
             (:mod:`assay.results.unchanged`).
         :param exports: variables for ReFrame, beside those of the suite.
@@ -155,6 +155,6 @@ def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
 def _tell(not_heeded: tuple[str, ...]) -> None:
     """Once, however often the configuration is loaded."""
     say(
-        f'not heeded: {", ".join(not_heeded)}. Write what jobs need into the partition '
+        f'ignored: {", ".join(not_heeded)}. Write what jobs need into the partition '
         f"(access: ['--account=...']), or give it by -J (-J account=...)."
     )

@@ -50,27 +50,13 @@ def assert_ours_are_left(value: str) -> None:
             raise AssayError(f'--session-extras {field}: only --budget leaves cases out: use that.')
 
 
-def label_of(session_info: Mapping[str, object]) -> str | None:
-    """The label of a stored session; None if it was given none."""
-    return _field(session_info, 'label')
-
-
-def mode_of(session_info: Mapping[str, object]) -> str | None:
-    """The mode that ``assay run`` ran; None of a plain ReFrame."""
-    return _field(session_info, 'mode')
-
-
-def purpose_of(session_info: Mapping[str, object]) -> str | None:
-    """The command that made it for a purpose of its own, or what a user called an experiment."""
-    return _field(session_info, 'purpose')
+def text_of(session_info: Mapping[str, object], name: str) -> str | None:
+    """The label, the mode or the purpose of a stored session; None if it has none."""
+    text = session_info.get(name)
+    return unquote(str(text)) if text else None
 
 
 def left_out_of(session_info: Mapping[str, object]) -> int:
     """How many of the selected cases a budget left out."""
-    text = _field(session_info, _LEFT_OUT) or ''
+    text = text_of(session_info, _LEFT_OUT) or ''
     return int(text) if re.fullmatch('[0-9]{1,9}', text) else 0
-
-
-def _field(session_info: Mapping[str, object], name: str) -> str | None:
-    text = session_info.get(name)
-    return unquote(str(text)) if text else None

@@ -21,7 +21,7 @@ from typing import IO, Any, Protocol
 from assay import say
 from assay.running import events, reframe_log
 from assay.running.leftovers import PATIENCE, slurm_jobs, stop_jobs
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.text import plain, visible
 
 #: Seconds without a word after which it is said what is waited for.
@@ -38,7 +38,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Audience(Protocol):
-    """Who is told of a run while it goes on."""
+    """The audience of a run while it goes on."""
 
     @property
     def hears_all(self) -> bool:
@@ -67,7 +67,7 @@ class Ended:
 def supervise(
     command: list[str],
     environment: dict[str, str],
-    run: Run,
+    run: RunFolder,
     handles: list[int],
     audience: Audience | None = None,
 ) -> Ended:
@@ -77,7 +77,7 @@ def supervise(
     of its local processes is left, and none of its jobs in Slurm.
 
     :param handles: what it is to keep open: the locks of the run.
-    :param audience: who is told what goes on; ReFrame's log has what it said anyway.
+    :param audience: it hears what goes on; ReFrame's log has what it said anyway.
     """
     end, clock = Ended(), _clock_of_the_day()
     told, tells = os.pipe()
@@ -149,9 +149,9 @@ def _clock_of_the_day() -> float:
 
 @contextmanager
 def _stopped_by(end: Ended) -> Iterator[Callable[[subprocess.Popen[str]], None]]:
-    """Remember the first signal, and pass signals on to ReFrame: what is given is told of it.
+    """Remember the first signal, and pass signals on to ReFrame, which is given.
 
-    They are heeded from before it is started, or one that comes meanwhile would end this command
+    They are handled from before it is started, or one that comes meanwhile would end this command
     and leave ReFrame at work.
     """
     processes: list[subprocess.Popen[str]] = []
@@ -225,7 +225,7 @@ class _Voice:
     def repeat(self, stream: IO[str], target: IO[str], is_error: bool) -> None:
         """Note lines and which cases have begun and not ended; pass on what is for the audience.
 
-        :param is_error: whether it is the standard error, all of which is.
+        :param is_error: whether it is the standard error, which is shown whole.
         """
         of_complaint = False
         for text in stream:
@@ -246,7 +246,7 @@ class _Voice:
                     self._words.put(partial(_hear, self.audience, line))
 
     def speak(self) -> None:
-        """Say what is to be said in the order in which it came, and go on whatever comes of it."""
+        """Say what is to be said in the order in which it came, and go on whatever happens."""
         has_failed = False
         for words in iter(self._words.get, None):
             try:
@@ -254,7 +254,7 @@ class _Voice:
                     self.heard = time.monotonic()
             except (OSError, SystemExit):  # a reader that has gone, also by Rich; a full disk
                 pass
-            except Exception:  # a mistake of ours is told, and changes nothing of the run
+            except Exception:  # a mistake of ours is reported, and changes nothing of the run
                 if not has_failed:
                     with suppress(OSError):
                         traceback.print_exc()
@@ -272,7 +272,7 @@ class _Voice:
             else:
                 self._open.pop(case.partition(' [')[0], None)
 
-    def waiting(self, run: Run) -> str:
+    def waiting(self, run: RunFolder) -> str:
         """What has not ended, and what Slurm says of it."""
         cases = list(self._open)
         words = f'still at work on {len(cases)} cases' if len(cases) > 1 else 'still at work'

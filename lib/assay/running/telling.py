@@ -1,8 +1,8 @@
-"""In ReFrame's process: what becomes of its cases is told while it runs.
+"""In ReFrame's process: reports the end of its cases while it runs.
 
-What ReFrame prints of a case that has failed is without the reason, which it keeps for its end. So
+ReFrame prints a failed case without the reason, which it keeps for its end. So
 a listener of its pipeline writes each case that has ended to a pipe, as ReFrame's report will have
-it. Whoever reads it judges it by the same rules as the report; nothing is judged here.
+it. Its reader judges it by the same rules as the report; nothing is judged here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Teller(TaskEventListener):
     def tell(self, what: str, told: Callable[[], object], **more: object) -> None:
         """Write an event; a mistake of ours is seen, and changes nothing of ReFrame's run.
 
-        :param told: makes what is told.
+        :param told: makes the message.
         """
         try:
             line = f'{jsonext.dumps({what: told(), **more})}\n'

@@ -1,8 +1,8 @@
 """Runs on one machine take turns: two at once would disturb each other.
 
-The turn is a lock of the machine, whoever's runs these are and from whichever checkout. The system
-ends it with the last process that holds it, however that ends. Who sets ``ASSAY_HAS_TURN`` holds
-the turn for the runs it starts, to their end: they neither take the lock nor hand it to ReFrame.
+The turn is a lock of the machine, for runs of all users and checkouts. The system ends it with the
+last process that holds it, however that ends. A process that sets ``ASSAY_HAS_TURN`` holds the turn
+for the runs it starts, to their end: they neither take the lock nor hand it to ReFrame.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST = 200
 def take(run: str, tell: Callable[[str], None]) -> int:
     """Wait until no other run uses this machine.
 
-    :param run: what others are told that they wait for.
+    :param run: what others wait for, in their messages.
     :param tell: is given a sentence about what is waited for.
     :returns: a handle: a process has its turn as long as it keeps that open.
     :raises AssayError: if the lock cannot be used, or the others take longer than

@@ -118,7 +118,7 @@ def _facts(
 
 
 def _setting(key: str, value: str | None) -> str | int:
-    """In words, but for what is a part of the memory, of which hosts have more or less."""
+    """In words, except for a part of the memory: hosts have different amounts of memory."""
     return int(value) if key == OF_MEMORY and value and value.isdecimal() else told(key, value)
 
 

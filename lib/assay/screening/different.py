@@ -14,7 +14,7 @@ from assay.witness.settings import OF_MEMORY, label, size
 
 #: A value that fewer than this part of the nodes have is an exception, where most have another.
 FEW, MOST = 0.25, 0.5
-#: With fewer nodes nobody knows which of them is unlike the others.
+#: With fewer nodes it is unknown which of them is unlike the others.
 FEWEST_ALIKE = 3
 #: Kernels keep some for themselves, more or less of it: memory is different by more than this part.
 LEAST_OF_MEMORY = 0.01

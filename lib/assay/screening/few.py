@@ -35,12 +35,12 @@ from assay.screening.measured import Screening, behind_one_switch, pair_times, s
 OF_PAIRS, OF_NODES, OF_ONE = Variance(0.1**2, 6.0), Variance(0.02**2, 4.0), Variance(0.01**2, 2.0)
 #: The spread of what all have in common between screenings that is supposed before any is seen.
 OF_ALL = Variance(0.05**2, 6.0)
-#: Of nodes that share a machine's CPUs. Who has one when is another matter each time, and of a
-#: virtual machine they are moved apart and together: seen were 17% between 14 screenings, of which
-#: the first six had differed by 6%.
+#: Of nodes that share a machine's CPUs. Their turns on a CPU differ each time, and the host of a
+#: virtual machine moves its CPUs: 17% were seen between 14 screenings; the first six of them had
+#: differed by 6%.
 OF_ALL_SHARED = Variance(0.25**2, 6.0)
-#: What is slow by less may be meant to be so: nobody knows the network of few nodes, and one may be
-#: a switch further away; against the past half more is told.
+#: What is slow by less may be meant to be so: the network of few nodes is unknown, and one may be
+#: a switch further away; against the past half more is reported.
 LEAST_OF_LINKS, LEAST_CHANGE_OF_LINKS = float(np.log(2)), float(np.log(1.5))
 #: The same of what a node gives: a third less, and a tenth against its own past. Two sound nodes
 #: of a virtual cluster differed by 27%.

@@ -12,7 +12,7 @@ The first part is Student's t of P values whose variance has the scaled inverse 
 means ("Estimating the dimension of a model", Annals of Statistics 6, 1978). The third is that of
 Chen and Chen where many are tried ("Extended Bayesian information criteria", Biometrika 95, 2008).
 Where nothing is wrong, a ratio of likelihoods reaches 1/a in no more than a part a of all cases
-(Markov's inequality), which is the chance that is told. Beyond that an explanation has to be
+(Markov's inequality), which is the chance that is reported. Beyond that an explanation has to be
 whole: all that it touches is slow, and nothing else is.
 """
 

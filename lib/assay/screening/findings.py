@@ -57,7 +57,7 @@ class Evidence:
 class Finding:
     """A culprit, and what shows that it is one.
 
-    :param members: names of nodes: one, the two of a pair, or a group's; else none.
+    :param members: names of nodes: one, the two of a pair, or a group's; otherwise none.
     :param name: of a group's switch, where the scheduler knows it, or of all that are joined; of
         ``either``, all that may be it, in words.
     """

@@ -58,7 +58,7 @@ def find(word: str, system: str) -> Path:
 def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     """The newest of a partition that had begun by then, and its file; None if there is none.
 
-    One that is damaged is told, and left out.
+    One that is damaged is reported, and left out.
 
     :param system: ``system:partition``, as a job may have written it.
     """
@@ -86,7 +86,7 @@ def since(system: str, begun: datetime) -> list[tuple[Path, Screening]]:
 def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
     """Those beside a screening that were of the same nodes, environment and fabric, oldest first.
 
-    One that is damaged is told, and left out.
+    One that is damaged is reported, and left out.
 
     :param path: of its file.
     """

@@ -180,7 +180,7 @@ def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
 
 
 def _groups(now: Screening, figures: list[_Figure], slow: Found) -> Iterator[Finding]:
-    """The switches of which all nodes are slow, then others that are fast to each other."""
+    """The switches whose nodes are all slow, then others that are fast to each other."""
     left = {*slow}
     for name, members in sorted(now.switches.items()):
         if len(members) > 1 and left.issuperset(members) and len(members) < len(now.nodes):

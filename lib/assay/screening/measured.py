@@ -38,7 +38,7 @@ class Links:
     :param latency: shape (P, T), seconds one way.
     :param bandwidth: shape (P, T), bytes per second both ways.
     :param alone: shape (P, 2), latency and bandwidth while nobody else sent, of what was slow in
-        the last tournament; else NaN.
+        the last tournament; otherwise NaN.
     """
 
     ends: NDArray[np.int64]
@@ -61,7 +61,7 @@ class Screening:
         links that went down.
     :param switches: names of the nodes behind each, where the scheduler knows.
     :param left_out: the other nodes of the partition, and why they were not in the job, in the
-        scheduler's words; none where it was told which nodes to take.
+        scheduler's words; none where its nodes were named.
     """
 
     system: str
@@ -225,7 +225,7 @@ def _read(record: dict[str, Any]) -> Screening:
         left_out={str(name): str(why) for name, why in record.get('left_out', {}).items()},
     )
     if not (n == len(set(nodes)) == len(measured.facts) == len(measured.faults) > 0):
-        raise ValueError('its nodes are not told apart, or not all told of')
+        raise ValueError('names of its nodes are not unique, or facts of nodes are missing')
     if len({table.shape for table in (*measured.values.values(), *measured.taken.values())}) > 1:
         raise ValueError('figures have different numbers of sweeps')
     if len(alone) != pairs or (pairs and not 0 <= ends.min() <= ends.max() < n):
@@ -242,7 +242,7 @@ def _moment(text: str) -> datetime:
 
 
 def _words(record: dict[str, str | int]) -> dict[str, str | int]:
-    """What is told of a node; a number of it has no more than 64 bits."""
+    """The facts of a node; a number of it has no more than 64 bits."""
     for name, value in record.items():
         if not isinstance(value, str) and not (isinstance(value, int) and abs(value) < 1 << 63):
             raise ValueError(f'{name} of a node is neither a word nor a number')

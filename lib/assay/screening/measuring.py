@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.machine.slurm import SCHEDULERS
-from assay.results.cases import Case, last_cases, left_in
+from assay.results.cases import Case, left_in
 from assay.results.failures import failures
 from assay.results.judged import Concluded, judged, kept
 from assay.results.ready import make_ready
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 #: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = (None, 'performance')
+_MEASURED = ('', 'performance')
 
 
 def measure(
@@ -44,7 +44,7 @@ def measure(
 
     :param job: options of ReFrame that :func:`job_options` gave.
     :param options: those of the user.
-    :param audience: who is told what goes on.
+    :param audience: it hears what goes on.
     :param is_all: whether all nodes of the partition are meant, and not those that a user named.
     :returns: the file of the screening.
     :raises AssayError: if it did not measure, with the reasons, or cannot be kept.
@@ -56,14 +56,14 @@ def measure(
         suite.own, None, [*where.options, *job, *options], handles, audience, purpose='screen'
     )
     found = judged(suite.own, end, given)
-    problems = kept(found.report, found.verdict) if found.report else []
+    problems = kept(found.run, found.verdict) if found.run else []
     if end.stopped:
         raise SystemExit(128 + end.stopped)
     case = _measured(found)
     if case is None or problems:
         raise AssayError('\n'.join(_why(found, problems)))
-    folder = left_in(case) or Path(case['stagedir'])
-    nodes = case['job_nodelist'] or ()
+    folder = left_in(case) or Path(case.files.stage)
+    nodes = case.job.nodes
     measured = collect(folder, where, begun, nodes, switches())
     if is_all:
         measured = replace(measured, left_out=left_out(where, measured.nodes))
@@ -75,7 +75,7 @@ def measure(
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:
     """ReFrame's options for the nodes that a user names.
 
-    :raises AssayError: if they are none, or the scheduler is not told by these.
+    :raises AssayError: if they are none, or the scheduler does not take them.
     """
     options = ['-S', 'Screen.quick=yes'] if is_quick else []
     if (nodes or reserve) and where.scheduler not in SCHEDULERS:
@@ -93,16 +93,15 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
 
 def _measured(found: Concluded) -> Case | None:
     """The case of the job; None if it did not measure."""
-    cases: list[Case] = last_cases(found.report) if found.report else []
-    for case in cases:
-        has_measured = case['result'] in ('pass', 'fail') and case['fail_phase'] in _MEASURED
-        if case['name'].startswith('Screen') and has_measured:
+    for case in found.run.last_cases if found.run else ():
+        has_measured = case.result in ('pass', 'fail') and case.fail_phase in _MEASURED
+        if case.check.startswith('Screen') and has_measured:
             return case
     return None
 
 
 def _why(found: Concluded, problems: Sequence[str]) -> list[str]:
-    told = failures(found.report) if found.report else []
+    told = failures(found.run) if found.run else []
     return [
         'the screening did not measure:',
         *(f'{one.case}: {one.reason}' for one in told),

@@ -41,12 +41,12 @@ SUPPOSED = Variance(0.02**2, 4.0)
 SUPPOSED_OF_ONE = Variance(0.01**2, 2.0)
 #: What is nearer to its own past than this is as it was.
 LEAST = 0.02
-#: Without a past nobody knows what is sound: identical parts differ by as much as this. Who is
-#: slower by less is told by its own past.
+#: Without a past it is unknown what is sound: identical parts differ by as much as this. A node
+#: that is slower by less is found by its own past.
 LEAST_OF_ALL = 0.08
-#: Nodes of a kind that are judged: one of three can be told from two.
+#: Nodes of a kind that are judged: one of three can be distinguished from two.
 FEWEST_PEERS = 3
-#: By how much a sweep has to be slower than the node's own others to be told.
+#: By how much a sweep has to be slower than the node's own others to be reported.
 LEAST_ONCE = 0.10
 #: What others took of a node's CPUs, beyond what they took of its peers': from here on its figures
 #: are no evidence.
@@ -64,7 +64,7 @@ class Nodes:
 
     :param bad: what shows that a node is.
     :param suspect: what may show that it is, and may be chance.
-    :param disturbed: what could not be told of it.
+    :param disturbed: what could not be decided about it.
     :param alone: nodes that have no peers to be held against.
     """
 
@@ -177,8 +177,8 @@ def _add_lapses(
 ) -> None:
     """Nodes that are slow now and then.
 
-    Sound ones are so as well, as often as all the others show, now and before: whoever is no more
-    often than by chance is a suspect.
+    Sound ones are so as well, as often as all the others show, now and before: a node that is no
+    more often slow than by chance is a suspect.
     """
     own: defaultdict[str, list[_Lapse]] = defaultdict(list)
     lapses_now = [*_lapses(now, peers)]
@@ -229,7 +229,7 @@ def _without_peers(now: Screening) -> tuple[str, ...]:
 def _taken(now: Screening, figure: str) -> Floats:
     """By how much others took more of each node's CPUs than of its peers': shape (n,).
 
-    Of a few nodes half may be disturbed, so a quarter of them that is not is enough.
+    Half of a few nodes may be disturbed, so a quarter of them that is not is enough.
     """
     taken = np.median(now.taken[mode_of(figure)], axis=1)
     return np.asarray(taken - np.quantile(taken, 0.25, method='lower'))
@@ -305,7 +305,7 @@ def _against_their_past(
     pasts = [past for one in peers if (past := _past(now, earlier, one))]
     if not pasts:
         return
-    # To both sides: whoever has become bad was mended, or was so the next time.
+    # To both sides: a node that has become bad was mended, or was so the next time.
     steps = [past.steps / max(robust(past.steps).value ** 0.5, FLOOR) for past in pasts]
     tail = tails(np.concatenate(steps))
     for past in pasts:
@@ -356,7 +356,7 @@ def _lapses(now: Screening, peers: list[_Peers]) -> Iterator[_Lapse]:
         taken = now.taken[mode_of(one.figure)][one.numbers]
         told = (far > LEAST_ONCE) & (taken - np.median(taken, axis=0) <= TAKEN)
         for i in np.flatnonzero(told.any(axis=1)):
-            # A node that is never steady is told by its place: its own spread counts as well.
+            # A node that is never steady is found by its place: its own spread counts as well.
             spread = one.steadiness[i]
             tests = one.tests * now.sweeps
             chances = {

@@ -35,7 +35,7 @@ FILES = (NODES, WITNESS, *TOURNAMENTS, *WITNESSES_OF_TOURNAMENTS, MISPLACED)
 #: The end of the name of the file that has them all, its form, and how many bytes it unpacks to at
 #: most: of 10,000 nodes some 60 MB.
 SUFFIX, FORM, MOST = '.outputs.json.gz', 1, 1 << 30
-#: Nodes or pairs of a figure that are told.
+#: Nodes or pairs of a figure that are reported.
 _MOST_TOLD = 3
 
 
@@ -88,7 +88,7 @@ def differences(path: Path, told: Screening) -> Iterator[str]:
     record = _read(beside(path))
     try:
         yield from _differences(record, path.name, told)
-    # A job wrote them, and whoever changed them may have written anything.
+    # A job wrote them, and anybody who changed them may have written anything.
     except (
         *(ArithmeticError, AttributeError, LookupError),
         *(OSError, RecursionError, TypeError, ValueError),

@@ -12,9 +12,9 @@ MOST = 0.25
 
 
 def went_down_together(now: Screening) -> Iterator[Finding]:
-    """The switches of which the links of all nodes went down, and the other nodes if many did.
+    """The switches whose nodes all lost their links, and the other nodes if many did.
 
-    Of a single node it is the node's own, however few there are.
+    A single node's link is the node's own, however few nodes there are.
     """
     left = {name for name, faults in zip(now.nodes, now.faults, strict=True) if 'link' in faults}
     # The largest first: where a switch stands above others it is all of them.

@@ -31,7 +31,7 @@ from assay.screening.together import went_down_together
 
 #: What is nearer to the past than this is as it was.
 LEAST = 0.02
-#: Figures of pairs of nodes; and of which pairs, where the scheduler knows the switches.
+#: Figures of pairs of nodes; and the kinds of pairs, where the scheduler knows the switches.
 LINKS = ('latency', 'bandwidth')
 WITHIN, BETWEEN = ' behind one switch', ' between switches'
 
@@ -113,7 +113,7 @@ def _is_silent(state: str) -> bool:
 
 
 def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Finding]:
-    """What joins the switches, where what crosses them is far worse; else the whole machine."""
+    """What joins the switches, where what crosses them is far worse; otherwise the machine."""
     left = {one.figure: one for one in worse}
     crossing = []
     for figure in LINKS:
@@ -132,7 +132,7 @@ def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Findin
 
 @dataclass(frozen=True)
 class _Accused:
-    """What is left out of the middle: what is wrong with it is told already.
+    """What is left out of the middle: what is wrong with it is reported already.
 
     :param nodes: for what they give.
     :param slow: nodes for their links.
@@ -172,7 +172,7 @@ def _middles(one: Screening, names: set[str], accused: _Accused) -> dict[str, fl
 def _against_the_past(
     now: Screening, earlier: Sequence[Screening], accused: _Accused
 ) -> Iterator[Evidence]:
-    """Figures of which the middle is worse than before, over nodes that were there each time."""
+    """Figures whose middle is worse than before, over nodes that were there each time."""
     names = {*now.nodes}.intersection(*(one.nodes for one in earlier))
     if len(earlier) < FEWEST_EARLIER or not names:
         return

@@ -123,7 +123,7 @@ def switches() -> dict[str, tuple[str, ...]]:
 def left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
     """The nodes of a partition that are not among these, and why not, as Slurm says.
 
-    Where it does not say, somebody is told.
+    Where it does not say, a sentence says so.
     """
     if where.scheduler not in SCHEDULERS:
         return {}

@@ -14,6 +14,7 @@ from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.checksum import checksum
 from assay.spack.environment import install
+from assay.spack.lock_file import keep_spec
 from assay.spack.packages import assert_listed
 from assay.spack.record import Build
 from assay.spack.setup import assert_prepared
@@ -139,6 +140,8 @@ def install_on(
 def build_of(system: str, environment: str, package: str = OURS) -> Build:
     """What Spack has installed for an environment, if it is there and of today's sources.
 
+    Its spec is kept with the history, where what is measured of it will be.
+
     :raises AssayError: if not.
     """
     remedy = f'run `assay spack install {package} --system {system}`'
@@ -150,6 +153,7 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
         raise AssayError(f'{build.prefix / changed} is not what Spack installed there: {remedy}')
     if package == OURS and build.sources != checksum():
         raise AssayError(f'the sources are not those of {build.prefix}: {remedy}')
+    keep_spec(build.prefix, build.provenance.hash)
     return build
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from assay import paths
+from assay.files import write_whole
 from assay.machine.provenance import Provenance, flags_by_language
 
 FLAGS = ('cflags', 'cppflags', 'cxxflags', 'fflags', 'ldflags', 'ldlibs')
@@ -78,3 +83,50 @@ def compiled_with(prefix: Path, wanted: str) -> str:
         if flags := ' '.join(filter(None, [target, by_package.get(language, ''), wanted])):
             told.append(f'{language}: {flags}')
     return '; '.join(told)
+
+
+def keep_spec(prefix: Path, full_hash: str) -> None:
+    """Keep the spec of an installed package with the history, once: its hash tells all of it.
+
+    :param full_hash: Spack's, which figures carry as ``built_hash``.
+    """
+    kept = paths.SPECS / f'{full_hash}.json'
+    spec = prefix / '.spack' / 'spec.json'
+    if spec.is_file() and not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(kept, spec.read_text())
+
+
+# Thousands of figures of a history are of the same build.
+@lru_cache(maxsize=64)
+def kept_spec(full_hash: str) -> dict[str, str]:
+    """Each package that a build was made from, itself among them, with all that Spack chose of it.
+
+    Empty if its spec was not kept.
+    """
+    if not re.fullmatch('[a-z0-9]{32}', full_hash):
+        return {}
+    try:
+        nodes = json.loads((paths.SPECS / f'{full_hash}.json').read_text())['spec']['nodes']
+        packages = defaultdict(list)
+        for node in nodes:
+            packages[node['name']].append(' '.join(_choices(node)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    # Of a tool that only builds need there may be several.
+    return {name: '; '.join(sorted(each)) for name, each in packages.items()}
+
+
+def _choices(node: Mapping[str, Any]) -> Iterator[str]:
+    """What Spack chose of a package, in its own words."""
+    yield f'@{node["version"]}'
+    yield from _variants(node)
+    parameters = node['parameters']
+    yield from (f'{name}="{" ".join(parameters[name])}"' for name in FLAGS if parameters.get(name))
+    target = node['arch']['target']
+    yield f'os={node["arch"]["platform_os"]}'
+    yield f'target={target if isinstance(target, str) else target["name"]}'
+    if external := node.get('external'):
+        yield f'prefix={external["path"]}'
+    if recipe := node.get('package_hash'):
+        yield f'recipe={recipe[:8]}'

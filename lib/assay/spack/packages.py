@@ -13,7 +13,10 @@ from assay.config.environments import OURS, WITH_SPACK
 
 #: Those that checks run; others are built for users to run.
 RUN_BY_CHECKS = frozenset(
-    [OURS, 'minife', 'minimd', 'minighost', 'hpl', 'intel-mpi-benchmarks', 'osu-micro-benchmarks']
+    [
+        *(OURS, 'minife', 'minimd', 'minighost', 'hpl', 'hpcg'),
+        *('intel-mpi-benchmarks', 'osu-micro-benchmarks'),
+    ]
 )
 
 

@@ -318,7 +318,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _stopped_once() -> Iterator[None]:
-    """Has only the first signal stop this process: another may follow before that is heeded."""
+    """Has only the first signal stop this process: another may follow before it is handled."""
     handlers = {number: signal.getsignal(number) for number in _STOPS}
     told = False
 

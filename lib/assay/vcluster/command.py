@@ -1,4 +1,4 @@
-"""A command on a node that is to a terminal, or whoever ends it, as one that runs here."""
+"""A command on a node that a terminal, or a process that ends it, takes for one that runs here."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def run_on_head() -> int | None:
 def execute(node: Node, command: list[str]) -> int:
     """Run a command on a node in the current folder, and end as it does.
 
-    What tells this process to end is passed on to the command and all that it started: signals do
-    not reach the nodes by themselves, but for those that a terminal sends.
+    A signal that ends this process is passed on to the command and all that it started: signals do
+    not reach the nodes by themselves, except for those that a terminal sends.
 
     :returns: an exit code, 128 and more for a signal, as a shell has it.
     """

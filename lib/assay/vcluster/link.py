@@ -1,7 +1,7 @@
 """A link of the network, and how it is disturbed.
 
 Delayed packets do not overtake each other; packets are lost as the kernel hands them over.
-What is disturbed is not recorded: it is looked up where it acts.
+Disturbances are not recorded: they are looked up where they act.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from assay.vcluster.node import Node
 from assay.vcluster.switch import Switch
 
-#: MiB that Slurm is told a node has; nothing holds a job to it.
+#: MiB of a node in Slurm's configuration; nothing holds a job to it.
 MEMORY = 4000
 
 CONFIGURATION = """\

@@ -188,7 +188,7 @@ def _network(reports: list[Report]) -> Iterator[str]:
 
 
 def _where(found: list[Way]) -> str:
-    """The one host that several ways have in common is to blame; else they are where it was."""
+    """The one host that several ways have in common is to blame; otherwise all of them."""
     common = set.intersection(*(set(way.hosts) for way in found))
     if len(found) > 1 and common:
         return f'to and from {common.pop()}'

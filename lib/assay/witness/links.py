@@ -62,7 +62,7 @@ def _used(report: Report, carrier: str) -> Iterator[tuple[str, str]]:
     """Hosts and those of their devices that messages between hosts went over.
 
     A port of InfiniBand counts what goes through it; of interfaces, where others may send as well,
-    those are used that ranks have connections over. What the fabric does not go over is not used.
+    those are used that ranks have connections over. Others than the fabric's are not used.
     """
     if carrier == 'sockets':
         yield from _used_interfaces(report)

@@ -1,7 +1,7 @@
 """Where ranks and threads sat, and what is wrong with that whatever was asked for.
 
 A core is bound to by being allowed one or both of its hardware threads: they share what computes,
-so two busy threads need two cores. What was asked for is a layout (:mod:`assay.layout`).
+so two busy threads need two cores. The wish is a layout (:mod:`assay.layout`).
 """
 
 from __future__ import annotations

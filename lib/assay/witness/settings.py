@@ -87,7 +87,7 @@ def _clocks(report: Report) -> dict[str, float]:
     if not known:
         return {}
     middle = median(known.values())
-    if len(known) == 2:  # nobody knows which is right: the report is in the time of rank 0's host
+    if len(known) == 2:  # unknown which is right: the report is in the time of rank 0's host
         middle = 0.0
     errors = {host.name: host.clock.error for host in report.hosts if host.clock}
     return {
@@ -183,7 +183,7 @@ def differences(report: Report) -> list[str]:
 def _variables_of_hosts(report: Report) -> dict[str, dict[str, str]]:
     """The steering variables of each host that some rank has otherwise, but none of its own ranks.
 
-    What ranks of a host have each for themselves tells nothing of the host.
+    Variables that differ between ranks of a host say nothing about the host.
     """
     names = {name for process in report.processes for name in process.differs.environment}
     found: dict[str, dict[str, str]] = {host.name: {} for host in report.hosts}

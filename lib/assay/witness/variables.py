@@ -67,7 +67,7 @@ def leftovers(
 ) -> list[str]:
     """Variables that may matter to a job and that were not set for it: ``NAME=VALUE``, as text.
 
-    What steers only the start of ranks comes last: of many not all are kept, and fewer are told.
+    What steers only the start of ranks comes last: not all of many are kept, and fewer shown.
 
     :param found: the values of each.
     :param set_for_it: names of those that the suite and the system's file set.

@@ -1,6 +1,6 @@
 #include "ping_pong.h"
 
-#include "clock.h"
+#include "sample.h"
 
 enum { TAG = 1 };
 
@@ -17,10 +17,11 @@ double ping_pong(MPI_Comm pair, int size, struct memory_pool *send, struct memor
         }
         return 0;
     }
-    double start = clock_seconds();
-    for (long i = 0; i < iterations; i++) {
+    long made = 0;
+    struct sample_instant start = sample_now();
+    for (long i = 0; i < iterations; i++, made++) {
         MPI_Send(memory_pool_next(send), size, MPI_BYTE, 1, TAG, pair);
         MPI_Recv(memory_pool_next(receive), size, MPI_BYTE, 1, TAG, pair, MPI_STATUS_IGNORE);
     }
-    return (clock_seconds() - start) / 2;
+    return sample_since(start, made) / 2;
 }

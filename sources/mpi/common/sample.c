@@ -38,6 +38,34 @@ struct sample {
     struct sample_result result;
 };
 
+/* What sample_since told since the batch began. */
+static struct {
+    bool has_count;
+    long made;
+    double least, most;
+} told;
+
+struct sample_instant sample_now(void)
+{
+    double before = MPI_Wtime(), seconds = clock_seconds();
+    return (struct sample_instant){ before, seconds, MPI_Wtime() };
+}
+
+void sample_made(long made)
+{
+    told.has_count = true;
+    told.made += made;
+}
+
+double sample_since(struct sample_instant start, long made)
+{
+    struct sample_instant end = sample_now();
+    sample_made(made);
+    told.least += end.before - start.after;
+    told.most += end.after - start.before;
+    return end.seconds - start.seconds;
+}
+
 /* A little more than enough, in steps of at most ten times: the first batches mislead. `whole` is
  * what the batch took with what is not timed in it, such as the barriers before each call: where
  * ranks wait for a core those are a thousand times longer, and the fewest batches have to fit into
@@ -117,6 +145,14 @@ static bool take(struct sample *sample, double before, double seconds)
     return true;
 }
 
+static void add_clocks(struct sample_clocks *clocks, double own, double slowest)
+{
+    clocks->own += own;
+    clocks->slowest += slowest;
+    clocks->least += told.least;
+    clocks->most += told.most;
+}
+
 struct sample_plan sample_plan_for(struct sample_plan plan, const struct option_numbers *focus,
                                    size_t size)
 {
@@ -161,8 +197,15 @@ void sample_bout(struct sample *sample, MPI_Comm comm, sample_batch *batch, void
     sample->batches = 0;
     sample->first = sample->result.samples;
     for (long iterations = sample->result.iterations; iterations > 0;) {
+        told.has_count = false;
+        told.made = 0;
+        told.least = told.most = 0;
         double before = clock_seconds(), own = batch(context, iterations), slowest = 0;
+        if (told.has_count && told.made != iterations)
+            bench_abort(EXIT_BROKEN, "%ld operations were made of %ld", told.made, iterations);
         MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
+        if (told.most > 0)
+            add_clocks(&sample->result.clocks, own, slowest);
         if (rank == 0)
             iterations = take(sample, before, slowest) ? sample->result.iterations : 0;
         MPI_Bcast(&iterations, 1, MPI_LONG, 0, comm);
@@ -216,4 +259,12 @@ void sample_json(struct json *json, const struct sample_result *result)
     json_integer(json, "iterations_per_sample", result->iterations);
     json_string(json, "stopped_by", result->stopped_by);
     json_number(json, "budget", result->budget);
+    if (result->clocks.most > 0) {
+        json_object(json, "clocks");
+        json_number(json, "own", result->clocks.own);
+        json_number(json, "slowest", result->clocks.slowest);
+        json_number(json, "least", result->clocks.least);
+        json_number(json, "most", result->clocks.most);
+        json_end(json);
+    }
 }

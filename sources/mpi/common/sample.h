@@ -41,8 +41,30 @@ struct sample_plan {
 /* Times that a program goes through its points; a power of two. */
 enum { SAMPLE_ROUNDS = 4 };
 
+/* The clock of all programs, and MPI's, read just before and just after it. */
+struct sample_instant {
+    double before, seconds, after;
+};
+struct sample_instant sample_now(void);
+
+/* For a batch: the seconds since then, in which so many operations were made here. What a batch
+ * returns is held against MPI's clock by lib/assay/programs/benchmarks.py: a time that was scaled, or
+ * divided by something else, is not what passed. */
+double sample_since(struct sample_instant start, long made);
+
+/* For a batch that times its operations one by one, of which a second clock would take its part: how
+ * many were made here. */
+void sample_made(long made);
+
+/* All batches of a point, warm-up included, on rank 0: seconds that they returned here and on the
+ * slowest rank, and within which bounds those are that sample_since told here by MPI's clock. */
+struct sample_clocks {
+    double own, slowest, least, most;
+};
+
 struct sample_result {
     struct stats time; /* seconds per operation */
+    struct sample_clocks clocks;
     double bouts[SAMPLE_ROUNDS]; /* the best of each bout, as in struct stats */
     int samples;
     long iterations;        /* operations per sample */
@@ -90,7 +112,7 @@ struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_b
                                 void *context);
 
 /* Writes "time" (an object), "bouts" where there were several, "samples", "iterations_per_sample",
- * "stopped_by", "budget". */
+ * "stopped_by", "budget", and "clocks" where batches used sample_since. */
 void sample_json(struct json *json, const struct sample_result *result);
 
 #endif

@@ -52,6 +52,7 @@ struct run {
     struct dgemm *dgemm;
     int samples;
     long products; /* that were asked for */
+    double seconds; /* of all products on this rank */
     double own[MOST_SAMPLES]; /* seconds a product on this rank */
 };
 
@@ -64,6 +65,7 @@ static double batch(void *context, long iterations)
         MPI_Barrier(MPI_COMM_WORLD);
         seconds += dgemm_multiply(run->dgemm);
     }
+    run->seconds += seconds;
     run->own[run->samples++ % MOST_SAMPLES] = seconds / (double)iterations;
     return seconds;
 }
@@ -82,8 +84,8 @@ static double limit_median(const double *limits)
 }
 
 /* Rank 0. `rates` are the medians of the ranks, `limits` are of all of them. */
-static void report(const struct sample_result *result, const double *limits, const double *rates,
-                   double *sorted)
+static void report(const struct run *run, const struct sample_result *result, const double *limits,
+                   const double *rates, double *sorted)
 {
     int slowest = 0, fastest = 0;
     for (int rank = 0; rank < bench.ranks; rank++) {
@@ -126,6 +128,13 @@ static void report(const struct sample_result *result, const double *limits, con
     json_array(bench.json, "per_rank");
     for (int rank = 0; rank < bench.ranks; rank++)
         json_number(bench.json, NULL, rates[rank]);
+    json_end(bench.json);
+    double least, most;
+    dgemm_bounds(run->dgemm, &least, &most);
+    json_object(bench.json, "clocks");
+    json_number(bench.json, "seconds", run->seconds);
+    json_number(bench.json, "least", least);
+    json_number(bench.json, "most", most);
     json_end(bench.json);
     sample_json(bench.json, result);
     json_end(bench.json);
@@ -176,7 +185,7 @@ int main(int argc, char **argv)
     double *rates = memory_allocate(2 * (size_t)bench.ranks * sizeof *rates);
     MPI_Gather(&rate, 1, MPI_DOUBLE, rates, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     if (bench.rank == 0)
-        report(&result, limits, rates, rates + bench.ranks);
+        report(run, &result, limits, rates, rates + bench.ranks);
     json_end(bench.json);
     check(run);
     watch_report();

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.results.cases import Case
-from assay.results.provenance import facts, nodes_of
+from assay.results.provenance import nodes_of
 from assay.text import plain
 
 #: Names of facts as people say them; others are told by their own.
@@ -47,12 +47,12 @@ def about(cases: Sequence[Case]) -> tuple[list[Fact], list[Fact]]:
     }
     variables: dict[str, Counter[str]] = {}
     for case in cases:
-        told['system'][case['system']] += 1
-        told['partition'][case['partition']] += 1
-        told['environment'][case['environ']] += 1
-        told['fabric'][case.get('fabric') or ''] += 1
+        told['system'][case.system] += 1
+        told['partition'][case.partition] += 1
+        told['environment'][case.environment] += 1
+        told['fabric'][case.fabric] += 1
         told['nodes'][nodes_of(case)] += 1
-        for name, value in facts(case):
+        for name, value in case.facts:
             kind = variables if re.fullmatch(r'[A-Z].*', name) else told
             kind.setdefault(name, Counter())[value] += 1
     return _as_facts(told), _as_facts(variables)

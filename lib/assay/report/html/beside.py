@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -85,13 +84,12 @@ class Beside:
 class _Seen:
     """A figure of a case on one system.
 
+    :param row: of several repetitions the first that did not pass, if there is one.
     :param value: of several repetitions their median.
-    :param better: ``higher``, ``lower`` or ``exact``; None if that is not known.
     """
 
     row: Row
     value: float
-    better: str | None
 
 
 def beside(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) -> Beside:
@@ -126,25 +124,21 @@ def beside(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) 
 
 def _figures(cases: Sequence[Case]) -> dict[Key, dict[str, _Seen]]:
     """The figures that have a value, by partition."""
-    rows: dict[Key, dict[str, list[tuple[Row, str | None]]]] = {}
+    rows: dict[Key, dict[str, list[Row]]] = {}
     for case in cases:
-        name = re.sub(r' ~\S+', '', case['display_name'])
-        whose = str(case.get('implementation') or '')
-        directions = case.get('directions') or {}
         for row in rows_of(case):
-            key = name, case['environ'], whose, row.figure, row.unit
+            key = case.name, case.environment, case.implementation, row.figure, row.unit
             if is_number(row.value):
-                better = directions.get(row.figure)
-                rows.setdefault(key, {}).setdefault(case['partition'], []).append((row, better))
+                rows.setdefault(key, {}).setdefault(case.partition, []).append(row)
     return {
         key: {partition: _seen(some) for partition, some in by_partition.items()}
         for key, by_partition in rows.items()
     }
 
 
-def _seen(some: Sequence[tuple[Row, str | None]]) -> _Seen:
-    worst = max(some, key=lambda one: one[0].verdict not in GOOD_WORDS)
-    return _Seen(worst[0], median(row.value for row, _ in some if is_number(row.value)), worst[1])
+def _seen(rows: Sequence[Row]) -> _Seen:
+    worst = max(rows, key=lambda row: row.verdict not in GOOD_WORDS)
+    return _Seen(worst, median(row.value for row in rows if is_number(row.value)))
 
 
 def _pairs(
@@ -173,7 +167,7 @@ def _ratio(one: _Seen, other: _Seen) -> float | None:
 
 
 def _line(one: _Seen, other: _Seen, systems: tuple[str, str]) -> Line:
-    known = {one.better, other.better} - {None}
+    known = {one.row.better, other.row.better} - {None}
     better = known.pop() if len(known) == 1 else None
     ratio = _ratio(one, other)
     return Line(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from assay.report.html.chart import Axis, Chart, Series
-from assay.results.cases import Case, check_name, class_name
+from assay.results.cases import Case
 from assay.results.rows import Row, is_number, rows_of
 from assay.text import plain
 
@@ -46,7 +46,7 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
     rows = [
         (part, row)
         for case in cases
-        if case['result'] != 'skip'
+        if case.result != 'skip'
         for row in rows_of(case)
         if (part := reached(row.figure, row.value)) is not None
     ]
@@ -92,8 +92,8 @@ def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:
     """Speed-up over ranks: measured, ideal, and the knee."""
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        if case.get('sweep') in ('strong', 'weak'):
-            kinds.setdefault((class_name(case), case['sweep']), []).append(case)
+        if case.sweep in ('strong', 'weak'):
+            kinds.setdefault((case.check, case.sweep), []).append(case)
     for (check, sweep), some in kinds.items():
         series, ranks = list[Series](), set[float]()
         for number, case in enumerate(some):
@@ -102,8 +102,8 @@ def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:
                 continue
             ranks |= points.keys()
             places = sorted(points)
-            words = (case.get('fabric'), case['environ'], case.get('size'), case.get('scale'))
-            name = plain(' '.join(str(one) for one in words if one))
+            words = (case.fabric, case.environment, case.size, case.scale)
+            name = plain(' '.join(filter(None, words)))
             at = [points[one] for one in places]
             series.append(Series(name, places, at, colour=number, style=number))
             if knee in points:
@@ -125,11 +125,7 @@ def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:
 
 def _points(case: Case) -> tuple[dict[float, float], float]:
     """Speed-up by ranks, from the first point on, and the ranks of the knee; 0 if there is none."""
-    figures = {
-        name.rpartition(':')[2]: values[0]
-        for name, values in (case['perfvalues'] or {}).items()
-        if is_number(values[0])
-    }
+    figures = {one.name: one.value for one in case.figures if is_number(one.value)}
     points: dict[float, float] = {}
     for name, value in figures.items():
         if match := re.fullmatch(r'speedup_(\d{1,9})', name):
@@ -146,18 +142,15 @@ def _time(cases: Sequence[Case]) -> Chart:
     """What the wall time of each job went into, as its witness saw it."""
     names, computation, transfer, waiting = list[str](), list[float](), list[float](), list[float]()
     for case in cases:
-        figures = {
-            name.rpartition(':')[2]: values[0]
-            for name, values in (case['perfvalues'] or {}).items()
-        }
+        figures = {one.name: one.value for one in case.figures}
         in_mpi, waits = figures.get('comm_share'), figures.get('imbalance_share')
         if not (
             is_number(in_mpi) and is_number(waits) and is_number(100 * (abs(in_mpi) + abs(waits)))
         ):
             continue
         waits = min(waits, in_mpi)
-        where = (case.get('fabric'), case.get('layout'), case['environ'])
-        names.append(plain(' '.join([check_name(case), *filter(None, where)])))
+        where = (case.fabric, case.layout, case.environment)
+        names.append(plain(' '.join([case.short_name, *filter(None, where)])))
         computation.append(100 * (1 - in_mpi))
         transfer.append(100 * (in_mpi - waits))
         waiting.append(100 * waits)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from assay import __version__
 from assay.report.html import charts, curves, jobs
@@ -18,7 +17,7 @@ from assay.report.html.screened import Screened
 from assay.report.html.sections import Section, sections
 from assay.report.html.steps import Step, steps
 from assay.report.terminal import counted_words
-from assay.results.cases import Case, Report, counted
+from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
 from assay.results.summary import summary
 from assay.results.verdict import counts
@@ -44,17 +43,17 @@ class Subject:
     :param others: the runs to compare it with, oldest first.
     :param history: None where the run is not stored.
     :param screened: what screenings of its partitions showed.
-    :param beside: a run on another system to show beside it, with its report.
+    :param beside: a stored run on another system to show beside it, as it was measured.
     """
 
-    report: Report
+    run: Run
     word: str | None
     problems: Sequence[str]
     log: Sequence[str] | None = None
     others: Sequence[StoredRun] = ()
     history: History | None = None
     screened: Sequence[Screened] = ()
-    beside: tuple[StoredRun, Report] | None = None
+    beside: tuple[StoredRun, Run] | None = None
 
 
 @dataclass(frozen=True)
@@ -107,22 +106,22 @@ def contents(subject: Subject) -> Contents:
 
     :raises AssayError: if a run that belongs to it cannot be read.
     """
-    report, history, others = subject.report, subject.history, subject.others
-    uuid = report['session_info']['uuid']
-    found, left_out = counts(report), summary(report).left_out
-    ran = _ran(report)
-    this = next((run for run in (history.runs if history else ()) if run.uuid == uuid), None)
+    run, history, others = subject.run, subject.history, subject.others
+    found, left_out = counts(run), run.left_out
+    ran = _ran(run)
+    all_stored = history.runs if history else ()
+    this = next((stored for stored in all_stored if stored.uuid == run.uuid), None)
     runs = _earlier(history, this)
     before = others[-1] if others else None
-    known = past(history, [*runs, *(run for run in others if run not in runs)])
+    known = past(history, [*runs, *(stored for stored in others if stored not in runs)])
     table = lines(ran, known, runs, before)
-    shown = [curves.Run('', ran)]
+    shown = [curves.Overlay('', ran)]
     if history:
         over = reversed(others[-MOST_OVER:])
-        shown += [curves.Run(run.name, _ran(history.report(run))) for run in over]
+        shown += [curves.Overlay(stored.name, _ran(history.run_of(stored))) for stored in over]
     if subject.beside:
-        run, its_report = subject.beside
-        shown.append(curves.Run(f'{run.name} on {run.summary.system}', _ran(its_report)))
+        stored, other = subject.beside
+        shown.append(curves.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
     facts, variables = about(ran)
     witnessed, not_shown = jobs.charts(ran)
     return Contents(
@@ -132,8 +131,8 @@ def contents(subject: Subject) -> Contents:
         problems=[*subject.problems] if subject.word else [_WHY],
         basis=sentence(table, found),
         tiles=tiles(table, found, left_out),
-        sections=sections(report, subject.log, this.causes if this else ()),
-        run=_of_run(report),
+        sections=sections(run, subject.log, this.causes if this else ()),
+        run=_of_run(run),
         screened=subject.screened,
         facts=facts,
         variables=variables,
@@ -142,10 +141,10 @@ def contents(subject: Subject) -> Contents:
         before=before.name if before else '',
         charts=[*curves.charts(shown), *charts.charts(ran), *witnessed],
         notes=[*curves.gone(shown), *_not_laid_over(others), *not_shown],
-        runs=[*reversed([*(run for run in others if run not in runs), *runs])],
+        runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,
-        beside=_beside(report, subject.beside) if subject.beside else None,
+        beside=_beside(run, subject.beside) if subject.beside else None,
     )
 
 
@@ -155,18 +154,18 @@ def _not_laid_over(others: Sequence[StoredRun]) -> list[str]:
     return [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
 
 
-def _beside(report: Report, other: tuple[StoredRun, Report]) -> Beside:
-    run, its_report = other
+def _beside(run: Run, other: tuple[StoredRun, Run]) -> Beside:
+    stored, its_report = other
     found = counts(its_report)
     told = Other(
-        run.verdict or NO_VERDICT,
-        _kind(run.verdict),
-        counted_words(found) + _of_budget(sum(found), summary(its_report).left_out),
-        run.problems if run.verdict else [_WHY],
+        stored.verdict or NO_VERDICT,
+        _kind(stored.verdict),
+        counted_words(found) + _of_budget(sum(found), its_report.left_out),
+        stored.problems if stored.verdict else [_WHY],
         _of_run(its_report),
         _ran(its_report),
     )
-    return beside(_of_run(report), _ran(report), told)
+    return beside(_of_run(run), _ran(run), told)
 
 
 def _kind(word: str | None) -> str:
@@ -179,9 +178,9 @@ def _of_budget(chosen: int, left_out: int) -> str:
     return f'; only {chosen} of the {chosen + left_out} selected cases were chosen' * bool(left_out)
 
 
-def _ran(report: Report) -> list[Case]:
+def _ran(run: Run) -> list[Case]:
     """The checks' cases that were not skipped."""
-    return [case for case in counted(report) if not case['fixture'] and case['result'] != 'skip']
+    return [case for case in run.own_cases if case.result != 'skip']
 
 
 def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]:
@@ -201,20 +200,15 @@ def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]
     return alike[-RUNS:]
 
 
-def _of_run(report: Report) -> list[tuple[str, str]]:
-    info, known = report['session_info'], summary(report)
-    begun, ended = (
-        datetime.fromtimestamp(info[name], timezone.utc)
-        for name in ('time_start_unix', 'time_end_unix')
-    )
+def _of_run(run: Run) -> list[tuple[str, str]]:
     return [
-        ('system', known.system or '-'),
-        ('begun', f'{begun:%Y-%m-%d %H:%M} UTC'),
-        ('took', f'{(ended - begun).total_seconds():.0f} s'),
-        ('label', known.label or '-'),
-        ('mode', known.mode or '-'),
-        ('started on', str(info.get('hostname') or '-')),
-        ('by', str(info.get('user') or '-')),
-        ('run', str(info['uuid'])),
-        ('ReFrame', str(info.get('version') or '-')),
+        ('system', summary(run).system or '-'),
+        ('begun', f'{run.begun:%Y-%m-%d %H:%M} UTC'),
+        ('took', f'{(run.ended - run.begun).total_seconds():.0f} s'),
+        ('label', run.label or '-'),
+        ('mode', run.mode or '-'),
+        ('started on', run.hostname or '-'),
+        ('by', run.user or '-'),
+        ('run', run.uuid),
+        ('ReFrame', run.version or '-'),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.report.html.chart import Axis, Chart, Series
 from assay.report.html.left import result
-from assay.results.cases import Case, class_name, left_in
+from assay.results.cases import Case, left_in
 from assay.running.runs import KEPT
 from assay.spelling import many
 from assay.text import plain
@@ -44,7 +44,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Run:
+class Overlay:
     """The cases of a run.
 
     :param name: empty of the run that is shown; of an earlier one what it is called.
@@ -87,22 +87,22 @@ def _points(results: Iterable[Any], wanted: Mapping[str, str]) -> list[tuple[int
     return [found[size] for size in sorted(found)]
 
 
-def charts(runs: Sequence[Run]) -> list[Chart]:
+def charts(runs: Sequence[Overlay]) -> list[Chart]:
     """For each program, partition, layout and scale the times, and the bandwidths.
 
     Fabrics have colours, environments lines and marks of their own.
 
     :param runs: the one that is shown first, then those to compare it with.
     """
-    curves: dict[tuple[str, str, str, str], list[tuple[Run, Case, Curve]]] = {}
+    curves: dict[tuple[str, str, str, str], list[tuple[Overlay, Case, Curve]]] = {}
     for run in runs:
         for case in run.cases:
             if curve := read(case):
-                at = (case['partition'], case.get('layout') or '', case.get('scale') or '')
+                at = (case.partition, case.layout, case.scale)
                 curves.setdefault((curve.program, *at), []).append((run, case, curve))
     drawn = [case for some in curves.values() for _, case, _ in some]
-    fabrics = sorted({str(case.get('fabric') or '') for case in drawn})
-    environments = sorted({str(case['environ']) for case in drawn})
+    fabrics = sorted({case.fabric for case in drawn})
+    environments = sorted({case.environment for case in drawn})
     found = []
     for (program, *where), some in [*curves.items()][: MOST // 2]:
         what = PROGRAMS[program][0]
@@ -112,7 +112,7 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
                 _series(*one, quantity, fabrics, environments)
                 for one in sorted(some, key=lambda one: (bool(one[0].name), _name(*one[:2])))
             ]
-            checks = ', '.join(dict.fromkeys(class_name(case) for _, case, _ in some))
+            checks = ', '.join(dict.fromkeys(case.check for _, case, _ in some))
             title = f'{quantity} {what}: {checks}, {place}'
             found.append(Chart(title, 'lines', SIZE, axis, tuple(series)))
     if found and len(curves) > MOST // 2:
@@ -122,7 +122,7 @@ def charts(runs: Sequence[Run]) -> list[Chart]:
 
 
 def _series(
-    run: Run,
+    run: Overlay,
     case: Case,
     curve: Curve,
     quantity: str,
@@ -136,23 +136,23 @@ def _series(
         _name(run, case),
         [float(curve.sizes[number]) for number in places],
         [values[number] for number in places],
-        colour=fabrics.index(str(case.get('fabric') or '')),
-        style=environments.index(str(case['environ'])),
+        colour=fabrics.index(case.fabric),
+        style=environments.index(case.environment),
         form='faint' if run.name else 'line',
         group=f'run {run.name}' if run.name else '',
     )
 
 
-def _name(run: Run, case: Case) -> str:
-    words = [case.get('fabric') or '', case['environ'], f'({run.name})' if run.name else '']
+def _name(run: Overlay, case: Case) -> str:
+    words = [case.fabric, case.environment, f'({run.name})' if run.name else '']
     return plain(' '.join(filter(None, words)))
 
 
-def gone(runs: Sequence[Run]) -> list[str]:
+def gone(runs: Sequence[Overlay]) -> list[str]:
     """For each run of which files were removed, that this is so."""
     found = []
     for run in runs:
-        had = [case for case in run.cases if case['result'] != 'skip' and case.get('jobid')]
+        had = [case for case in run.cases if case.result != 'skip' and case.job.id]
         lost = [case for case in had if left_in(case) is None]
         if lost:
             whose = f'run {run.name}' if run.name else 'this run'

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.report.html.charts import reached
 from assay.report.sparkline import sparkline
-from assay.results.cases import Case, case_name
+from assay.results.cases import Case
 from assay.results.history import History, StoredRun
 from assay.results.rows import Row, is_number, number, of_unit, rows_of
 
@@ -74,8 +73,8 @@ def lines(
     seen: dict[str, int] = {}
     found = []
     for case in cases:
-        where = (case['partition'], case['environ'], re.sub(r' ~\S+', '', case['display_name']))
-        name = case_name(case)
+        where = (case.partition, case.environment, case.name)
+        name = case.full_name
         for row in rows_of(case):
             values = past.get((*where, row.figure, row.unit), {})
             text = f'{name} {row.figure}'
@@ -84,7 +83,7 @@ def lines(
             found.append(
                 Line(
                     row,
-                    case['partition'],
+                    case.partition,
                     anchor if seen[text] == 1 else f'{anchor}-{seen[text]}',
                     of_unit(number(row.value), row.unit),
                     number(row.reference),

@@ -10,7 +10,7 @@ from pathlib import Path
 from assay.job.launch import WITNESS
 from assay.report.html.chart import Axis
 from assay.report.html.grid import Grid, Mark, Panel
-from assay.results.cases import Case, check_name, left_in
+from assay.results.cases import Case, left_in
 from assay.spelling import many
 from assay.text import plain
 from assay.witness import Report, WitnessError, as_list, read
@@ -32,9 +32,7 @@ def charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
     """Two for each job of an application, as far as its files are there; and what is missing."""
     found: list[Grid] = []
     notes: list[str] = []
-    jobs = [
-        (case, path) for case in cases if case.get('implementation') if (path := _report_of(case))
-    ]
+    jobs = [(case, path) for case in cases if case.implementation if (path := _report_of(case))]
     for case, path in jobs[:MOST]:
         try:
             found += _of_job(_read(path), _title(case, path))
@@ -76,7 +74,7 @@ def _read(path: Path) -> Report:
 
 
 def _title(case: Case, path: Path) -> str:
-    words = (check_name(case), case.get('fabric'), case.get('layout'), case['environ'])
+    words = (case.short_name, case.fabric, case.layout, case.environment)
     start = path.parent.name if path.parent != left_in(case) else ''
     return plain(' '.join([*filter(None, map(str, filter(None, words))), start]))
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from assay.results.cases import Case, Report, left_in
+from assay.results.cases import Case, Run, left_in
 from assay.text import visible_lines
 
 #: What is shown of an output at most: lines, characters of one, and bytes that are read.
@@ -21,9 +21,9 @@ MOST = 1 << 24
 RESULT = 'result.json'
 
 
-def log_of(report: Report) -> list[str] | None:
+def log_of(run: Run) -> list[str] | None:
     """The lines of ReFrame's log; None where that is gone."""
-    for name in report['session_info'].get('log_files') or ():
+    for name in run.logs:
         try:
             return Path(name).read_text(errors='replace').splitlines()
         except OSError:
@@ -47,9 +47,7 @@ def last_lines(case: Case) -> dict[str, str]:
     """The end of each output of a case, by the name of its file; of what is empty or gone, none."""
     if not (where := left_in(case)):
         return {}
-    kind = 'build' if (case.get('fail_phase') or '').startswith('compile') else 'job'
-    names = [case.get(f'{kind}_{stream}') for stream in ('stdout', 'stderr')]
-    return {name: text for name in names if name and (text := _end(where / name))}
+    return {name: text for name in case.output_names if (text := _end(where / name))}
 
 
 def _end(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from assay.report.html.chart import Axis
 from assay.report.html.grid import Grid, Mark, Panel
 from assay.report.screening import about, conclusion, headline, not_measured, unjudged
-from assay.results.cases import Report, counted
+from assay.results.cases import Run
 from assay.results.rows import number
 from assay.spelling import many
 from assay.text import plain
@@ -64,19 +64,13 @@ class Screened:
     charts: Sequence[Grid]
 
 
-def of_run(report: Report) -> list[Screened]:
+def of_run(run: Run) -> list[Screened]:
     """The newest screening at or before a run, of each of its partitions that has one."""
     from assay.screening.findings import MOST_EARLIER
     from assay.screening.kept import earlier, newest
     from assay.screening.verdict import judge
 
-    info = report['session_info']
-    begun, ended = (
-        datetime.fromtimestamp(info[name], timezone.utc)
-        for name in ('time_start_unix', 'time_end_unix')
-    )
-    cases = (case for case in counted(report) if not case['fixture'])
-    partitions = dict.fromkeys(f'{case["system"]}:{case["partition"]}' for case in cases)
+    partitions = dict.fromkeys(f'{case.system}:{case.partition}' for case in run.own_cases)
     found: list[Screened] = []
     for place, partition in enumerate(partitions):
         if len(found) == MOST:
@@ -85,10 +79,10 @@ def of_run(report: Report) -> list[Screened]:
             )
             found[-1] = replace(found[-1], notes=[*found[-1].notes, note])
             break
-        if kept := newest(partition, ended):
+        if kept := newest(partition, run.ended):
             path, now = kept
             verdict = judge(now, earlier(path, now, MOST_EARLIER))
-            found.append(screened(now, verdict, begun))
+            found.append(screened(now, verdict, run.begun))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from assay.report.html.left import last_lines, log_of
 from assay.report.terminal import ordinal
-from assay.results.cases import Case, Report, counted, title
+from assay.results.cases import Run
 from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
 from assay.results.store import Cause
 
@@ -46,35 +46,30 @@ class Section:
     more: int
 
 
-def sections(
-    report: Report, log: Sequence[str] | None, causes: Sequence[Cause] = ()
-) -> list[Section]:
+def sections(run: Run, log: Sequence[str] | None, causes: Sequence[Cause] = ()) -> list[Section]:
     """Those that have a case.
 
     :param log: the lines of ReFrame's log; None to look for it where the run had it.
     :param causes: what is behind failures, as far as somebody said so.
     """
-    lines = log if log is not None else log_of(report) or []
-    cases: dict[str, Case] = {}
-    for case in counted(report):
-        cases[title(case)] = cases[f'{title(case)}, run {case.get("run_index", 0) + 1}'] = case
+    lines = log if log is not None else log_of(run) or []
     late = (
         Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
-        for one in retried(report)
+        for one in retried(run)
     )
     free = (
-        Told(title(one), f'{one["implementation"]} has right answers, held to no reference')
-        for one in unheld(report)
+        Told(one.title, f'{one.implementation} has right answers, held to no reference')
+        for one in unheld(run)
     )
     found = [
-        _section('failed', 'Failed', 'bad', _with_outputs(failures(report), cases, causes)),
+        _section('failed', 'Failed', 'bad', _with_outputs(failures(run), causes)),
         _section(
             'disturbed',
             'Disturbed: neither pass nor fail',
             'odd',
-            _with_outputs(disturbed_cases(report), cases, ()),
+            _with_outputs(disturbed_cases(run), ()),
         ),
-        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(report, lines))),
+        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(run, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),
         _section('unheld', 'Held to nothing', 'odd', free),
     ]
@@ -86,9 +81,7 @@ def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section
     return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
 
 
-def _with_outputs(
-    found: Sequence[Failure], cases: Mapping[str, Case], causes: Sequence[Cause]
-) -> list[Told]:
+def _with_outputs(failed: Sequence[Failure], causes: Sequence[Cause]) -> list[Told]:
     known = {one.failed: ': '.join(filter(None, (one.kind, one.note))) for one in causes}
     return [
         Told(
@@ -96,7 +89,7 @@ def _with_outputs(
             one.reason,
             ' '.join(one.files),
             known.get(one.case, ''),
-            last_lines(cases[one.case]) if number < MOST_OUTPUTS and one.case in cases else {},
+            last_lines(one.ran) if number < MOST_OUTPUTS and one.ran else {},
         )
-        for number, one in enumerate(found)
+        for number, one in enumerate(failed)
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from assay import AssayError
 from assay.report.html import page, screened
 from assay.report.html.contents import Subject, contents
-from assay.results.cases import Report
+from assay.results.cases import Run
 from assay.results.history import History, StoredRun, load
 from assay.results.verdict import Verdict
 from assay.text import plain
@@ -23,7 +23,7 @@ def write(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
     :raises AssayError: if one cannot be read, they are of more systems, or the file cannot be
         written.
     """
-    systems = {run.summary.system: run for run in runs if run.summary.system}
+    systems = {stored.summary.system: stored for stored in runs if stored.summary.system}
     if len(systems) > 2:
         names = ', '.join(sorted(plain(name) for name in systems))
         raise AssayError(
@@ -33,27 +33,27 @@ def write(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
     shown = runs[-1]
     other = systems.keys() - {shown.summary.system} if shown.summary.system else ()
     there = systems[next(iter(other))] if other else None
-    others = [run for run in runs[:-1] if run.summary.system not in other]
-    report = history.report(shown)
+    others = [stored for stored in runs[:-1] if stored.summary.system not in other]
+    run = history.run_of(shown)
     subject = Subject(
-        report,
+        run,
         shown.verdict,
         shown.problems,
         None,
         others,
         history,
         # Of a report from elsewhere the machine is another, whatever it is called.
-        screened.of_run(report) if shown.file is None else (),
-        (there, history.report(there)) if there else None,
+        screened.of_run(run) if shown.file is None else (),
+        (there, history.run_of(there)) if there else None,
     )
     page.write(path, contents(subject))
 
 
-def write_ended(path: Path, report: Report, verdict: Verdict, log: Sequence[str]) -> None:
+def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> None:
     """The page of a run that has just ended, with the history that it is part of.
 
     :raises AssayError: if the history cannot be read, or the file cannot be written.
     """
-    seen = screened.of_run(report)
-    subject = Subject(report, verdict.word, verdict.problems, log, (), load(), seen)
+    seen = screened.of_run(run)
+    subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
     page.write(path, contents(subject))

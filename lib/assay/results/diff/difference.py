@@ -31,9 +31,9 @@ from assay.results.diff.sides import (
     without_first_values,
 )
 from assay.results.figure_series import Figure, measured
+from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
-from assay.results.read_twice import read_twice
 from assay.results.statistics.comparison import MARGIN, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
@@ -153,7 +153,7 @@ def difference(
     assert_comparable(before, after)
     tables = tables_of(history, before, after, settings)
     # A job has one setting.
-    if settings is None and (twice := read_twice(tables[1], tables[0])):
+    if settings is None and (twice := duplicate_runs(tables[1], tables[0])):
         raise AssayError(
             f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
             'they were read twice, from perflogs and from the database or a report.'

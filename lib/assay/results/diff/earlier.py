@@ -9,8 +9,8 @@ import polars as pl
 
 from assay.results.diff.sides import Pair
 from assay.results.figure_series import Figure, Measured, Past, learn_past, measured
+from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
-from assay.results.read_twice import read_twice
 from assay.results.unchanged import mostly_good, unchanged, usual
 
 
@@ -53,7 +53,7 @@ def learn_earlier(
     ]
     table = history.figures(runs)
     if any(run.file for run in (*before, *after)):
-        twice = read_twice(table, pl.concat(tables))
+        twice = duplicate_runs(table, pl.concat(tables))
         table = table.filter(~pl.col('run').cast(pl.String).is_in(twice))
     kinds = {after.kind for _, after in pairs}
     figures = {figure: one for figure, one in measured(table).items() if one.kind in kinds}

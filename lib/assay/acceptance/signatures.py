@@ -1,30 +1,160 @@
 """Signatures of an acceptance: who signed what it was at a time, with which key.
 
-What is signed is the state of the whole archive: its contract, the last line of its journal with
-the number of its entries, its manifest, and its report.
+What is signed is the last line of the journal with the number of its entries: the journal tells
+what all other files hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from assay import AssayError
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
-from assay.acceptance.canonical import canonical, digest, digest_of, parse
 from assay.acceptance.contract import Parties
-from assay.acceptance.files import read_bounded
+from assay.acceptance.files import canonical, digest, digest_of, parse_record, read_bounded
 from assay.acceptance.journal import Chain
-from assay.acceptance.keys import fingerprint
 from assay.files import write_whole
 from assay.text import plain
+
+#: Bytes of a file with a key at most.
+MOST = 64 << 10
+
+#: With which OpenSSH's form of a private key begins.
+_OPENSSH = b'-----BEGIN OPENSSH PRIVATE KEY-----'
+#: With which what that holds begins.
+_MAGIC = b'openssh-key-v1\0'
+
+
+def make_keys(path: Path, passphrase: str) -> Path:
+    """Make a pair of keys.
+
+    :param path: of the private key, which only its owner may read.
+    :param passphrase: that it is encrypted with; empty for none.
+    :returns: the path of the public key.
+    :raises AssayError: if there is a file already, or none can be written.
+    """
+    public = path.with_name(f'{path.name}.pub')
+    for one in (path, public):
+        if os.path.lexists(one):
+            raise AssayError(f'{one} is there, and no key is replaced: give another name')
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(passphrase.encode())
+        if passphrase
+        else serialization.NoEncryption(),
+    )
+    for one, data, mode in ((path, private, 0o600), (public, _openssh(key.public_key()), 0o644)):
+        try:
+            handle = os.open(one, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            with open(handle, 'wb') as file:
+                file.write(data)
+        except OSError as error:
+            raise AssayError(f'{one}: cannot be written: {error.strerror}') from None
+    return public
+
+
+def private_key(path: Path, ask: Callable[[], str]) -> Ed25519PrivateKey:
+    """A private key.
+
+    :param ask: for its passphrase, if it has one.
+    :raises AssayError: if the file holds none, or the passphrase is another.
+    """
+    data = read_bounded(path, MOST)
+    is_openssh = data.startswith(_OPENSSH)
+    # For which cryptography needs a package that is not of the suite: nobody is asked in vain.
+    if is_openssh and _is_encrypted(data) and not find_spec('bcrypt'):
+        raise AssayError(
+            f"{path}: a key with a passphrase in OpenSSH's form cannot be read here: make one by "
+            f'`assay accept key FILE`, which takes a passphrase as well, or sign with a copy '
+            f"without one (`ssh-keygen -p -N '' -f COPY`) that you remove afterwards"
+        )
+    load = serialization.load_ssh_private_key if is_openssh else serialization.load_pem_private_key
+    try:
+        try:
+            key = load(data, None)
+        except TypeError:  # as it is encrypted
+            key = load(data, ask().encode())
+    except UnsupportedAlgorithm:
+        raise AssayError(
+            f'{path}: a key of a kind that cannot be read here: make one by `assay accept key FILE`'
+        ) from None
+    except (TypeError, ValueError):
+        raise AssayError(f'{path}: no private key, or not of this passphrase') from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise AssayError(f'{path}: no Ed25519 key: make one by `assay accept key FILE`')
+    return key
+
+
+def _is_encrypted(data: bytes) -> bool:
+    """Whether a private key in OpenSSH's form is: its first field names the cipher."""
+    text = data.removeprefix(_OPENSSH).partition(b'-----')[0]
+    try:
+        fields = base64.b64decode(text)
+    except ValueError:
+        return False
+    return fields.startswith(_MAGIC) and not fields.startswith(_MAGIC + b'\0\0\0\x04none')
+
+
+def public_key(path: Path) -> Ed25519PublicKey:
+    """A public key.
+
+    :raises AssayError: if the file holds none.
+    """
+    data = read_bounded(path, MOST)
+    is_pem = data.lstrip().startswith(b'-----BEGIN')
+    load = serialization.load_pem_public_key if is_pem else serialization.load_ssh_public_key
+    try:
+        key = load(data.strip())
+    except (ValueError, UnsupportedAlgorithm):
+        raise AssayError(f'{path}: no public key in the form of OpenSSH or PEM') from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise AssayError(f'{path}: no Ed25519 key')
+    return key
+
+
+def named_keys(words: Iterable[str]) -> dict[str, Ed25519PublicKey]:
+    """The public keys of people, by their names.
+
+    :param words: ``NAME=FILE``.
+    :raises AssayError: if one is none, a name stands twice, or a file holds no key.
+    """
+    found: dict[str, Ed25519PublicKey] = {}
+    for word in words:
+        name, equals, file = word.rpartition('=')
+        if not (name and equals and file):
+            raise AssayError(f'--key {word}: write NAME=FILE, with the name of who signs')
+        if name in found:
+            raise AssayError(f'--key {word}: {name} has a key already')
+        found[name] = public_key(Path(file))
+    return found
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    """By which people tell keys apart, as ``ssh-keygen -l`` prints it."""
+    blob = base64.b64decode(_openssh(key).split()[1])
+    value = base64.b64encode(bytes.fromhex(digest(blob))).decode().rstrip('=')
+    return f'SHA256:{value}'
+
+
+def _openssh(key: Ed25519PublicKey) -> bytes:
+    return (
+        key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH) + b'\n'
+    )
+
 
 #: Before what is signed, so that no signature of anything else is one of an acceptance.
 DOMAIN = b'assay acceptance signature 1\n'
@@ -36,21 +166,17 @@ _KEYS = {'who', 'party', 'key', 'state', 'time', 'signature'}
 
 
 @dataclass(frozen=True)
-class State:
+class SignedState:
     """What an archive is at a time.
 
     :param contract: SHA-256 of the contract.
     :param head: SHA-256 of the last line of the journal.
     :param entries: how many entries the journal has.
-    :param manifest: SHA-256 of the manifest.
-    :param report: SHA-256 of the list of the files of the report, as the journal tells it.
     """
 
     contract: str
     head: str
     entries: int
-    manifest: str
-    report: str
 
 
 @dataclass(frozen=True)
@@ -65,22 +191,19 @@ class Signature:
     who: str
     party: str
     key: Ed25519PublicKey
-    state: State
+    state: SignedState
     time: datetime
 
 
-def state_of(archive: Archive, chain: Chain) -> State:
+def state_of(archive: Archive, chain: Chain) -> SignedState:
     """What an archive is now.
 
     :raises AssayError: if it cannot be read.
     """
     try:
-        contract, manifest = digest_of(archive.contract), digest_of(archive.manifest)
+        return SignedState(digest_of(archive.contract), chain.head, len(chain.entries))
     except OSError as error:
         raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
-    told = [entry.what['files'] for entry in chain.entries if entry.kind == 'report']
-    report = digest(canonical(told[-1] if told else {}))
-    return State(contract, chain.head, len(chain.entries), manifest, report)
 
 
 def signers(parties: Parties) -> dict[str, tuple[str, str]]:
@@ -122,7 +245,7 @@ def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -
     return path
 
 
-def read(path: Path) -> Signature:
+def read_signature(path: Path) -> Signature:
     """The signature of a file, which fits what it says.
 
     :raises AssayError: if it does not, or is none.
@@ -131,7 +254,7 @@ def read(path: Path) -> Signature:
     try:
         if not data.endswith(b'\n'):
             raise ValueError('it does not end with a line')
-        record = parse(data[:-1])
+        record = parse_record(data[:-1])
         if record.keys() != _KEYS:
             raise ValueError('it is no signature of an acceptance')
         key = Ed25519PublicKey.from_public_bytes(_bytes(record['key'], 32))
@@ -140,7 +263,7 @@ def read(path: Path) -> Signature:
         when = datetime.fromisoformat(record['time'])
         if when.utcoffset() != timedelta(0):
             raise ValueError('its time is none in UTC')
-        state = State(**record['state'])
+        state = SignedState(**record['state'])
         if type(state.entries) is not int or state.entries < 1:
             raise ValueError('it is of no journal')
         return Signature(str(record['who']), str(record['party']), key, state, when)
@@ -153,7 +276,7 @@ def read(path: Path) -> Signature:
         raise AssayError(f'the signature {path.name} was changed: {told}') from None
 
 
-def disagreements(one: Signature, now: State, chain: Chain) -> Iterator[str]:
+def signature_faults(one: Signature, now: SignedState, chain: Chain) -> Iterator[str]:
     """Sentences: where a signature is of something else than what an archive is now."""
     whose, then = f'the signature of {plain(one.who, 100)}', one.state
     if then == now:
@@ -172,20 +295,17 @@ def disagreements(one: Signature, now: State, chain: Chain) -> Iterator[str]:
         )
     elif chain.entries[then.entries - 1].digest != then.head:
         yield (
-            f'{whose} is of a journal whose entry {then.entries} is another one: an entry up to '
-            f'it was changed, or it is of another acceptance'
+            f'{whose} is of a journal.jsonl whose entry {then.entries} is another one: an entry up '
+            f'to it was changed, or it is of another acceptance'
         )
-    elif then.entries < now.entries:
+    else:
         yield (
             f'{whose} is of an earlier state, in which the journal had {then.entries} entries of '
             f'the {now.entries} that it has now: it has to be made again'
         )
-    else:
-        what = 'report' if then.report != now.report else 'manifest'
-        yield f'{whose} is of another {what}: it was changed after it was signed'
 
 
-def told(one: Signature) -> str:
+def describe(one: Signature) -> str:
     """A sentence: who signed with which key."""
     return (
         f'{plain(one.who, 100)} signed for the {one.party} on {one.time:%Y-%m-%d %H:%M} UTC with '

@@ -7,19 +7,21 @@ of its job, so that its figures are computed once more.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
-from assay.acceptance.cleared import left_out, of_kind, screened, without_judgement
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import as_record
-from assay.acceptance.journal import Entry
+from assay.acceptance.files import Files
+from assay.acceptance.journal import AnyEntry, Screened, Started
 from assay.report.screening import blamed, node_set
 from assay.screening import kept, outputs
 from assay.screening.findings import MOST_EARLIER, UNDECIDED
@@ -32,6 +34,90 @@ from assay.text import plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+
+
+@dataclass(frozen=True)
+class ScreeningStatus:
+    """What all screenings before the first run tell together.
+
+    :param open: those whose findings no later one cleared.
+    :param found: what they found, in words; empty for nothing.
+    :param left_out: what the last one left out, in words, if none was of all nodes.
+    :param nodes: of the last one of all nodes.
+    :param unjudged: those of them that nothing could judge, in words.
+    :param is_judged: whether any node could be.
+    """
+
+    open: tuple[Screened, ...]
+    found: str
+    left_out: str
+    nodes: frozenset[str]
+    unjudged: str
+    is_judged: bool
+
+
+def screening_status(contract: Contract, entries: Iterable[AnyEntry]) -> ScreeningStatus | None:
+    """What the screenings before the first run tell; None if there were none."""
+    before_runs = takewhile(lambda one: not isinstance(one.what, Started), entries)
+    before = sorted(
+        (one.what for one in journal.of(Screened, before_runs)), key=lambda one: one.begun
+    )
+    if not before:
+        return None
+    left: defaultdict[tuple[str, str], list[Screened]] = defaultdict(list)
+    last = None
+    for one in before:
+        if not left_out(contract, one.nodes):
+            left[kind(one)].clear()
+            last = one
+        if one.found:
+            left[kind(one)].append(one)
+    found = [one for one in before if one in left[kind(one)]]
+    of = last or before[-1]
+    return ScreeningStatus(
+        tuple(found),
+        '; '.join(_told(one, before[-1]) for one in found),
+        '' if last else left_out(contract, of.nodes),
+        frozenset(of.nodes),
+        without_judgement(of.unjudged),
+        bool({*of.nodes} - {*of.unjudged}),
+    )
+
+
+def kind(what: Screened) -> tuple[str, str]:
+    """The environment and the fabric of a screening that the journal tells of."""
+    return what.environment, what.fabric
+
+
+def without_judgement(unjudged: Iterable[str]) -> str:
+    """Which nodes nothing could judge, in words; empty for none."""
+    if found := node_set(unjudged):
+        return f'{found} could not be judged'
+    return ''
+
+
+def of_kind(what: Screened) -> str:
+    """The options of `assay screen` that ask for another screening of the same kind."""
+    environment, fabric = kind(what)
+    return f'--environment {plain(environment, 60)} --fabric {plain(fabric, 60)}'
+
+
+def left_out(contract: Contract, screened_nodes: Iterable[str]) -> str:
+    """The nodes of the contract that a screening left out, in words, if they are too many."""
+    asked, seen = contract.nodes, {*screened_nodes}
+    if asked.names is not None:
+        absent = sorted({*asked.names} - seen)
+        return ', '.join(absent) if len(absent) > asked.may_be_missing else ''
+    count = asked.count - len(seen)
+    return many(count, 'node') if count > asked.may_be_missing else ''
+
+
+def _told(one: Screened, last: Screened) -> str:
+    """What is open of a screening; and how it can be cleared, if the last screening cannot have."""
+    found = plain(one.found, 300)
+    if kind(one) == kind(last):
+        return found
+    return f'{found} (only `assay screen {of_kind(one)}` of all nodes can clear that)'
 
 
 def place(site: _SiteConfig, contract: Contract) -> str:
@@ -58,7 +144,7 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
         later one cleared, or no node could be judged.
     """
     entries = journal.read(archive.journal).entries
-    if not partition or any(one.kind == 'started' for one in entries):
+    if not partition or journal.of(Started, entries):
         return
     how = f'run `{_command(contract, partition)}`, and then this again'
     if not [*kept.folder_of(partition).glob('*.json')]:
@@ -68,7 +154,7 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
         raise AssayError(f'the last screening is from before the acceptance began: {how}')
     if left := left_out(contract, since[-1][1].nodes):
         raise AssayError(f'the screening left out {left}: {how}')
-    told = {one.what['screening'] for one in entries if one.kind == 'screened'}
+    told = {one.what.screening for one in journal.of(Screened, entries)}
     for path, one in since:
         if path.name not in told:
             _tell(archive, contract, path, one, how)
@@ -78,14 +164,14 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
 def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: Path) -> None:
     """:param last: the newest screening."""
     entries = journal.read(archive.journal).entries
-    known = _read(archive, archives.told_screenings(archive, entries))
-    found = screened(contract, entries)
+    known = _read(archive, archives.journaled_screenings(archive, entries))
+    found = screening_status(contract, entries)
     command = _command(contract, partition)
     if found and found.open:
-        verdicts = [_judged(archive, one.what, known) for one in found.open]
+        verdicts = [_judged(archive, one.screening, one.files, known) for one in found.open]
         newest = found.open[-1]
-        source = str(archive.screenings / str(newest.what['screening']))
-        if newest.what['screening'] == last.name:
+        source = str(archive.screenings / newest.screening)
+        if newest.screening == last.name:
             source = kept.LAST
         else:
             command += f' {of_kind(newest)}'
@@ -105,11 +191,11 @@ def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: 
 def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how: str) -> None:
     """Keep a screening and those before it, judge what was kept, and tell the journal.
 
-    :raises AssayError: if :func:`disagreements` would find something wrong with that.
+    :raises AssayError: if :func:`screening_faults` would find something wrong with that.
     """
     entries = journal.read(archive.journal).entries
     # Those that are told of are held against this one as well, whatever became of their files.
-    unchanged = archives.told_screenings(archive, entries)
+    unchanged = archives.journaled_screenings(archive, entries)
     told = _read(archive, unchanged)
     beside = kept.earlier_by_file(path, now, MOST_EARLIER)
     before = {_name(archive, other.name): (one, other) for other, one in beside.items()}
@@ -125,8 +211,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
         unchanged,
     )
     known = told | _read(archive, files)
-    what: dict[str, Any] = {'screening': path.name, 'files': as_record(files)}
-    what |= _what(known[_name(archive, path.name)], _judged(archive, what, known))
+    what = _what(archive, path.name, files, known)
     until = datetime.now(timezone.utc)
     wrong = [
         f'{path}: {one}: remove it'
@@ -139,7 +224,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     if wrong:
         archives.keep_screenings(archive, [], unchanged)  # none of it is told, and none may stay
         raise AssayError(f'{wrong[0]}, and {how}')
-    journal.append(archive.journal, 'screened', **what)
+    journal.append(archive.journal, what)
 
 
 def _name(archive: Archive, name: str) -> str:
@@ -152,9 +237,9 @@ def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
     return {name: read(archive.folder / name) for name in names if not _is_of_job(name)}
 
 
-def _files(entries: Iterable[Entry]) -> set[str]:
+def _files(entries: Iterable[AnyEntry]) -> set[str]:
     """The names in the archive of all that entries about screenings tell of."""
-    return {name for one in entries if one.kind == 'screened' for name in one.what['files']}
+    return {name for one in journal.of(Screened, entries) for name in one.what.files}
 
 
 def _of_job(name: str) -> str:
@@ -166,29 +251,39 @@ def _is_of_job(name: str) -> bool:
     return name.endswith(outputs.SUFFIX)
 
 
-def _earlier(archive: Archive, what: Mapping[str, Any]) -> list[str]:
-    """The names of those that the screening of an entry was held against."""
-    name = _name(archive, what['screening'])
-    return [one for one in what['files'] if one != name and not _is_of_job(one)]
+def _earlier(archive: Archive, screening: str, files: Iterable[str]) -> list[str]:
+    """The names of those that a screening was held against, of the files kept with it."""
+    name = _name(archive, screening)
+    return [one for one in files if one != name and not _is_of_job(one)]
 
 
-def _judged(archive: Archive, what: Mapping[str, Any], known: Mapping[str, Screening]) -> Verdict:
-    """The verdict on the screening that an entry of the journal tells of."""
-    name = _name(archive, what['screening'])
-    before = [known[one] for one in _earlier(archive, what)]
-    return judge(known[name], sorted(before, key=lambda one: one.begun))
+def _judged(
+    archive: Archive, screening: str, files: Iterable[str], known: Mapping[str, Screening]
+) -> Verdict:
+    """The verdict on a screening by the files that were kept with it."""
+    before = [known[one] for one in _earlier(archive, screening, files)]
+    return judge(known[_name(archive, screening)], sorted(before, key=lambda one: one.begun))
 
 
-def _what(now: Screening, verdict: Verdict) -> dict[str, Any]:
-    """What the journal tells of a screening."""
-    return {
-        'begun': now.begun.astimezone(timezone.utc).isoformat(timespec='microseconds'),
-        'environment': now.environment,
-        'fabric': now.fabric,
-        'nodes': [*now.nodes],
-        'found': in_words(verdict),
-        'unjudged': [*verdict.without_peers],
-    }
+def _what(
+    archive: Archive, screening: str, files: Files, known: Mapping[str, Screening]
+) -> Screened:
+    """What the journal tells of a screening.
+
+    :param files: that are kept with it.
+    """
+    now = known[_name(archive, screening)]
+    verdict = _judged(archive, screening, files, known)
+    return Screened(
+        screening=screening,
+        begun=now.begun.astimezone(timezone.utc).isoformat(timespec='microseconds'),
+        environment=now.environment,
+        fabric=now.fabric,
+        nodes=tuple(now.nodes),
+        found=in_words(verdict),
+        unjudged=tuple(verdict.without_peers),
+        files=files,
+    )
 
 
 def in_words(verdict: Verdict) -> str:
@@ -196,35 +291,33 @@ def in_words(verdict: Verdict) -> str:
     return '; '.join(blamed(one) for one in verdict.findings)
 
 
-def disagreements(
-    archive: Archive, entries: tuple[Entry, ...], contract: Contract
+def screening_faults(
+    archive: Archive, entries: Sequence[AnyEntry], contract: Contract
 ) -> Iterator[str]:
     """Sentences: where screenings are not what the journal tells of them.
 
     :raises AssayError: if a file is none of a screening.
     """
     known: dict[str, Screening] = {}
-    for place, entry in enumerate(entries):
-        if entry.kind == 'screened':
-            known |= _read(archive, entry.what['files'].keys() - known.keys())
-            before = entries[:place]
-            wrong = (
-                *_wrong(archive, entry.what, entry.time, before, contract, known),
-                *_miscomputed(archive, entry.what, before, known),
-            )
-            yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
+    for entry in journal.of(Screened, entries):
+        known |= _read(archive, entry.what.files.keys() - known.keys())
+        before = [one for one in entries if one.number < entry.number]
+        wrong = (
+            *_wrong(archive, entry.what, entry.time, before, contract, known),
+            *_miscomputed(archive, entry.what, before, known),
+        )
+        yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
 
 
-def told(entries: Iterable[Entry]) -> Iterator[str]:
+def screening_summary(entries: Sequence[AnyEntry]) -> Iterator[str]:
     """Sentences: what screenings found."""
-    for entry in entries:
-        if entry.kind == 'screened':
-            found = _short(str(entry.what['found']))
-            if unjudged := without_judgement(entry.what['unjudged']):
-                found += f'; {unjudged}'
-            earlier = sum(not _is_of_job(name) for name in entry.what['files']) - 1
-            before = many(earlier, 'earlier one')
-            yield f'the screening {entry.what["screening"]}, held against {before}, found {found}'
+    for entry in journal.of(Screened, entries):
+        what = entry.what
+        found = _short(what.found)
+        if unjudged := without_judgement(what.unjudged):
+            found += f'; {unjudged}'
+        before = many(sum(not _is_of_job(name) for name in what.files) - 1, 'earlier one')
+        yield f'the screening {what.screening}, held against {before}, found {found}'
     names = _files(entries)
     if of_jobs := sum(map(_is_of_job, names)):
         yield f'the figures of {many(of_jobs, "screening")} are what the outputs of their jobs say'
@@ -237,9 +330,9 @@ def told(entries: Iterable[Entry]) -> Iterator[str]:
 
 def _wrong(
     archive: Archive,
-    what: Mapping[str, Any],
+    what: Screened,
     until: datetime,
-    entries: Sequence[Entry],
+    entries: Sequence[AnyEntry],
     contract: Contract,
     known: Mapping[str, Screening],
 ) -> Iterator[str]:
@@ -249,12 +342,15 @@ def _wrong(
     :param entries: those before that one.
     :param known: the screenings that it and those tell of.
     """
-    name = _name(archive, what['screening'])
+    name = _name(archive, what.screening)
     shown = plain(name, 200)
-    if name not in what['files']:
+    if name not in what.files:
         yield f'{shown} is not the newest of the screenings that it tells of'
         return
-    now, before = known[name], {one: known[one] for one in _earlier(archive, what)}
+    now, before = (
+        known[name],
+        {one: known[one] for one in _earlier(archive, what.screening, what.files)},
+    )
     if any(one.begun >= now.begun for one in before.values()):
         yield f'{shown} is not the newest of the screenings that it tells of'
     where, begun = contract.system, entries[0].time
@@ -266,12 +362,13 @@ def _wrong(
     if any(one.kind != now.kind for one in before.values()):
         yield 'the screenings that it was held against are of other nodes, or another fabric'
     yield from _of_earlier(archive, now, before, entries, known)
-    should = _what(now, _judged(archive, what, known))
-    if should['found'] != what['found']:
-        said = _short(str(what['found']))
-        yield f'the screening found {_short(should["found"])}, and {said} is told of it'
-    for field in should.keys() - {'found'}:
-        if should[field] != what[field]:
+    should = _what(archive, what.screening, what.files, known)
+    if should.found != what.found:
+        yield (
+            f'the screening found {_short(should.found)}, and {_short(what.found)} is told of it'
+        )
+    for field in ('begun', 'environment', 'fabric', 'nodes', 'unjudged'):
+        if getattr(should, field) != getattr(what, field):
             yield f'the {field} of {shown} is not what is told of it'
 
 
@@ -279,19 +376,15 @@ def _of_earlier(
     archive: Archive,
     now: Screening,
     before: Mapping[str, Screening],
-    entries: Iterable[Entry],
+    entries: Sequence[AnyEntry],
     known: Mapping[str, Screening],
 ) -> Iterator[str]:
     """Sentences: earlier screenings that nobody was told of, or that were left out again."""
-    entries = [*entries]
-    told = [one for one in entries if one.kind == 'screened']
-    judged = {_name(archive, one.what['screening']) for one in told}
+    judged = {_name(archive, one.what.screening) for one in journal.of(Screened, entries)}
     for name, one in before.items():
         if one.begun >= entries[0].time and name not in judged:
             yield f'nobody was told what {plain(name, 200)} found, which is of this acceptance'
-    again = {
-        name: known[name] for entry in told for name in entry.what['files'] if not _is_of_job(name)
-    }
+    again = {name: known[name] for name in _files(entries) if not _is_of_job(name)}
     could = {**before} | {
         name: one for name, one in again.items() if one.kind == now.kind and one.begun < now.begun
     }
@@ -303,8 +396,8 @@ def _of_earlier(
 
 def _miscomputed(
     archive: Archive,
-    what: Mapping[str, Any],
-    entries: Sequence[Entry],
+    what: Screened,
+    entries: Sequence[AnyEntry],
     known: Mapping[str, Screening],
 ) -> Iterator[str]:
     """Sentences: where screenings say something else than the outputs of their jobs.
@@ -314,14 +407,14 @@ def _miscomputed(
 
     :param entries: as of :func:`_wrong`, likewise ``known``.
     """
-    own = _name(archive, what['screening'])
-    if _of_job(own) not in what['files']:
+    own = _name(archive, what.screening)
+    if _of_job(own) not in what.files:
         yield (
             f'{plain(own, 200)}: the outputs of its job were not kept with it, so its figures '
-            f'cannot be computed again (earlier versions of Assay kept none)'
+            f'cannot be computed again'
         )
     whose, computed = {_of_job(name): name for name in known}, _files(entries)
-    for job in sorted(filter(_is_of_job, what['files'])):
+    for job in sorted(filter(_is_of_job, what.files)):
         name = whose.get(job)
         if name is None:
             yield f'{plain(job, 200)} are the outputs of no screening'

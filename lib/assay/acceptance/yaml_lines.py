@@ -20,7 +20,7 @@ _TEXT = 'tag:yaml.org,2002:str'
 
 
 @dataclass
-class Marked:
+class YamlLines:
     """What a file says.
 
     :param data: of mappings, lists, texts, numbers and truth values; None where it says nothing.
@@ -46,7 +46,7 @@ class Marked:
         return found
 
 
-def read(text: str) -> Marked:
+def read(text: str) -> YamlLines:
     """Read a text of YAML, in which each thing is written once: no aliases, no tags.
 
     :raises ValueError: if it is no YAML, or larger or deeper than a person writes; with the line.
@@ -61,7 +61,7 @@ def read(text: str) -> Marked:
         raise ValueError(f'line {mark.line + 1}: not valid YAML: {error.problem}') from None
     except yaml.YAMLError as error:
         raise ValueError(f'line 1: not valid YAML: {str(error).splitlines()[0]}') from None
-    found = Marked()
+    found = YamlLines()
     if node is not None:
         found.data = _data(node, (), found)
     return found
@@ -82,7 +82,7 @@ def _assert_modest(text: str) -> None:
             raise ValueError(f'line {line}: more than {DEEPEST} levels deep')
 
 
-def _data(node: yaml.Node, place: Place, found: Marked) -> Any:
+def _data(node: yaml.Node, place: Place, found: YamlLines) -> Any:
     found.lines.setdefault(place, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         return dict(_entries(node, place, found))
@@ -91,7 +91,7 @@ def _data(node: yaml.Node, place: Place, found: Marked) -> Any:
     return _scalar(node, place, found)
 
 
-def _entries(node: yaml.MappingNode, place: Place, found: Marked) -> Iterator[tuple[str, Any]]:
+def _entries(node: yaml.MappingNode, place: Place, found: YamlLines) -> Iterator[tuple[str, Any]]:
     seen: dict[str, int] = {}
     for key, value in node.value:
         line = key.start_mark.line + 1
@@ -109,7 +109,7 @@ def _entries(node: yaml.MappingNode, place: Place, found: Marked) -> Iterator[tu
         yield name, _data(value, here, found)
 
 
-def _scalar(node: yaml.Node, place: Place, found: Marked) -> Any:
+def _scalar(node: yaml.Node, place: Place, found: YamlLines) -> Any:
     """A text, a number, a truth value or nothing; anything else is a mistake, and nothing."""
     try:
         # Not one for the whole document: each mistake is to be told.

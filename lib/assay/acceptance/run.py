@@ -10,35 +10,78 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
-from assay.acceptance.archive import REPORT, Archive
-from assay.acceptance.canonical import digest_of
-from assay.acceptance.contract import Contract
+from assay.acceptance.archive import Archive
+from assay.acceptance.contract import Rules
 from assay.acceptance.decision import least_passed
-from assay.acceptance.files import from_record
-from assay.acceptance.journal import Entry
-from assay.acceptance.preparing import Prepared
-from assay.acceptance.standing import Standing, reports, standing
-from assay.acceptance.tuning import allowed
-from assay.acceptance.wanted import Wanted
+from assay.acceptance.journal import AnyEntry, Started
+from assay.acceptance.setup import Prepared, SelectedCase
+from assay.acceptance.status import Status, status_in
 from assay.checks.again import JOBS
 from assay.results.failures import failures
 from assay.results.judged import judged, kept
 from assay.results.ready import make_ready
 from assay.running import runs
-from assay.running.runs import Run
+from assay.running.runs import RunFolder
 from assay.running.supervise import noted
 from assay.spelling import many
 from assay.text import plain
+from assay.witness.variables import OF_THE_SCHEDULER, STEERING
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+
+#: What variables begin with that tune jobs: those that steer them, and those by which compilers of
+#: Open MPI are chosen. What the suite and the system's file set for jobs is not in the environment
+#: of a command.
+TUNING = (*STEERING, 'OMPI_')
+
+#: What lets root start jobs in a container: nothing that a figure depends on.
+_HARMLESS = ('OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM')
+
+#: Options of schedulers that set variables for a job: Slurm's, which may be shortened, and PBS's.
+_EXPORTING = re.compile(r'(?:^|\s)-*(?:exp|v)')
+
+
+def assert_no_variables(options: Iterable[str]) -> None:
+    """:raises AssayError: if an option for all jobs sets variables, past the rules."""
+    for option in options:
+        if _EXPORTING.search(option):
+            raise AssayError(
+                f'--job-option {option}: it may set variables of jobs, which the rules of a '
+                f'contract have to allow: set them where this command is started'
+            )
+
+
+def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tune jobs, by name, all of which the rules allow.
+
+    :param environment: of the command that starts jobs.
+    :raises AssayError: if one is set that they do not.
+    """
+    found = {
+        name: value
+        for name, value in sorted(environment.items())
+        if name in rules.variables
+        or (
+            name.startswith(TUNING)
+            and name not in _HARMLESS
+            and OF_THE_SCHEDULER.get(name) != value
+        )
+    }
+    if strange := [name for name in found if name not in rules.variables]:
+        raise AssayError(
+            f'the environment sets {", ".join(strange)}, which the rules of the contract '
+            f'({rules.category}) do not allow: unset it'
+        )
+    return found
+
 
 #: Seconds between two looks whether a run has ended that outlived its command.
 LOOK = 0.5
@@ -88,14 +131,14 @@ def _alone(archive: Archive) -> int:
     return handle
 
 
-def _wait_for_what_goes_on(entries: Sequence[Entry]) -> None:
+def _wait_for_what_goes_on(entries: Sequence[AnyEntry]) -> None:
     """Where a command was killed, its ReFrame goes on: its jobs would disturb those to come."""
     left = {*journal.open_runs(entries)}
-    for entry in entries:
-        if entry.kind == 'started' and entry.what['run'] in left:
-            run = Run(paths.RUNS / Path(str(entry.what.get('folder', ''))).name)
+    for entry in journal.of(Started, entries):
+        if entry.what.run in left:
+            run = RunFolder(paths.RUNS / Path(entry.what.folder).name)
             if run.is_under_way:
-                say(f'run {entry.what["run"]} was left by its command: waiting for its end')
+                say(f'run {entry.what.run} was left by its command: waiting for its end')
             while run.is_under_way:
                 time.sleep(LOOK)
 
@@ -103,7 +146,7 @@ def _wait_for_what_goes_on(entries: Sequence[Entry]) -> None:
 class Measuring:
     """An acceptance under way.
 
-    :param wanted: the case of each commitment.
+    :param selected: the case of each commitment.
     :param options: of ReFrame, for all jobs.
     """
 
@@ -112,28 +155,28 @@ class Measuring:
         prepared: Prepared,
         site: _SiteConfig,
         archive: Archive,
-        wanted: Sequence[Wanted],
+        selected: Sequence[SelectedCase],
         options: Sequence[str],
     ) -> None:
         self.prepared, self.site, self.archive, self.options = prepared, site, archive, options
-        self.contract, self.wanted = prepared.contract, wanted
+        self.contract, self.selected = prepared.contract, selected
         #: The folder of the last run, if it is the newest good one.
-        self.last: Run | None = None
+        self.last: RunFolder | None = None
         self.runs = 0
 
-    def run(self) -> tuple[Standing, int]:
+    def run(self) -> tuple[Status, int]:
         """Measure until all is decided, no job is left, or somebody stops it.
 
         :returns: where the acceptance stands, and the exit code.
         :raises AssayError: if a run is no good as a whole, or cannot be kept.
         """
-        environments = dict.fromkeys(one.environment for one in self.wanted)
+        environments = dict.fromkeys(one.environment for one in self.selected)
         names = [f'^{re.escape(name)}$' for name in environments]
         handles = make_ready(self.prepared.suite, self.site, names)
         with noted() as signals:
             while True:
-                now = stands(self.archive, self.contract)
-                cases = next_cases(now, self.wanted)
+                now = status_in(self.archive, self.contract)
+                cases = next_cases(now, self.selected)
                 if signals:
                     return now, 128 + signals[0]
                 if not cases:
@@ -148,7 +191,7 @@ class Measuring:
 
     def _session(
         self,
-        cases: Sequence[Wanted],
+        cases: Sequence[SelectedCase],
         more: Sequence[str],
         handles: Sequence[int],
         signals: list[signal.Signals],
@@ -168,7 +211,7 @@ class Measuring:
             cases=[one.title for one in cases],
             environment=environment,
             folder=own.folder.name,
-            options=[*self.options],
+            options=self.options,
             variables=allowed(self.contract.rules, os.environ),
         )
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
@@ -176,7 +219,7 @@ class Measuring:
         its_options = [*selected, *self.options, *more]
         end = self.prepared.suite.run(own, label, its_options, handles, purpose='accept')
         found = judged(own, end, self.prepared.given)
-        report, verdict = found.report, found.verdict
+        report, verdict = found.run, found.verdict
         problems = verdict.of_session
         if report:
             problems = (*problems, *kept(report, verdict))
@@ -196,7 +239,7 @@ class Measuring:
         os.close(own.handle)
         self._tidy(own, verdict.passed)
 
-    def _tidy(self, own: Run, has_passed: bool) -> None:
+    def _tidy(self, own: RunFolder, has_passed: bool) -> None:
         """Of good runs the newest keeps its folder: the archive has all that counts of the others.
 
         An acceptance has so many that those of all other runs would go.
@@ -206,52 +249,11 @@ class Measuring:
         self.last = own if has_passed else None
 
 
-def stands(archive: Archive, contract: Contract) -> Standing:
-    """Where the acceptance of a folder stands.
-
-    :raises AssayError: if its journal is damaged, contract or a report are not those that it tells
-        of, or a report cannot be read.
-    """
-    chain = journal.read(archive.journal)
-    chain.assert_whole(archive.journal)
-    try:
-        _assert_as_told(archive, chain.entries)
-        return standing(contract, chain.entries, reports(archive, chain.entries))
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
-    # Whoever makes all checksums fit can write whatever they want into a report.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        told = plain(f'{type(error).__name__}: {error}', 300)
-        raise AssayError(
-            f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '
-            f'see `assay verify`'
-        ) from None
-
-
-def _assert_as_told(archive: Archive, entries: Sequence[Entry]) -> None:
-    """:raises AssayError: if contract or reports were changed since the journal told of them."""
-    told = {archive.contract.name: entries[0].what['contract']}
-    for entry in entries:
-        if entry.kind == 'ended':
-            name = f'jobs/{entry.what["run"]}/{REPORT}'
-            files = from_record(entry.what['files'])
-            if name in files:
-                told[name] = files[name].sha256
-            elif (archive.folder / name).exists():
-                raise AssayError(f'{archive.folder / name}: the journal tells nothing of it')
-    for name, sha256 in told.items():
-        if digest_of(archive.folder / name) != sha256:
-            raise AssayError(
-                f'{archive.folder / name} was changed: its checksum is another one than in '
-                f'{archive.journal.name}; restore it from a copy'
-            )
-
-
-def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
+def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCase]:
     """The cases of the next run; none if all is decided, or nothing can be accepted any more."""
     contract = now.contract
     said = {one.commitment.id: one for one in now.decisions}
-    kept = [one for one in wanted if said[one.commitment.id].word != 'waived']
+    kept = [one for one in selected if said[one.commitment.id].word != 'waived']
     if is_lost(now):
         return []
     still = [one for one in kept if not said[one.commitment.id].is_final]
@@ -267,7 +269,7 @@ def next_cases(now: Standing, wanted: Sequence[Wanted]) -> list[Wanted]:
     return [*{one.title: one for one in still if one.environment == least}.values()]
 
 
-def once(now: Standing, cases: Sequence[Wanted]) -> list[str]:
+def once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
     """ReFrame's options that let disturbed cases be measured once only, where jobs may be too few.
 
     A case that is measured again takes jobs that were not agreed else.
@@ -276,7 +278,7 @@ def once(now: Standing, cases: Sequence[Wanted]) -> list[str]:
     return [] if is_enough else ['-S', 'wait_for_quiet=0']
 
 
-def is_lost(now: Standing) -> bool:
+def is_lost(now: Status) -> bool:
     """Whether nothing that follows can let the machine be accepted."""
     if any(one.is_final and one.word in ('missed', 'undecided') for one in now.decisions):
         return True
