@@ -86,6 +86,7 @@ MUTANTS = [
         'hpl/residual.cpp',
         'r.a_one = greatest_of(greatest_magnitude(column_sums.data(), columns)',
         'r.a_one = greatest_of(greatest_magnitude(column_sums.data(), columns / 2)',
+        hard=True,
     ),
     Mutant(
         'hpl',
@@ -93,7 +94,6 @@ MUTANTS = [
         'hpl/residual.cpp',
         'r.difference = greatest_of(greatest_magnitude(difference.data(), rows)',
         'r.difference = greatest_of(greatest_magnitude(difference.data(), rows / 2)',
-        hard=True,
     ),
     Mutant(
         'hpl',

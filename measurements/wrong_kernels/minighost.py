@@ -78,7 +78,7 @@ MUTANTS = [
         'variables_[v][place] += spike.heat[v];',
         'variables_[v][place] += spike.heat[v ^ 1];',
     ),
-    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)'),
+    _of('other heat', 'source.cpp', '(heats.next() + 1)', '(heats.next() + 1.000001)', hard=True),
     _of(
         'heat of the first',
         'source.cpp',
@@ -105,7 +105,6 @@ MUTANTS = [
         'main.cpp',
         'if (options_.is_aggregated())\n        exchange_.run(0, options_.variables);',
         'if (options_.is_aggregated() && (number & 7))\n        exchange_.run(0, options_.variables);',
-        hard=True,
     ),
     _of(
         'halo of the last variable left out',

@@ -248,13 +248,13 @@ MUTANTS = [
         'force_lj.cpp',
         '(neighbours.half() ? 18 : 15)',
         '(neighbours.half() ? 19 : 15)',
+        hard=True,
     ),
     _of(
         'windows of half the time',
         'simulation.cpp',
         'bouts.add(FORCE, seconds - interruption);',
         'bouts.add(FORCE, 0.5 * seconds);',
-        hard=True,
     ),
     _of(
         'lists timed in part',

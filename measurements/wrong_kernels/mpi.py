@@ -191,6 +191,20 @@ MUTANTS = [
     ),
     Mutant(
         'pt2pt',
+        'a sample of more operations',
+        'mpi/common/sample.c',
+        'sample->seconds[result->samples++] = seconds / (double)result->iterations;',
+        'sample->seconds[result->samples++] = seconds / (double)(result->iterations + 1);',
+    ),
+    Mutant(
+        'halo',
+        'a turn of more operations',
+        'mpi/common/turns.c',
+        'values[s] = turns.seconds[first + s][i] / (double)whole.iterations;',
+        'values[s] = turns.seconds[first + s][i] / (double)(whole.iterations + 1);',
+    ),
+    Mutant(
+        'pt2pt',
         'a message counted twice',
         'mpi/pt2pt.c',
         '[SENDRECV] = 2, [EXCHANGE] = 4,',

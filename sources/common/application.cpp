@@ -178,9 +178,10 @@ Instant Instant::now()
 
 void Time::add(const Instant &from, const Instant &to)
 {
+    static const double tick = MPI_Wtick(); // of some MPIs a microsecond
     seconds += to.mpi - from.mpi;
-    least += to.before - from.after;
-    most += to.after - from.before;
+    least += to.before - from.after - tick;
+    most += to.after - from.before + tick;
 }
 
 void Time::add(const Time &other)

@@ -119,18 +119,14 @@ def changed(
 def complaint(
     mpi: Mpi,
     surroundings: dict[str, str],
-    build: Callable[..., Path],
     changed: Callable[..., Path],
     tmp_path: Path,
-) -> Callable[..., str]:
-    """What the check says of an application, or of a wrong kernel of it; empty if it accepts it."""
+) -> Callable[[str, Mutant], str]:
+    """What the check says of a wrong kernel of an application; empty if it accepts it."""
     env = {**surroundings, **YIELDING_COLLECTIVES}
 
-    def complaint(program: str, mutant: Mutant | None = None) -> str:
-        if mutant is None:
-            folder = build(program)
-        else:
-            folder = changed(mutant.path, mutant.before, mutant.after).parent
+    def complaint(program: str, mutant: Mutant) -> str:
+        folder = changed(mutant.path, mutant.before, mutant.after).parent
         kind = importlib.import_module(f'wrong_kernels.{program}')
         built = Built(folder, mpi.launcher, env, tmp_path / 'run', seconds=600)
         return str(kind.complaint(built, program))

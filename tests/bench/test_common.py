@@ -18,7 +18,7 @@ PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits', 'pairs'
 
 
 class Stats(ctypes.Structure):
-    names = ('min', 'best', 'median', 'p95', 'ci_low', 'ci_high')
+    names = ('min', 'best', 'median', 'p95', 'ci_low', 'ci_high', 'mean')
     _fields_ = [(name, ctypes.c_double) for name in names]
 
 
@@ -65,7 +65,7 @@ def test_interval_ranks_agree_with_exact_arithmetic(stats):
 def test_statistics_of_known_values(stats):
     s = summary(stats, [float(v) for v in reversed(range(1, 21))])  # 20 .. 1
     assert (s.min, s.best, s.median, s.p95) == (1, 2, 10.5, 19)
-    assert (s.ci_low, s.ci_high) == (6, 15)
+    assert (s.ci_low, s.ci_high, s.mean) == (6, 15, 10.5)
     s = summary(stats, [3.0, 1.0, 2.0, 5.0, 4.0, 100.0, 7.0, 6.0, 8.0, 9.0, 10.0])
     assert (s.min, s.best, s.median, s.p95) == (1, 2, 6, 100)
     assert (s.ci_low, s.ci_high) == (2, 10)

@@ -82,7 +82,7 @@ def test_report_and_figures(launch, tmp_path):
     golden = paths.ROOT / 'tests/golden/minife/minife-openmp-nx100-t2-mpich-np1.yaml'
     assert keys(report) >= keys(yaml.safe_load(golden.read_text()))
     assert report['Implementation'] == 'assay'
-    found = re.search(r'^Windows of MATVEC: (\d+); best (\S+) Gflop/s; ', done.out, re.MULTILINE)
+    found = re.search(r'^Windows of MATVEC: (\d+); best (\S+) Gflop/s of ', done.out, re.MULTILINE)
     assert found is not None
     assert 0 < int(found[1]) < report['CG solve']['Iterations']
     assert figures['matvec_rate'].value == float(found[2])
@@ -172,9 +172,6 @@ def test_help(launch):
 @pytest.mark.parametrize('mutant', hardest(MUTANTS), ids=lambda mutant: mutant.name)
 def test_wrong_kernels_are_noticed(complaint, mutant):
     """The few hardest; ``measurements/mutants.py`` tries them all."""
-    assert complaint('minife', mutant)
-
-
-@on_one_mpi
-def test_the_right_kernel_is_accepted(complaint):
-    assert complaint('minife') == ''
+    said = complaint('minife', mutant)
+    assert said
+    assert 'exit code' not in said  # it ran, and its output was refused

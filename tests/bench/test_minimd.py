@@ -79,8 +79,9 @@ def test_report_of_the_problem_that_is_asked_for(launch, tmp_path):
     problem = MiniMD().problem(2e6, ranks=2, threads=1)
     for name, text in problem.files.items():
         (tmp_path / name).write_text(text)
-    done = launch('minimd', *problem.arguments, '-n', '100', ranks=2, sanitize=False)
-    short = Problem(problem.arguments, problem.files, {**problem.facts, 'steps': 100})
+    # Lists are made anew in every 20th step, and were not in the last one.
+    done = launch('minimd', *problem.arguments, '-n', '110', ranks=2, sanitize=False)
+    short = Problem(problem.arguments, problem.files, {**problem.facts, 'steps': 110})
     figures = MiniMD().read(done.out + done.err, tmp_path, short, ranks=2, threads=1)
     assert done.out.startswith('# miniMD Implementation: assay ')
     assert {'performance', 'force_rate', 'force_of_limit', 'force_imbalance'} < figures.keys()
@@ -247,9 +248,6 @@ def test_help(launch):
 @pytest.mark.parametrize('mutant', hardest(MUTANTS), ids=lambda mutant: mutant.name)
 def test_wrong_kernels_are_noticed(complaint, mutant):
     """The few hardest; ``measurements/mutants.py`` tries them all."""
-    assert complaint('minimd', mutant)
-
-
-@on_one_mpi
-def test_the_right_kernel_is_accepted(complaint):
-    assert complaint('minimd') == ''
+    said = complaint('minimd', mutant)
+    assert said
+    assert 'exit code' not in said  # it ran, and its output was refused

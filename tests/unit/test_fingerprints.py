@@ -11,7 +11,7 @@ from assay.programs.application import (
     check_windows,
     steady_windows,
 )
-from assay.programs.benchmarks import check_dgemm
+from assay.programs.benchmarks import check_dgemm, check_pt2pt
 
 
 def test_start_of_minimd():
@@ -63,6 +63,32 @@ def test_rate_of_another_matrix():
     clocks = {'seconds': 0.9, 'least': 0.99, 'most': 1.0}
     with pytest.raises(WrongAnswerError, match=r'0\.9 s, but by a second clock 0\.99 to 1\.0'):
         check_dgemm({'ranks': 1, 'results': [{**result, 'clocks': clocks}]}, 100)
+
+
+def ping_pong(**changes):
+    """A report of one size: 10 samples of 100 round trips, 2 us one way."""
+    times = {'min': 1e-6, 'best': 1e-6, 'median': 2e-6, 'p95': 3e-6, 'mean': 2e-6}
+    result = {
+        **{'pattern': 'ping-pong', 'size': 8, 'bandwidth': 8e6, 'time': times, 'kept': 2e-3},
+        **{'samples': 10, 'iterations_per_sample': 100},
+        'clocks': {'own': 2.4e-3, 'slowest': 2.4e-3, 'least': 4.79e-3, 'most': 4.81e-3},
+    }
+    return {'results': [result | changes]}
+
+
+@pytest.mark.parametrize(
+    ('changes', 'sentence'),
+    [
+        ({'bandwidth': 16e6}, 'the bandwidth of ping-pong of 8 bytes is 16000000, but 8000000'),
+        ({'kept': 4e-3}, 'the mean of the samples'),
+        ({'clocks': {'own': 4.8e-3, 'slowest': 5e-3, 'least': 4.79e-3, 'most': 4.81e-3}}, 'took'),
+        ({'clocks': {'own': 2.4e-3, 'slowest': 2e-3, 'least': 4.7e-3, 'most': 4.9e-3}}, 'slowest'),
+    ],
+)
+def test_messages_of_another_time(changes, sentence):
+    check_pt2pt(ping_pong())
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_pt2pt(ping_pong(**changes))
 
 
 WINDOWS = 'Windows of stencil: {}; best {} GB/s of {} s; whole of best 0.8; all {} s\n'

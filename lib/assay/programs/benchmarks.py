@@ -27,7 +27,7 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
     :raises WrongAnswerError: if one of them is wrong.
     """
     for result in report['results']:
-        method, time = result['method'], _ordered(result['time'])
+        method, time = result['method'], _times(result)
         _equal(
             f'rate of {method}', result['points_per_second'], steps * math.prod(mesh) / time['best']
         )
@@ -80,7 +80,7 @@ def check_collectives(report: Mapping[str, Any]) -> None:
 
 def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
     """:param parts: that a time by the clocks is divided into."""
-    _ordered(result['time'])
+    _times(result)
     clocks = result.get('clocks')
     if clocks is None:  # of programs before they read a second one
         return
@@ -106,7 +106,7 @@ def check_stream(report: Mapping[str, Any]) -> None:
     if together.keys() != STREAM_BYTES.keys():
         raise WrongAnswerError(f'stream measured {", ".join(together) or "nothing"}')
     for operation, size in STREAM_BYTES.items():
-        time = _ordered(together[operation]['time'])
+        time = _times(together[operation])
         for name in ('best', 'median'):
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
@@ -120,7 +120,7 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     """
     (result,) = report['results']
     operations = 2 * order**3 * report['ranks']
-    time = _ordered(result['time'])
+    time = _times(result)
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
     _of_both_clocks('dgemm', result)
@@ -138,8 +138,17 @@ def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
         )
 
 
+def _times(result: Mapping[str, Any]) -> Mapping[str, float]:
+    """The times of a result: of as many operations as took the seconds of its samples."""
+    time = _ordered(result['time'])
+    if 'kept' in result:  # of programs before they told it there is nothing to compare
+        operations = result['samples'] * result['iterations_per_sample']
+        _equal('mean of the samples', time['mean'], result['kept'] / operations)
+    return time
+
+
 def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:
-    """The times of a result, which come in this order whatever was measured."""
+    """Times, which come in this order whatever was measured."""
     values = [time[name] for name in ('min', 'best', 'median', 'p95')]
     if not (values[0] > 0 and values == sorted(values)):
         raise WrongAnswerError(f'least, best, median and 95th time are {values}')

@@ -301,35 +301,31 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
         parts = _PARTS.search(output, run.end(), end)
         if clocks.keys() != {None, *_PHASES} or not parts:
             raise WrongAnswerError('HPL did not print the clocks of each test')
-        printed = {
-            phase['key']: _number(phase['seconds'], 'time')
-            for phase in _PHASE.finditer(output, run.end(), end)
-        }
-        for phase, clock in clocks.items():
-            what = phase or 'all'
-            seconds, least, most = (
-                _number(clock[key], 'time') for key in ('seconds', 'least', 'most')
-            )
-            if not is_of_both_clocks(seconds, least, most, _TICKS):
-                raise WrongAnswerError(
-                    f'{what} of HPL took {seconds:g} s, but {least:g} to {most:g} s by the '
-                    "system's clock"
-                )
-            if phase not in (None, 'wait') and not seconds > 0:
-                raise WrongAnswerError(f'{what} of HPL was not timed')
-            if phase and not abs(printed.get(phase, math.nan) - seconds) <= 1e-6:
-                raise WrongAnswerError(
-                    f'HPL prints that {what} took another time than {seconds:g} s'
-                )
-        seconds, most = (float(clocks[None][key]) for key in ('seconds', 'most'))
+        whole = _confirmed('all', clocks.pop(None))
+        phases = {phase: _confirmed(phase, clock) for phase, clock in clocks.items()}
+        for phase in _PHASE.finditer(output, run.end(), end):
+            key, printed = phase['key'], _number(phase['seconds'], 'time')
+            if key != 'wait' and phases.get(key) == 0:
+                raise WrongAnswerError(f'{key} of HPL was not timed')
+            if not abs(printed - phases.get(key, math.nan)) <= 1e-6:
+                raise WrongAnswerError(f'HPL prints {printed:g} s for {key}, and another time too')
         in_phases = _number(parts['seconds'], 'time of its phases')
-        longest = max(float(clocks[phase]['seconds']) for phase in _PHASES)
-        if not longest <= in_phases + 1e-9 or not in_phases <= seconds + _TICKS + CLOCK_RATE * most:
-            raise WrongAnswerError(f'the phases of HPL took {in_phases:g} of {seconds:g} s')
-        rate = operations(int(run['n'])) * 1e-9 / seconds
+        if not max(phases.values()) - 1e-9 <= in_phases <= whole * (1 + CLOCK_RATE) + _TICKS:
+            raise WrongAnswerError(f'the phases of HPL took {in_phases:g} of {whole:g} s')
+        rate = operations(int(run['n'])) * 1e-9 / whole
         # Five digits are printed.
-        if not abs(_positive(run['gflops'], 'rate') - rate) <= 1e-4 * rate + 1e-9 / seconds:
+        if not abs(_positive(run['gflops'], 'rate') - rate) <= 1e-4 * rate + 1e-9 / whole:
             raise WrongAnswerError(f'HPL printed {run["gflops"]} Gflop/s, which was {rate:g}')
+
+
+def _confirmed(what: str, clock: re.Match[str]) -> float:
+    """Seconds that both clocks tell."""
+    seconds, least, most = (_number(clock[key], 'time') for key in ('seconds', 'least', 'most'))
+    if not is_of_both_clocks(seconds, least, most, _TICKS):
+        raise WrongAnswerError(
+            f"{what} of HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
+        )
+    return seconds
 
 
 def _check_residuals(output: str, runs: list[re.Match[str]]) -> None:

@@ -61,8 +61,9 @@ double sample_since(struct sample_instant start, long made)
 {
     struct sample_instant end = sample_now();
     sample_made(made);
-    told.least += end.before - start.after;
-    told.most += end.after - start.before;
+    double tick = MPI_Wtick(); /* of some MPIs a microsecond */
+    told.least += end.before - start.after - tick;
+    told.most += end.after - start.before + tick;
     return end.seconds - start.seconds;
 }
 
@@ -125,6 +126,7 @@ static bool take(struct sample *sample, double before, double seconds)
         sample->earlier + used - sample->longest < sample->plan.budget / 2) {
         result->iterations = longer_batch(sample, seconds, whole);
         result->samples = sample->first = 0;
+        result->kept = 0;
         memset(result->bouts, 0, sizeof result->bouts);
         sample->look = FEWEST_FOR_CI;
         return true;
@@ -132,6 +134,7 @@ static bool take(struct sample *sample, double before, double seconds)
     if (++sample->batches <= warm_ups(sample, whole))
         return true;
 
+    result->kept += seconds;
     sample->seconds[result->samples++] = seconds / (double)result->iterations;
     if (used > budget / 10 && narrow_enough(sample)) {
         result->stopped_by = "ci";
@@ -246,6 +249,7 @@ void sample_json(struct json *json, const struct sample_result *result)
     json_number(json, "best", result->time.best);
     json_number(json, "median", result->time.median);
     json_number(json, "p95", result->time.p95);
+    json_number(json, "mean", result->time.mean);
     json_number(json, "ci_low", result->time.ci_low);
     json_number(json, "ci_high", result->time.ci_high);
     json_end(json);
@@ -255,6 +259,7 @@ void sample_json(struct json *json, const struct sample_result *result)
             json_number(json, NULL, result->bouts[i]);
         json_end(json);
     }
+    json_number(json, "kept", result->kept);
     json_integer(json, "samples", result->samples);
     json_integer(json, "iterations_per_sample", result->iterations);
     json_string(json, "stopped_by", result->stopped_by);

@@ -64,6 +64,7 @@ struct sample_clocks {
 
 struct sample_result {
     struct stats time; /* seconds per operation */
+    double kept;       /* seconds of all samples: a reader holds it against their mean */
     struct sample_clocks clocks;
     double bouts[SAMPLE_ROUNDS]; /* the best of each bout, as in struct stats */
     int samples;
@@ -111,7 +112,7 @@ struct sample_result sample_end(struct sample *sample);
 struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
                                 void *context);
 
-/* Writes "time" (an object), "bouts" where there were several, "samples", "iterations_per_sample",
+/* Writes "time" (an object), "kept", "bouts" where there were several, "samples", "iterations_per_sample",
  * "stopped_by", "budget", and "clocks" where batches used sample_since. */
 void sample_json(struct json *json, const struct sample_result *result);
 

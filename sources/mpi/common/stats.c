@@ -21,6 +21,9 @@ struct stats stats_of(double *values, int n)
 {
     double best = windows_best(values, n); /* which sorts them */
     int rank = n < STATS_FEWEST ? 1 : stats_interval_rank(n);
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += values[i];
     return (struct stats){
         .min = values[0],
         .best = best,
@@ -28,5 +31,6 @@ struct stats stats_of(double *values, int n)
         .p95 = values[(95 * n + 99) / 100 - 1],
         .ci_low = values[rank - 1],
         .ci_high = values[n - rank],
+        .mean = sum / n,
     };
 }

@@ -8,6 +8,7 @@ struct stats {
     double median;          /* mean of the two middle values when the number is even */
     double p95; /* nearest rank: the smallest value with at least 95% at or below it */
     double ci_low, ci_high; /* 95% confidence interval of the median */
+    double mean;
 };
 
 /* The fewest values that carry a 95% interval of the median: 2 * 0.5^6 = 3.1% < 5% < 2 * 0.5^5. */

@@ -45,9 +45,12 @@ void turns_run(struct sample_plan plan, MPI_Comm comm, int things, turns_batch *
         if (!values)
             bench_abort(EXIT_BROKEN, "no memory for %d samples", whole.samples);
         for (int i = 0; i < things; i++) {
-            for (int s = 0; s < whole.samples; s++)
-                values[s] = turns.seconds[first + s][i] / (double)whole.iterations;
             results[i] = whole;
+            results[i].kept = 0;
+            for (int s = 0; s < whole.samples; s++) {
+                values[s] = turns.seconds[first + s][i] / (double)whole.iterations;
+                results[i].kept += turns.seconds[first + s][i];
+            }
             results[i].time = stats_of(values, whole.samples);
         }
         free(values);
