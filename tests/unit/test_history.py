@@ -412,7 +412,7 @@ def cached(database):
 def test_the_cache_follows_the_database(database, made, monkeypatch):
     put(database, made(1), made(2))
     fresh = load(database).figures(load(database).runs)
-    monkeypatch.setattr(store, 'reports', None)  # nothing is read of the database now
+    monkeypatch.setattr(store, 'runs', None)  # nothing is read of the database now
     assert load(database).figures(load(database).runs).equals(fresh)
     monkeypatch.undo()
     put(database, made(3))
