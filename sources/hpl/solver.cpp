@@ -75,14 +75,17 @@ private:
         assay::Instant start = assay::Instant::now();
         broadcast.release(); // of the last panel but one, from the same memory
         panel.shape(matrix, first);
-        phases.wait.add(start, assay::Instant::now());
-        factored = {};
+        begun = {};
+        begun.add(start, assay::Instant::now());
+        phases.wait.add(begun);
         if (owns(first)) {
+            assay::Time factored;
             start = assay::Instant::now();
             panel.load(matrix);
             factorisation(panel);
             factored.add(start, assay::Instant::now());
             phases.factor.add(factored);
+            begun.add(factored);
         }
         broadcast.start(panel.lower, panel.count, matrix.column_map.owner(first));
     }
@@ -103,7 +106,7 @@ private:
         int column = matrix.column_map.below(next, grid.column);
         Interchange interchange(matrix, panel, buffers);
         start = assay::Instant::now();
-        factored = {};
+        begun = {};
         interchange.exchange(column, matrix.columns);
         int ahead = look_ahead && owns(next) ? std::min(matrix.row_map.block, matrix.n - next) : 0;
 #pragma omp parallel
@@ -119,7 +122,7 @@ private:
         }
         assay::Time took;
         took.add(start, assay::Instant::now());
-        took.subtract(factored);
+        took.subtract(begun);
         phases.update.add(took);
         if (!last && is_wide(first))
             bouts.add(UPDATE, took.seconds / operations_of_update(panel.width, matrix.n - next));
@@ -187,7 +190,7 @@ private:
     const Grid &grid;
     const Algorithm algorithm;
     Phases &phases;
-    assay::Time factored; // what the panel took that was factored last
+    assay::Time begun; // what was waited and factored for the panel that began last
     assay::Bouts &bouts;
     Factorisation factorisation;
     Travelling panels[2];

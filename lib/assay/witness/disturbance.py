@@ -18,7 +18,7 @@ NOTICEABLE, LOST = 0.02, 0.1
 #: 2% less than its four adders could at most, and now and then another thing seems to be 15% more.
 SHARED = 0.2
 
-#: Seconds: guests come and go every few of them. Of a longer job the first and the last moment tell
+#: Seconds: guests come and go every few of them. The first and the last moment of a longer job tell
 #: too little.
 SHORT = 30.0
 

@@ -158,8 +158,8 @@ def difference(
             f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
             'they were read twice, from perflogs and from the database or a report.'
         )
-    both = (tables[0], without_first_values(tables[1], remeasured))
-    counting = at_one_distance(alike_disturbed(both))
+    without_first = without_first_values(tables[1], remeasured)
+    counting = at_one_distance(alike_disturbed((tables[0], without_first)))
     old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
