@@ -29,16 +29,18 @@ static struct line *share_lines(size_t bytes)
     int id[2] = { getpid(), 0 }, file = -1;
     PMPI_Bcast(id, 1, MPI_INT, 0, witness.host_comm);
     snprintf(path, sizeof path, "/dev/shm/assay-witness-%d", id[0]);
+    bool is_made = false;
     if (witness.host_rank == 0) {
         file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file >= 0 && ftruncate(file, (off_t)bytes) != 0) {
+        is_made = file >= 0;
+        if (is_made && ftruncate(file, (off_t)bytes) != 0) {
             close(file);
             file = -1;
         }
     }
     PMPI_Barrier(witness.host_comm);
     if (witness.host_rank != 0)
-        file = open(path, O_RDWR | O_CLOEXEC);
+        file = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     void *lines = MAP_FAILED;
     if (file >= 0) {
         lines = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -46,7 +48,7 @@ static struct line *share_lines(size_t bytes)
     }
     int good = lines != MAP_FAILED, all_good;
     PMPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, witness.host_comm);
-    if (witness.host_rank == 0)
+    if (is_made)
         unlink(path);
     if (good && !all_good)
         munmap(lines, bytes);
