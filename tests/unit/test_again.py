@@ -147,6 +147,7 @@ def slow(report):
     for entry in report['results']:
         entry['time'] = {key: value * 1000 for key, value in entry['time'].items()}
         entry['bouts'] = [value * 1000 for value in entry['bouts']]
+        entry['bandwidth'] /= 1000
 
 
 def witnessed(seen):
