@@ -59,12 +59,12 @@ def test_the_worst_host_counts():
 )
 def test_a_core_that_another_guest_uses(least, most, share):
     one = shared(n1={'least_additions': least, 'most_additions': most, 'seconds': 0.5})
-    taken = [f'the node was disturbed: another guest took {share} of a core'] if share else []
-    assert taken_by_others([one]) == taken_by_others([one], foreign=False) == taken
-    assert disturbed([one]) == taken
-    assert by_others([one]) == []
+    said = [f'the node was disturbed: another guest took {share} of a core'] if share else []
+    assert disturbed([one]) == said
+    # Two moments are no reason to leave a value out, or to excuse it.
+    assert taken_by_others([one]) == by_others([one]) == []
     additions = {'least_additions': least, 'most_additions': most}
-    assert taken_by_others([shared(n1=additions | {'seconds': 40.0})]) == []
+    assert disturbed([shared(n1=additions | {'seconds': 40.0})]) == []
 
 
 def test_a_report_that_does_not_say():

@@ -55,12 +55,9 @@ CORE_LATENCY = 'core_latency'
 DISTURBANCES = (*_WORDS, CORE_LATENCY)
 
 #: Of these others are the cause. Ranks that wait for a CPU may have too many threads themselves; a
-#: quota, or a network that loses what it carries, is a fault to be found.
-_OTHERS = ('foreign_share', 'steal_share')
-
-#: Whether another guest uses a core is seen for a moment at the start and at the end: enough to
-#: leave a value out of a comparison, not to excuse one that missed its reference.
-TAKEN = (*_OTHERS, 'core_share')
+#: quota, or a network that loses what it carries, is a fault to be found. Whether another guest uses
+#: a core is seen for two moments only, which neither excuses a value nor leaves it out.
+TAKEN = ('foreign_share', 'steal_share')
 
 
 def disturbance_figures(report: Report) -> dict[str, Figure]:
@@ -98,7 +95,7 @@ def taken_by_others(reports: Iterable[Report], foreign: bool = True) -> list[str
 
     :param foreign: whether time that went to other processes than ranks went to others' processes.
     """
-    return [*_nodes([*reports], [name for name in TAKEN if foreign or name != 'foreign_share'])]
+    return [*_nodes([*reports], TAKEN if foreign else ['steal_share'])]
 
 
 def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
@@ -110,7 +107,7 @@ def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
     reports = list(reports)
     if [*_nodes(reports, ['throttled_share']), *_network(reports)]:
         return []
-    return [*_nodes(reports, _OTHERS if foreign else ['steal_share'])]
+    return [*_nodes(reports, TAKEN if foreign else ['steal_share'])]
 
 
 def sent_once(reports: Iterable[Report]) -> float | None:

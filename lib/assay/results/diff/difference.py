@@ -23,7 +23,6 @@ from assay.results.diff.judging import assert_margin, judge_figures
 from assay.results.diff.sides import (
     alike_disturbed,
     assert_comparable,
-    at_one_distance,
     paired,
     some,
     tables_of,
@@ -159,7 +158,7 @@ def difference(
             'they were read twice, from perflogs and from the database or a report.'
         )
     without_first = without_first_values(tables[1], remeasured)
-    counting = at_one_distance(alike_disturbed((tables[0], without_first)))
+    counting = alike_disturbed((tables[0], without_first))
     old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)

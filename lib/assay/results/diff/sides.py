@@ -12,7 +12,7 @@ from assay.results.figure_series import Figure, Measured, is_negligible
 from assay.results.history import History, StoredRun
 from assay.results.machine_figures import CONDITIONS
 from assay.running.setting import Settings
-from assay.witness.disturbance import CORE_LATENCY, TAKEN
+from assay.witness.disturbance import TAKEN
 
 Pair = tuple[Measured, Measured]
 Tables = tuple[pl.DataFrame, pl.DataFrame]
@@ -23,9 +23,6 @@ _CASE = ('system', 'partition', 'environment', 'case')
 _JOB = (*_CASE, 'run', 'repeat')
 #: Sessions of a side that nobody disturbed: of as many or more the others are left out.
 ENOUGH_CALM = 3
-#: Cores are at the same distance if a cache line takes less than so many times as long. On one chip
-#: it takes 40 ns, between two 155, as measured on an EPYC.
-SAME_DISTANCE = 1.5
 #: What others took of the CPUs before and after is as much if it differs by less than this share.
 ALIKE = 0.05
 
@@ -164,59 +161,6 @@ def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
             # Of what nobody saw it is null, and as much as nothing.
             taken=pl.col('value').filter(by_others).mean() * by_others.sum(),
         )
-    )
-
-
-def at_one_distance(tables: Tables) -> Tables:
-    """Both tables without the values of jobs whose cores were at another distance from each other.
-
-    A hypervisor may move them, for minutes: then messages take three times as long, whatever the
-    software does. Of each case those jobs count whose distance is the most common on both sides.
-    """
-    latencies = [
-        table.filter(pl.col('figure').cast(pl.String) == CORE_LATENCY)
-        .select(*_JOB, latency='value')
-        .drop_nulls()
-        for table in tables
-    ]
-    of_cases: dict[tuple[str, ...], tuple[list[float], list[float]]] = {}
-    for side, one in enumerate(latencies):
-        for *case, latency in one.select(*_CASE, 'latency').rows():
-            of_cases.setdefault(tuple(case), ([], []))[side].append(latency)
-    usual = {case: _usual(*both) for case, both in of_cases.items() if all(both)}
-    before, after = (
-        _elsewhere_left_out(table, one, usual) for table, one in zip(tables, latencies, strict=True)
-    )
-    return before, after
-
-
-def _usual(before: Sequence[float], after: Sequence[float]) -> float:
-    """The latency that most jobs of both sides have; of several the shortest."""
-
-    def in_common(latency: float) -> int:
-        return min(sum(_is_as_far(one, latency) for one in side) for side in (before, after))
-
-    return max(sorted({*before, *after}), key=in_common)
-
-
-def _is_as_far(latency: float, other: float) -> bool:
-    return other / SAME_DISTANCE < latency < other * SAME_DISTANCE
-
-
-def _elsewhere_left_out(
-    table: pl.DataFrame, latencies: pl.DataFrame, usual: Mapping[tuple[str, ...], float]
-) -> pl.DataFrame:
-    told = [
-        None
-        if _is_as_far(latency, usual.get(tuple(case), latency))
-        else 'the cores of the node were at another distance from each other than in most jobs'
-        for *case, latency in latencies.select(*_CASE, 'latency').rows()
-    ]
-    elsewhere = latencies.select(_JOB).with_columns(elsewhere=pl.Series(told, dtype=pl.String))
-    return (
-        table.join(elsewhere.drop_nulls(), on=_JOB, how='left', maintain_order='left')
-        .with_columns(disturbances=pl.coalesce(pl.col('disturbances').cast(pl.String), 'elsewhere'))
-        .drop('elsewhere')
     )
 
 
