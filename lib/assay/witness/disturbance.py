@@ -55,8 +55,8 @@ CORE_LATENCY = 'core_latency'
 DISTURBANCES = (*_WORDS, CORE_LATENCY)
 
 #: Of these others are the cause. Ranks that wait for a CPU may have too many threads themselves; a
-#: quota, or a network that loses what it carries, is a fault to be found. Whether another guest uses
-#: a core is seen for two moments only, which neither excuses a value nor leaves it out.
+#: quota, or a network that loses what it carries, is a fault to be found. Another guest on a core
+#: is seen for two moments only, which neither excuse a value nor leave it out.
 TAKEN = ('foreign_share', 'steal_share')
 
 
