@@ -100,10 +100,12 @@ double distance_of_cores(void)
     if (!lines)
         return 0;
     bool is_in_pair = pair < ranks / 2;
-    double own = is_in_pair ? one_way(&lines[pair], witness.host_rank % 2 == 0) : -1;
+    double own = is_in_pair ? one_way(&lines[pair], witness.host_rank % 2 == 0) : 0;
     munmap(lines, bytes);
     /* What one pair does not know is not known of the host. */
-    double known[2] = { own, is_in_pair ? -own : -PATIENCE }, most[2];
-    PMPI_Allreduce(known, most, 2, MPI_DOUBLE, MPI_MAX, witness.host_comm);
-    return most[1] < 0 ? most[0] : 0;
+    int is_known = own > 0 || !is_in_pair, all_known;
+    double longest;
+    PMPI_Allreduce(&is_known, &all_known, 1, MPI_INT, MPI_MIN, witness.host_comm);
+    PMPI_Allreduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, witness.host_comm);
+    return all_known ? longest : 0;
 }

@@ -1,5 +1,6 @@
 #include "disturbed.h"
 
+#include <math.h>
 #include <mpi.h>
 
 #include "distance.h"
@@ -35,10 +36,10 @@ void disturbed_write(struct json *json)
     PMPI_Reduce(&passed.own, &own, 1, MPI_DOUBLE, MPI_SUM, 0, witness.host_comm);
     PMPI_Reduce(waits, most, 2, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
     double at_end = disturbance_additions_per_cycle();
-    double widest[2] = { additions > at_end ? additions : at_end,
-                         additions < at_end ? -additions : -at_end };
-    double of_all[2];
-    PMPI_Reduce(widest, of_all, 2, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
+    double more = fmax(additions, at_end), less = fmin(additions, at_end);
+    double most_additions, least_additions;
+    PMPI_Reduce(&more, &most_additions, 1, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
+    PMPI_Reduce(&less, &least_additions, 1, MPI_DOUBLE, MPI_MIN, 0, witness.host_comm);
     if (witness.host_rank != 0)
         return;
     json_object(json, "disturbance");
@@ -47,9 +48,9 @@ void disturbed_write(struct json *json)
     json_number(json, "steal_share", passed.steal / time);
     json_number(json, "throttled_share", most[0] / time);
     json_number(json, "waited_share", most[1] < 1 ? most[1] : 1);
-    if (of_all[0] > 0) {
-        json_number(json, "most_additions", of_all[0]);
-        json_number(json, "least_additions", -of_all[1]);
+    if (most_additions > 0) {
+        json_number(json, "most_additions", most_additions);
+        json_number(json, "least_additions", least_additions);
     }
     if (distance > 0)
         json_number(json, "core_latency", distance);
