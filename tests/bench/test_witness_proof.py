@@ -9,8 +9,7 @@ from reframe.utility.cpuinfo import cpuinfo
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.layout import parts
-from assay.layout.layouts import LAYOUTS
-from assay.layout.placement import Node
+from assay.layout.layouts import LAYOUTS, Node
 from assay.witness.traffic import verify_traffic
 
 pytestmark = pytest.mark.differs_by_mpi

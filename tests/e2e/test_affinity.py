@@ -8,8 +8,7 @@ import sys
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.layout.layouts import LAYOUTS
-from assay.layout.placement import Node
+from assay.layout.layouts import LAYOUTS, Node
 from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}

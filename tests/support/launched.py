@@ -4,7 +4,7 @@ import json
 
 from assay.job.launch import WITNESS, Launch
 from assay.job.output import Output
-from assay.layout.placement import Placement
+from assay.layout.layouts import Placement
 
 
 def over_infiniband(folder, content, said):

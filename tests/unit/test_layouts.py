@@ -2,8 +2,7 @@
 
 import pytest
 
-from assay.layout.layouts import LAYOUTS, layout_of
-from assay.layout.placement import Node
+from assay.layout.layouts import LAYOUTS, Node, layout_of
 
 NODE = Node(cores=64, numa_domains=4)
 LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')

@@ -33,7 +33,7 @@ import json, sys
 from assay.config.environments import environment, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.layout.layouts import LAYOUTS
-from assay.layout.placement import Node
+from assay.layout.layouts import Node
 from assay.machine.modules import is_called_like_an_mpi
 from assay.machine.mpi import find_mpis
 from assay.mpis import FAMILIES

@@ -5,8 +5,7 @@ from itertools import product
 import pytest
 
 from assay.cpus import as_list
-from assay.layout.layouts import LAYOUTS
-from assay.layout.placement import DoesNotFitError, Node, Placement
+from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, Placement
 from witnessed import cpus_of, host, process, report, thread
 
 

@@ -7,8 +7,7 @@ from assay.cpus import parse_cpus
 from assay.discovery.node import Facts
 from assay.discovery.processor import usable
 from assay.layout.launchers import WORDS
-from assay.layout.layouts import LAYOUTS, layout_of
-from assay.layout.placement import DoesNotFitError, Node
+from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, layout_of
 from assay.machine.topology import core_count, domain_count, of_processor, read
 from machines import lay, record
 from sites import sites

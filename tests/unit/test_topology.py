@@ -9,7 +9,7 @@ import pytest
 from assay import paths
 from assay.config import settings
 from assay.config.references import Layer, merge
-from assay.layout.placement import Node
+from assay.layout.layouts import Node
 from assay.machine import cgroups, topology
 from assay.machine.topology import core_count, domain_count, of_processor, read
 from assay.programs.figure import Figure

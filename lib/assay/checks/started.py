@@ -22,8 +22,7 @@ from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launc
 from assay.job.output import Output
 from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
-from assay.layout.layouts import layout_of
-from assay.layout.placement import DoesNotFitError, Node, Placement
+from assay.layout.layouts import DoesNotFitError, Node, Placement, layout_of
 from assay.machine import topology
 from assay.machine.topology import core_count, domain_count
 from assay.running import runs

@@ -16,7 +16,7 @@ from assay.checks.application import ApplicationJob
 from assay.checks.cases import scales
 from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
-from assay.layout.placement import Placement
+from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
 from assay.programs.scaling import (

@@ -16,8 +16,7 @@ from assay.job.output import Output, TooMuchError, found
 from assay.job.reason import reason
 from assay.job.single_cache import single_cached_property
 from assay.layout.launchers import is_srun
-from assay.layout.layouts import layout_of
-from assay.layout.placement import Placement
+from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of

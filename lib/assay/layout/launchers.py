@@ -37,7 +37,7 @@ def srun_step(nodes: int, ranks: int, cpus: int) -> list[str]:
 
 
 #: The words for a layout of ``srun``, and of each MPI family's own launcher: given the layout, and
-#: ranks and threads of :class:`assay.layout.placement.Placement`.
+#: ranks and threads of :class:`assay.layout.layouts.Placement`.
 WORDS: dict[str, Callable[[str, int, int], Words]] = {
     SRUN: _srun,
     **{key: family.bind for key, family in FAMILIES.items()},

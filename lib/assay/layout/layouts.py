@@ -19,10 +19,364 @@ srun in :mod:`assay.layout.launchers`, and each MPI's own launcher in the MPI's 
 
 from __future__ import annotations
 
-from assay.layout.binding import ToCores, ToDomain, ToNothing
-from assay.layout.layout import Layout
-from assay.layout.order import AnyOrder, Dealt, Filled, OneEach
-from assay.layout.placement import DoesNotFitError, Node, Placement
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from assay.cpus import as_list
+from assay.layout.launchers import WORDS
+from assay.spelling import many
+from assay.witness.placement import (
+    Host,
+    Rank,
+    cores_in_words,
+    crowded,
+    hosts_of,
+    ranks_in_words,
+    shared,
+    strayed,
+)
+from assay.witness.report import Report
+
+
+class DoesNotFitError(ValueError):
+    """A node has too few cores for the ranks."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a layout needs to know of a node.
+
+    :param cores: physical cores.
+    :param numa_domains: NUMA domains.
+    """
+
+    cores: int
+    numa_domains: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Ranks and threads of a node, and the options of the launcher.
+
+    :param ranks: ranks on each node.
+    :param threads: threads (and cores) of each rank.
+    :param options: options for the launcher.
+    :param env: environment variables for the job.
+    :param widths: threads (and cores) of each rank of a node in turn, where they differ;
+        ``threads`` is the least of them.
+    :param cpus: CPUs that the scheduler must give each rank, which may use more than it has threads
+        for; None where they differ.
+    """
+
+    ranks: int
+    threads: int
+    options: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    widths: tuple[int, ...] = ()
+    cpus: int | None = None
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """Cores of each rank of a node in turn."""
+        return self.widths or (self.threads,) * self.ranks
+
+
+# What a rank is bound to --------------------------------------------------------------------------
+
+
+class Binding(ABC):
+    """Which cores a rank must have. ``number`` is a rank's place on its host, from 0."""
+
+    @abstractmethod
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+        """Whether a rank has the cores that it is bound to."""
+
+    @abstractmethod
+    def most(self, host: Host, placement: Placement) -> float:
+        """The most cores of a bound rank; with more, and all of the host's, it is not bound."""
+
+    @abstractmethod
+    def rule(self, host: Host, placement: Placement) -> str:
+        """What the layout does with a rank, to go on from ``layout packed``."""
+
+
+class ToCores(Binding):
+    """To as many cores as it has threads."""
+
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+        return len(rank.cores) == placement.cores[number]
+
+    def most(self, host: Host, placement: Placement) -> float:
+        return max(placement.widths, default=placement.threads)
+
+    def rule(self, host: Host, placement: Placement) -> str:
+        if placement.widths:
+            return f'gives the ranks {", ".join(map(str, placement.widths))}'
+        return f'gives each rank {placement.threads}'
+
+
+class ToDomain(Binding):
+    """To the cores of one NUMA domain."""
+
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+        return rank.cores in host.domains.values()
+
+    def most(self, host: Host, placement: Placement) -> float:
+        return max(map(len, host.domains.values()))
+
+    def rule(self, host: Host, placement: Placement) -> str:
+        domains = '; '.join(
+            f'domain {id}: {cores_in_words(cores)}' for id, cores in host.domains.items()
+        )
+        return f'gives each rank one NUMA domain ({domains})'
+
+
+class ToNothing(Binding):
+    """It may use all cores of the host."""
+
+    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+        return rank.cores == host.cores
+
+    def most(self, host: Host, placement: Placement) -> float:
+        return math.inf
+
+    def rule(self, host: Host, placement: Placement) -> str:
+        return f'leaves it all {len(host.cores)}'
+
+
+# The order of ranks in NUMA domains ---------------------------------------------------------------
+
+
+class Order(ABC):
+    """An order.
+
+    :cvar rule: what the layout does with ranks, to go on from ``layout packed``.
+    """
+
+    rule: str
+
+    def domains_needed(self, placement: Placement) -> int:
+        """NUMA domains that a node must have."""
+        return 0
+
+    @abstractmethod
+    def is_kept(self, host: Host, threads: int) -> bool:
+        """Whether ranks of so many threads sit in this order on a host of several domains."""
+
+
+class Filled(Order):
+    """One domain is full before a rank goes to the next."""
+
+    rule = 'fills one NUMA domain after the other'
+
+    def is_kept(self, host: Host, threads: int) -> bool:
+        domains = [host.domain(rank) for rank in host.ranks]
+        in_turn = [d for i, d in enumerate(domains) if i == 0 or d != domains[i - 1]]
+        touched = {id for id, cores in host.domains.items() if cores & host.used}
+        return len(in_turn) == len(set(in_turn)) and len(touched & _roomy(host, threads)) <= 1
+
+
+class Dealt(Order):
+    """Each domain gets a rank before one gets another."""
+
+    rule = 'deals the ranks round the NUMA domains'
+
+    def is_kept(self, host: Host, threads: int) -> bool:
+        counts = _counts(host)
+        least = min((counts[id] for id in _roomy(host, threads)), default=max(counts.values()))
+        is_even = max(counts.values()) - least <= 1
+        return is_even and not (_fits_everywhere(host, threads) and _spanning(host))
+
+
+class OneEach(Order):
+    """Each domain has one rank."""
+
+    rule = 'gives each NUMA domain one rank'
+
+    def domains_needed(self, placement: Placement) -> int:
+        return placement.ranks
+
+    def is_kept(self, host: Host, threads: int) -> bool:
+        if not _fits_everywhere(host, threads):
+            return True
+        return not _spanning(host) and all(count == 1 for count in _counts(host).values())
+
+
+class AnyOrder(Order):
+    """Ranks may sit in any."""
+
+    def is_kept(self, host: Host, threads: int) -> bool:
+        return True
+
+
+def _counts(host: Host) -> dict[int, int]:
+    """Ranks in each domain."""
+    domains = [host.domain(rank) for rank in host.ranks]
+    return {id: domains.count(id) for id in host.domains}
+
+
+def _roomy(host: Host, threads: int) -> set[int]:
+    """The domains that another rank fits into."""
+    return {id for id, cores in host.domains.items() if len(cores - host.used) >= threads}
+
+
+def _fits_everywhere(host: Host, threads: int) -> bool:
+    """Whether a rank fits into each domain."""
+    return min(map(len, host.domains.values())) >= threads
+
+
+def _spanning(host: Host) -> list[Rank]:
+    """The ranks with cores of several domains."""
+    return [r for r in host.ranks if not r.cores <= host.domains.get(host.domain(r), frozenset())]
+
+
+# A layout -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where ranks and threads sit.
+
+    :param name: as launchers' words, checks and sentences have it.
+    :param share: how many ranks of how many threads a node gets: a placement without a launcher's
+        words, from the node, the ranks asked for on it, and the cores asked for each of these.
+    :param binding: what a rank is bound to.
+    :param order: in which order ranks go into NUMA domains.
+    """
+
+    name: str
+    share: Callable[[Node, int | None, int], Placement]
+    binding: Binding
+    order: Order
+
+    def place(
+        self, launcher: str, node: Node, ranks: int | None = None, cores_per_rank: int = 1
+    ) -> Placement:
+        """Translate it for a launcher.
+
+        :param launcher: ``srun``, or the MPI family whose own launcher starts the job.
+        :param node: the topology of the nodes.
+        :param ranks: ranks on each node for ``packed`` and ``spread``; one for each core if None.
+            The other layouts set their number themselves.
+        :param cores_per_rank: cores that ``packed`` and ``spread`` bind a rank to.
+        :raises DoesNotFitError: if the node has too few cores.
+        :raises ValueError: if the launcher is unknown.
+        """
+        if launcher not in WORDS:
+            raise ValueError(f'no layouts for launcher {launcher!r}: only {", ".join(WORDS)}')
+        placement = self.share(node, ranks, cores_per_rank)
+        env = {'OMP_NUM_THREADS': str(placement.threads)}
+        if placement.threads > 1:
+            env |= {'OMP_PLACES': 'cores', 'OMP_PROC_BIND': 'close'}
+        options, own_env = WORDS[launcher](self.name, placement.ranks, placement.threads)
+        return replace(placement, options=options, env=env | own_env)
+
+    def verify(self, report: Report, placement: Placement) -> str | None:
+        """Hold where ranks and threads sat against where they were put.
+
+        :param placement: what :meth:`place` gave.
+        :returns: None if they sat there, otherwise one sentence on the fault that explains the
+            others.
+        """
+        hosts = hosts_of(report, placement.cores)
+        if fault := _wrong_counts(hosts, placement):
+            return fault
+        # Those that explain others come first.
+        for find in (
+            partial(self._small_cpuset, placement),
+            partial(self._cpu_limit, placement),
+            partial(self._unbound, placement),
+            partial(self._wrong_cores, placement),
+            shared,
+            partial(self._wrong_domain, placement),
+            strayed,
+            crowded,
+        ):
+            found = [sentence for host in hosts if (sentence := find(host))]
+            if found:
+                more = f' (and so it is on {len(found) - 1} more hosts)' if len(found) > 1 else ''
+                return found[0] + more
+        return None
+
+    def _small_cpuset(self, placement: Placement, host: Host) -> str | None:
+        what = f'the cpuset of the job on {host.name}' if host.is_limited else host.name
+        cores, needed = len(host.cores), sum(placement.cores)
+        if cores < needed:
+            return (
+                f'{what} has {many(cores, "core")} ({as_list(host.cores)}), '
+                f'and layout {self.name} needs {needed}'
+            )
+        domains, needed = len(host.domains), self.order.domains_needed(placement)
+        if domains < needed:
+            return (
+                f'{what} has cores of {many(domains, "NUMA domain")} '
+                f'({as_list(set(host.domains))}), and layout {self.name} needs {needed}'
+            )
+        return None
+
+    def _cpu_limit(self, placement: Placement, host: Host) -> str | None:
+        limits = [r.process.cpu_limit for r in host.ranks if r.process.cpu_limit is not None]
+        needed = sum(placement.cores)
+        if not limits or min(limits) >= needed:
+            return None
+        return (
+            f'the cgroup of the job on {host.name} limits {ranks_in_words(host.ranks)} to '
+            f'{min(limits):g} {"CPU" if min(limits) == 1 else "CPUs"}, '
+            f'and layout {self.name} needs {needed}'
+        )
+
+    def _unbound(self, placement: Placement, host: Host) -> str | None:
+        most = self.binding.most(host, placement)
+        ranks = [rank for rank in host.ranks if rank.cores >= host.cores and len(rank.cores) > most]
+        if not ranks:
+            return None
+        verb, they = ('is', 'it') if len(ranks) == 1 else ('are', 'they')
+        return (
+            f'{ranks_in_words(ranks)} on {host.name} {verb} not bound: {they} may use all '
+            f'{len(host.cores)} cores, layout {self.name} {self.binding.rule(host, placement)}'
+        )
+
+    def _wrong_cores(self, placement: Placement, host: Host) -> str | None:
+        wrong = [
+            rank
+            for number, rank in enumerate(host.ranks)
+            if not self.binding.is_kept(host, number, rank, placement)
+        ]
+        if not wrong:
+            return None
+        alike = [rank for rank in wrong if rank.cores == wrong[0].cores]
+        others = f' (and {len(wrong) - len(alike)} more wrongly)' if len(wrong) > len(alike) else ''
+        return (
+            f'{ranks_in_words(alike)} on {host.name} {"is" if len(alike) == 1 else "are"} bound to '
+            f'{cores_in_words(wrong[0].cores)}{others}, layout {self.name} '
+            f'{self.binding.rule(host, placement)}'
+        )
+
+    def _wrong_domain(self, placement: Placement, host: Host) -> str | None:
+        if len(host.domains) < 2 or self.order.is_kept(host, placement.threads):
+            return None
+        return f'layout {self.name} {self.order.rule}, but on {host.name} sit {host.seats()}'
+
+
+def _wrong_counts(hosts: list[Host], placement: Placement) -> str | None:
+    wrong = [host for host in hosts if len(host.ranks) != placement.ranks]
+    if not wrong:
+        return None
+    nodes = sum(len(host.ranks) for host in hosts) // placement.ranks
+    seen = [
+        f'{host.name} has {many(len(host.ranks), "rank")} ({ranks_in_words(host.ranks)})'
+        for host in wrong[:4]
+    ]
+    more = f' (and {len(wrong) - 4} more hosts wrongly)' if len(wrong) > 4 else ''
+    where = f'on each of {nodes} nodes ' if nodes > 1 else ''
+    were = 'was' if placement.ranks == 1 else 'were'
+    return f'{", ".join(seen)}{more}, {placement.ranks} {where}{were} asked for'
+
+
+# All of them --------------------------------------------------------------------------------------
 
 
 def _as_asked(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
