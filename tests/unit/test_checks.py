@@ -35,8 +35,8 @@ from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
 from assay.results.cases import NO_EVIDENCE
+from assay.witness.profile import STARTUP
 from assay.witness.report import Machine
-from assay.witness.startup import STARTUP
 from checks import check_on, job_script
 
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'

@@ -12,7 +12,7 @@ from assay.job.launch import LaunchError
 from assay.screening.collected import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where
-from assay.witness.links import links_down, verify_links
+from assay.witness.traffic import links_down, verify_links
 from launched import over_infiniband
 from witnessed import halo
 

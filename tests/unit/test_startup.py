@@ -9,8 +9,8 @@ from assay.config.reference import Reference
 from assay.programs.figure import Figure
 from assay.results.failures import failures, unheld
 from assay.witness.disturbance import greatest
+from assay.witness.profile import STARTUP, slowest_ranks, startup_figures
 from assay.witness.reading import read
-from assay.witness.startup import STARTUP, slowest_ranks, startup_figures
 from reports import cases, run_of
 from witnessed import halo, write
 

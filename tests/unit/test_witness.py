@@ -7,8 +7,8 @@ import pytest
 
 from assay import witness
 from assay.mpis import FAMILIES
-from assay.witness.machine import machine_facts
 from assay.witness.reading import WitnessError
+from assay.witness.settings import machine_facts
 from witnessed import call, entries, halo, host, process, report, write
 
 ENDED = {

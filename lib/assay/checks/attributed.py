@@ -15,8 +15,7 @@ from assay import witness
 from assay.checks.build import BuildSources
 from assay.job.launch import Launch
 from assay.machine.provenance import Provenance, suite
-from assay.witness.machine import machine_facts
-from assay.witness.settings import facts
+from assay.witness.settings import facts, machine_facts
 
 
 def _as_field(text: str) -> str:

@@ -22,7 +22,7 @@ from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.results.cases import NO_EVIDENCE
 from assay.witness.disturbance import disturbed, taken_by_others
-from assay.witness.startup import slowest_ranks
+from assay.witness.profile import slowest_ranks
 
 
 class IsJudged(RegressionTestPlugin):

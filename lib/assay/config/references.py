@@ -23,7 +23,7 @@ from assay.config.reference_files import (
 from assay.config.scales import SCALES
 from assay.programs.figure import Figure
 from assay.spelling import unknown
-from assay.witness.startup import STARTUP
+from assay.witness.profile import STARTUP
 
 
 class Layer(NamedTuple):

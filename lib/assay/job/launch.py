@@ -22,10 +22,9 @@ from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness import profile
 from assay.witness.disturbance import DISTURBANCES, disturbance_figures
-from assay.witness.links import verify_links
+from assay.witness.profile import STARTUP, startup_figures
 from assay.witness.settings import verify_settings
-from assay.witness.startup import STARTUP, startup_figures
-from assay.witness.traffic import verify_traffic
+from assay.witness.traffic import verify_links, verify_traffic
 
 #: The figures of a profile that the witness kept.
 OF_PROFILE = {

@@ -119,8 +119,7 @@ def show_disturbance(report: Report, out: Console) -> None:
 
 def show_traffic(report: Report, out: Console) -> None:
     """What ranks sent, what sockets and devices carried, and what the network was like."""
-    from assay.witness.network import ways
-    from assay.witness.traffic import account, size
+    from assay.witness.traffic import account, size, ways
 
     whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
     table(

@@ -30,7 +30,7 @@ from assay.results.rows import BAD
 from assay.spelling import many, unknown
 from assay.text import plain
 from assay.witness.disturbance import DISTURBANCES
-from assay.witness.startup import STARTUP
+from assay.witness.profile import STARTUP
 
 if TYPE_CHECKING:
     from assay.results.figure_series import Figure, Measured

@@ -21,7 +21,7 @@ from assay.results.rows import (
 )
 from assay.running import reframe_log
 from assay.text import plain
-from assay.witness.startup import STARTUP
+from assay.witness.profile import STARTUP
 from assay.witness.variables import OF_THE_START
 
 

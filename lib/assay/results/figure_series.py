@@ -13,7 +13,7 @@ import polars as pl
 from assay.config.scales import SCALES
 from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import Kind, learn
-from assay.witness.startup import LEAST, STARTUP
+from assay.witness.profile import LEAST_STARTUP, STARTUP
 
 #: Sessions of a history to learn from: what is older says little of the machine today.
 NEWEST = 200
@@ -194,7 +194,8 @@ class Past:
 def is_negligible(*measured: Measured) -> bool:
     """Whether values are of starts or ends of jobs that are all too short to be compared."""
     return all(
-        one.figure.figure in STARTUP and bool((one.values < LEAST).all()) for one in measured
+        one.figure.figure in STARTUP and bool((one.values < LEAST_STARTUP).all())
+        for one in measured
     )
 
 

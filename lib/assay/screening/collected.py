@@ -16,9 +16,9 @@ from assay.config.fabrics import load_catalogue
 from assay.machine.slurm import names_of_hosts
 from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
-from assay.witness.links import links_down, times
 from assay.witness.report import Machine
 from assay.witness.settings import OF_MEMORY, by_host, label, told
+from assay.witness.traffic import links_down, times
 
 #: What the job leaves: of `nodes`, and of the two tournaments of `pairs` (checks/mpi/screen.py).
 NODES, WITNESS = 'nodes/result.json', 'nodes/witness.json'

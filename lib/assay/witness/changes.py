@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from assay.witness.machine import machine_facts
 from assay.witness.profile import figures, summarise_calls
 from assay.witness.report import OLD_SCHEMA, OLD_VARIABLES, Report
-from assay.witness.settings import facts
+from assay.witness.settings import facts, machine_facts
 
 # Calls that a program repeats until something has happened: their number says nothing of it.
 POLLING = {

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from assay.programs.figure import Figure
-from assay.witness.network import Way, between_hosts, rates, ways
+from assay.witness.profile import STARTUP
 from assay.witness.report import Disturbance, Report
-from assay.witness.startup import STARTUP
+from assay.witness.traffic import Way, between_hosts, rates, ways
 
 #: A smaller share, or fewer seconds, explain no missed reference. The launcher and ReFrame take up
 #: to 0.09 s of a job themselves, which of a job of half a second is much.

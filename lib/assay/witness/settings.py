@@ -11,8 +11,8 @@ from itertools import combinations
 from statistics import median
 
 from assay.text import plain
-from assay.witness.network import between_hosts
-from assay.witness.report import Report
+from assay.witness.report import Machine, Report
+from assay.witness.traffic import between_hosts
 from assay.witness.variables import is_steering
 
 #: Settings that a sentence names, and characters of each: some are text of others.
@@ -305,3 +305,25 @@ _BROKEN: dict[str, tuple[str, Callable[[Mapping[str, str]], bool], str]] = {
     ),
     'infiniband': _LOCKED,
 }
+
+
+# The machine --------------------------------------------------------------------------------------
+
+
+def machine_facts(report: Report) -> dict[str, str]:
+    """What the hosts of a job are, by the name of the field; empty where nobody could read it.
+
+    Hosts that differ stand behind what each has, in the order of the words:
+    ``6.1.0 (n[1-2]), 6.5.0 (n3)``. The same hosts give the same text, whichever rank 0 is on.
+    """
+    return {name: _machine_of_all(report, name) for name in Machine.model_fields}
+
+
+def _machine_of_all(report: Report, name: str) -> str:
+    hosts: dict[str, list[str]] = {}
+    for host in report.hosts:
+        if host.machine and (value := ' '.join(getattr(host.machine, name).split())):
+            hosts.setdefault(value, []).append(host.name)
+    if [len(report.hosts)] == [len(names) for names in hosts.values()]:
+        return next(iter(hosts))
+    return ', '.join(f'{value} ({_named(hosts[value])})' for value in sorted(hosts))

@@ -1,13 +1,14 @@
-"""What carried the bytes of a job: the system's counters against the bytes that ranks sent.
+"""What carried the bytes of a job, how well its network did, and which of its links went down.
 
-Pure functions over the witness's report. ``docs/witness.md`` explains the method.
+Pure functions over reports of the witness. ``docs/witness.md`` explains the method, and which links
+count.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from assay.witness.report import Process, Report, Socket
@@ -152,3 +153,142 @@ def size(count: float) -> str:
             return f'{count:.0f} B' if unit == 'B' else f'{count:.1f} {unit}'
         count /= 1000
     return f'{count:.1f} TB'
+
+
+# The network between hosts ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Way:
+    """The TCP connections between the ranks of two hosts, both directions together.
+
+    :param segments: that were sent with payload, ``resent`` of them again.
+    :param round_trip: seconds of the shortest; None if none was measured.
+    """
+
+    hosts: tuple[str, str]
+    segments: int
+    resent: int
+    round_trip: float | None
+
+    @property
+    def resent_share(self) -> float:
+        return self.resent / self.segments if self.segments else 0.0
+
+
+def ways(reports: Iterable[Report]) -> list[Way]:
+    """The ways between the hosts of the runs of a job; none where no TCP went between hosts."""
+    found: dict[tuple[str, str], Way] = {}
+    for report in reports:
+        order = {host.name: number for number, host in enumerate(report.hosts)}
+        for sender, receiver, socket in between_hosts(report):
+            first, second = sorted((sender, receiver), key=order.__getitem__)
+            way = found.get((first, second), Way((first, second), 0, 0, None))
+            trips = [way.round_trip, socket.round_trip]
+            found[way.hosts] = Way(
+                way.hosts,
+                way.segments + socket.segments,
+                way.resent + socket.resent,
+                min((trip for trip in trips if trip is not None), default=None),
+            )
+    return list(found.values())
+
+
+def rates(reports: Iterable[Report]) -> dict[str, float]:
+    """Bytes per second that each host sent or received, whichever is more, where that is known.
+
+    The sum over its connections, each at the rate at which it went last: no less than what the host
+    carried at any one time. The greatest of any run counts.
+    """
+    found: dict[str, float] = {}
+    for report in reports:
+        sums: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for sender, receiver, socket in between_hosts(report):
+            if socket.rate is not None:
+                sums[sender, 'sent'] += socket.rate
+                sums[receiver, 'received'] += socket.rate
+        for (host, _), rate in sums.items():
+            found[host] = max(found.get(host, 0.0), rate)
+    return found
+
+
+def between_hosts(report: Report) -> Iterator[tuple[str, str, Socket]]:
+    """Sender, receiver, and the sender's socket."""
+    for process, socket, other in sockets_between_ranks(report):
+        if process.host != other.host:
+            yield process.host, other.host, socket
+
+
+# Links that went down -----------------------------------------------------------------------------
+
+
+#: Links that a sentence names.
+MOST_LINKS = 4
+
+#: The part of what all ports of a host carried that one has to have carried to be used: where a job
+#: goes over several each has far more, and what others or the fabric itself send is far less.
+USED = 0.05
+
+
+def links_down(reports: Iterable[Report], carrier: str) -> dict[str, dict[str, int]]:
+    """How often links went down that carried messages of the ranks, by host and device.
+
+    :param reports: of the programs of one job, which ran one after the other.
+    :param carrier: of the fabric that was proved, in the catalogue.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for report in reports:
+        if len(report.hosts) == 1:
+            continue  # its ranks need no network
+        used = set(_used(report, carrier))
+        for host in report.hosts:
+            for device in host.devices:
+                if device.downs and (host.name, device.name) in used:
+                    of_host = found.setdefault(host.name, {})
+                    of_host[device.name] = of_host.get(device.name, 0) + device.downs
+    return found
+
+
+def verify_links(report: Report, carrier: str) -> str | None:
+    """That links went down during a job, in a sentence; None if none did.
+
+    :param carrier: of its fabric.
+    """
+    found = [
+        f'the link of {host} ({device}) went down {times(count)}'
+        for host, devices in links_down([report], carrier).items()
+        for device, count in devices.items()
+    ]
+    if not found:
+        return None
+    more = f' (and {len(found) - MOST_LINKS} more like it)' if len(found) > MOST_LINKS else ''
+    return f'{", ".join(found[:MOST_LINKS])} during the job{more}'
+
+
+def times(count: int) -> str:
+    """``once``, ``2 times``."""
+    return 'once' if count == 1 else f'{count} times'
+
+
+def _used(report: Report, carrier: str) -> Iterator[tuple[str, str]]:
+    """Hosts and those of their devices that messages between hosts went over.
+
+    A port of InfiniBand counts what goes through it; of interfaces, where others may send as well,
+    those are used that ranks have connections over. Others than the fabric's are not used.
+    """
+    if carrier == 'sockets':
+        yield from _used_interfaces(report)
+    elif carrier == 'infiniband':
+        for host in report.hosts:
+            ports = [device for device in host.devices if device.kind == 'infiniband']
+            carried = [port.sent + port.received for port in ports]
+            for port, count in zip(ports, carried, strict=True):
+                if count and count >= USED * sum(carried):
+                    yield host.name, port.name
+
+
+def _used_interfaces(report: Report) -> Iterator[tuple[str, str]]:
+    """Hosts and the interfaces over which their ranks had connections to ranks of other hosts."""
+    for process, socket, other in sockets_between_ranks(report):
+        if process.host != other.host and socket.device:
+            yield process.host, socket.device

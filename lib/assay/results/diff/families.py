@@ -12,7 +12,7 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.families import Family, benjamini_hochberg, slowness
-from assay.witness.startup import STARTUP
+from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
 _OF_NODES = {'Clock': 'clock frequency', 'Stream': 'memory bandwidth', 'Dgemm': 'DGEMM'}
