@@ -8,7 +8,7 @@ import pytest
 
 from assay import AssayError
 from assay.report.html import beside, page
-from assay.report.html.stored import write
+from assay.report.html.page import write_stored
 from assay.results.choice import choose
 from assay.results.history import load
 from assay.results.reframe_report import case_of
@@ -191,7 +191,7 @@ def page_of(golden_report, tmp_path):
             why = ['something is wrong'] if word == 'FAILED' else []
             keep_verdict(report['session_info']['uuid'], word, why, database)
         history = load(database)
-        write(tmp_path / 'page.html', history, choose(history, words, only))
+        write_stored(tmp_path / 'page.html', history, choose(history, words, only))
         return Seen((tmp_path / 'page.html').read_text())
 
     return write_it

@@ -9,8 +9,7 @@ import pytest
 import stored
 from assay.report.html import page
 from assay.report.html.contents import MOST_OVER
-from assay.report.html.embedded import as_json
-from assay.report.html.page import LONGEST
+from assay.report.html.page import LONGEST, as_json
 from assay.report.sparkline import sparkline
 from assay.results.history import load, of_file
 from pages import Seen, filled, found_in, html_of, left

@@ -13,10 +13,9 @@ import witnessed
 from assay import AssayError
 from assay.commands import main
 from assay.report.html import page
-from assay.report.html.embedded import as_json, plotly
-from assay.report.html.left import LINES, WIDTH, last_lines, log_of
+from assay.report.html.page import as_json, plotly, write_stored
 from assay.report.html.screened import screened
-from assay.report.html.stored import write
+from assay.report.html.sections import LINES, WIDTH, last_lines, log_of
 from assay.results import history as histories
 from assay.results.choice import choose
 from assay.results.history import load, of_file
@@ -292,13 +291,13 @@ def test_a_stored_run_with_its_history(golden_report, database, tmp_path):
     keep_verdict(reports[2]['session_info']['uuid'], 'FAILED', ['<b>why</b>'], database)
     history = load(database)
     path = tmp_path / 'new' / 'report.html'
-    write(path, history, choose(history, 'last'))
+    write_stored(path, history, choose(history, 'last'))
     seen = Seen(path.read_text())
     assert 'FAILED: 2 passed' in seen.text and '<b>why</b>' in seen.text
     assert re.search('▁[▄▅]█', seen.text)
     assert all(name in seen.text for name in ('00000001', '00000002', '00000003'))
     # Of an earlier run no later one is a part.
-    write(path, history, choose(history, 'last~1'))
+    write_stored(path, history, choose(history, 'last~1'))
     text = Seen(path.read_text()).text
     assert 'NO VERDICT' in text and '00000003' not in text
 
@@ -310,7 +309,7 @@ def test_other_runs_stand_beside_it(golden_report, database, tmp_path):
         stored.made(golden_report, 2, 1, label='these', value=44),
     )
     history = load(database)
-    write(tmp_path / 'page.html', history, choose(history, 'these'))
+    write_stored(tmp_path / 'page.html', history, choose(history, 'these'))
     text = Seen((tmp_path / 'page.html').read_text()).text
     assert 'in 00000001' in text
     assert '40.00+10.0%' in text.replace(' us', '')
@@ -334,6 +333,6 @@ def test_a_run_of_a_report_from_elsewhere(golden_report, database, tmp_path):
     path = tmp_path / 'report.json'
     path.write_text(json.dumps(filled(golden_report)))
     history = load(database)
-    write(tmp_path / 'page.html', history, choose(history, str(path)))
+    write_stored(tmp_path / 'page.html', history, choose(history, str(path)))
     text = Seen((tmp_path / 'page.html').read_text()).text
     assert 'NO VERDICT' in text and 'latency_over_limit' in text

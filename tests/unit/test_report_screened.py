@@ -9,7 +9,7 @@ import pytest
 
 from assay import paths
 from assay.report.html import page, screened
-from assay.report.html.stored import write
+from assay.report.html.page import write_stored
 from assay.results.choice import choose
 from assay.results.history import load
 from assay.screening import kept
@@ -109,7 +109,7 @@ def test_a_stored_run_has_it_and_a_report_from_elsewhere_has_not(golden_report, 
     history = load(database)
     texts = []
     for words in ('last', str(file)):
-        write(tmp_path / 'page.html', history, choose(history, words))
+        write_stored(tmp_path / 'page.html', history, choose(history, words))
         texts.append(Seen((tmp_path / 'page.html').read_text()).text)
     assert 'Nodes and links: FOUND: 1 bad node of 8 nodes' in texts[0]
     assert 'Nodes and links' not in texts[1]

@@ -9,7 +9,7 @@ import stored
 from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text, show
-from assay.report.html.stored import write
+from assay.report.html.page import write_stored
 from assay.results import history as histories
 from assay.results import store
 from assay.results.history import load, of_file, remove_runs
@@ -108,7 +108,7 @@ def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
     assert 'behind it' not in capsys.readouterr().out
     for text in HOSTILE:
         classify(*runs_of(database, 3), TCP, 'network', text)
-        write(tmp_path / 'page.html', *runs_of(database, 3))
+        write_stored(tmp_path / 'page.html', *runs_of(database, 3))
         seen = Seen((tmp_path / 'page.html').read_text())
         assert 'behind it: network: ' in seen.text
         assert 'img' not in seen.tags and seen.tags.count('script') == 4

@@ -38,7 +38,7 @@ def report(
       assay report before-upgrade -o before.html
       assay report 2026-11-01..2026-11-20 --system generic -o november.html
     """
-    from assay.report.html.stored import write
+    from assay.report.html.page import write_stored
     from assay.report.terminal import warn
     from assay.results.choice import choose
     from assay.results.history import load
@@ -46,5 +46,5 @@ def report(
     stored = load()
     warn(stored.notices())
     runs = choose(stored, words, system)
-    write(output, stored, runs)
+    write_stored(output, stored, runs)
     print(f'report: {output}')

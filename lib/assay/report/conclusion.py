@@ -93,7 +93,7 @@ def _write(
     def of_page(path: Path) -> None:
         if run is None:
             raise AssayError(f'{path}: not written, since the run left no report')
-        from assay.report.html.stored import write_ended  # which takes time to load
+        from assay.report.html.page import write_ended  # which takes time to load
 
         write_ended(path, run, verdict, log)
 

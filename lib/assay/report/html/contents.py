@@ -8,19 +8,115 @@ from dataclasses import dataclass
 from assay import __version__
 from assay.report.html import charts, curves, jobs
 from assay.report.html.about import Fact, about
-from assay.report.html.basis import Tile, sentence, tiles
 from assay.report.html.beside import Beside, Other, beside
-from assay.report.html.chart import Chart
+from assay.report.html.chart import Chart, Grid
 from assay.report.html.figures import RUNS, Line, lines, past
-from assay.report.html.grid import Grid
 from assay.report.html.screened import Screened
 from assay.report.html.sections import Section, sections
-from assay.report.html.steps import Step, steps
+from assay.report.table import as_change
 from assay.report.terminal import counted_words
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
 from assay.results.summary import summary
-from assay.results.verdict import counts
+from assay.results.verdict import Counts, counts
+from assay.spelling import many
+from assay.text import plain
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A count, and what it is of.
+
+    :param kind: ``good``, ``bad``, ``odd`` or ``none``.
+    :param link: the part of the page that tells more of it.
+    """
+
+    count: int
+    words: str
+    kind: str
+    link: str
+
+
+def tiles(table: Sequence[Line], found: Counts, left_out: int) -> list[Tile]:
+    """What was held stands beside what was not.
+
+    :param left_out: how many cases a budget left out.
+    """
+    held = sum(line.is_held for line in table)
+    lost = sum(line.row.figure == '-' for line in table)
+    free = len(table) - held - lost
+    counted = [
+        (held, 'held to references', 'figure', 'good', 'figures'),
+        (free, 'without a reference', 'figure', 'none', 'figures'),
+        (found.passed, 'passed', 'case', 'good', 'figures'),
+        (found.failed, 'failed', 'case', 'bad', 'failed'),
+        (found.disturbed, 'disturbed', 'case', 'odd', 'disturbed'),
+        (lost, 'without any figure', 'case', 'bad', 'figures'),
+        (found.skipped, 'skipped', 'case', 'odd', 'skipped'),
+    ]
+    if left_out:
+        counted.append((left_out, 'left out by a budget', 'case', 'odd', 'about'))
+    return [
+        Tile(count, f'{what}{"s" * (count != 1)} {words}', kind if count else 'none', link)
+        for count, words, what, kind, link in counted
+    ]
+
+
+def sentence(table: Sequence[Line], found: Counts) -> str:
+    """What the verdict rests on, in one sentence."""
+    held = sum(line.is_held for line in table)
+    measured = sum(line.row.figure != '-' for line in table)
+    if not held:
+        return 'It rests on nothing: no figure was held to a reference.'
+    return (
+        f'It rests on {many(held, "figure")} of {measured} that were held to a reference, in '
+        f'{many(sum(found) - found.skipped, "case")} that ran.'
+    )
+
+
+#: Changes that are told, of those that are worse first.
+MOST_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Step:
+    """A figure that is not what it was.
+
+    :param change: in words, such as ``-12.0%`` or ``-0.50% a week``.
+    :param since: the first run of it, as most likely.
+    :param state: ``worse``, ``better``, ``changed`` or ``worse, repaired``.
+    :param facts: what else changed there, a line each.
+    """
+
+    figure: str
+    change: str
+    since: str
+    state: str
+    facts: Sequence[str]
+
+
+def steps(history: History | None, runs: Sequence[StoredRun]) -> list[Step]:
+    """Steps and drifts in these runs; what is worse stands first.
+
+    :param runs: oldest first.
+    :raises AssayError: if the report of one can no longer be read.
+    """
+    if not history or len(runs) < 2:
+        return []
+    from assay.results.trend import trend
+
+    found = sorted(trend(history, runs).found, key=lambda one: not one.is_bad)
+    return [
+        Step(
+            plain(one.figure),
+            f'{one.per_week:+.2%} a week' if one.form == 'drift' else as_change(one.ratio),
+            f'{one.first.name}, {one.first.begun:%Y-%m-%d}',
+            'worse, repaired' if one.direction == 'worse' and one.is_repaired else one.direction,
+            [plain(f'{name}: {change}') for name, change in one.facts],
+        )
+        for one in found[:MOST_STEPS]
+    ]
+
 
 #: Other runs that are laid over curves: nobody tells more of them apart.
 MOST_OVER = 12

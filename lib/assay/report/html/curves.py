@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from assay.report.html.chart import Axis, Chart, Series
-from assay.report.html.left import result
 from assay.results.cases import Case, left_in
 from assay.running.runs import KEPT
 from assay.spelling import many
@@ -19,6 +20,9 @@ PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
     'pt2pt': ('one way, by ping-pong between two ranks', {'pattern': 'ping-pong'}),
     'ring': ('of a hop round all ranks', {}),
 }
+
+#: A benchmark's report, which may be anything, and bytes of it, of which no real one has so many.
+RESULT, MOST_BYTES = 'result.json', 1 << 24
 
 #: Charts of a page: nobody looks through more.
 MOST = 48
@@ -57,7 +61,7 @@ class Overlay:
 def read(case: Case) -> Curve | None:
     """The curve of a case; None where its files are gone, or it has none."""
     where = left_in(case)
-    report = result(where) if where else None
+    report = _result(where) if where else None
     program = str(report.get('program')) if report else ''
     if not report or program not in PROGRAMS:
         return None
@@ -69,6 +73,18 @@ def read(case: Case) -> Curve | None:
         return None
     sizes, times, bandwidths = zip(*points, strict=True)
     return Curve(program, sizes, times, bandwidths)
+
+
+def _result(where: Path) -> dict[str, Any] | None:
+    """The report of a benchmark; None where there is none, or it cannot be read."""
+    try:
+        path = where / RESULT
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return None
+        found = json.loads(path.read_bytes())
+    except (OSError, RecursionError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _points(results: Iterable[Any], wanted: Mapping[str, str]) -> list[tuple[int, float, float]]:

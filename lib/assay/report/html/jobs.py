@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from assay.job.launch import WITNESS
-from assay.report.html.chart import Axis
-from assay.report.html.grid import Grid, Mark, Panel
+from assay.report.html.chart import Axis, Grid, Mark, Panel
 from assay.results.cases import Case, left_in
 from assay.spelling import many
 from assay.text import plain

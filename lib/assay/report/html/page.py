@@ -1,13 +1,27 @@
-"""The page itself: the template filled, and what lets it load nothing from anywhere."""
+"""The page itself, of a run that is stored or has just ended: it loads nothing from anywhere."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+from markupsafe import Markup
 
 from assay import AssayError
 from assay.files import write_whole
-from assay.report.html.contents import Contents
-from assay.report.html.embedded import Plotly, as_json, digest, packed, plotly
+from assay.report.html import screened
+from assay.report.html.contents import Contents, Subject, contents
+from assay.results.cases import Run
+from assay.results.history import History, StoredRun, load
+from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
 
 HERE = Path(__file__).parent
@@ -78,3 +92,110 @@ def write(path: Path, found: Contents) -> None:
         write_whole(path, page(found))
     except OSError as error:
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
+
+
+# Texts that the page has in itself ----------------------------------------------------------------
+
+
+def as_json(value: object) -> Markup:
+    """JSON in which nothing ends a script, begins a comment, or is obeyed by anything."""
+    text = json.dumps(_visible(value), separators=(',', ':'), allow_nan=False)
+    for sign in '<>&':
+        text = text.replace(sign, f'\\u{ord(sign):04x}')
+    return Markup(text)
+
+
+def _visible(value: object) -> object:
+    if isinstance(value, str):
+        return visible_lines(value)
+    if isinstance(value, float) and math.isfinite(value):
+        short = float(f'{value:.5g}')  # no screen shows more of it
+        return short if math.isfinite(short) else value
+    if isinstance(value, dict):
+        return {str(name): _visible(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_visible(one) for one in value]
+    return value
+
+
+def packed(text: str) -> Markup:
+    """A text for the browser to unpack: by gzip, and in Base64; the same for the same text."""
+    return Markup(base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode())
+
+
+def digest(text: str) -> str:
+    """By which a page's policy lets a browser run this script, or use this style, and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@dataclass(frozen=True)
+class Plotly:
+    """What draws the charts.
+
+    :param digest: of its script.
+    :param packed: the script, as :func:`packed` leaves it.
+    :param style: identifier of a style that it would put into every page, for its maps: a page that
+        has one already gets none, and has to allow none.
+    """
+
+    digest: str
+    packed: Markup
+    style: str
+
+
+@cache
+def plotly() -> Plotly:
+    """As it is installed."""
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+
+    script: str = get_plotlyjs()
+    style = re.search(r'getElementById\("([0-9a-f]{64})"\)', script)
+    return Plotly(digest(script), packed(script), style[1] if style else '')
+
+
+# Pages of runs ------------------------------------------------------------------------------------
+
+
+def write_stored(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
+    """The page of the newest of some runs, compared with the others.
+
+    Of two systems the newest run of each stands beside the other.
+
+    :param runs: oldest first, at least one.
+    :raises AssayError: if one cannot be read, they are of more systems, or the file cannot be
+        written.
+    """
+    systems = {stored.summary.system: stored for stored in runs if stored.summary.system}
+    if len(systems) > 2:
+        names = ', '.join(sorted(plain(name) for name in systems))
+        raise AssayError(
+            f'the runs are of {len(systems)} systems, {names}, and a page shows two side by side: '
+            'choose runs of fewer, or one system by --system NAME.'
+        )
+    shown = runs[-1]
+    other = systems.keys() - {shown.summary.system} if shown.summary.system else ()
+    there = systems[next(iter(other))] if other else None
+    others = [stored for stored in runs[:-1] if stored.summary.system not in other]
+    run = history.run_of(shown)
+    subject = Subject(
+        run,
+        shown.verdict,
+        shown.problems,
+        None,
+        others,
+        history,
+        # Of a report from elsewhere the machine is another, whatever it is called.
+        screened.of_run(run) if shown.file is None else (),
+        (there, history.run_of(there)) if there else None,
+    )
+    write(path, contents(subject))
+
+
+def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> None:
+    """The page of a run that has just ended, with the history that it is part of.
+
+    :raises AssayError: if the history cannot be read, or the file cannot be written.
+    """
+    seen = screened.of_run(run)
+    subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
+    write(path, contents(subject))

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from assay.report.html.chart import Axis
-from assay.report.html.grid import Grid, Mark, Panel
+from assay.report.html.chart import Axis, Grid, Mark, Panel
 from assay.report.screening import about, conclusion, headline, not_measured, unjudged
 from assay.results.cases import Run
 from assay.results.rows import number

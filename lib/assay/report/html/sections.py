@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from assay.report.html.left import last_lines, log_of
 from assay.report.terminal import ordinal
-from assay.results.cases import Run
+from assay.results.cases import Case, Run, left_in
 from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
 from assay.results.store import Cause
+from assay.text import visible_lines
 
 #: Sentences of one kind, and outputs, of a page; the rest is only counted.
 MOST, MOST_OUTPUTS = 200, 40
@@ -93,3 +95,43 @@ def _with_outputs(failed: Sequence[Failure], causes: Sequence[Cause]) -> list[To
         )
         for number, one in enumerate(failed)
     ]
+
+
+# What jobs left, which may be anything, of any length ---------------------------------------------
+
+
+#: What is shown of an output at most: lines, characters of one, and bytes that are read.
+LINES, WIDTH, TAIL = 20, 240, 1 << 14
+
+
+def log_of(run: Run) -> list[str] | None:
+    """The lines of ReFrame's log; None where that is gone."""
+    for name in run.logs:
+        try:
+            return Path(name).read_text(errors='replace').splitlines()
+        except OSError:
+            continue
+    return None
+
+
+def last_lines(case: Case) -> dict[str, str]:
+    """The end of each output of a case, by the name of its file; of what is empty or gone, none."""
+    if not (where := left_in(case)):
+        return {}
+    return {name: text for name in case.output_names if (text := _end(where / name))}
+
+
+def _end(path: Path) -> str:
+    try:
+        if not path.is_file():  # a pipe would wait for somebody who writes
+            return ''
+        with path.open('rb') as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL))
+            text = visible_lines(file.read(TAIL).decode(errors='replace'))
+    except OSError:
+        return ''
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return '\n'.join(
+        line if len(line) <= WIDTH else f'{line[:WIDTH]} ...' for line in lines[-LINES:]
+    )
