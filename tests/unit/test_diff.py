@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from assay import AssayError, paths
 from assay.commands.main import app
+from assay.report.console import FURTHEST, as_interval, as_multiple, is_tenfold
 from assay.report.diff import SCREEN
-from assay.report.table import FURTHEST, as_interval, as_multiple, is_tenfold
 from assay.results.choice import choose
 from assay.results.diff.difference import difference
 from assay.results.grouping import Member, grouped

@@ -7,10 +7,10 @@ import re
 import pytest
 
 import stored
+from assay.report.console import sparkline
 from assay.report.html import page
 from assay.report.html.contents import MOST_OVER
 from assay.report.html.page import LONGEST, as_json
-from assay.report.sparkline import sparkline
 from assay.results.history import load, of_file
 from pages import Seen, filled, found_in, html_of, left
 from reports import cases

@@ -5,12 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from assay.report import provenance, witness_difference, witness_job
+from assay.report import provenance, witness
+from assay.report.console import MOST_ROWS, sparkline, table
 from assay.report.html.page import page
 from assay.report.matrix import matrix
 from assay.report.pictures import draw
-from assay.report.sparkline import sparkline
-from assay.report.table import MOST_ROWS, table
 from assay.witness import WitnessError, read
 from pages import filled, found_in
 from reports import cases, run_of
@@ -60,10 +59,10 @@ def job(ranks, calls, partners):
 @pytest.mark.parametrize(('ranks', 'calls', 'partners'), [(1, 0, 0), (1, 1, 1), (20, 200, 20)])
 def test_a_job(out, tmp_path, ranks, calls, partners):
     found = job(ranks, calls, partners)
-    witness_job.show(found, out)
+    witness.show(found, out)
     assert ('Sizes of messages: none' in shown(out)) == (not partners)
     assert (': none' in shown(out)) == (not partners)
-    witness_difference.show(found, job(1, 0, 0), out)
+    witness.show_difference(found, job(1, 0, 0), out)
     draw(found, tmp_path / 'job.svg')
 
 

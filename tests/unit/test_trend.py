@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from assay import AssayError
 from assay.commands.main import app
-from assay.report.sparkline import sparkline
+from assay.report.console import sparkline
 from assay.results.history import load
 from assay.results.trend import trend
 from reports import cases, passing

@@ -18,8 +18,7 @@ from assay.acceptance.files import canonical, parse_record, read_bounded
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
 from assay.files import write_whole
-from assay.report.console import console
-from assay.report.table import percent, say, table
+from assay.report.console import console, percent, say, table
 from assay.results.rows import number
 from assay.spelling import many
 from assay.text import plain

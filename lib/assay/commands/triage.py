@@ -53,8 +53,8 @@ def triage(
       assay triage 2026-11-01..2026-11-20 --system generic
       assay triage last 'Ring %fabric=tcp' --class network --note 'switch 3, ticket 1234'
     """
+    from assay.report.history import show_failures
     from assay.report.terminal import warn
-    from assay.report.triage import show
     from assay.results.choice import choose_or_all
     from assay.results.history import load
     from assay.results.triage import classify, failed
@@ -63,8 +63,8 @@ def triage(
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if case and kind:
-        show([classify(stored, runs, case, kind, note)])
+        show_failures([classify(stored, runs, case, kind, note)])
     elif case or kind or note:
         raise AssayError('to classify a failure give RUNS, CASE and --class; --note if you like.')
     else:
-        show([*failed(stored, runs)])
+        show_failures([*failed(stored, runs)])

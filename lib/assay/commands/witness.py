@@ -37,9 +37,9 @@ def witness(
       assay witness witness.json --picture job.svg
       assay witness before.json --diff after.json
     """
-    from assay.report import pictures, witness_difference, witness_job
-    from assay.report.console import console
-    from assay.report.table import say
+    from assay.report import pictures
+    from assay.report.console import console, say
+    from assay.report.witness import show, show_difference
     from assay.witness.reading import read
 
     first = read(report)
@@ -48,8 +48,8 @@ def witness(
         pictures.draw(first, picture)
     out = console()
     if second:
-        witness_difference.show(first, second, out)
+        show_difference(first, second, out)
     else:
-        witness_job.show(first, out)
+        show(first, out)
     if picture:
         say(out, f'\npicture: {picture}')

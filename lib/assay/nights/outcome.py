@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.report.table import as_change, as_multiple, is_tenfold
+from assay.report.console import as_change, as_multiple, is_tenfold
 from assay.results.cases import Run
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference

@@ -7,10 +7,10 @@ from assay.results.budget import Choice, Entry, advice
 from assay.spelling import many
 
 #: Of what is left out, so much is named.
-MOST = 5
+MOST_NAMED = 5
 
 
-def tell(choice: Choice) -> None:
+def show_budget(choice: Choice) -> None:
     """Say what is chosen, what is left out, and what to do."""
     of = choice.cases + choice.cases_left_out
     say(
@@ -28,18 +28,18 @@ def tell(choice: Choice) -> None:
             f'{many(len(choice.too_long), "check")}; '
             f'{advice(max(choice.too_long.values()), "each of them")}:'
         )
-    for one, seconds in [*choice.too_long.items()][:MOST]:
+    for one, seconds in [*choice.too_long.items()][:MOST_NAMED]:
         assumed = ', as is assumed' if one.assumed else ''
         say(f'    {seconds:.0f} s{assumed}: {one.name} ({many(len(one.cases), "case")})')
     if waiting := [one for one in choice.left_out if one not in choice.too_long]:
         cases = sum(len(one.cases) for one in waiting)
         say(f'left out for now: {many(cases, "case")}; those longest not run:')
-        for one in waiting[:MOST]:
+        for one in waiting[:MOST_NAMED]:
             say(f'    {_since(one)}: {one.name} ({many(len(one.cases), "case")})')
         say('the next runs with a budget begin with these; `assay run` without --budget takes all')
 
 
-def told(choice: Choice) -> str:
+def of_budget(choice: Choice) -> str:
     """What the last line of a run says of it."""
     of = choice.cases + choice.cases_left_out
     return (

@@ -14,13 +14,13 @@ from typing import Any, get_args
 from rich.console import Console
 
 from assay.comparing.against import Held
-from assay.report.console import console
-from assay.report.table import (
+from assay.report.console import (
     FAR,
     WIDE,
     as_change,
     as_interval,
     as_multiple,
+    console,
     height,
     is_tenfold,
     percent,

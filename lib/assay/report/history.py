@@ -1,16 +1,18 @@
-"""Stored runs as a table, and as JSON."""
+"""Stored runs, as tables and as JSON, and the failures in them."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from assay.report.console import console
-from assay.report.table import say, table
-from assay.report.triage import counted
+from assay.report.console import console, say, table
 from assay.results.history import StoredRun
+from assay.results.store import Cause
+from assay.results.triage import Failed
+from assay.spelling import many
 from assay.text import plain
 
 _COLUMNS = '<run|<begun|<label|<mode|<system|~commit|<verdict|passed|failed|disturbed|skipped'
@@ -73,3 +75,34 @@ def as_text(runs: Sequence[StoredRun]) -> str:
         for run in runs
     ]
     return json.dumps(found, indent=2)
+
+
+# Failures -----------------------------------------------------------------------------------------
+
+
+def show_failures(found: Sequence[Failed]) -> None:
+    """Each failure with its class and note, the newest last."""
+    out = console()
+    if not found:
+        say(out, 'nothing failed in these runs')
+        return
+    open_ones = sum(one.cause is None for one in found)
+    title = f'{many(len(found), "failure")}, {open_ones} without a class'
+    rows = (
+        (
+            one.run.name,
+            f'{one.run.begun.astimezone():%Y-%m-%d}',
+            one.case,
+            one.cause.kind if one.cause else '-',
+            (one.cause.note if one.cause else '') or '-',
+            one.reason,
+        )
+        for one in found
+    )
+    table(out, title, '<run|<begun|<failed|<class|<note|~<reason', rows, all_rows=True)
+
+
+def counted(causes: Sequence[Cause]) -> str:
+    """Such as ``network 2, unknown 1``; ``-`` for none."""
+    kinds = Counter(cause.kind for cause in causes).most_common()
+    return ', '.join(f'{kind} {count}' for kind, count in kinds) or '-'

@@ -7,8 +7,7 @@ import json
 from assay.comparing.failing import Failing
 from assay.comparing.interleaved import Interleaved
 from assay.report import diff
-from assay.report.console import console
-from assay.report.table import say
+from assay.report.console import console, say
 from assay.spelling import many
 from assay.text import visible
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from assay.report.console import console
-from assay.report.table import say
+from assay.report.console import console, say
 from assay.screening.findings import Evidence, Finding
 from assay.screening.measured import Screening
 from assay.screening.verdict import Verdict

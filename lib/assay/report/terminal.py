@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from assay.report.console import console
-from assay.report.table import height
+from assay.report.console import console, height
 from assay.spelling import many
 from assay.text import plain
 
@@ -57,7 +56,7 @@ def show(
     :param below: what else is to be told on this screen, on standard error.
     """
     from assay.report import matrix
-    from assay.report.table import say
+    from assay.report.console import say
     from assay.results.rows import rows
     from assay.running import reframe_log
 

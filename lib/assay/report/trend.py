@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.report.console import console
-from assay.report.sparkline import sparkline
-from assay.report.table import FAR, as_change, say, table
+from assay.report.console import FAR, as_change, console, say, sparkline, table
 from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, Found, Line, Trend

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay import __version__
+from assay.report.console import as_change
 from assay.report.html import charts, curves, jobs
 from assay.report.html.about import Fact, about
 from assay.report.html.beside import Beside, Other, beside
@@ -13,7 +14,6 @@ from assay.report.html.chart import Chart, Grid
 from assay.report.html.figures import RUNS, Line, lines, past
 from assay.report.html.screened import Screened
 from assay.report.html.sections import Section, sections
-from assay.report.table import as_change
 from assay.report.terminal import counted_words
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun

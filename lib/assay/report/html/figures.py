@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from assay.report.console import sparkline
 from assay.report.html.charts import reached
-from assay.report.sparkline import sparkline
 from assay.results.cases import Case
 from assay.results.history import History, StoredRun
 from assay.results.rows import Row, is_number, number, of_unit, rows_of
