@@ -10,8 +10,7 @@ from pathlib import Path
 
 from common import environment
 
-from assay.machine.imb import find_imb
-from assay.machine.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi, find_imb, find_mpis
 
 #: How far the two may be apart. Where IMB's own spread is more, none is made.
 CLAIM = 0.05

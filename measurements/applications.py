@@ -22,8 +22,7 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layout.layouts import LAYOUTS
-from assay.layout.placement import Node
+from assay.layout.layouts import LAYOUTS, Node
 from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure

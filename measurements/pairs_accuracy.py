@@ -23,8 +23,7 @@ from pathlib import Path
 from against_imb import mpich, run, spread, verdict
 from common import build
 
-from assay.machine.imb import Imb, find_imb
-from assay.machine.mpi import Mpi
+from assay.machine.mpi import Imb, Mpi, find_imb
 
 SIZES = (8, 1024, 65536)
 

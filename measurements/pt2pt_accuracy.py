@@ -20,8 +20,7 @@ from pathlib import Path
 from against_imb import mpich, run, spread, verdict
 from common import build
 
-from assay.machine.imb import find_imb
-from assay.machine.mpi import Mpi
+from assay.machine.mpi import Mpi, find_imb
 from assay.programs.imb import parse
 
 

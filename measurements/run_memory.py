@@ -20,7 +20,7 @@ from pathlib import Path
 
 from assay.job.launch import ERROR, OUTPUT, WITNESS, Launch
 from assay.job.output import Output
-from assay.layout.placement import Placement
+from assay.layout.layouts import Placement
 from assay.witness.report import SCHEMA
 
 CORES = 128  # of a node, and ranks

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layout.layouts import LAYOUTS
-from assay.layout.placement import Node
+from assay.layout.layouts import LAYOUTS, Node
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from assay import AssayError, paths, say
 from assay.machine.git import git
-from assay.machine.pip import pip
-from assay.machine.wheels import NEEDED, STAMP
+from assay.machine.wheels import NEEDED, STAMP, pip
 from assay.spack.tool import CLONES, PACKAGES_TAG, SOURCES, SPACK_TAG, Spack, find_spack
 
 LOG = paths.LOGS / 'bundle.log'

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 from assay import paths
-from assay.machine.checksum import checksum
 from assay.machine.mpi import Mpi
+from assay.machine.provenance import checksum
 
 SOURCES = paths.SOURCES
 FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'

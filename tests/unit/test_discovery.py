@@ -13,15 +13,15 @@ from assay import AssayError, paths
 from assay.commands.init import _confirm, _show_change, init
 from assay.config import settings
 from assay.config.scales import SCALES
-from assay.discovery import file as filing
-from assay.discovery import finding, processor
+from assay.discovery import draft as drafting
+from assay.discovery import init as steps
 from assay.discovery.draft import Asked, draft
-from assay.discovery.file import read_again, written
+from assay.discovery.init import read_again, written
 from assay.discovery.node import look
 from assay.discovery.partitions import _away, see
 from assay.discovery.policies import Named, as_minutes
 from assay.discovery.probing import Probed
-from assay.machine import cgroups
+from assay.machine import topology
 from assay.machine.slurm import forget_defaults
 from found import MPICH, OPENMPI, facts
 from slurms import commands_of_slurm, node, partition
@@ -136,9 +136,9 @@ def test_scales_that_sbatch_refuses(slurm):
 def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL], refused='--partition=all')
     assert see([], []).left_out == {'all': f'{REFUSED} (try --access=--account=NAME)'}
-    monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
+    monkeypatch.setattr(steps, 'find_mpis', lambda: [MPICH])
     with pytest.raises(AssayError, match=r'(?s)You must name an account.*named by --access'):
-        finding.find('toy', Asked(), 1)
+        steps.find('toy', Asked(), 1)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def loaded(text):
 
 
 def test_the_file_is_what_was_found(made):
-    processor_flags = processor.flags(['zen3'], MPICH.compiler)
+    processor_flags = drafting.flags(['zen3'], MPICH.compiler)
     found = made(facts('n1'), facts('n2'), ways=BOTH)
     (one,) = loaded(written(found, {}))
     assert settings.load('toy')['systems'][0]['partitions'] == [one]
@@ -406,7 +406,7 @@ def test_states_of_nodes(state, is_away):
 
 def test_lines_are_short_enough(made):
     lines = written(made(facts(), ways=BOTH), {}).splitlines()
-    assert not [line for line in lines if len(line) > filing.WIDTH]
+    assert not [line for line in lines if len(line) > steps.WIDTH]
 
 
 def test_two_launchers_are_two_partitions(made):
@@ -545,7 +545,7 @@ def test_nothing_that_was_kept_is_lost(made, monkeypatch):
     path = paths.SYSTEMS / 'toy.py'
     found = made(facts('n1'), ways=BOTH)
     monkeypatch.setattr(paths, 'ROOT', path.parent)
-    monkeypatch.setattr('assay.discovery.proof.prove', lambda draft: ({}, {}))
+    monkeypatch.setattr('assay.discovery.init.prove', lambda draft: ({}, {}))
     for text in (b'# first', b'# second', b'# second', b'# third'):
         path.write_bytes(text)
         _confirm(path, found, text)
@@ -567,11 +567,11 @@ def test_what_somebody_writes_meanwhile_stays(made, monkeypatch):
             raise ending
         return {}, {}
 
-    monkeypatch.setattr('assay.discovery.proof.prove', prove)
+    monkeypatch.setattr('assay.discovery.init.prove', prove)
     with pytest.raises(AssayError, match='was changed meanwhile, and is left as it is'):
         _confirm(path, found, None)
     assert path.read_text() == '# mine'
-    monkeypatch.setattr('assay.discovery.proof.prove', lambda _: prove(_, KeyboardInterrupt()))
+    monkeypatch.setattr('assay.discovery.init.prove', lambda _: prove(_, KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         _confirm(path, found, b'# before')
     assert path.read_text() == '# mine'
@@ -581,7 +581,7 @@ def test_what_nothing_confirmed_is_as_it_was(made, monkeypatch):
     path = paths.SYSTEMS / 'toy.py'
     found = made(facts('n1'), ways=BOTH)
     gone = {'all': {name: dict.fromkeys(FABRICS, 'it hung') for name in BOTH}}
-    monkeypatch.setattr('assay.discovery.proof.prove', lambda draft: (gone, {}))
+    monkeypatch.setattr('assay.discovery.init.prove', lambda draft: (gone, {}))
     for before in (None, b'# before'):
         with pytest.raises(AssayError, match='no job confirmed anything'):
             _confirm(path, found, before)
@@ -597,52 +597,52 @@ def test_a_file_of_somebody_else_is_left_alone():
 def test_a_machine_without_slurm(monkeypatch):
     monkeypatch.setenv('PATH', '/nowhere')
     with pytest.raises(AssayError, match=r'no sbatch on PATH.*A single machine needs no'):
-        finding.file_of('toy')
+        steps.file_of('toy')
 
 
 def test_the_name_is_slurms_by_default(slurm):
     slurm([node('n1')], [ALL])
-    assert finding.file_of(None) == paths.SYSTEMS / 'toy.py'
+    assert steps.file_of(None) == paths.SYSTEMS / 'toy.py'
     with pytest.raises(AssayError, match='cannot be called'):
-        finding.file_of('../toy')
+        steps.file_of('../toy')
 
 
 def test_an_unknown_mpi(slurm, monkeypatch):
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
-    monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
+    monkeypatch.setattr(steps, 'find_mpis', lambda: [MPICH])
     with pytest.raises(AssayError, match=r'--mpi mpihc: .*did you mean mpich'):
-        finding.find('toy', Asked(mpis=('mpihc',)), 1)
+        steps.find('toy', Asked(mpis=('mpihc',)), 1)
 
 
 def test_a_machine_without_an_mpi(slurm, monkeypatch, capsys):
     """The wheels that `assay run` installs do; where they cannot be had, it says so."""
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
     there = []
-    monkeypatch.setattr(finding, 'find_mpis', lambda: there)
-    monkeypatch.setattr(finding.prepare, 'install_mpis', lambda system, extra: there.append(MPICH))
-    assert finding._all() == [MPICH]
+    monkeypatch.setattr(steps, 'find_mpis', lambda: there)
+    monkeypatch.setattr(steps.prepare, 'install_mpis', lambda system, extra: there.append(MPICH))
+    assert steps._all() == [MPICH]
     assert 'there is no MPI on PATH, in modules' in capsys.readouterr().err
     cray = dataclasses.replace(MPICH, name='craympich', family=None, is_stranger=True, fault='odd')
     there[:] = [cray]
-    assert finding._all() == [cray, MPICH]
+    assert steps._all() == [cray, MPICH]
     assert 'odd' in capsys.readouterr().err
 
     def no_index(system, extra):
         raise AssayError('cannot fetch mpich')
 
     there.clear()
-    monkeypatch.setattr(finding.prepare, 'install_mpis', no_index)
+    monkeypatch.setattr(steps.prepare, 'install_mpis', no_index)
     with pytest.raises(AssayError, match=r'there is no MPI on this machine: .*cannot fetch mpich'):
-        finding.find('toy', Asked(), 1)
+        steps.find('toy', Asked(), 1)
 
 
 def test_an_mpi_is_named_by_its_name_or_its_place(monkeypatch):
-    monkeypatch.setattr(finding, 'find_mpis', lambda: [MPICH])
+    monkeypatch.setattr(steps, 'find_mpis', lambda: [MPICH])
     acme = dataclasses.replace(MPICH, name='acme')
-    monkeypatch.setattr(finding, 'find_in', {'/opt/acme': acme}.get)
+    monkeypatch.setattr(steps, 'find_in', {'/opt/acme': acme}.get)
     # In the order in which all commands have them, whatever somebody names first.
-    assert finding._chosen(('/opt/acme', MPICH.name)) == [MPICH, acme]
-    assert finding._chosen(()) == [MPICH]
+    assert steps._chosen(('/opt/acme', MPICH.name)) == [MPICH, acme]
+    assert steps._chosen(()) == [MPICH]
 
 
 def test_a_node_tells_its_facts():
@@ -673,8 +673,8 @@ def test_the_memory_of_a_control_group(tmp_path, monkeypatch):
         own.write_text(f'1:cpu:/x\n{"5:memory" if version == 1 else "0:"}:/slurm/job_1\n')
         (job / name).write_text('max\n')
         (job.parent / name).write_text(f'{5 << 20}\n')
-        monkeypatch.setattr(cgroups, 'CGROUP', own)
-        monkeypatch.setattr(cgroups, 'CGROUPS', groups)
+        monkeypatch.setattr(topology, 'CGROUP', own)
+        monkeypatch.setattr(topology, 'CGROUPS', groups)
         assert look(None).memory == 5
 
 
@@ -690,26 +690,26 @@ def compiler(folder, said):
     file = folder / 'cc'
     file.write_text(f'#!/bin/sh\necho "{said}"\n')
     file.chmod(0o755)
-    processor._version.cache_clear()
+    drafting._version.cache_clear()
     return str(file)
 
 
 def test_flags_that_a_compiler_knows(tmp_path):
     new = compiler(tmp_path, 'gcc (Debian 14.2.0-19) 14.2.0')
-    assert processor.flags(['zen4'], new)[0] == '-march=znver4'
+    assert drafting.flags(['zen4'], new)[0] == '-march=znver4'
     old = compiler(tmp_path, 'gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-28)')
-    assert {'-march=x86-64', '-mavx2'} <= {*processor.flags(['zen4'], old)}
-    assert processor.flags(['neoverse_v2'], new)[0].startswith('-march=armv8')
-    assert processor.flags(['zen4'], '/nowhere')[0] == '-march=x86-64'
-    assert processor.flags(['of-tomorrow'], new) == ()
+    assert {'-march=x86-64', '-mavx2'} <= {*drafting.flags(['zen4'], old)}
+    assert drafting.flags(['neoverse_v2'], new)[0].startswith('-march=armv8')
+    assert drafting.flags(['zen4'], '/nowhere')[0] == '-march=x86-64'
+    assert drafting.flags(['of-tomorrow'], new) == ()
 
 
 def test_flags_that_all_nodes_can_run(tmp_path):
     new = compiler(tmp_path, 'gcc (Debian 14.2.0-19) 14.2.0')
-    assert processor.flags(['zen4', 'zen2'], new)[0] == '-march=znver2'
-    assert processor.flags(['zen2', 'zen4'], new)[0] == '-march=znver2'
-    assert processor.flags(['zen4', 'skylake_avx512'], new)[0] == '-march=x86-64-v4'
-    assert processor.flags(['zen4', 'neoverse_v2'], new) == ()
+    assert drafting.flags(['zen4', 'zen2'], new)[0] == '-march=znver2'
+    assert drafting.flags(['zen2', 'zen4'], new)[0] == '-march=znver2'
+    assert drafting.flags(['zen4', 'skylake_avx512'], new)[0] == '-march=x86-64-v4'
+    assert drafting.flags(['zen4', 'neoverse_v2'], new) == ()
 
 
 def test_a_machine_without_sockets_and_a_cache_of_none(made):
@@ -746,10 +746,10 @@ def test_what_was_stopped_says_so_and_is_not_compared(made):
 def test_two_at_once(elsewhere, monkeypatch):
     monkeypatch.setattr(paths, 'INIT', elsewhere / 'init')
     with (
-        finding.alone('toy'),
-        finding.alone('other'),
+        steps.alone('toy'),
+        steps.alone('other'),
         pytest.raises(AssayError, match='another `assay init toy` is under way'),
-        finding.alone('toy'),
+        steps.alone('toy'),
     ):
         pass
 

@@ -7,7 +7,7 @@ import pytest
 from assay import AssayError, paths
 from assay.config.environments import environment
 from assay.config.fabrics import load_catalogue
-from assay.discovery.held import hold
+from assay.discovery.check_config import hold
 from assay.machine.mpi import find_mpis
 from assay.running.doctor import Findings
 from slurms import commands_of_slurm, node, partition

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay.config.fabrics import load_catalogue
-from assay.discovery import probing, proof
+from assay.discovery import init, probing
 from assay.discovery.partitions import see
 from assay.discovery.probing import HERE, _Job, probe
 from assay.results.cases import Case
@@ -157,7 +157,7 @@ def test_interfaces_that_differ_steer_no_mpi(job, tmp_path):
 @pytest.mark.parametrize(('fabric', 'nodes'), [('tcp', 'two nodes'), ('shm', 'one node')])
 def test_why_there_was_no_case(fabric, nodes):
     assert load_catalogue().fabrics[fabric].crosses_nodes is (fabric == 'tcp')
-    assert f'takes a job of {nodes}' in proof._why(None, fabric, {}, {})
+    assert f'takes a job of {nodes}' in init._why(None, fabric, {}, {})
 
 
 def test_a_build_that_sbatch_refuses_is_why_its_cases_did_not_run():
@@ -165,7 +165,7 @@ def test_a_build_that_sbatch_refuses_is_why_its_cases_did_not_run():
     case = Case(display_name='PointToPoint', **where, result='fail', figures=())
     refused = 'the scheduler refused its job: Time limit specification required'
     builds = {('all', 'mpich'): refused}
-    assert proof._why(case, 'shm', {}, builds) == f'its build failed: {refused}'
+    assert init._why(case, 'shm', {}, builds) == f'its build failed: {refused}'
 
 
 def test_sbatch_that_does_not_say_a_number(seen, tmp_path):

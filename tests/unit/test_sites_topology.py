@@ -4,8 +4,8 @@ import pytest
 from reframe.core.systems import ProcessorInfo
 
 from assay.cpus import parse_cpus
+from assay.discovery.draft import usable
 from assay.discovery.node import Facts
-from assay.discovery.processor import usable
 from assay.layout.launchers import WORDS
 from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, layout_of
 from assay.machine.topology import core_count, domain_count, of_processor, read

@@ -16,9 +16,8 @@ import yaml
 
 from assay import AssayError, paths
 from assay.config import environments
-from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
-from assay.machine.provenance import Provenance
+from assay.machine.provenance import Provenance, checksum, tree
 from assay.results import ready
 from assay.results.provenance import differences
 from assay.spack import blas, builds, environment, packages

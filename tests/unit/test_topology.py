@@ -10,7 +10,7 @@ from assay import paths
 from assay.config import settings
 from assay.config.references import Layer, merge
 from assay.layout.layouts import Node
-from assay.machine import cgroups, topology
+from assay.machine import topology
 from assay.machine.topology import core_count, domain_count, of_processor, read
 from assay.programs.figure import Figure
 from assay.programs.sizes import last_level_caches
@@ -50,8 +50,8 @@ def test_a_container_of_less_time_than_cpus(tmp_path, monkeypatch, version, file
     for name, text in files.items():
         (box / name).write_text(f'{text}\n')
         (box / 'job' / name).write_text('max 100000\n' if version == 2 else '-1\n')
-    monkeypatch.setattr(cgroups, 'CGROUP', own)
-    monkeypatch.setattr(cgroups, 'CGROUPS', groups)
+    monkeypatch.setattr(topology, 'CGROUP', own)
+    monkeypatch.setattr(topology, 'CGROUPS', groups)
     monkeypatch.setattr(topology, 'this_machine', lambda: machine('epyc-rome-nps4'))
     monkeypatch.setattr(os, 'sched_getaffinity', lambda _: {*range(256)})
     assert topology.usable_cores() == 2
@@ -67,9 +67,9 @@ def test_memory_without_a_limit(tmp_path, monkeypatch, limit):
     (groups / 'user.slice' / 'job').mkdir(parents=True)
     if limit:
         (groups / 'user.slice' / 'memory.max').write_text(f'{limit}\n')
-    monkeypatch.setattr(cgroups, 'CGROUP', own)
-    monkeypatch.setattr(cgroups, 'CGROUPS', groups)
-    assert cgroups.usable_memory() == os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+    monkeypatch.setattr(topology, 'CGROUP', own)
+    monkeypatch.setattr(topology, 'CGROUPS', groups)
+    assert topology.usable_memory() == os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
 
 
 def test_a_process_of_cpus_that_are_not_shown():

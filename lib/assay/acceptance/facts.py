@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from assay import AssayError
 from assay.acceptance.files import read_bounded
 from assay.machine import topology
-from assay.machine.cgroups import usable_memory
+from assay.machine.topology import usable_memory
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

@@ -19,8 +19,8 @@ from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.launch import Launch
 from assay.layout import parts
-from assay.machine.cgroups import usable_memory
 from assay.machine.provenance import Provenance, of_binary
+from assay.machine.topology import usable_memory
 from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure
 from assay.programs.sizes import Memory, last_level_caches, working_set

@@ -21,9 +21,8 @@ from assay.checks.waiting import IN_QUEUE, TakesTurns
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE, cut_short
-from assay.machine.checksum import checksum
 from assay.machine.job_states import PREEMPTED
-from assay.machine.provenance import Provenance, of_cmake
+from assay.machine.provenance import Provenance, checksum, of_cmake
 from assay.spack.builds import build_of
 from assay.spack.record import Build
 

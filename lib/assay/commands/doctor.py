@@ -39,7 +39,7 @@ def doctor(
       assay doctor --system mycluster
       assay doctor --mpi /opt/acme-mpi
     """
-    from assay.discovery.held import hold
+    from assay.discovery.check_config import hold
     from assay.running.doctor import Findings, examine
     from assay.running.prepare import name_mpis
 

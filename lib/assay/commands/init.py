@@ -71,8 +71,7 @@ def init(
       assay init mycluster --replace
     """
     from assay.discovery.draft import Asked
-    from assay.discovery.file import read_again, written
-    from assay.discovery.finding import alone, file_of, find
+    from assay.discovery.init import alone, file_of, find, read_again, written
     from assay.machine.slurm import forget_defaults
 
     if not wait > 0:
@@ -129,8 +128,7 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
 
     :param before: what is in it; that again if nothing is confirmed.
     """
-    from assay.discovery.file import written
-    from assay.discovery.proof import prove
+    from assay.discovery.init import prove, written
     from assay.report.confirmed import show
 
     unconfirmed = written(found, None).encode()

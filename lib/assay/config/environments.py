@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from assay.config.fabrics import load_catalogue
-from assay.machine.imb import find_imb
-from assay.machine.mpi import Mpi
+from assay.machine.mpi import Mpi, find_imb
 from assay.machine.wheels import NEEDED
 from assay.mpis import FAMILIES
 

@@ -23,7 +23,7 @@ from typing import Any
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
 from assay.machine import topology
-from assay.machine.cgroups import usable_memory
+from assay.machine.topology import usable_memory
 
 #: ioctl that asks for the IPv4 addresses of all interfaces (linux/sockios.h).
 SIOCGIFCONF = 0x8912

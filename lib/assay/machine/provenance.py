@@ -11,6 +11,7 @@ import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from archspec.cpu import host
@@ -123,3 +124,14 @@ def suite() -> str:
     except FileNotFoundError:
         return ''
     return answer.stdout.strip()
+
+
+# The suite's sources ------------------------------------------------------------------------------
+
+
+_spec = spec_from_file_location('tree', paths.RECIPES / 'packages' / 'assay' / 'tree.py')
+assert _spec and _spec.loader, 'a path that ends in .py always has a loader'
+tree = module_from_spec(_spec)
+_spec.loader.exec_module(tree)
+
+checksum = tree.checksum

@@ -12,7 +12,7 @@ from assay.text import plain
 
 if TYPE_CHECKING:
     from assay.discovery.draft import Draft, LeftOut
-    from assay.discovery.proof import Way
+    from assay.discovery.init import Way
 
 
 def show(found: Draft, left_out: LeftOut, noted: dict[Way, str]) -> None:

@@ -11,7 +11,7 @@ from assay.config import fabrics, settings
 from assay.config.fabrics import never_run
 from assay.cpus import as_list
 from assay.machine import mpi, topology, wheels
-from assay.machine.cgroups import usable_memory
+from assay.machine.topology import usable_memory
 from assay.spack.tool import find_spack
 from assay.spelling import many
 from assay.text import plain

@@ -12,7 +12,7 @@ from assay import AssayError, paths
 from assay.config import settings
 from assay.config.environments import OURS
 from assay.files import write_whole
-from assay.machine.checksum import checksum
+from assay.machine.provenance import checksum
 from assay.spack.environment import install
 from assay.spack.lock_file import keep_spec
 from assay.spack.packages import assert_listed

@@ -15,8 +15,7 @@ from pathlib import Path
 from assay import AssayError, paths, say
 from assay.config.environments import OURS
 from assay.files import write_whole
-from assay.machine.checksum import checksum
-from assay.machine.provenance import Provenance
+from assay.machine.provenance import Provenance, checksum
 from assay.spack.lock_file import compiled_with, from_lock
 from assay.spack.packages import environment_file, groups
 from assay.spack.record import Build, checksums
