@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from assay.comparing.against import Against
 from assay.report import junit
-from assay.report.budget import tell
 from assay.report.conclusion import conclude
 from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
+from assay.report.terminal import show_budget
 from assay.results.budget import Choice, choose
 from assay.results.history import StoredRun, load
 from assay.results.past import past
@@ -136,7 +136,7 @@ def choose_for(
     if not cases:
         selection.explain(site, suite.environment, given)
     choice = choose(cases, past(load(), suite.system), budget, beside, times, suspects)
-    tell(choice)
+    show_budget(choice)
     return choice
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from assay import AssayError
 from assay.one_run import options_of
-from assay.report import budget as words
+from assay.report import terminal
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose, seconds_of
 from assay.results.past import Past
 from assay.running.listing import Listed
@@ -323,13 +323,16 @@ def test_what_is_said_before_and_after(capsys):
     known = {one.title: ran(9 - number) for number, one in enumerate(cases[1:9])}
     known[cases[-1].title] = ran(3, 900)
     choice = choose(cases, known, 60)
-    words.tell(choice)
+    terminal.show_budget(choice)
     said = capsys.readouterr().err
     assert '6 of 10 cases chosen, expected to take 60 s of 60 s' in said
     assert 'no time is known of 1 case of them' in said
     assert 'takes longer than the budget: 1 check; --budget 16m is enough for each' in said
     assert '900 s: Long %fabric=shm' in said
     assert 'left out for now: 3 cases; those longest not run:' in said
-    assert words.told(choice) == ' (budget 60 s); only 6 of the 10 selected cases were chosen'
+    assert (
+        terminal.budget_words(choice)
+        == ' (budget 60 s); only 6 of the 10 selected cases were chosen'
+    )
     everything = choose(cases, known, 3600)
-    assert words.told(everything) == ' (budget 3600 s); all selected cases were chosen'
+    assert terminal.budget_words(everything) == ' (budget 3600 s); all selected cases were chosen'

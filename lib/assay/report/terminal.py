@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from assay.results.budget import Choice
+    from assay.results.budget import Choice, Entry
     from assay.results.cases import Run
     from assay.results.rows import Row
     from assay.results.verdict import Counts, Verdict
@@ -33,6 +33,9 @@ MOST_SENTENCES, MOST_LINES = 8, 20
 #: Lines of the window that show a run, and those of them that are always there: two blank ones, how
 #: many figures nothing holds, and the verdict.
 SCREEN, OTHERS = 40, 4
+
+#: Of the checks that a budget leaves out, so many are named.
+MOST_NAMED = 5
 
 #: Figures that are named although they passed: those that came nearest to failing.
 NEAREST = 3
@@ -230,13 +233,12 @@ def conclude(
 
     :param choice: what was chosen for a budget, if there was one.
     """
-    from assay.report.budget import told
     from assay.results.verdict import counts
 
     for problem in why_not_good(verdict):
         print(f'assay: {problem}', file=sys.stderr)
     found = counts(run)
-    chosen = told(choice) if choice else ''
+    chosen = budget_words(choice) if choice else ''
     print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s{chosen}')
 
 
@@ -246,3 +248,53 @@ def counted_words(found: Counts) -> str:
     if not found.disturbed:  # as it mostly is
         words.remove('0 disturbed')
     return f'{", ".join(words)} of {sum(found)} cases'
+
+
+# What a budget chose ------------------------------------------------------------------------------
+
+
+def show_budget(choice: Choice) -> None:
+    """Say what is chosen, what is left out, and what to do."""
+    from assay import say
+    from assay.results.budget import advice
+
+    of = choice.cases + choice.cases_left_out
+    say(
+        f'--budget: {choice.cases} of {many(of, "case")} chosen, expected to take '
+        f'{choice.expected:.0f} s of {choice.budget:.0f} s, one after the other'
+    )
+    if choice.assumed:
+        say(
+            f'no time is known of {many(choice.assumed, "case")} of them: that of others is '
+            'assumed, of the same check where there are any'
+        )
+    if choice.too_long:
+        say(
+            'never chosen, since each, with what is built for it, takes longer than the budget: '
+            f'{many(len(choice.too_long), "check")}; '
+            f'{advice(max(choice.too_long.values()), "each of them")}:'
+        )
+    for one, seconds in [*choice.too_long.items()][:MOST_NAMED]:
+        assumed = ', as is assumed' if one.assumed else ''
+        say(f'    {seconds:.0f} s{assumed}: {one.name} ({many(len(one.cases), "case")})')
+    if waiting := [one for one in choice.left_out if one not in choice.too_long]:
+        cases = sum(len(one.cases) for one in waiting)
+        say(f'left out for now: {many(cases, "case")}; those longest not run:')
+        for one in waiting[:MOST_NAMED]:
+            say(f'    {_since(one)}: {one.name} ({many(len(one.cases), "case")})')
+        say('the next runs with a budget begin with these; `assay run` without --budget takes all')
+
+
+def budget_words(choice: Choice) -> str:
+    """What the last line of a run says of it."""
+    of = choice.cases + choice.cases_left_out
+    return (
+        f' (budget {choice.budget:.0f} s); only {choice.cases} of the {of} selected cases were '
+        'chosen'
+        if choice.left_out
+        else f' (budget {choice.budget:.0f} s); all selected cases were chosen'
+    )
+
+
+def _since(one: Entry) -> str:
+    return 'never run' if one.last is None else f'{one.last.astimezone():%Y-%m-%d %H:%M}'
