@@ -70,7 +70,7 @@ def opened(browser, golden_report, tmp_path):
         witnessed.write(tmp_path / 'output' / 'witness.json', crowded(node))
         change(report)
         path = tmp_path / 'page.html'
-        page.write(path, found_in(report, screened=[one_bad(node)], **others))
+        page.write(path, page.page(found_in(report, screened=[one_bad(node)], **others)))
         show(browser, path)
         return browser
 
@@ -344,7 +344,8 @@ def large(browser, golden_report, tmp_path):
     last['perfvalues']['toy:node:bandwidth_of_limit'] = [0.2, 1, -0.5, None, '1', 'fail']
     history = history_of(report, RUNS, tmp_path)
     path = tmp_path / 'page.html'
-    page.write(path, found_in(report, 'FAILED', ['1 of 5000 cases failed'], history=history))
+    found = found_in(report, 'FAILED', ['1 of 5000 cases failed'], history=history)
+    page.write(path, page.page(found))
     assert path.stat().st_size < 5_000_000 * CASES / 1000
     show(browser, path)
     return browser

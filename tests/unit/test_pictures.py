@@ -1,24 +1,12 @@
-"""Pictures: what stands in them, and what cannot be drawn."""
-
-import re
-import struct
-from xml.etree import ElementTree
+"""The page of one job: what is drawn on it, and what cannot be."""
 
 import pytest
 
 from assay import AssayError, witness
-from assay.report import pictures
+from assay.commands import main as cli
+from assay.report.html import jobs, page
+from pages import HOSTILE, Seen
 from witnessed import call, halo, host, partner, process, report, wait, write
-
-
-def drawn(tmp_path, found, name='job.svg'):
-    path = tmp_path / name
-    pictures.draw(found, path)
-    return path
-
-
-def words(path):
-    return re.findall(r'<text[^>]*>([^<]*)</text>', path.read_text())
 
 
 @pytest.fixture
@@ -29,111 +17,102 @@ def job(tmp_path):
     return make
 
 
-def test_labels_units_and_legend(tmp_path, job):
-    seen = words(drawn(tmp_path, job(16, 2)))
-    assert 'halo --n 64 (ranks: 16, hosts: 2)' in seen
-    assert {'sender (rank)', 'receiver (rank)', 'rank', '% of wall time'} <= set(seen)
-    assert 'bytes sent (logarithmic; white: none)' in seen
-    assert {'100 kB', '1 MB'} <= {text.replace('\N{NO-BREAK SPACE}', ' ') for text in seen}
+def time_of(found):
+    return jobs.of_job(found)[-1]
+
+
+def parts(chart):
+    """The values of each part, by its name without the mean."""
+    return {one.name.partition(' (')[0]: one.values for one in chart.series}
+
+
+def test_what_is_drawn_of_a_job(job):
+    matrix, seats, time = jobs.of_job(job(16, 2))
+    assert (matrix.upwards.title, matrix.across.title) == ('from rank', 'to rank')
+    assert seats.title == 'Where ranks sat: halo'
+    assert (time.across.title, time.upwards.title) == ('of the wall time [%]', 'rank')
     # The means over the ranks, as in the tables.
-    assert {'computation (70.0%)', 'transfer (17.3%)', 'imbalance (7.5%)'} <= set(seen)
-    assert {'late sender (3.9%)', 'late receiver (1.3%)'} <= set(seen)
-
-
-def test_bytes_are_in_the_row_of_their_sender(job):
-    cells, block = pictures.bytes_by_block(job(3))
-    assert block == 1
-    assert cells.tolist() == [[0, 10**6, 10**6], [10**6, 0, 10**6], [10**6, 10**6, 0]]
-    partners = [partner(2, 1, 7), partner(-1, 1, 9), partner(0, 2, 0)]
-    found = report([process(0, partners=partners), process(1, (1,)), process(2, (2,))])
-    assert pictures.bytes_by_block(found)[0].tolist() == [[1, 0, 7], [0, 0, 0], [0, 0, 0]]
-
-
-@pytest.mark.parametrize(('ranks', 'block'), [(512, 1), (514, 2), (1026, 3)])
-def test_blocks_hold_the_bytes_of_their_ranks(job, ranks, block):
-    found = job(ranks)
-    cells, of = pictures.bytes_by_block(found)
-    assert (of, len(cells)) == (block, -(-ranks // block))
-    assert cells.sum() == 2 * ranks * 10**6
-    parts, of = pictures.parts_by_block(found)
-    assert (of, len(parts['transfer'])) == (block, len(cells))
-    assert sum(parts.values()) == pytest.approx(100)
-    assert parts['computation'][0] == pytest.approx(80, abs=0.1)
-    assert parts['computation'][-1] == pytest.approx(60, abs=0.1)
+    assert [one.name for one in time.series] == [
+        'computation (70.0%)',
+        'transfer (17.3%)',
+        'imbalance (7.5%)',
+        'late sender (3.9%)',
+        'late receiver (1.3%)',
+    ]
 
 
 def test_parts_are_percent_of_each_ranks_wall_time():
     calls, waits = {'MPI_Recv': call(1, 2.0)}, {'MPI_Recv': wait(2.0, late_sender=0.5)}
     one = process(0, wall=4.0, mpi_time=2.0, calls=calls, waits=waits)
-    parts, _ = pictures.parts_by_block(report([one, process(1, (1,), wall=2.0)]))
-    assert parts['computation'].tolist() == [50, 100]
-    assert parts['transfer'].tolist() == [37.5, 0]
-    assert parts['late_sender'].tolist() == [12.5, 0]
-    parts, _ = pictures.parts_by_block(report([process(wall=0.0)]))
-    assert parts['computation'].tolist() == [0]
+    found = parts(time_of(report([one, process(1, (1,), wall=2.0)])))
+    assert found['computation'] == [50, 100]
+    assert found['transfer'] == [37.5, 0]
+    assert found['late sender'] == [12.5, 0]
+    assert parts(time_of(report([process(wall=0.0)])))['computation'] == [0]
 
 
-def test_many_ranks_are_drawn_in_blocks(tmp_path, job):
-    path = drawn(tmp_path, job(1000, 20))
-    assert 'bytes sent, 2 by 2 ranks a dot (logarithmic; white: none)' in words(path)
-    assert 'rank (mean of 2)' in words(path)
-    # 500 blocks of five parts; the rest are lines and the legend.
-    bars = path.read_text().count('<path')
-    assert 2500 <= bars < 2700
+@pytest.mark.parametrize(('ranks', 'rows', 'bars'), [(128, 128, 32), (130, 65, 26)])
+def test_many_ranks_of_a_host_are_drawn_in_blocks(job, ranks, rows, bars):
+    matrix, _, time = jobs.of_job(job(ranks))
+    sent = sum(value for row in matrix.panels[0].values for value in row if value)
+    assert (len(matrix.rows), sent) == (rows, 2 * ranks * 10**6)
+    assert len(time.places) == bars
+    assert [sum(one) for one in zip(*parts(time).values(), strict=True)] == [
+        pytest.approx(100) for _ in range(bars)
+    ]
 
 
-def test_a_png_has_its_size(tmp_path, job):
-    data = drawn(tmp_path, job(2), 'job.PNG').read_bytes()
-    assert data[:8] == b'\x89PNG\r\n\x1a\n'
-    assert struct.unpack('>II', data[16:24]) == (1560, 720)
+def test_many_ranks_of_several_hosts_are_drawn_by_host(job):
+    matrix, _, time = jobs.of_job(job(160, 20))
+    assert (len(matrix.rows), len(time.places), time.upwards.title) == (20, 20, 'node')
 
 
-@pytest.mark.parametrize('name', ['a.svg', 'a.png'])
-def test_equal_reports_are_equal_files(tmp_path, job, name):
-    first = drawn(tmp_path, job(4), name).read_bytes()
-    assert drawn(tmp_path, job(4), f'b{name}').read_bytes() == first
+def test_sections_that_are_off(job):
+    found = job(4)
+    *_, seats = jobs.of_job(found.model_copy(update={'sections': ['matrix']}))
+    assert seats.title.startswith('Where ranks sat')
+    seats, time = jobs.of_job(found.model_copy(update={'sections': ['profile']}))
+    assert 'The report has no section matrix: who sent to whom is not known.' in seats.notes
+    assert time.kind == 'stacked'
 
 
-def test_sections_that_are_off(tmp_path, job):
-    assert 'no section matrix in this report' in words(
-        drawn(tmp_path, job(4).model_copy(update={'sections': ['profile']}))
-    )
-    assert 'no section profile in this report' in words(
-        drawn(tmp_path, job(4).model_copy(update={'sections': ['matrix']}))
-    )
+def test_of_a_job_that_never_ended_its_seats_are_drawn():
+    (seats,) = jobs.of_job(report([process()], complete=False))
+    assert 'The job did not get to MPI_Finalize: who sent to whom is not known.' in seats.notes
 
 
-def test_a_job_without_messages_and_one_with_empty_ones(tmp_path):
-    assert 'no messages between ranks' in words(drawn(tmp_path, report([process()])))
-    outside = report([process(partners=[partner(-1, 3, 50)])])
-    assert 'no messages between ranks' in words(drawn(tmp_path, outside))
-    empty = report([process(partners=[partner(1, 3, 0)]), process(1, (1,))], [host()])
-    assert 'sender (rank)' in words(drawn(tmp_path, empty))
+def test_nothing_to_draw():
+    none = host(domains=[[0]]) | {'cores': '', 'numa': []}
+    with pytest.raises(AssayError, match='nothing to draw'):
+        jobs.of_job(report([process()], [none], sections=['placement', 'fabric']))
 
 
-def test_a_command_with_dollars_is_no_formula(tmp_path):
-    found = report([process()], command=['./a', '$x_1$', 'y' * 100])
-    assert any('$x_1$' in text and '…' in text for text in words(drawn(tmp_path, found)))
+def test_equal_reports_are_equal_pages(job):
+    assert page.page_of_job(job(4)) == page.page_of_job(job(4))
 
 
-def test_a_command_of_any_characters_is_a_picture(tmp_path):
-    found = report([process()], command=['./a\x00\x1b[1A\n\u202e'])
-    path = drawn(tmp_path, found)
-    ElementTree.parse(path)
-    assert any(r'a\x00\x1b[1A \u202e' in text for text in words(path))
+@pytest.mark.parametrize('text', HOSTILE)
+def test_what_a_job_is_called_is_text(text):
+    some = [process(0, on=text, partners=[partner(1, 1, 10)]), process(1, (1,), on=text)]
+    seen = Seen(page.page_of_job(report(some, [host(text)], command=[text, text])))
+    assert 'Where ranks sat' in seen.text
+    assert seen.tags.count('script') == 4 and 'img' not in seen.tags
+    assert not [one for one in seen.attributes if one[1].startswith('on') or one[1] == 'src']
 
 
-@pytest.mark.parametrize('name', ['job.pdf', 'job', 'png'])
-def test_other_suffixes(tmp_path, job, name):
-    with pytest.raises(AssayError, match=rf'{name}: a picture ends in \.png or \.svg'):
-        pictures.draw(job(2), tmp_path / name)
-    assert not (tmp_path / name).exists()
+def test_the_command(tmp_path, monkeypatch, capsys):
+    path = write(tmp_path / 'r.json', halo(2))
 
+    def run(name):
+        monkeypatch.setattr('sys.argv', ['assay', 'witness', str(path), '--picture', name])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code
 
-def test_what_cannot_be_drawn(tmp_path, job):
-    with pytest.raises(AssayError, match='nothing to draw: the report is incomplete'):
-        pictures.draw(report([process()], complete=False), tmp_path / 'a.svg')
-    with pytest.raises(AssayError, match='nothing to draw: the report has no profile and no mat'):
-        pictures.draw(report([process()], sections=['placement', 'fabric']), tmp_path / 'a.svg')
-    with pytest.raises(AssayError, match=r'absent/a\.svg: cannot be written: No such'):
-        pictures.draw(job(2), tmp_path / 'absent' / 'a.svg')
+    assert not run(str(tmp_path / 'job.html'))
+    seen = Seen((tmp_path / 'job.html').read_text())
+    assert 'halo --n 64' in seen.text and 'ranks: 2, hosts: 1' in seen.text
+    assert capsys.readouterr().out.endswith('job.html\n')
+    for name in ('job.svg', 'job'):
+        assert 'a picture is a page for a browser' in str(run(str(tmp_path / name)))
+        assert not (tmp_path / name).exists()

@@ -7,9 +7,8 @@ from rich.console import Console
 
 from assay.report import provenance, witness
 from assay.report.console import MOST_ROWS, sparkline, table
-from assay.report.html.page import page
+from assay.report.html.page import page, page_of_job
 from assay.report.matrix import matrix
-from assay.report.pictures import draw
 from assay.witness import WitnessError, read
 from pages import filled, found_in
 from reports import cases, run_of
@@ -57,13 +56,13 @@ def job(ranks, calls, partners):
 
 
 @pytest.mark.parametrize(('ranks', 'calls', 'partners'), [(1, 0, 0), (1, 1, 1), (20, 200, 20)])
-def test_a_job(out, tmp_path, ranks, calls, partners):
+def test_a_job(out, ranks, calls, partners):
     found = job(ranks, calls, partners)
     witness.show(found, out)
     assert ('Sizes of messages: none' in shown(out)) == (not partners)
     assert (': none' in shown(out)) == (not partners)
     witness.show_difference(found, job(1, 0, 0), out)
-    draw(found, tmp_path / 'job.svg')
+    assert page_of_job(found)
 
 
 def test_a_job_of_no_ranks_is_none(tmp_path):

@@ -1,4 +1,4 @@
-"""The command ``witness``: a report as tables, as a picture, and against another one.
+"""The command ``witness``: a report as tables, as a page of charts, and against another one.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -10,14 +10,16 @@ from typing import Annotated
 
 import typer
 
+from assay import AssayError
+
 
 def witness(
     report: Annotated[Path, typer.Argument(metavar='REPORT.json', show_default=False)],
     picture: Annotated[
         Path | None,
         typer.Option(
-            metavar='FILE.png|FILE.svg',
-            help='Draw the message matrix and where the time went as well.',
+            metavar='FILE.html',
+            help='Draw who sent to whom, where ranks sat and where the time went as well.',
         ),
     ] = None,
     diff: Annotated[
@@ -34,10 +36,9 @@ def witness(
 
     \b
       assay witness witness.json
-      assay witness witness.json --picture job.svg
+      assay witness witness.json --picture job.html
       assay witness before.json --diff after.json
     """
-    from assay.report import pictures
     from assay.report.console import console, say
     from assay.report.witness import show, show_difference
     from assay.witness.reading import read
@@ -45,7 +46,11 @@ def witness(
     first = read(report)
     second = read(diff) if diff else None
     if picture:
-        pictures.draw(first, picture)
+        from assay.report.html import page  # which takes time to load
+
+        if picture.suffix != '.html':
+            raise AssayError(f'{picture}: a picture is a page for a browser: call it .html')
+        page.write(picture, page.page_of_job(first))
     out = console()
     if second:
         show_difference(first, second, out)

@@ -1,1 +1,1 @@
-"""What people read: the terminal, tables, pictures, JUnit."""
+"""What people read: the terminal, tables, pages, JUnit."""

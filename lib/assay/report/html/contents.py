@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay import __version__
 from assay.report.console import as_change
 from assay.report.html import charts, curves, jobs
 from assay.report.html.about import Fact, about
@@ -189,7 +188,6 @@ class Contents:
     steps: Sequence[Step]
     has_partitions: bool
     beside: Beside | None
-    version: str = __version__
 
     @property
     def drawn(self) -> list[Chart | Grid]:

@@ -7,14 +7,15 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from assay import AssayError
 from assay.job.launch import WITNESS
-from assay.report.html.chart import Axis, Grid, Mark, Panel
+from assay.report.html.chart import Axis, Chart, Grid, Mark, Panel, Series
 from assay.results.cases import Case, left_in
 from assay.spelling import many
 from assay.text import plain
 from assay.witness import Report, WitnessError, as_list, read
 from assay.witness.placement import Host, cores_in_words, hosts_of, ranks_in_words, shared
-from assay.witness.profile import pairs
+from assay.witness.profile import PARTS, mean_shares, pairs, split
 from assay.witness.traffic import size
 
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
@@ -25,6 +26,8 @@ MOST_BYTES = 1 << 25
 MOST_SENT = 1 << 63
 #: Characters of a name.
 WIDTH = 40
+#: Rows and columns of a matrix on a page of its own.
+MOST_DOTS = 128
 
 
 def charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
@@ -78,8 +81,22 @@ def _title(case: Case, path: Path) -> str:
     return plain(' '.join([*filter(None, map(str, filter(None, words))), start]))
 
 
-def _of_job(report: Report, title: str) -> Iterator[Grid]:
-    matrix = _matrix(report, title) if report.has_matrix else None
+def of_job(report: Report) -> list[Chart | Grid]:
+    """All charts of one job: who sent to whom, where ranks sat, and what their time went into.
+
+    :raises AssayError: if there is nothing to draw.
+    """
+    title = plain(Path(report.command[0]).name if report.command else '', WIDTH)
+    found: list[Chart | Grid] = [*_of_job(report, title, MOST_DOTS)]
+    if report.has_profile:
+        found.append(_time(report, title))
+    if not found:
+        raise AssayError('nothing to draw: the report has no cores, no messages and no profile')
+    return found
+
+
+def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]:
+    matrix = _matrix(report, title, most) if report.has_matrix else None
     if matrix:
         yield matrix
     notes = []
@@ -96,12 +113,13 @@ def _of_job(report: Report, title: str) -> Iterator[Grid]:
 # Messages -----------------------------------------------------------------------------------------
 
 
-def _matrix(report: Report, title: str) -> Grid | None:
+def _matrix(report: Report, title: str, most: int) -> Grid | None:
     """Bytes from each row to each column; None if there were no messages between ranks.
 
+    :param most: rows and columns.
     :raises WitnessError: if there are more than any job sends.
     """
-    row_of, names, what = _rows(report)
+    row_of, names, what = _rows(report, most)
     cells: dict[tuple[int, int], int] = {}
     found = pairs(report)
     if any(max(pair.bytes, pair.messages) >= MOST_SENT for pair in found):
@@ -146,20 +164,54 @@ def _matrix(report: Report, title: str) -> Grid | None:
     )
 
 
-def _rows(report: Report) -> tuple[list[int], list[str], str]:
+def _rows(report: Report, most: int) -> tuple[list[int], list[str], str]:
     """The row of each rank, the names of the rows, and what they are: of many ranks their nodes."""
-    if report.ranks <= MOST_ROWS:
+    if report.ranks <= most:
         return [*range(report.ranks)], [str(rank) for rank in range(report.ranks)], 'rank'
     if len(report.hosts) > 1:
         number = {host.name: number for number, host in enumerate(report.hosts)}
-        block = -(-len(number) // MOST_ROWS)
+        block = -(-len(number) // most)
         names = [plain(name, WIDTH) for name in [*number][::block]]
         what = 'node' if block == 1 else f'nodes, {block} from'
         return [number[process.host] // block for process in report.processes], names, what
-    block = -(-report.ranks // MOST_ROWS)
+    block = -(-report.ranks // most)
     starts = range(0, report.ranks, block)
     names = [f'{start}-{min(start + block, report.ranks) - 1}' for start in starts]
     return [rank // block for rank in range(report.ranks)], names, 'ranks'
+
+
+# Time ---------------------------------------------------------------------------------------------
+
+
+def _time(report: Report, title: str) -> Chart:
+    """What the wall time of each rank went into, in percent; of many ranks those of a row."""
+    row_of, names, what = _rows(report, MOST_ROWS)
+    splits = [split(process) for process in report.processes]
+    shares = mean_shares(splits)
+    # A job that does nothing between MPI_Init and MPI_Finalize may have taken no time.
+    walls = [max(wall, 1e-9) for wall in _sums(row_of, [one.wall for one in splits])]
+    series = []
+    for number, part in enumerate(PARTS):
+        spent = _sums(row_of, [getattr(one, part) for one in splits])
+        values = [100 * seconds / wall for seconds, wall in zip(spent, walls, strict=True)]
+        name = f'{part.replace("_", " ")} ({shares[part]:.1%})'
+        series.append(Series(name, names, values, colour=number, style=number))
+    return Chart(
+        f'What the time of each rank went into: {title}',
+        'stacked',
+        Axis('of the wall time [%]'),
+        Axis(what),
+        tuple(series),
+        ('In brackets: the mean of the ranks.',),
+    )
+
+
+def _sums(row_of: Sequence[int], values: Sequence[float]) -> list[float]:
+    """The sum of the ranks of each row."""
+    found = [0.0] * (max(row_of) + 1)
+    for row, value in zip(row_of, values, strict=True):
+        found[row] += value
+    return found
 
 
 # Seats --------------------------------------------------------------------------------------------

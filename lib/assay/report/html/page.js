@@ -375,7 +375,7 @@ function draw(place, width) {
   return window.Plotly.react(box, those(chart, shade, size), around(chart, shade, size), config);
 }
 
-const isWide = (chart) => (chart.kind === 'grid' ? chart.panels.length > 1 : chart.kind !== 'lines');
+const isWide = (chart) => (chart.kind === 'grid' ? chart.panels.length > 1 || chart.columns.length > 64 : chart.kind !== 'lines');
 
 async function inflate(packed) {
   const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));

@@ -1,4 +1,4 @@
-"""The page itself, of a run that is stored or has just ended: it loads nothing from anywhere."""
+"""Pages: of a run that is stored or has just ended, and of one job; they load nothing."""
 
 from __future__ import annotations
 
@@ -15,30 +15,48 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from assay import AssayError
+from assay import AssayError, __version__
 from assay.files import write_whole
-from assay.report.html import screened
+from assay.report.html import jobs, screened
+from assay.report.html.chart import Chart, Grid
 from assay.report.html.contents import Contents, Subject, contents
+from assay.report.witness import summary
 from assay.results.cases import Run
 from assay.results.history import History, StoredRun, load
 from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
+from assay.witness import Report
 
 HERE = Path(__file__).parent
-TEMPLATE = 'page.html.jinja'
 
 #: Characters of a name in a table of figures: a longer one is cut in its middle.
 LONGEST = 160
 
 
 def page(found: Contents) -> str:
-    """HTML of one file, the same for the same contents.
+    """HTML of one file, the same for the same contents."""
+    return _filled('page.html.jinja', found.drawn, found=found)
+
+
+def page_of_job(report: Report) -> str:
+    """Likewise of one job, as its witness saw it.
+
+    :raises AssayError: if there is nothing to draw.
+    """
+    charts = jobs.of_job(report)
+    program, *arguments = report.command or ['']
+    title = plain(' '.join([Path(program).name, *arguments]), LONGEST)
+    lines = summary(report).splitlines()
+    return _filled('job.html.jinja', charts, title=title, lines=lines, of_job=charts)
+
+
+def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> str:
+    """A template with these charts.
 
     Whatever a job, a scheduler or a user wrote is text in it: it is escaped where it stands, and
     made visible where it would be hidden.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
         loader=FileSystemLoader(HERE),
@@ -53,7 +71,6 @@ def page(found: Contents) -> str:
     environment.filters['short'] = _short
     names = ('page.css', 'begin.js', 'page.js')
     style, begin, script = (HERE.joinpath(name).read_text() for name in names)
-    charts = found.drawn
     drawing = plotly() if charts else Plotly('', Markup(), '')
     policy = '; '.join(
         [
@@ -66,8 +83,9 @@ def page(found: Contents) -> str:
             "form-action 'none'",
         ]
     )
-    return environment.get_template(TEMPLATE).render(
-        found=found,
+    return environment.get_template(template).render(
+        **values,
+        version=__version__,
         policy=policy,
         style=Markup(style),
         begin=Markup(begin),
@@ -82,14 +100,14 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else plain(name, LONGEST)
 
 
-def write(path: Path, found: Contents) -> None:
-    """Write the page, whole or not at all.
+def write(path: Path, text: str) -> None:
+    """Write a page, whole or not at all.
 
     :raises AssayError: if the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, page(found))
+        write_whole(path, text)
     except OSError as error:
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
@@ -188,7 +206,7 @@ def write_stored(path: Path, history: History, runs: Sequence[StoredRun]) -> Non
         screened.of_run(run) if shown.file is None else (),
         (there, history.run_of(there)) if there else None,
     )
-    write(path, contents(subject))
+    write(path, page(contents(subject)))
 
 
 def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> None:
@@ -198,4 +216,4 @@ def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> N
     """
     seen = screened.of_run(run)
     subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
-    write(path, contents(subject))
+    write(path, page(contents(subject)))
