@@ -28,7 +28,7 @@ from assay.config.settings import system_file
 from assay.results.cases import Case, Run
 from assay.results.rows import BAD
 from assay.spelling import many, unknown
-from assay.text import plain
+from assay.text import expand_nodes, fold_nodes, plain
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.startup import STARTUP
 
@@ -304,10 +304,7 @@ def _told(one: Measured, found: Bounds) -> dict[str, str]:
 @lru_cache
 def _nodes(named: tuple[str, ...]) -> str:
     """All nodes of some names, each such as ``n[1-4]``."""
-    from reframe.utility import nodelist_abbrev, nodelist_expand
-
-    nodes: str = nodelist_abbrev(sorted({node for some in named for node in nodelist_expand(some)}))
-    return nodes
+    return fold_nodes(sorted({node for some in named for node in expand_nodes(some)}))
 
 
 def _sources(one: Measured) -> list[dict[str, str]]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.job.ending import cut_short
 from assay.results.cases import GOOD, Case, Run, is_no_evidence, what_counts
 from assay.results.leftovers import UNSURE, left, named, of_files
 from assay.results.rows import (
@@ -285,6 +284,8 @@ def _reason(case: Case) -> str:
         return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
     if 'job timed out' in case.fail_reason and case.files.stderr:
+        from assay.job.ending import cut_short  # here, as it takes a while to load
+
         folder = Path(case.files.stage)
         if hung := cut_short('TIMEOUT', folder, folder / case.files.stderr):
             return hung

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assay.text import fold_nodes
 from assay.witness.report import Machine, Report
 
 
@@ -15,12 +16,10 @@ def machine_facts(report: Report) -> dict[str, str]:
 
 
 def _of_all(report: Report, name: str) -> str:
-    from reframe.utility import nodelist_abbrev
-
     hosts: dict[str, list[str]] = {}
     for host in report.hosts:
         if host.machine and (value := ' '.join(getattr(host.machine, name).split())):
             hosts.setdefault(value, []).append(host.name)
     if [len(report.hosts)] == [len(names) for names in hosts.values()]:
         return next(iter(hosts))
-    return ', '.join(f'{value} ({nodelist_abbrev(hosts[value])})' for value in sorted(hosts))
+    return ', '.join(f'{value} ({fold_nodes(hosts[value])})' for value in sorted(hosts))
