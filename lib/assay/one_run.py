@@ -13,8 +13,8 @@ from assay.report.conclusion import conclude
 from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.results.budget import Choice, choose
+from assay.results.case_history import past
 from assay.results.history import StoredRun, load
-from assay.results.past import past
 from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras

@@ -24,8 +24,8 @@ from assay.acceptance.setup import Prepared, SelectedCase
 from assay.acceptance.show import risks, sentences
 from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, status_of
 from assay.commands import accept
+from assay.results.case_history import past
 from assay.results.history import load
-from assay.results.past import past
 from assay.running import reframe_options
 from assay.running.listing import Listed
 from assay.running.runs import RunFolder

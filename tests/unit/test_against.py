@@ -22,11 +22,11 @@ from assay.comparing.against import (
     runs_before,
 )
 from assay.report.diff import conclusion_against, show_against
-from assay.results.choice import choose
 from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.results.judged import Concluded
 from assay.results.reframe_report import read_report
+from assay.results.run_selectors import choose
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual
 from assay.results.verdict import Verdict

@@ -11,7 +11,7 @@ from assay import AssayError
 from assay.one_run import options_of
 from assay.report import budget as words
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose, seconds_of
-from assay.results.past import Past
+from assay.results.case_history import Past
 from assay.running.listing import Listed
 from assay.running.selection import leaving_out
 from assay.running.session_extras import assert_ours_are_left, left_out_of

@@ -21,7 +21,6 @@ from assay.comparing.measuring import Measuring
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import Session, stored
 from assay.report.interleaved import as_text, conclusion, show
-from assay.results.choice import assert_label, choose
 from assay.results.diff import earlier
 from assay.results.diff.difference import difference
 from assay.results.failures import is_bad
@@ -29,6 +28,7 @@ from assay.results.figure_series import learn_past
 from assay.results.history import load
 from assay.results.judged import Concluded
 from assay.results.reframe_report import read_report
+from assay.results.run_selectors import assert_label, choose
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs

@@ -6,8 +6,8 @@ from statistics import median
 from assay.acceptance.contract import Commitment
 from assay.acceptance.plan import seconds, spreads
 from assay.acceptance.setup import SelectedCase
+from assay.results.case_history import past
 from assay.results.history import load
-from assay.results.past import past
 from reports import cases
 from stored import made, put
 

@@ -24,10 +24,10 @@ from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text
 from assay.results import cache, store
-from assay.results.choice import assert_label, choose, removable
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
+from assay.results.run_selectors import assert_label, choose, removable
 from assay.results.summary import summary
 from assay.running import session_extras
 from reports import cases, disturbed, run_of, then

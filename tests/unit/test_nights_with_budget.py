@@ -11,8 +11,8 @@ from assay.nights.folder import Told
 from assay.nights.left_out import BUDGET, with_left_out
 from assay.nights.outcome import Outcome
 from assay.results.budget import choose
+from assay.results.case_history import Past
 from assay.results.history import load
-from assay.results.past import Past
 from assay.running import reframe_options
 from assay.running.listing import Listed
 

@@ -8,9 +8,9 @@ import pytest
 
 from assay import AssayError, paths
 from assay.results.cases import Figure
-from assay.results.choice import choose
 from assay.results.history import load, of_file
 from assay.results.perflog_runs import PAUSE, runs_of
+from assay.results.run_selectors import choose
 
 BEGAN = datetime(2026, 11, 1, 12)
 COLUMNS = (

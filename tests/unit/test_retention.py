@@ -19,9 +19,9 @@ import stored
 from assay import AssayError, paths
 from assay.commands.main import app
 from assay.results import perflogs, store
-from assay.results.choice import choose
 from assay.results.history import load
 from assay.results.retention import beginning, old_runs
+from assay.results.run_selectors import choose
 from stored import put
 
 HEADER = 'job_completion_time|system|perf_value'

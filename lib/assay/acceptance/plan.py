@@ -10,9 +10,9 @@ from statistics import median
 from assay.acceptance.contract import Contract
 from assay.acceptance.power import Chance, Held, Spread, chance, held, log_spread
 from assay.acceptance.setup import SelectedCase
+from assay.results.case_history import Past
 from assay.results.figure_series import Figure, learn_past, measured
 from assay.results.history import History
-from assay.results.past import Past
 from assay.results.statistics.spread import history_variance, moderated
 from assay.results.unchanged import mostly_good, unchanged, usual
 from assay.spelling import many

@@ -46,8 +46,8 @@ def plan(
     from assay.acceptance.plan import seconds, spreads
     from assay.acceptance.screenings import place
     from assay.acceptance.setup import UNDECIDED, prepared, refusing
+    from assay.results.case_history import past
     from assay.results.history import load
-    from assay.results.past import past
 
     with refusing():
         asked = prepared(contract, extra or [])

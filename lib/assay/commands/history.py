@@ -54,9 +54,9 @@ def history(
     """
     from assay.report.history import as_text, show, show_removed
     from assay.report.terminal import warn
-    from assay.results.choice import choose_or_all, removable
     from assay.results.history import load, remove_runs
     from assay.results.retention import beginning, old_lines, old_runs, remove_lines
+    from assay.results.run_selectors import choose_or_all, removable
 
     stored = load()
     if remove is not None and keep is not None:

@@ -91,8 +91,8 @@ def run(
       assay run -l
     """
     from assay.results.budget import seconds_of
-    from assay.results.choice import assert_label
     from assay.results.history import load
+    from assay.results.run_selectors import assert_label
     from assay.running import reframe_options, session
     from assay.running.prepare import name_mpis
 

@@ -26,7 +26,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from assay import AssayError, say
-from assay.results.choice import choose
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
@@ -34,6 +33,7 @@ from assay.results.diff.sides import some
 from assay.results.failures import failures
 from assay.results.history import History, StoredRun, load
 from assay.results.judged import judged, kept
+from assay.results.run_selectors import choose
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.running import runs
@@ -79,7 +79,7 @@ def rate_of(look: int) -> float:
 def runs_before(history: History, words: str, system: str) -> list[StoredRun]:
     """The runs of a system that are compared with, oldest first.
 
-    :raises AssayError: as :func:`~assay.results.choice.choose`; if they are of another system.
+    :raises AssayError: if the words choose none, or runs of another system.
     """
     try:
         return choose(history, words, system)

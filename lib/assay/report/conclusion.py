@@ -15,7 +15,7 @@ from assay.results.baseline import stale
 from assay.results.budget import Choice
 from assay.results.cases import Run
 from assay.results.judged import judged, kept
-from assay.results.named import left_out, not_run
+from assay.results.unmatched import left_out, not_run
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder

@@ -16,7 +16,7 @@ from itertools import groupby
 from statistics import median, median_low
 
 from assay import AssayError
-from assay.results.past import TROUBLES, Past
+from assay.results.case_history import TROUBLES, Past
 from assay.running.listing import Listed
 
 #: Of each budget the share that goes by age alone, so that nothing starves whatever else fails.
@@ -44,7 +44,7 @@ class Entry:
     :param seconds: that all its cases are expected to take, one after the other.
     :param last: when the case of it that was longest not run ran last; None if one never did.
     :param age: sorts entries, those that were longest not run first.
-    :param trouble: the worst of its cases, one of :data:`assay.results.past.TROUBLES`.
+    :param trouble: the worst of its cases, one of :data:`assay.results.case_history.TROUBLES`.
     :param assumed: how many of its cases have no known time.
     """
 

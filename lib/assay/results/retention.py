@@ -8,8 +8,8 @@ from pathlib import Path
 
 from assay import AssayError
 from assay.results import perflogs
-from assay.results.choice import day
 from assay.results.history import History, StoredRun
+from assay.results.run_selectors import day
 
 _DAYS = re.compile(r'([1-9]\d{0,4})d')
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from assay import AssayError
 from assay.results.cases import Facts
-from assay.results.choice import of_figures
 from assay.results.figure_series import Figure, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import differences
+from assay.results.run_selectors import of_figures
 from assay.results.statistics.changes import (
     FEWEST,
     WEEK,

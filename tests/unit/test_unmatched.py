@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from assay.results.named import left_out, not_run
+from assay.results.unmatched import left_out, not_run
 from assay.running import reframe_options
 from reports import cases, run_of
 
