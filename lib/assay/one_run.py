@@ -13,7 +13,7 @@ from assay.report.conclusion import conclude
 from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.results.budget import Choice, choose
-from assay.results.case_history import past
+from assay.results.case_history import case_histories
 from assay.results.history import StoredRun, load
 from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
@@ -135,7 +135,7 @@ def choose_for(
     beside = time.monotonic() - began
     if not cases:
         selection.explain(site, suite.environment, given)
-    choice = choose(cases, past(load(), suite.system), budget, beside, times, suspects)
+    choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
     tell(choice)
     return choice
 

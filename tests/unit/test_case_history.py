@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from assay.results import case_history
-from assay.results.case_history import FORGIVEN, LATELY, past
+from assay.results.case_history import FORGIVEN, LATELY, case_histories
 from assay.results.history import load
 from reports import cases, disturbed
 from stored import NOW, made, put
@@ -20,7 +20,7 @@ def database(tmp_path):
 
 
 def learned(database):
-    return past(load(database), 'toy:node')
+    return case_histories(load(database), 'toy:node')
 
 
 def own(report):

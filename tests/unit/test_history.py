@@ -23,12 +23,12 @@ import stored
 from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text
-from assay.results import cache, store
+from assay.results import figures, store
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
 from assay.results.run_selectors import assert_label, choose, removable
-from assay.results.summary import summary
+from assay.results.verdict import summary
 from assay.running import session_extras
 from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
@@ -458,7 +458,7 @@ def test_a_cache_of_other_code_is_made_again(database, made, monkeypatch):
     put(database, made(1))
     load(database)
     before = cached(database).stat().st_ino
-    monkeypatch.setattr(cache, '_form', lambda: 'another')
+    monkeypatch.setattr(figures, '_code', lambda: 'another')
     load(database)
     assert cached(database).stat().st_ino != before
 
@@ -469,7 +469,7 @@ def test_a_folder_that_cannot_be_written_needs_no_cache(database, made, monkeypa
     def refuse(*_, **__):
         raise PermissionError
 
-    monkeypatch.setattr(cache.os, 'open', refuse)
+    monkeypatch.setattr(figures.os, 'open', refuse)
     monkeypatch.setattr(Path, 'open', refuse)
     assert load(database).figures(load(database).runs).height == 2
 

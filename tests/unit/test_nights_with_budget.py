@@ -11,7 +11,7 @@ from assay.nights.folder import Told
 from assay.nights.left_out import BUDGET, with_left_out
 from assay.nights.outcome import Outcome
 from assay.results.budget import choose
-from assay.results.case_history import Past
+from assay.results.case_history import CaseHistory
 from assay.results.history import load
 from assay.running import reframe_options
 from assay.running.listing import Listed
@@ -205,7 +205,9 @@ def half():
         for check, name in (('Ring', 'openmpi'), ('Halo', 'mpich'))
     )
     known = {run.title: ran(9), other.title: ran(1)}
-    known |= {name: Past(DAY, None, [1.0, 1.0], ['good', 'good']) for name in BUILD_OF.values()}
+    known |= {
+        name: CaseHistory(DAY, None, [1.0, 1.0], ['good', 'good']) for name in BUILD_OF.values()
+    }
     choice = choose([run, other], known, 20)
     assert choice.titles_left_out == {other.title}
     return run, other, choice

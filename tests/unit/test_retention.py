@@ -20,8 +20,7 @@ from assay import AssayError, paths
 from assay.commands.main import app
 from assay.results import perflogs, store
 from assay.results.history import load
-from assay.results.retention import beginning, old_runs
-from assay.results.run_selectors import choose
+from assay.results.run_selectors import choose, kept_since, old_runs
 from stored import put
 
 HEADER = 'job_completion_time|system|perf_value'
@@ -231,8 +230,8 @@ def test_a_file_that_cannot_be_written_is_told(history, monkeypatch):
 
 
 def test_days_are_counted_back_from_now():
-    assert timedelta(0) < ago(364) - beginning('365d') < timedelta(days=1, minutes=1)
-    assert beginning('2026-01-01') == datetime(2026, 1, 1).astimezone()
+    assert timedelta(0) < ago(364) - kept_since('365d') < timedelta(days=1, minutes=1)
+    assert kept_since('2026-01-01') == datetime(2026, 1, 1).astimezone()
 
 
 # While ReFrame writes, and where a process is killed ----------------------------------------------

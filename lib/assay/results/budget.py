@@ -16,7 +16,7 @@ from itertools import groupby
 from statistics import median, median_low
 
 from assay import AssayError
-from assay.results.case_history import TROUBLES, Past
+from assay.results.case_history import TROUBLES, CaseHistory
 from assay.running.listing import Listed
 
 #: Of each budget the share that goes by age alone, so that nothing starves whatever else fails.
@@ -162,7 +162,7 @@ def advice(seconds: float, what: str) -> str:
 
 def choose(
     cases: Iterable[Listed],
-    known: Mapping[str, Past],
+    known: Mapping[str, CaseHistory],
     budget: float,
     beside: float = 0.0,
     times: int = 1,
@@ -188,7 +188,7 @@ def choose(
     if not by_age:
         raise AssayError('no case is selected, so there is nothing to choose from.')
     needed = {name for case in cases for name in case.needs}
-    builds = {name: _build(known.get(name, Past())) for name in needed}
+    builds = {name: _build(known.get(name, CaseHistory())) for name in needed}
     filling = _Filling(builds, beside)
     able = [one for one in by_age if filling.fits(one, budget)]
     if not able:
@@ -222,7 +222,7 @@ def choose(
 
 def _in_time(
     entries: Sequence[Entry],
-    known: Mapping[str, Past],
+    known: Mapping[str, CaseHistory],
     builds: Mapping[str, float],
     beside: float,
     budget: float,
@@ -240,11 +240,11 @@ def _in_time(
             return fitting
         found = len(fitting)
         needed = {name for one in fitting for name in one.needs}
-        unknown = {name for name in needed if not known.get(name, Past()).seconds}
+        unknown = {name for name in needed if not known.get(name, CaseHistory()).seconds}
         expected |= dict.fromkeys(unknown, BUILT)
 
 
-def _build(known: Past) -> float:
+def _build(known: CaseHistory) -> float:
     """Seconds that it takes to have what is built; where only one run had it, that built it."""
     if not known.seconds:
         return BUILD
@@ -281,7 +281,7 @@ class _Filling:
 
 
 def entries_of(
-    cases: Sequence[Listed], known: Mapping[str, Past], times: int, suspects: Collection[str]
+    cases: Sequence[Listed], known: Mapping[str, CaseHistory], times: int, suspects: Collection[str]
 ) -> list[Entry]:
     """The cases by their names, with what is expected of each."""
     of_check: dict[str, list[float]] = {}
@@ -297,7 +297,7 @@ def entries_of(
     found = []
     for name, own in by_name.items():
         of_name = median(of_check.get(_check(own[0]), [of_all]))
-        pasts = [known.get(case.title, Past()) for case in own]
+        pasts = [known.get(case.title, CaseHistory()) for case in own]
         ages = [_age(one) for one in pasts]
         troubles = [one.trouble for one in pasts]
         if any(case.title in suspects for case in own):
@@ -320,7 +320,7 @@ def _check(case: Listed) -> str:
     return case.name.partition(' ')[0]
 
 
-def _age(one: Past) -> tuple[int, datetime]:
+def _age(one: CaseHistory) -> tuple[int, datetime]:
     """What never ran, then what ran by a wrong clock alone, then what ran longest ago.
 
     A day in the future would else keep a case from its turn until that day.

@@ -1,17 +1,19 @@
 """What the stored runs of a system tell of each case: when it ran, how long it took, how it ended.
 
-The table of figures has neither times nor cases that were skipped, so the reports are read.
+The table of figures has neither times nor cases that were skipped, so the reports are read. By the
+same times :class:`TimeLeft` tells how long a run will go on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from statistics import median
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.results import store
 from assay.results.cases import Case, Run, is_no_evidence, what_counts
 from assay.results.failures import is_bad
@@ -38,7 +40,7 @@ TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
 
 
 @dataclass
-class Past:
+class CaseHistory:
     """What is known of a case.
 
     :param last: when the newest run began in which it had its turn, whatever came of it; None if
@@ -66,7 +68,7 @@ class Past:
         return 'varies' if any(map(_varies, self.figures.values())) else ''
 
 
-def past(history: History, system: str) -> dict[str, Past]:
+def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
     """What the newest runs of a system tell, by name, partition and environment of the case.
 
     What cannot be read tells nothing. Of what is built before cases the time is known as well.
@@ -80,12 +82,12 @@ def past(history: History, system: str) -> dict[str, Past]:
     return learn((by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError))
 
 
-def learn(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Past]:
+def learn(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
     """What runs tell, which come oldest first."""
-    known: dict[str, Past] = {}
+    known: dict[str, CaseHistory] = {}
     for stored, run in runs:
         for ended in filter(None, map(_ended, run.attempts)):
-            _add(known.setdefault(ended.name, Past()), stored, ended)
+            _add(known.setdefault(ended.name, CaseHistory()), stored, ended)
     return known
 
 
@@ -102,7 +104,7 @@ def _ended(tries: list[Case]) -> _Ended | None:
     case = what_counts(tries)
     if case.result == 'abort':
         return None
-    took = sum(_seconds(one) for one in tries)
+    took = sum(_seconds_of_stages(one) for one in tries)
     waited = any(one.replaced or one.no_evidence for one in tries)
     ending = ''  # a case that was skipped neither failed nor passed
     if case.result != 'skip':
@@ -117,7 +119,7 @@ def _ended(tries: list[Case]) -> _Ended | None:
     return _Ended(name, known, ending, figures)
 
 
-def _add(known: Past, run: StoredRun, ended: _Ended) -> None:
+def _add(known: CaseHistory, run: StoredRun, ended: _Ended) -> None:
     if run.is_of_the_future:
         known.in_future = max(known.in_future or run.begun, run.begun)
     else:
@@ -133,7 +135,7 @@ def _add(known: Past, run: StoredRun, ended: _Ended) -> None:
         known.figures[name] = [*known.figures.get(name, ()), value][-LATELY:]
 
 
-def _seconds(case: Case) -> float:
+def _seconds_of_stages(case: Case) -> float:
     """Of its stages; NaN where one of them is no time."""
     return sum(one if one >= 0 else math.nan for one in case.seconds.of_stages if one is not None)
 
@@ -142,3 +144,83 @@ def _varies(values: list[float]) -> bool:
     middle = median(values)
     spread = median(abs(value - middle) for value in values)
     return len(values) >= 3 and spread > VARIES * abs(middle)
+
+
+#: Earlier sessions that are asked how long cases take.
+ASKED = 5
+
+#: The part of a run for which its pace is rather that of earlier runs: what was measured so far may
+#: have been the quick cases.
+TRUST = 0.2
+
+
+def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]:
+    """Seconds by which each case, by its title, made the newest stored session longer that ran it.
+
+    With its share of what passed between jobs. Where jobs ran beside each other it is less than the
+    job's own time. Nothing if the database cannot be read, which others tell.
+    """
+    found: dict[str, float] = {}
+    try:
+        newest = [one.uuid for one in store.sessions(database) if not one.problem][-ASKED:]
+        for _, run in store.runs(newest, database) if newest else ():
+            if not isinstance(run, AssayError):
+                found |= _seconds_of_cases(run)
+    except AssayError:
+        pass
+    return found
+
+
+def _seconds_of_cases(run: Run) -> dict[str, float]:
+    built, ran = 0.0, []
+    for case in run.cases:
+        if case.is_fixture:
+            built += case.seconds.compile or 0.0
+        elif is_number(case.seconds.run) and case.seconds.run > 0:
+            ran.append((case.title, case.seconds.run))
+    measuring = (run.seconds or 0.0) - built
+    if not (ran and is_number(measuring) and measuring > 0):
+        return {}
+    share = measuring / sum(seconds for _, seconds in ran)
+    return {name: share * seconds for name, seconds in ran}
+
+
+class TimeLeft:
+    """The time until a selection of cases will have ended.
+
+    :param names: the titles of the cases.
+    :param earlier: seconds of cases in earlier runs, by title.
+    """
+
+    def __init__(self, names: Collection[str], earlier: Mapping[str, float]) -> None:
+        known = [earlier[name] for name in names if name in earlier]
+        usual = median(known) if known else 1.0
+        self._open = {name: earlier.get(name, usual) for name in names}
+        self._total = sum(self._open.values())
+        self._trusted = TRUST * self._total if 2 * len(known) >= len(names) else 0.0
+        self._done = 0.0
+        self._began: float | None = None
+
+    def begins(self, now: float) -> None:
+        """A job was submitted.
+
+        :param now: seconds of a clock.
+        """
+        if self._began is None:
+            self._began = now
+
+    def ends(self, name: str, counts: bool) -> None:
+        """A case has ended.
+
+        :param counts: whether it ran; one that was skipped says nothing of the pace.
+        """
+        weight = self._open.pop(name, 0.0)
+        self._done += weight if counts else 0.0
+
+    def seconds(self, now: float) -> float | None:
+        """How long it will still take; None if nobody knows."""
+        done = self._done + self._trusted
+        if not done:
+            return None
+        spent = self._trusted + (0.0 if self._began is None else now - self._began)
+        return sum(self._open.values()) * spent / done

@@ -19,8 +19,7 @@ from assay.report.html.steps import Step, steps
 from assay.report.terminal import counted_words
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
-from assay.results.summary import summary
-from assay.results.verdict import counts
+from assay.results.verdict import counts, summary
 
 #: Other runs that are laid over curves: nobody tells more of them apart.
 MOST_OVER = 12

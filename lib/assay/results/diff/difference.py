@@ -29,10 +29,9 @@ from assay.results.diff.sides import (
     without_conditions,
     without_first_values,
 )
-from assay.results.figure_series import Figure, measured
+from assay.results.figure_series import CONDITIONS, Figure, measured
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
-from assay.results.machine_figures import CONDITIONS
 from assay.results.statistics.comparison import MARGIN, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent

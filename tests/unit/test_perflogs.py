@@ -9,7 +9,7 @@ import pytest
 from assay import AssayError, paths
 from assay.results.cases import Figure
 from assay.results.history import load, of_file
-from assay.results.perflog_runs import PAUSE, runs_of
+from assay.results.perflogs import PAUSE, runs_of
 from assay.results.run_selectors import choose
 
 BEGAN = datetime(2026, 11, 1, 12)
