@@ -14,21 +14,22 @@ import pytest
 
 from assay import AssayError, paths
 from assay.commands import main as cli
-from assay.comparing import foursomes, interleaved, measuring
+from assay.comparing import interleaved, measuring
 from assay.comparing.failing import Failing, failing
 from assay.comparing.foursomes import Foursomes, label
 from assay.comparing.measuring import Measuring
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import Session, stored
 from assay.report.interleaved import as_text, conclusion, show
+from assay.results import runner
 from assay.results.diff import earlier
 from assay.results.diff.difference import difference
 from assay.results.failures import is_bad
 from assay.results.figure_series import learn_past
 from assay.results.history import load
-from assay.results.judged import Concluded
 from assay.results.reframe_report import read_report
 from assay.results.run_selectors import assert_label, choose
+from assay.results.runner import Concluded
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
@@ -115,7 +116,7 @@ class Machine:
         put(self.database, *reports)
         self.number += 10_000  # of the sessions that follow, each a later second of today
 
-    def run(self, own, text, options, handles, purpose, exports):
+    def run(self, own, text, options, handles, audience, purpose, exports):
         at = options.index('-p') if '-p' in options else None
         name = BOTH[0] if at is None else options[at + 1][1:-1]
         self.exports.append(exports)
@@ -143,8 +144,8 @@ def machine(tmp_path, golden_report, monkeypatch):
         said = (f'{len(failed)} cases failed',) if failed else ()
         return Concluded(run, [], Verdict((*said, *problems.get(len(one.ran), ())), 0, said))
 
-    monkeypatch.setattr(foursomes, 'judged', judged)
-    monkeypatch.setattr(foursomes, 'kept', lambda report, verdict: [])
+    monkeypatch.setattr(runner, 'judge_session', judged)
+    monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
     monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
     monkeypatch.setenv('COLUMNS', '200')
     return one

@@ -9,7 +9,7 @@ import pytest
 
 from assay import paths
 from assay.report import conclusion
-from assay.results import judged, store
+from assay.results import store
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
@@ -32,7 +32,7 @@ def concluded(tmp_path, monkeypatch):
     references = tmp_path / 'references'
     references.mkdir()
     monkeypatch.setattr(paths, 'REFERENCES', references)
-    monkeypatch.setattr(judged, 'keep_verdict', partial(store.keep_verdict, database=database))
+    monkeypatch.setattr(store, 'keep_verdict', partial(store.keep_verdict, database=database))
 
     def conclude(report=None, end=None, log=LOG, copy=None, junit=None, page=None, names=()):
         run = RunFolder(tmp_path / 'run')

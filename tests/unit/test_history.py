@@ -54,7 +54,7 @@ def test_the_form_is_reframes():
 
 def test_nothing_is_stored_yet(database):
     assert (store.sessions(database), store.verdicts(database)) == ([], {})
-    assert store.make_ready(database) is None
+    assert store.set_aside_if_damaged(database) is None
     assert load(database).runs == ()
     assert load(database).figures([]).schema == SCHEMA
 
@@ -103,21 +103,21 @@ def test_a_damaged_database_is_named_and_set_aside(database, made, damage):
     if damage != 'overwritten':  # of which a list does not come by the damage
         with pytest.raises(AssayError, match=r'results\.db is damaged .*`assay run` sets it aside'):
             load(database)
-    aside = store.make_ready(database)
+    aside = store.set_aside_if_damaged(database)
     assert aside.read_bytes() == content
     assert not database.exists()
     put(database, made(99))
     history = load(database)
     assert [run.uuid[:8] for run in history.runs] == ['00000063']
     assert str(aside) in history.notices()[0]
-    assert store.make_ready(database) is None
+    assert store.set_aside_if_damaged(database) is None
 
 
 def test_a_database_of_another_form_is_left_alone(database, made):
     put(database, made(1))
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE metadata SET schema_version = '9.9'")
-    for use in (load, store.make_ready):
+    for use in (load, store.set_aside_if_damaged):
         with pytest.raises(AssayError, match=r'results\.db has the form 9\.9, .* reads 1\.0'):
             use(database)
     assert database.exists()
@@ -128,7 +128,7 @@ def test_a_locked_database_is_named(database, made, monkeypatch):
     monkeypatch.setattr(store, 'PATIENCE', 0.1)
     connection = sqlite3.connect(database, isolation_level=None)
     connection.execute('BEGIN EXCLUSIVE')
-    for use in (load, store.make_ready):
+    for use in (load, store.set_aside_if_damaged):
         with pytest.raises(AssayError, match=r'results\.db is locked by another process'):
             use(database)
     connection.close()

@@ -18,7 +18,7 @@ from assay.nights.folder import KEPT, Folder, Memory, Told
 from assay.nights.maintenance import in_maintenance
 from assay.nights.night import PUT_OFF, Night
 from assay.nights.outcome import RUN, Outcome
-from assay.results import judged, store
+from assay.results import store
 from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.running import reframe_options, runs
@@ -62,7 +62,7 @@ def site(tmp_path, golden_report, monkeypatch):
     monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
     monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
     keep = partial(store.keep_verdict, database=one.database)
-    monkeypatch.setattr(judged, 'keep_verdict', keep)
+    monkeypatch.setattr(store, 'keep_verdict', keep)
     monkeypatch.setenv('COLUMNS', '200')
     return one
 

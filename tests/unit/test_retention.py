@@ -372,7 +372,7 @@ def test_a_killed_writer_of_the_database_has_written_all_or_nothing(
     kill_when_it_says('there', *arguments, given=json.dumps(made(99)))
     assert database.with_name('results.db-journal').exists() is (place == 'COMMIT')
     assert [one.uuid for one in store.sessions(database)] == uuids[:left]
-    assert store.make_ready(database) is None
+    assert store.set_aside_if_damaged(database) is None
     history = load(database)
     assert (len(history.runs), history.runs[0].verdict) == (left, 'PASSED')
     put(database, made(99))

@@ -19,7 +19,7 @@ from assay.config import environments
 from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
-from assay.results import ready
+from assay.results import runner
 from assay.results.provenance import differences
 from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
@@ -760,7 +760,7 @@ def test_a_spack_that_is_not_there_is_told_before_a_wait_for_the_machine(anywher
 
     suite = SimpleNamespace(system='generic', take_turn=take_turn)
     with pytest.raises(AssayError, match='there is no Spack'):
-        ready.make_ready(suite, Site(), ['.*'])
+        runner.make_ready(suite, Site(), ['.*'])
 
 
 def test_only_the_environments_that_are_run_are_built_for(built):

@@ -84,7 +84,7 @@ def compare(
     from assay.comparing.measuring import Measuring
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
-    from assay.results.ready import make_ready
+    from assay.results.runner import make_ready
     from assay.running import listing, reframe_options, selection, session, setting
 
     # Options that are ReFrame's end the environments.

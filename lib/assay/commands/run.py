@@ -121,7 +121,7 @@ def run(
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     from assay.one_run import choose_for, measure, measure_against, options_of
-    from assay.results.ready import make_ready
+    from assay.results.runner import make_ready
     from assay.running.listing import listed
 
     site = suite.load()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
 from collections.abc import Iterable, Sequence
 
@@ -15,11 +13,9 @@ from assay.comparing.sessions import (
     session,
     without_partition,
 )
-from assay.results.failures import failures
-from assay.results.judged import judged, kept
-from assay.running import runs, selection
+from assay.results.runner import Runner
+from assay.running import selection
 from assay.running.reframe_options import Given
-from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.running.setting import Settings
 from assay.spelling import many
@@ -54,15 +50,9 @@ class Foursomes:
         options: Sequence[str],
         handles: Sequence[int],
     ) -> None:
-        self.suite, self.settings, self.given = suite, settings, given
-        self.options, self.handles = options, handles
+        self.settings, self.options = settings, options
+        self.runner = Runner(suite, given, handles, 'compare', suite.own)
         self.number = 0
-        #: Folders of good sessions of this stage, the newest last.
-        self.folders: list[tuple[int, RunFolder]] = []
-
-    def begin_stage(self) -> None:
-        """From here on the folders that are left of the sessions so far stay."""
-        self.folders.clear()
 
     def measure(
         self, done: list[Session], left_out: Iterable[str], signals: list[signal.Signals]
@@ -104,43 +94,18 @@ class Foursomes:
         self.number += 1
         say(f'session {self.number}: {setting}')
         without = selection.leaving_out(map(setting.named, left_out))
-        own = runs.begin() if self.number > 1 else self.suite.own
-        end = self.suite.run(
-            own,
-            label(self.settings, side),
-            [*setting.options, *self.options, *without],
-            self.handles,
-            purpose='compare',
-            exports=setting.exports,
-        )
-        found = judged(own, end, self.given)
-        run, verdict = found.run, found.verdict
-        problems = verdict.of_session
-        if run:
-            problems = (*problems, *kept(run, verdict))
-        if end.stopped:
-            signals.insert(0, end.stopped)
-            raise StoppedError(f'stopped by {end.stopped.name}')
-        for one in failures(run) if run else []:
-            say(f'failed: {one.case}: {one.reason}')
-        if problems:
-            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(problems)}')
-        assert run
-        self._tidy(side, own, bool(verdict.problems))
-        os.close(own.handle)
-        return session(run, side, self.settings)
-
-    def _tidy(self, side: int, own: RunFolder, has_failed: bool) -> None:
-        """Of good sessions the newest of each setting keeps its folder.
-
-        A comparison has so many that those of all other runs would go.
-        """
-        if has_failed:
-            return
-        for one, earlier in self.folders:
-            if one == side:
-                shutil.rmtree(earlier.folder, ignore_errors=True)
-        self.folders = [(one, run) for one, run in self.folders if one != side] + [(side, own)]
+        own = self.runner.begin()
+        options = [*setting.options, *self.options, *without]
+        ended = self.runner.run(own, label(self.settings, side), options, setting.exports)
+        if ended.stopped:
+            signals.insert(0, ended.stopped)
+            raise StoppedError(f'stopped by {ended.stopped.name}')
+        ended.tell_failures()
+        if ended.problems:
+            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(ended.problems)}')
+        assert ended.run
+        self.runner.release(own, not ended.verdict.problems, side)
+        return session(ended.run, side, self.settings)
 
 
 def label(settings: Settings, side: int) -> str:

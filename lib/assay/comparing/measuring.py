@@ -54,7 +54,7 @@ class Measuring:
                 f'{many(len(found.figures), "figure")} of both, of which {len(wanted)} '
                 'are measured again, in pairs'
             )
-            self.foursomes.begin_stage()
+            self.foursomes.runner.begin_stage()
             stopped = stopped or self._again(wanted, signals)
             sessions = self.first, self.pairs
             why = str(stopped or '')

@@ -28,8 +28,8 @@ from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
 from assay.results.figure_series import measured
 from assay.results.history import History, StoredRun, load
-from assay.results.ready import make_ready
 from assay.results.reframe_report import read_report
+from assay.results.runner import make_ready
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.reframe_options import Given

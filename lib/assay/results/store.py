@@ -206,7 +206,7 @@ def remove(uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE) -> Non
         connection.execute('VACUUM')
 
 
-def make_ready(database: Path = paths.RESULTS_DATABASE) -> Path | None:
+def set_aside_if_damaged(database: Path = paths.RESULTS_DATABASE) -> Path | None:
     """See that ReFrame will be able to store: a damaged database is set aside, nothing is lost.
 
     :returns: where a damaged one lies now.
