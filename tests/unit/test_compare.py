@@ -14,12 +14,11 @@ import pytest
 
 from assay import AssayError, paths
 from assay.commands import main as cli
-from assay.comparing import interleaved, measuring
-from assay.comparing.failing import Failing, failing
+from assay.comparing import interleaved
 from assay.comparing.foursomes import Foursomes, label
-from assay.comparing.measuring import Measuring
+from assay.comparing.interleaved import InterleavedMeasurement
 from assay.comparing.pairs import TERM
-from assay.comparing.sessions import Session, stored
+from assay.comparing.sessions import Failing, Session, failing, stored
 from assay.report.interleaved import as_text, conclusion, show
 from assay.results import runner
 from assay.results.diff import earlier
@@ -146,7 +145,7 @@ def machine(tmp_path, golden_report, monkeypatch):
 
     monkeypatch.setattr(runner, 'judge_session', judged)
     monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
-    monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
+    monkeypatch.setattr(interleaved, 'load', lambda: load(one.database))
     monkeypatch.setenv('COLUMNS', '200')
     return one
 
@@ -154,7 +153,7 @@ def machine(tmp_path, golden_report, monkeypatch):
 def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
     given = reframe_options.read_for_comparison([])
     four_by_four = Foursomes(machine, settings, given, [], [])
-    return Measuring(four_by_four, margin, seconds).run()
+    return InterleavedMeasurement(four_by_four, margin, seconds).run()
 
 
 def worse_over(fabric, factor=1.2):

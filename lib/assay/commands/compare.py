@@ -81,7 +81,7 @@ def compare(
       assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
     from assay.comparing.foursomes import Foursomes
-    from assay.comparing.measuring import Measuring
+    from assay.comparing.interleaved import InterleavedMeasurement
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
     from assay.results.runner import make_ready
@@ -117,7 +117,7 @@ def compare(
     handles = make_ready(suite, site, wanted or given.environments)
     seconds = None if minutes is None else 60 * minutes
     foursomes = Foursomes(suite, sides, given, options, handles)
-    found, code = Measuring(foursomes, margin, seconds).run()
+    found, code = InterleavedMeasurement(foursomes, margin, seconds).run()
     if as_json:
         print(as_text(found))
     else:

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.sessions import without_partition
-from assay.nights.folder import Memory
-from assay.nights.left_out import gone, suspects, with_left_out
 from assay.nights.outcome import (
     GONE,
+    Memory,
     Outcome,
+    known_bad_cases,
+    no_longer_chosen,
     not_run,
     of_difference,
     of_run,
     suspicious_cases,
+    with_left_out,
     worse_by,
 )
 from assay.one_run import choose_for, measure
@@ -48,7 +50,7 @@ LABEL = 'nightly'
 AGAINST, AGAIN = 5, 2
 
 
-class Measuring:
+class NightMeasurement:
     """What measures a night.
 
     :param options: of ReFrame.
@@ -83,7 +85,7 @@ class Measuring:
         self.handles += make_ready(self.suite, self.site, self.given.environments)
         if self.budget is not None:
             about = self.suite, self.site, self.given, self.options
-            self.choice = choose_for(self.budget, *about, suspects=suspects(memory.told))
+            self.choice = choose_for(self.budget, *about, suspects=known_bad_cases(memory.told))
         verdict, report = self._run(self.suite.own, self.given, (), self.choice)
         outcome, good = self._held(of_run(verdict, report), report, memory, margin)
         if self.choice:
@@ -141,7 +143,7 @@ class Measuring:
             # Each of them ran another part: all that is remembered is needed.
             ran = {one.uuid: _cases(history, one) for one in good}
             tonight = {case.title for case in run.counted}
-            no_more = gone(set().union(*ran.values()), self.choice)
+            no_more = no_longer_chosen(set().union(*ran.values()), self.choice)
             names |= {one.name for one in self.choice.left_out}
             good = [one for one in good if ran[one.uuid] & tonight]
             if not good:

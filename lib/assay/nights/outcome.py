@@ -1,12 +1,19 @@
-"""What came of a night, and whether that is news."""
+"""What came of a night, what is remembered of it, and whether that is news.
+
+What a budget left out is neither worse nor well, and is not forgotten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
 from assay.report.table import as_change, as_multiple, is_tenfold
+from assay.results.budget import Choice, advice
 from assay.results.cases import Run
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
@@ -18,6 +25,9 @@ Word = Literal['PASSED', 'WORSE', 'FAILED', 'UNDECIDED', 'DISTURBED']
 
 #: The culprit where no case is: whatever kept the run from measuring counts as the same.
 RUN = 'the run itself'
+
+#: Good nights that are remembered.
+KEPT = 20
 
 #: What is said of a case that a night has no more.
 GONE = 'was run in good nights, and not now'
@@ -45,6 +55,48 @@ class Outcome:
     def is_evidence(self) -> bool:
         """Whether it says anything of the machine: otherwise what people know stays."""
         return self.word not in ('UNDECIDED', 'DISTURBED')
+
+
+class Reported(BaseModel):
+    """The verdict that people know.
+
+    :param since: the night that it is of first.
+    """
+
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+    word: Word = 'PASSED'
+    culprits: tuple[str, ...] = ()
+    since: AwareDatetime | None = None
+
+    def is_of(self, outcome: Outcome) -> bool:
+        """Whether people know as much of a night already."""
+        return (self.word, {*self.culprits}) == (outcome.word, {*outcome.culprits})
+
+
+class Memory(BaseModel):
+    """What one night knows of those before.
+
+    :param told: before the first night nobody has complained.
+    :param good: identifiers of the runs of good nights, the newest last.
+    :param put_off: since when nights have been put off; None if the last was not.
+    """
+
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+    told: Reported = Field(default_factory=Reported)
+    good: tuple[str, ...] = ()
+    put_off: AwareDatetime | None = None
+
+    def after(
+        self, told: Reported, good: str | None = None, put_off: datetime | None = None
+    ) -> Memory:
+        """What the next night knows.
+
+        :param good: the identifier of this one's run, if it was good.
+        """
+        runs = (*self.good, good) if good else self.good
+        return Memory(told=told, good=runs[-KEPT:], put_off=put_off)
 
 
 def of_run(verdict: Verdict, run: Run | None) -> Outcome:
@@ -127,3 +179,72 @@ def _change(one: Compared) -> str:
     if is_tenfold(times):
         return f'{as_multiple(times)} as in good nights'
     return f'{as_change(times)} than in good nights'
+
+
+#: The culprit where a budget is too short for what it has to choose from.
+BUDGET = 'the budget'
+
+#: The words of nights that are reported to people, the worst first.
+_BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
+
+
+def with_left_out(outcome: Outcome, before: Reported, choice: Choice) -> Outcome:
+    """What came of a night with a budget, and what the budget kept from being seen.
+
+    A fault that people know of stays although it was left out. A case that no night runs is
+    reported.
+
+    :param before: what people know.
+    """
+    known = before.culprits if before.word in _BAD else ()
+    bad = [one for one in known if _is_left_out(one, choice)]
+    told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
+    enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
+    for one in choice.too_long:
+        takes = 'is assumed to take' if one.assumed else 'takes'
+        told[one.name] = f'{takes} longer than the budget, so no night runs it; {enough}'
+    if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
+        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
+    if not told:
+        return outcome
+    if not outcome.is_evidence:  # which alone would leave what people know as it is
+        others = [one for one in known if one not in told]
+        told |= dict.fromkeys(others, 'was bad in an earlier night, and others disturbed this one')
+        bad += others
+    bad_words = [one for one in (outcome.word, *([before.word] if bad else [])) if one in _BAD]
+    more = worse_by(told)
+    is_bad = outcome.word in _BAD
+    return Outcome(
+        min(bad_words, key=_BAD.index, default='WORSE'),
+        tuple(sorted({*(outcome.culprits if is_bad else ()), *more.culprits})),
+        (*(outcome.sentences if is_bad else ()), *more.sentences),
+    )
+
+
+def _is_left_out(culprit: str, choice: Choice) -> bool:
+    """Whether a culprit is a case that was left out, or what is built for such cases alone."""
+    if case_of(culprit) in choice.titles_left_out:
+        return True
+    some, others = (
+        frozenset[str]().union(*(one.needs for one in entries))
+        for entries in (choice.left_out, choice.chosen)
+    )
+    # `Build ~toy:node+mpich`, which as a case is `Build @toy:node+mpich`.
+    built = [name.replace(' ~', ' @') for name in some - others]
+    return any(culprit == one or culprit.startswith((f'{one}:', f'{one}+')) for one in built)
+
+
+def known_bad_cases(told: Reported) -> set[str]:
+    """The cases that people know to be bad."""
+    return {case_of(one) for one in told.culprits if told.word in _BAD}
+
+
+def no_longer_chosen(good: Iterable[str], choice: Choice) -> set[str]:
+    """Cases that were run in good nights, and that no night can choose any more."""
+    chosen = {case.title for one in choice.chosen for case in one.cases}
+    return {*good} - chosen - choice.titles_left_out
+
+
+def case_of(culprit: str) -> str:
+    """The case that a culprit is, or whose figure it is."""
+    return culprit.rpartition(' of ')[2]
