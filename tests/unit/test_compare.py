@@ -18,7 +18,7 @@ from assay.comparing import interleaved
 from assay.comparing.foursomes import Foursomes, label
 from assay.comparing.interleaved import InterleavedMeasurement
 from assay.comparing.pairs import TERM
-from assay.comparing.sessions import Failing, Session, failing, stored
+from assay.comparing.sessions import ComparedSession, Failing, failing, stored
 from assay.report.interleaved import as_text, conclusion, show
 from assay.results import runner
 from assay.results.diff import earlier
@@ -520,7 +520,7 @@ def test_a_case_that_fails_far_more_often_with_one_of_them_is_uneven(times, case
     """Of 16 sessions of each, in all and in some: by chance in 0.2% of comparisons, or in 0.7%."""
     names = frozenset(map(str, range(cases)))
     sessions = [
-        Session(side, (), names, frozenset({'0'} if side == 0 or number < times else ()))
+        ComparedSession(side, (), names, frozenset({'0'} if side == 0 or number < times else ()))
         for side in (0, 1)
         for number in range(16)
     ]
@@ -686,7 +686,7 @@ def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
 
 def test_a_session_that_was_not_stored_ends_it(machine):
     with pytest.raises(AssayError, match='was not stored'):
-        stored(load(machine.database), [Session(0, ('x',), frozenset(), frozenset())])
+        stored(load(machine.database), [ComparedSession(0, ('x',), frozenset(), frozenset())])
 
 
 # What it is asked ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from assay import AssayError
 from assay.campaign import catalogue
 from assay.campaign.catalogue import Fault
-from assay.campaign.course import Outcome
+from assay.campaign.course import FaultOutcome
 from assay.campaign.look import Look, is_of
 from assay.report import campaign as report
 from assay.results.failures import Failure
@@ -96,7 +96,7 @@ PAIRS = replace(SLOW, case='Pairs %scale=2_nodes @vcluster:srun+openmpi')
 
 
 def outcome(fault, broken=(), healed=(), disturbed=(), severity='high'):
-    return Outcome(
+    return FaultOutcome(
         'network/rate', fault, severity, Look([*broken], [*disturbed]), Look([*healed], [])
     )
 
@@ -134,7 +134,9 @@ def test_the_cases_of_a_check(check, meant):
 
 
 def test_a_fault_that_cannot_be_brought_in(faults):
-    problem = Outcome('network/rate', faults()['network/rate'], 'low', problem='tc:\nno such qdisc')
+    problem = FaultOutcome(
+        'network/rate', faults()['network/rate'], 'low', problem='tc:\nno such qdisc'
+    )
     assert not problem.is_good
     assert report.row(problem).endswith('| **nothing** | tc: no such qdisc | - | not run |')
 

@@ -17,7 +17,7 @@ from assay.nights import measuring, message, night
 from assay.nights.folder import Folder
 from assay.nights.maintenance import in_maintenance
 from assay.nights.night import PUT_OFF, Night
-from assay.nights.outcome import KEPT, RUN, Memory, Outcome, Reported
+from assay.nights.outcome import KEPT, RUN, NightMemory, NightOutcome, Reported
 from assay.results import store
 from assay.results.diff.difference import difference
 from assay.results.history import load
@@ -83,7 +83,9 @@ def good_nights(site):
     reports = [site.report('openmpi', days=6 - number) for number in range(6)]
     put(site.database, *reports)
     site.number += 10_000  # of what follows, each a later second of today
-    Folder('toy', 'smoke').write(Memory(good=tuple(one['session_info']['uuid'] for one in reports)))
+    Folder('toy', 'smoke').write(
+        NightMemory(good=tuple(one['session_info']['uuid'] for one in reports))
+    )
 
 
 def remembered():
@@ -461,7 +463,7 @@ def test_what_was_known_is_set_aside_where_it_is_damaged(site, capsys):
 
 
 def test_what_is_remembered_has_an_end():
-    memory = Memory()
+    memory = NightMemory()
     for number in range(KEPT + 3):
         memory = memory.after(Reported(), str(number))
     assert memory.good == tuple(map(str, range(3, KEPT + 3)))
@@ -483,9 +485,9 @@ def test_options_that_are_not_for_a_night(option):
 
 def test_the_same_culprits_in_another_order_are_no_news():
     told = Reported(word='FAILED', culprits=('a', 'b'))
-    assert told.is_of(Outcome('FAILED', ('b', 'a')))
-    assert not told.is_of(Outcome('WORSE', ('a', 'b')))
-    assert not told.is_of(Outcome('FAILED', ('a',)))
+    assert told.is_of(NightOutcome('FAILED', ('b', 'a')))
+    assert not told.is_of(NightOutcome('WORSE', ('a', 'b')))
+    assert not told.is_of(NightOutcome('FAILED', ('a',)))
 
 
 # Maintenance, by what a real Slurm 22.05 printed -------------------------------------------------

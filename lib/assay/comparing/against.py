@@ -47,7 +47,7 @@ FIRST_LOOK = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class AgainstResult:
     """The result.
 
     :param difference: at the last look.
@@ -176,7 +176,7 @@ class Against:
         self.took = self._run_took = 0.0
         self._looks, self._looked_at = 0, 0
 
-    def decide(self, budget: float) -> Held:
+    def decide(self, budget: float) -> AgainstResult:
         """Compare, and measure again what looks worse until it is decided.
 
         :param budget: seconds after which no round begins, nor one that would end later; 0 to
@@ -192,7 +192,7 @@ class Against:
                     found = self._look()
         why, is_broken = stopped or ('', False)
         decided = found.verdict != 'undecided'
-        return Held(
+        return AgainstResult(
             found,
             len(self.rounds),
             time.monotonic() - began,

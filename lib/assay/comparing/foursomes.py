@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from assay import say
 from assay.comparing.sessions import (
     FOURSOME,
-    Session,
+    ComparedSession,
     assert_something_in_common,
     session,
     without_partition,
@@ -55,7 +55,7 @@ class Foursomes:
         self.number = 0
 
     def measure(
-        self, done: list[Session], left_out: Iterable[str], signals: list[signal.Signals]
+        self, done: list[ComparedSession], left_out: Iterable[str], signals: list[signal.Signals]
     ) -> None:
         """Measure four sessions.
 
@@ -82,7 +82,7 @@ class Foursomes:
 
     def _session(
         self, side: int, left_out: Iterable[str], signals: list[signal.Signals]
-    ) -> Session:
+    ) -> ComparedSession:
         """One session, judged and stored.
 
         :raises NoGoodError: if more is wrong with it than that cases failed.

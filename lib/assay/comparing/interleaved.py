@@ -11,7 +11,14 @@ from typing import NoReturn
 from assay import AssayError, say
 from assay.comparing.foursomes import Foursomes, NoGoodError, StoppedError, label
 from assay.comparing.pairs import Suspect, decisions, said_of, suspects
-from assay.comparing.sessions import FIRST, Failing, Session, failing, stored, without_partition
+from assay.comparing.sessions import (
+    FIRST,
+    ComparedSession,
+    Failing,
+    failing,
+    stored,
+    without_partition,
+)
 from assay.results.diff.difference import Difference, difference
 from assay.results.history import History, load
 from assay.results.statistics.comparison import MARGIN
@@ -58,7 +65,7 @@ class Interleaved:
 
 def compare_at_first(
     history: History,
-    sessions: Sequence[Session],
+    sessions: Sequence[ComparedSession],
     settings: Settings,
     margin: float = MARGIN,
 ) -> Difference:
@@ -74,8 +81,8 @@ def finish(
     history: History,
     found: Difference,
     wanted: Sequence[Suspect],
-    first: Sequence[Session],
-    pairs: Sequence[Session],
+    first: Sequence[ComparedSession],
+    pairs: Sequence[ComparedSession],
     settings: Settings,
     stopped: str = '',
 ) -> Interleaved:
@@ -120,8 +127,8 @@ class InterleavedMeasurement:
         self.began = time.monotonic()
         #: Of the last four sessions.
         self.took = 0.0
-        self.first: list[Session] = []
-        self.pairs: list[Session] = []
+        self.first: list[ComparedSession] = []
+        self.pairs: list[ComparedSession] = []
 
     def run(self) -> tuple[Interleaved, int]:
         """Measure until all is decided, or the budget is spent, or somebody stops it.
@@ -196,7 +203,7 @@ class InterleavedMeasurement:
         return None
 
     def _foursome(
-        self, done: list[Session], left_out: Iterable[str], signals: list[signal.Signals]
+        self, done: list[ComparedSession], left_out: Iterable[str], signals: list[signal.Signals]
     ) -> None:
         """Four sessions, and how long they took.
 

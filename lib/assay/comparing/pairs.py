@@ -12,7 +12,7 @@ from typing import cast
 
 import polars as pl
 
-from assay.comparing.sessions import Session, stored
+from assay.comparing.sessions import ComparedSession, stored
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
 from assay.results.diff.judging import past_of
@@ -124,7 +124,7 @@ class SuspectResult:
 def decisions(
     history: History,
     wanted: Sequence[Suspect],
-    pairs: Sequence[Session],
+    pairs: Sequence[ComparedSession],
     settings: Settings,
     margin: float,
 ) -> dict[Figure, SuspectResult]:
@@ -174,14 +174,14 @@ def _last_look(
 
 
 def _aligned(
-    old: Measured, new: Measured, fours: Sequence[Sequence[Session]]
-) -> tuple[list[Sequence[Session]], tuple[list[float], list[float]]]:
+    old: Measured, new: Measured, fours: Sequence[Sequence[ComparedSession]]
+) -> tuple[list[Sequence[ComparedSession]], tuple[list[float], list[float]]]:
     """The fours whose sessions all gave a value, and these values as pairs."""
     of_run = [
         dict(zip(side.runs.cast(pl.String).to_list(), side.values.to_list(), strict=True))
         for side in (old, new)
     ]
-    kept: list[Sequence[Session]] = []
+    kept: list[Sequence[ComparedSession]] = []
     values: tuple[list[float], list[float]] = ([], [])
     for four in fours:
         found = [(one.side, _first(of_run[one.side], one.uuids)) for one in four]

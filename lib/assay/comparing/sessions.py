@@ -20,7 +20,7 @@ FIRST = 2
 
 
 @dataclass(frozen=True)
-class Session:
+class ComparedSession:
     """A session of one of the settings, and those that measured again what others disturbed.
 
     :param side: 0 of the first, 1 of the second.
@@ -36,7 +36,7 @@ class Session:
     failed: frozenset[str]
     disturbed: frozenset[str] = frozenset()
 
-    def then(self, again: Session) -> Session:
+    def then(self, again: ComparedSession) -> ComparedSession:
         """With one that measured its disturbed cases again."""
         return replace(
             self,
@@ -46,7 +46,7 @@ class Session:
         )
 
 
-def session(run: Run, side: int, settings: Settings) -> Session:
+def session(run: Run, side: int, settings: Settings) -> ComparedSession:
     """What came of a session of a side."""
     ran, failed, disturbed = set(), set(), set()
     for case in run.own_cases:
@@ -58,10 +58,10 @@ def session(run: Run, side: int, settings: Settings) -> Session:
             failed.add(name)
         elif case.taken_by_others:
             disturbed.add(name)
-    return Session(side, (run.uuid,), *map(frozenset, (ran, failed, disturbed)))
+    return ComparedSession(side, (run.uuid,), *map(frozenset, (ran, failed, disturbed)))
 
 
-def assert_something_in_common(sessions: Iterable[Session], settings: Settings) -> None:
+def assert_something_in_common(sessions: Iterable[ComparedSession], settings: Settings) -> None:
     """:raises AssayError: if no case was run with both."""
     ran: tuple[set[str], set[str]] = (set(), set())
     for one in sessions:
@@ -82,7 +82,7 @@ def without_partition(case: str) -> str:
 
 
 def stored(
-    history: History, sessions: Iterable[Session]
+    history: History, sessions: Iterable[ComparedSession]
 ) -> tuple[list[StoredRun], list[StoredRun]]:
     """The runs of sessions in the history: of the one setting, and of the other.
 
@@ -130,7 +130,7 @@ class Failing:
         return bool(fisher_exact([self.failed, passed]).pvalue <= rate)
 
 
-def failing(sessions: Sequence[Session]) -> tuple[tuple[Failing, ...], tuple[Failing, ...]]:
+def failing(sessions: Sequence[ComparedSession]) -> tuple[tuple[Failing, ...], tuple[Failing, ...]]:
     """Cases that failed unevenly with the two settings, and those that failed alike.
 
     The cases share the rate of the suite.

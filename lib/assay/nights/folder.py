@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from assay import AssayError, locks, paths, say
 from assay.files import write_whole
-from assay.nights.outcome import Memory
+from assay.nights.outcome import NightMemory
 
 
 class Folder:
@@ -60,22 +60,22 @@ class Folder:
         """How long another night has been under way."""
         return timedelta(seconds=time.time() - (self.path / 'lock').stat().st_mtime)
 
-    def read(self) -> Memory:
+    def read(self) -> NightMemory:
         """What is known; where it is damaged, that is said, and all begins anew."""
         if not self.file.exists():
-            return Memory()
+            return NightMemory()
         with self._told('read'):
             text = self.file.read_bytes()
         try:
-            return Memory.model_validate_json(text)
+            return NightMemory.model_validate_json(text)
         except ValidationError:
             aside = self.file.with_name(f'{self.file.name}.damaged-{datetime.now():%Y%m%dT%H%M%S}')
             with self._told('renamed'):
                 self.file.rename(aside)
             say(f'what was known of the nights before was damaged: it is {aside} now')
-            return Memory()
+            return NightMemory()
 
-    def write(self, memory: Memory) -> None:
+    def write(self, memory: NightMemory) -> None:
         """:raises AssayError: if it cannot be written."""
         with self._told('written'):
             self.path.mkdir(parents=True, exist_ok=True)

@@ -11,11 +11,11 @@ from assay import AssayError, say
 from assay.comparing.sessions import without_partition
 from assay.nights.outcome import (
     GONE,
-    Memory,
-    Outcome,
+    NightMemory,
+    NightOutcome,
+    cases_not_run,
     known_bad_cases,
     no_longer_chosen,
-    not_run,
     of_difference,
     of_run,
     suspicious_cases,
@@ -74,7 +74,7 @@ class NightMeasurement:
         #: What is run for the budget.
         self.choice: Choice | None = None
 
-    def measure(self, memory: Memory, margin: float) -> tuple[Outcome, str | None]:
+    def measure(self, memory: NightMemory, margin: float) -> tuple[NightOutcome, str | None]:
         """Measure, and hold what did not fail against good nights.
 
         :param margin: a change within it is called the same.
@@ -93,8 +93,8 @@ class NightMeasurement:
         return outcome, good
 
     def _held(
-        self, outcome: Outcome, report: Run | None, memory: Memory, margin: float
-    ) -> tuple[Outcome, str | None]:
+        self, outcome: NightOutcome, report: Run | None, memory: NightMemory, margin: float
+    ) -> tuple[NightOutcome, str | None]:
         """What came of a run that did not fail, held against good nights; then as `measure`."""
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
@@ -134,7 +134,9 @@ class NightMeasurement:
         except AssayError:  # the verdict says so
             return verdict, None
 
-    def _against(self, history: History, good: list[StoredRun], run: Run, margin: float) -> Outcome:
+    def _against(
+        self, history: History, good: list[StoredRun], run: Run, margin: float
+    ) -> NightOutcome:
         """Hold this night against good ones; what looks worse is measured again first."""
         uuids = [run.uuid]
         names = {case.display_name for case in run.own_cases}
@@ -149,7 +151,9 @@ class NightMeasurement:
             if not good:
                 say('no good night ran any of this: there is nothing to hold it against')
                 return (
-                    worse_by(dict.fromkeys(sorted(no_more), GONE)) if no_more else Outcome('PASSED')
+                    worse_by(dict.fromkeys(sorted(no_more), GONE))
+                    if no_more
+                    else NightOutcome('PASSED')
                 )
         else:
             good = good[-AGAINST:]
@@ -174,7 +178,7 @@ class NightMeasurement:
             if more:
                 uuids.append(more.uuid)
             found = self._difference(load(), good, uuids, margin)
-        outcome = of_difference(found, no_more if self.choice else not_run(found))
+        outcome = of_difference(found, no_more if self.choice else cases_not_run(found))
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {conclusion(found)}')
         else:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from assay import AssayError
-from assay.nights.outcome import Outcome, Reported
+from assay.nights.outcome import NightOutcome, Reported
 from assay.running import runs
 from assay.text import plain
 
@@ -19,7 +19,7 @@ from assay.text import plain
 MOST_SENTENCES = 20
 
 
-def subject(which: str, outcome: Outcome, before: Reported) -> str:
+def subject(which: str, outcome: NightOutcome, before: Reported) -> str:
     """One line: what it is now, and what people took it for.
 
     :param which: system and mode.
@@ -28,7 +28,7 @@ def subject(which: str, outcome: Outcome, before: Reported) -> str:
     return f'Assay: {which} {outcome.word}, {was}'
 
 
-def message(headline: str, outcome: Outcome, before: Reported, run: str) -> str:
+def message(headline: str, outcome: NightOutcome, before: Reported, run: str) -> str:
     """The message to people about a night.
 
     :param headline: its first line.
@@ -46,13 +46,13 @@ def _list(words: tuple[str, ...] | list[str]) -> list[str]:
     return [*(f'  {plain(one)}' for one in words[:MOST_SENTENCES]), *more]
 
 
-def last_line(which: str, outcome: Outcome, told: Reported) -> str:
+def last_line(which: str, outcome: NightOutcome, told: Reported) -> str:
     """What a night ends with."""
-    as_before = f', as since {day(told.since)}' if told.since and told.is_of(outcome) else ''
+    as_before = f', as since {as_minute(told.since)}' if told.since and told.is_of(outcome) else ''
     return f'NIGHT {outcome.word}: {which}{as_before}'
 
 
-def day(when: datetime) -> str:
+def as_minute(when: datetime) -> str:
     return f'{when.astimezone():%Y-%m-%d %H:%M}'
 
 

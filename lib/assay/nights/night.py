@@ -13,8 +13,8 @@ from assay.config import settings
 from assay.nights.folder import Folder
 from assay.nights.maintenance import LONGEST, in_maintenance
 from assay.nights.measuring import NightMeasurement
-from assay.nights.message import day, last_line, message, notify, subject
-from assay.nights.outcome import Outcome, Reported, of_problem
+from assay.nights.message import as_minute, last_line, message, notify, subject
+from assay.nights.outcome import NightOutcome, Reported, of_problem
 from assay.report import junit
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
@@ -73,7 +73,7 @@ class Night:
                         folder.write(memory.after(memory.told, None, put_off))
                         say(f'put off: {why}')
                         return PUT_OFF
-                    raise AssayError(f'nothing was measured since {day(put_off)}: {why}')
+                    raise AssayError(f'nothing was measured since {as_minute(put_off)}: {why}')
                 if isinstance(self.suite, AssayError):
                     raise self.suite
                 about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
@@ -103,7 +103,7 @@ class Night:
     def _which(self) -> str:
         return f'{self.system} ({self.mode})'
 
-    def _tell(self, outcome: Outcome, before: Reported) -> tuple[Reported, str]:
+    def _tell(self, outcome: NightOutcome, before: Reported) -> tuple[Reported, str]:
         """Tell people what is new; what they know now, and why they could not be notified.
 
         A night that is undecided, or that others disturbed, says nothing: nobody is notified.

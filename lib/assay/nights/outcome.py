@@ -34,7 +34,7 @@ GONE = 'was run in good nights, and not now'
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NightOutcome:
     """What came of a night.
 
     :param word: ``WORSE``: all references were met, and something is worse than in good nights;
@@ -69,12 +69,12 @@ class Reported(BaseModel):
     culprits: tuple[str, ...] = ()
     since: AwareDatetime | None = None
 
-    def is_of(self, outcome: Outcome) -> bool:
+    def is_of(self, outcome: NightOutcome) -> bool:
         """Whether people know as much of a night already."""
         return (self.word, {*self.culprits}) == (outcome.word, {*outcome.culprits})
 
 
-class Memory(BaseModel):
+class NightMemory(BaseModel):
     """What one night knows of those before.
 
     :param told: before the first night nobody has complained.
@@ -90,35 +90,35 @@ class Memory(BaseModel):
 
     def after(
         self, told: Reported, good: str | None = None, put_off: datetime | None = None
-    ) -> Memory:
+    ) -> NightMemory:
         """What the next night knows.
 
         :param good: the identifier of this one's run, if it was good.
         """
         runs = (*self.good, good) if good else self.good
-        return Memory(told=told, good=runs[-KEPT:], put_off=put_off)
+        return NightMemory(told=told, good=runs[-KEPT:], put_off=put_off)
 
 
-def of_run(verdict: Verdict, run: Run | None) -> Outcome:
+def of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
     """What the verdict of a run makes of its night."""
     if verdict.passed:
-        return Outcome('PASSED')
+        return NightOutcome('PASSED')
     if not verdict.problems:
         told = disturbed_cases(run) if run else []
-        return Outcome('DISTURBED', (), tuple(f'{one.case}: {one.reason}' for one in told))
+        return NightOutcome('DISTURBED', (), tuple(f'{one.case}: {one.reason}' for one in told))
     failed = failures(run) if run else []
     of_session = verdict.of_session if failed else verdict.problems
     culprits = sorted({one.case for one in failed} | ({RUN} if of_session else set()))
     sentences = [*of_session, *(f'{one.case}: {one.reason}' for one in failed)]
-    return Outcome('FAILED', tuple(culprits), tuple(sentences))
+    return NightOutcome('FAILED', tuple(culprits), tuple(sentences))
 
 
-def of_problem(problem: str) -> Outcome:
+def of_problem(problem: str) -> NightOutcome:
     """What kept a night from measuring anything."""
-    return Outcome('FAILED', (RUN,), tuple(problem.splitlines()))
+    return NightOutcome('FAILED', (RUN,), tuple(problem.splitlines()))
 
 
-def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
+def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
     """What a night is that did not fail, held against good ones.
 
     A figure that was measured once only, since others disturbed it when it was to be measured
@@ -136,27 +136,29 @@ def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
         return worse_by(told)
     if worse:
         words = 'worse than in good nights, and others disturbed it when it was measured again'
-        return Outcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
+        return NightOutcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
     if found.suspects:
         told = {str(one.figure): f'{_change(one)}, which may be chance' for one in found.suspects}
-        return Outcome('UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items()))
-    return Outcome('PASSED')
+        return NightOutcome(
+            'UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items())
+        )
+    return NightOutcome('PASSED')
 
 
-def worse_by(told: Mapping[str, str]) -> Outcome:
+def worse_by(told: Mapping[str, str]) -> NightOutcome:
     """A night with something that is worse.
 
     :param told: the culprits, and what is said of each.
     """
     sentences = tuple(f'{name}: {words}' for name, words in told.items())
-    return Outcome('WORSE', tuple(sorted(told)), sentences)
+    return NightOutcome('WORSE', tuple(sorted(told)), sentences)
 
 
 def worse_figures(found: Difference) -> list[Compared]:
     return [one for one in found.figures if one.word == 'worse']
 
 
-def not_run(found: Difference) -> list[str]:
+def cases_not_run(found: Difference) -> list[str]:
     """Cases that were run in good nights, and not in this one."""
     return sorted({one.test_case for one in found.only_before})
 
@@ -188,7 +190,7 @@ BUDGET = 'the budget'
 _BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
 
 
-def with_left_out(outcome: Outcome, before: Reported, choice: Choice) -> Outcome:
+def with_left_out(outcome: NightOutcome, before: Reported, choice: Choice) -> NightOutcome:
     """What came of a night with a budget, and what the budget kept from being seen.
 
     A fault that people know of stays although it was left out. A case that no night runs is
@@ -214,7 +216,7 @@ def with_left_out(outcome: Outcome, before: Reported, choice: Choice) -> Outcome
     bad_words = [one for one in (outcome.word, *([before.word] if bad else [])) if one in _BAD]
     more = worse_by(told)
     is_bad = outcome.word in _BAD
-    return Outcome(
+    return NightOutcome(
         min(bad_words, key=_BAD.index, default='WORSE'),
         tuple(sorted({*(outcome.culprits if is_bad else ()), *more.culprits})),
         (*(outcome.sentences if is_bad else ()), *more.sentences),
@@ -223,7 +225,7 @@ def with_left_out(outcome: Outcome, before: Reported, choice: Choice) -> Outcome
 
 def _is_left_out(culprit: str, choice: Choice) -> bool:
     """Whether a culprit is a case that was left out, or what is built for such cases alone."""
-    if case_of(culprit) in choice.titles_left_out:
+    if case_of_culprit(culprit) in choice.titles_left_out:
         return True
     some, others = (
         frozenset[str]().union(*(one.needs for one in entries))
@@ -236,7 +238,7 @@ def _is_left_out(culprit: str, choice: Choice) -> bool:
 
 def known_bad_cases(told: Reported) -> set[str]:
     """The cases that people know to be bad."""
-    return {case_of(one) for one in told.culprits if told.word in _BAD}
+    return {case_of_culprit(one) for one in told.culprits if told.word in _BAD}
 
 
 def no_longer_chosen(good: Iterable[str], choice: Choice) -> set[str]:
@@ -245,6 +247,6 @@ def no_longer_chosen(good: Iterable[str], choice: Choice) -> set[str]:
     return {*good} - chosen - choice.titles_left_out
 
 
-def case_of(culprit: str) -> str:
+def case_of_culprit(culprit: str) -> str:
     """The case that a culprit is, or whose figure it is."""
     return culprit.rpartition(' of ')[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay import say
-from assay.results.budget import Choice, Entry, advice
+from assay.results.budget import BudgetEntry, Choice, advice
 from assay.spelling import many
 
 #: Of what is left out, so much is named.
@@ -50,5 +50,5 @@ def told(choice: Choice) -> str:
     )
 
 
-def _since(one: Entry) -> str:
+def _since(one: BudgetEntry) -> str:
     return 'never run' if one.last is None else f'{one.last.astimezone():%Y-%m-%d %H:%M}'

@@ -15,7 +15,7 @@ from assay.results.baseline import stale
 from assay.results.budget import Choice
 from assay.results.cases import Run
 from assay.results.runner import judge_session, store_verdict
-from assay.results.unmatched import left_out, not_run
+from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
@@ -46,7 +46,7 @@ def conclude(
     # What a budget leaves out is told by itself.
     is_all = given.is_whole and not choice
     if run and is_all and not end.stopped:
-        problems += not_run(run, given)
+        problems += unmatched_names(run, given)
     try:
         if given.report and run:
             given.report.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def conclude(
     if run:
         notes = stale(run, paths.REFERENCES)
         if site and is_all:
-            notes += left_out(site, run, given)
+            notes += unmeasured_parts(site, run, given)
         below = [*notes, *terminal.why_not_good(verdict)]
         terminal.show(run, log or [], end.printed, given.everything, below)
         terminal.warn(notes)

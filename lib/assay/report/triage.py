@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from assay.report.console import console
 from assay.report.table import say, table
 from assay.results.store import Cause
-from assay.results.triage import Failed
+from assay.results.triage import TriagedFailure
 from assay.spelling import many
 
 
-def show(found: Sequence[Failed]) -> None:
+def show(found: Sequence[TriagedFailure]) -> None:
     """Each failure with its class and note, the newest last."""
     out = console()
     if not found:

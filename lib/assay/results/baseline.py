@@ -25,7 +25,7 @@ from assay.config.reference_files import (
     read,
 )
 from assay.config.settings import system_file
-from assay.results.cases import Case, Run
+from assay.results.cases import Case, Run, parameters_of
 from assay.results.rows import BAD
 from assay.spelling import many, unknown
 from assay.text import expand_nodes, fold_nodes, plain
@@ -61,7 +61,9 @@ class Proposal:
 def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
     """What a case has for the keys of an index, in the order in which a new index has them."""
     place = {'$partition': f'{system}:{partition}', '$environ': environment}
-    return place | dict(re.findall(r' %(\w+)=(\S+)', case))
+    # Those of a fixture have a dot.
+    own = {name: value for name, value in parameters_of(case).items() if '.' not in name}
+    return place | own
 
 
 def of_the_past(runs: Sequence[StoredRun]) -> list[StoredRun]:

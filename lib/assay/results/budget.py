@@ -17,6 +17,7 @@ from statistics import median, median_low
 
 from assay import AssayError
 from assay.results.case_history import TROUBLES, CaseHistory
+from assay.results.cases import check_of, parameters_of
 from assay.running.listing import Listed
 
 #: Of each budget the share that goes by age alone, so that nothing starves whatever else fails.
@@ -38,7 +39,7 @@ _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
-class Entry:
+class BudgetEntry:
     """What is chosen or left out as a whole.
 
     :param seconds: that all its cases are expected to take, one after the other.
@@ -59,9 +60,9 @@ class Entry:
     @cached_property
     def parts(self) -> frozenset[tuple[str, str]]:
         """What of the suite and of the machine it covers."""
-        check, *parameters = self.name.split(' ')
-        fabrics = (one for one in parameters if one.startswith('%fabric='))
-        found = {('check', check), *(('fabric', one) for one in fabrics)}
+        found = {('check', check_of(self.name))}
+        if fabric := parameters_of(self.name).get('fabric'):
+            found.add(('fabric', fabric))
         for case in self.cases:
             found |= {('environment', case.environment), ('partition', case.partition)}
         return frozenset(found)
@@ -87,9 +88,9 @@ class Choice:
 
     budget: float
     expected: float
-    chosen: tuple[Entry, ...]
-    left_out: tuple[Entry, ...]
-    too_long: Mapping[Entry, float]
+    chosen: tuple[BudgetEntry, ...]
+    left_out: tuple[BudgetEntry, ...]
+    too_long: Mapping[BudgetEntry, float]
     beside: float = 0.0
 
     @property
@@ -221,12 +222,12 @@ def choose(
 
 
 def _in_time(
-    entries: Sequence[Entry],
+    entries: Sequence[BudgetEntry],
     known: Mapping[str, CaseHistory],
     builds: Mapping[str, float],
     beside: float,
     budget: float,
-) -> list[Entry]:
+) -> list[BudgetEntry]:
     """The entries that have their turn one day: alone, with what others had built before.
 
     A build that no run had yet is made by the first entry that fits with it; where none does, it is
@@ -260,17 +261,17 @@ class _Filling:
 
     def __init__(self, builds: Mapping[str, float], seconds: float) -> None:
         self.builds, self.seconds = builds, seconds
-        self.chosen: dict[str, Entry] = {}
+        self.chosen: dict[str, BudgetEntry] = {}
         self.built: set[str] = set()
         self.covered: set[tuple[str, str]] = set()
 
-    def cost(self, entry: Entry) -> float:
+    def cost(self, entry: BudgetEntry) -> float:
         return entry.seconds + sum(self.builds[name] for name in sorted(entry.needs - self.built))
 
-    def fits(self, entry: Entry, up_to: float) -> bool:
+    def fits(self, entry: BudgetEntry, up_to: float) -> bool:
         return self.seconds + self.cost(entry) <= up_to
 
-    def take(self, entry: Entry, up_to: float) -> None:
+    def take(self, entry: BudgetEntry, up_to: float) -> None:
         """Choose an entry, if it is not yet and fits."""
         if entry.name in self.chosen or not self.fits(entry, up_to):
             return
@@ -282,28 +283,28 @@ class _Filling:
 
 def entries_of(
     cases: Sequence[Listed], known: Mapping[str, CaseHistory], times: int, suspects: Collection[str]
-) -> list[Entry]:
+) -> list[BudgetEntry]:
     """The cases by their names, with what is expected of each."""
     of_check: dict[str, list[float]] = {}
     typical: dict[str, float] = {}
     for case in cases:
         if case.title in known and known[case.title].seconds:
             typical[case.title] = median(known[case.title].seconds)
-            of_check.setdefault(_check(case), []).append(typical[case.title])
+            of_check.setdefault(check_of(case.name), []).append(typical[case.title])
     of_all = median(typical.values()) if typical else CASE
     by_name: dict[str, list[Listed]] = {}
     for case in cases:
         by_name.setdefault(case.name, []).append(case)
     found = []
     for name, own in by_name.items():
-        of_name = median(of_check.get(_check(own[0]), [of_all]))
+        of_name = median(of_check.get(check_of(name), [of_all]))
         pasts = [known.get(case.title, CaseHistory()) for case in own]
         ages = [_age(one) for one in pasts]
         troubles = [one.trouble for one in pasts]
         if any(case.title in suspects for case in own):
             troubles.append(TROUBLES[0])
         found.append(
-            Entry(
+            BudgetEntry(
                 name,
                 tuple(own),
                 times * sum(typical.get(case.title, of_name) for case in own),
@@ -316,10 +317,6 @@ def entries_of(
     return found
 
 
-def _check(case: Listed) -> str:
-    return case.name.partition(' ')[0]
-
-
 def _age(one: CaseHistory) -> tuple[int, datetime]:
     """What never ran, then what ran by a wrong clock alone, then what ran longest ago.
 
@@ -330,15 +327,15 @@ def _age(one: CaseHistory) -> tuple[int, datetime]:
     return (0, _BEGINNING) if one.in_future is None else (1, one.in_future)
 
 
-def _by_age(entries: Iterable[Entry]) -> list[Entry]:
+def _by_age(entries: Iterable[BudgetEntry]) -> list[BudgetEntry]:
     """Those longest not run first; of the equally old a new check, then what covers most.
 
     The name decides where nothing else does: the same history gives the same choice.
     """
-    found: list[Entry] = []
+    found: list[BudgetEntry] = []
     covered: set[tuple[str, str]] = set()
 
-    def gain(one: Entry) -> tuple[bool, int]:
+    def gain(one: BudgetEntry) -> tuple[bool, int]:
         new = one.parts - covered
         return any(kind == 'check' for kind, _ in new), len(new)
 

@@ -34,7 +34,7 @@ PARAMETERS = ('fabric', 'layout', 'scale', 'size', 'sweep')
 Facts = tuple[tuple[str, str], ...]
 
 
-class Figure(NamedTuple):
+class CaseFigure(NamedTuple):
     """A figure that a case measured, and what it was held to then.
 
     A tuple, since a history has hundreds of thousands of them.
@@ -77,7 +77,7 @@ class Figure(NamedTuple):
         better: str | None = None,
         is_headline: bool = False,
         slowest_rank: str = '',
-    ) -> Figure:
+    ) -> CaseFigure:
         """A figure with bounds as ReFrame has them: fractions of the reference."""
         # ReFrame writes a missing reference as 0 without bounds.
         is_missing = not reference and lower is None and upper is None
@@ -206,7 +206,7 @@ class CaseName:
     @property
     def check(self) -> str:
         """The class of the check."""
-        return self.display_name.partition(' ')[0]
+        return check_of(self.display_name)
 
     @property
     def short_name(self) -> str:
@@ -238,7 +238,7 @@ class Case(CaseName):
     """
 
     result: str
-    figures: tuple[Figure, ...]
+    figures: tuple[CaseFigure, ...]
     fail_phase: str = ''
     fail_reason: str = ''
     place: tuple[int, int] | None = None
@@ -258,7 +258,7 @@ class Case(CaseName):
     needs: tuple[tuple[str, ...], ...] = ()
     environments: tuple[str, ...] = ()
 
-    def figure(self, name: str) -> Figure | None:
+    def figure(self, name: str) -> CaseFigure | None:
         """Its figure of a name; None if it has none."""
         return next((one for one in self.figures if one.name == name), None)
 
@@ -386,6 +386,16 @@ class Run:
         if asked.isdigit() and len(self.rounds) <= int(asked):
             return f'only {len(self.rounds)} of {int(asked) + 1} repetitions were run'
         return None
+
+
+def check_of(name: str) -> str:
+    """The class of the check that the name of a case begins with."""
+    return name.partition(' ')[0]
+
+
+def parameters_of(name: str) -> dict[str, str]:
+    """The parameters in the name of a case, such as ``Ring %fabric=shm %scale=1_node``."""
+    return dict(re.findall(r'%([\w.]+)=(\S+)', name))
 
 
 def bound(reference: float | None, threshold: float | None) -> float | None:

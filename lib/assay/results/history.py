@@ -146,7 +146,7 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
         said = verdicts.get(one.uuid)
         if isinstance(said, AssayError) and not found.problem:
             found = Summary(problem=str(said))
-        judged = said if isinstance(said, store.Judged) else None
+        judged = said if isinstance(said, store.StoredVerdict) else None
         runs.append(
             StoredRun(
                 one.uuid,

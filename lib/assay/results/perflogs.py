@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from assay import AssayError, locks
 from assay.files import keep_access
-from assay.results.cases import PARAMETERS, Case, Figure, Job, Run
+from assay.results.cases import PARAMETERS, Case, CaseFigure, Job, Run, parameters_of
 from assay.results.provenance import facts_of
 
 #: The column of config/common.py by which a line has its age: no line names its run.
@@ -259,7 +259,7 @@ def _case(columns: dict[str, str]) -> Case:
     """:raises LookupError, OverflowError, ValueError: if the columns are not as ReFrame writes."""
     known = {name: text for name, text in columns.items() if text not in ('', 'null', 'None')}
     name = known['display_name']
-    parameters = dict(re.findall(r'%(\w+)=(\S+)', name))
+    parameters: dict[str, Any] = parameters_of(name)
     return Case(
         display_name=name,
         system=known['system'],
@@ -274,14 +274,14 @@ def _case(columns: dict[str, str]) -> Case:
     )
 
 
-def _figures(known: dict[str, str]) -> tuple[Figure, ...]:
+def _figures(known: dict[str, str]) -> tuple[CaseFigure, ...]:
     if not (name := known.get('perf_var')):
         return ()
     value, reference, lower, upper = (
         float(known[one]) if one in known else None for one in _NUMBERS
     )
     unit, result = known.get('perf_unit', ''), known.get('perf_result')
-    return (Figure.of_thresholds(name, value, reference, lower, upper, unit, result),)
+    return (CaseFigure.of_thresholds(name, value, reference, lower, upper, unit, result),)
 
 
 def _time(text: str) -> datetime:

@@ -19,9 +19,9 @@ from assay import AssayError
 from assay.results.cases import (
     PARAMETERS,
     Case,
+    CaseFigure,
     CaseName,
     Facts,
-    Figure,
     Files,
     Job,
     Leftovers,
@@ -173,7 +173,7 @@ def _case(record: Record) -> Case:
 _TIMES = [f'time_{name}' for name in Seconds.__slots__]
 
 
-def _figures(record: Record) -> tuple[Figure, ...]:
+def _figures(record: Record) -> tuple[CaseFigure, ...]:
     if 'perfvalues' not in record:
         raise _MalformedError('perfvalues is missing')
     directions, slowest = _mapping(record, 'directions'), _mapping(record, 'slowest_ranks')
@@ -186,7 +186,7 @@ def _figures(record: Record) -> tuple[Figure, ...]:
                 raise _MalformedError('it has not six values')
             value, reference, lower, upper, unit, result = values
             found.append(
-                Figure.of_thresholds(
+                CaseFigure.of_thresholds(
                     _as_text(name),
                     _number(value),
                     _number(reference),

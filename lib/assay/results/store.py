@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS assay_triage(
 
 
 @dataclass(frozen=True)
-class Session:
+class StoredSession:
     """A row of ReFrame's table.
 
     :param uuid: of the session.
@@ -72,7 +72,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Judged:
+class StoredVerdict:
     """What ``assay run`` made of a session.
 
     :param verdict: the word of its last line.
@@ -83,7 +83,7 @@ class Judged:
     problems: tuple[str, ...]
 
 
-def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
+def sessions(database: Path = paths.RESULTS_DATABASE) -> list[StoredSession]:
     """All stored sessions, oldest first, and damaged rows; none where nothing was stored yet.
 
     :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
@@ -117,7 +117,7 @@ def runs(
                     yield uuid, error
 
 
-def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, Judged | AssayError]:
+def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, StoredVerdict | AssayError]:
     """What ``assay run`` made of sessions, by uuid; of a damaged row, what is wrong with it.
 
     A plain ReFrame leaves nothing.
@@ -342,24 +342,24 @@ def _is_there(database: Path) -> bool:
         raise AssayError(f'{database}: {error.strerror}') from None
 
 
-def _session(database: Path, uuid: str, is_whole: int, *seconds: float) -> Session:
+def _session(database: Path, uuid: str, is_whole: int, *seconds: float) -> StoredSession:
     if not is_whole:
-        return Session(uuid, BEGINNING, BEGINNING, f'{database}: a session has no identifier')
+        return StoredSession(uuid, BEGINNING, BEGINNING, f'{database}: a session has no identifier')
     try:
         begun, ended = map(_time, seconds)
     except (OSError, OverflowError, TypeError, ValueError) as error:
         problem = f'{database}: session {uuid}: the times {seconds!r} are damaged: {error}'
-        return Session(uuid, BEGINNING, BEGINNING, problem)
-    return Session(uuid, begun, ended)
+        return StoredSession(uuid, BEGINNING, BEGINNING, problem)
+    return StoredSession(uuid, begun, ended)
 
 
-def _judged(database: Path, uuid: str, word: object, text: str) -> Judged | AssayError:
+def _judged(database: Path, uuid: str, word: object, text: str) -> StoredVerdict | AssayError:
     try:
         problems = json.loads(text)
     except (RecursionError, TypeError, ValueError):
         problems = None
     if isinstance(word, str) and isinstance(problems, list):
-        return Judged(word, tuple(map(str, problems)))
+        return StoredVerdict(word, tuple(map(str, problems)))
     return AssayError(f'{database}: session {uuid}: what `assay run` made of it is damaged')
 
 

@@ -50,7 +50,7 @@ State = Literal[
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class FigureTrend:
     """A figure over runs.
 
     :param sessions: shape (n,), of each session its place among the runs that were looked at.
@@ -104,7 +104,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Group:
+class ChangeGroup:
     """Steps of several figures that one run explains, as it is plausible for each of them.
 
     :param run: the first bad run of most of them.
@@ -128,9 +128,9 @@ class Trend:
 
     runs: tuple[StoredRun, ...]
     of_the_future: int
-    lines: tuple[Line, ...]
+    lines: tuple[FigureTrend, ...]
     empty: tuple[Figure, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ChangeGroup, ...]
     drifts: tuple[Found, ...]
 
     @property
@@ -173,7 +173,7 @@ def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Tre
         drifts += [step.found(looked, None) for step in own if step.change.form == 'drift']
         state = _state(own, past)
         values = np.exp(past.locations) if past.has_logarithms else np.array([])
-        lines.append(Line(one, tuple(sessions), values, state))
+        lines.append(FigureTrend(one, tuple(sessions), values, state))
     groups = sorted(_grouped(steps, looked), key=lambda group: group.run.begun)
     future = sum(run.is_of_the_future for run in given)
     return Trend(tuple(looked), future, tuple(lines), tuple(empty), tuple(groups), tuple(drifts))
@@ -268,7 +268,7 @@ class _Step:
         )
 
 
-def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[Group]:
+def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[ChangeGroup]:
     """Steps of one cause together: the estimate of each is off by some runs.
 
     The run that most steps are estimated at takes all for which it is plausible, and so on.
@@ -279,7 +279,7 @@ def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[Group]:
         at = max(estimates, key=lambda place: (estimates[place], -place))
         here = [step for step in steps if step.plausible[0] <= at <= step.plausible[1]]
         steps = [step for step in steps if not step.plausible[0] <= at <= step.plausible[1]]
-        groups.append(Group(runs[at], tuple(step.found(runs, at) for step in here)))
+        groups.append(ChangeGroup(runs[at], tuple(step.found(runs, at) for step in here)))
     return groups
 
 

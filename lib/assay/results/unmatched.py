@@ -28,7 +28,7 @@ MOST = 8
 _RENAMES = {'--parameterize', '--distribute'}
 
 
-def not_run(run: Run, given: Given) -> list[str]:
+def unmatched_names(run: Run, given: Given) -> list[str]:
     """A sentence for each name that no selected case is of.
 
     Where nothing was selected at all, or all was skipped, that is told already.
@@ -74,7 +74,7 @@ def not_run(run: Run, given: Given) -> list[str]:
     ]
 
 
-def left_out(site: _SiteConfig, run: Run, given: Given) -> list[str]:
+def unmeasured_parts(site: _SiteConfig, run: Run, given: Given) -> list[str]:
     """A sentence on the partitions and the MPIs of a system that no case is of, if there are any.
 
     :param site: the system's configuration, loaded for the partitions that were asked for.
