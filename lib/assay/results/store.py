@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from assay import AssayError, locks, paths
@@ -88,14 +89,9 @@ def sessions(database: Path = paths.RESULTS_DATABASE) -> list[StoredSession]:
 
     :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
     """
-    if not _is_there(database):
-        return []
-    with _opened(database) as connection:
-        # No column that is behind the JSON: SQLite would go through all of that to get there.
-        found = connection.execute(
-            f'SELECT {_NAME}, uuid IS {_NAME}, session_start_unix, session_end_unix '
-            'FROM sessions ORDER BY rowid'
-        ).fetchall()
+    # No column that is behind the JSON: SQLite would go through all of that to get there.
+    columns = f'{_NAME}, uuid IS {_NAME}, session_start_unix, session_end_unix'
+    found = _rows(database, 'sessions', columns)
     return sorted((_session(database, *row) for row in found), key=lambda one: one.begun)
 
 
@@ -124,13 +120,8 @@ def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, StoredVerdict
 
     :raises AssayError: as :func:`sessions`.
     """
-    if not _is_there(database):
-        return {}
-    with _opened(database) as connection:
-        if 'assay_verdicts' not in _tables(connection):
-            return {}
-        rows = connection.execute('SELECT session_uuid, verdict, problems FROM assay_verdicts')
-        return {uuid: _judged(database, uuid, word, text) for uuid, word, text in rows}
+    rows = _rows(database, 'assay_verdicts', 'session_uuid, verdict, problems')
+    return {uuid: _judged(database, uuid, word, text) for uuid, word, text in rows}
 
 
 def keep_verdict(
@@ -169,15 +160,10 @@ def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[Cause, ..
 
     :raises AssayError: as :func:`sessions`.
     """
-    if not _is_there(database):
-        return {}
-    with _opened(database) as connection:
-        if 'assay_triage' not in _tables(connection):
-            return {}
-        found: dict[str, list[Cause]] = {}
-        for uuid, *words in connection.execute('SELECT * FROM assay_triage ORDER BY rowid'):
-            found.setdefault(str(uuid), []).append(Cause(*map(str, words)))
-        return {uuid: tuple(of_session) for uuid, of_session in found.items()}
+    found: dict[str, list[Cause]] = {}
+    for uuid, *words in _rows(database, 'assay_triage', '*'):
+        found.setdefault(str(uuid), []).append(Cause(*map(str, words)))
+    return {uuid: tuple(of_session) for uuid, of_session in found.items()}
 
 
 def keep_cause(uuid: str, cause: Cause, database: Path = paths.RESULTS_DATABASE) -> None:
@@ -272,6 +258,16 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise _told(database, error) from None
+
+
+def _rows(database: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
+    """The rows of a table, in the order in which they were written; none where it is not there."""
+    if not _is_there(database):
+        return []
+    with _opened(database) as connection:
+        if table not in _tables(connection):
+            return []
+        return connection.execute(f'SELECT {columns} FROM {table} ORDER BY rowid').fetchall()
 
 
 def _connect(database: Path) -> sqlite3.Connection:
