@@ -15,8 +15,7 @@ import pytest
 from assay import AssayError, paths
 from assay.commands import main as cli
 from assay.comparing import interleaved
-from assay.comparing.foursomes import Foursomes, label
-from assay.comparing.interleaved import InterleavedMeasurement
+from assay.comparing.interleaved import Foursomes, InterleavedMeasurement, label
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored
 from assay.report.interleaved import as_text, conclusion, show

@@ -80,8 +80,7 @@ def compare(
       assay compare --b sources=../assay-before -n '^MiniFE%fabric=shm'
       assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
-    from assay.comparing.foursomes import Foursomes
-    from assay.comparing.interleaved import InterleavedMeasurement
+    from assay.comparing.interleaved import Foursomes, InterleavedMeasurement
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
     from assay.results.runner import make_ready
