@@ -64,27 +64,6 @@ class CaseFigure(NamedTuple):
     is_headline: bool = False
     slowest_rank: str = ''
 
-    @classmethod
-    def of_thresholds(
-        cls,
-        name: str,
-        value: float | None,
-        reference: float | None,
-        lower: float | None,
-        upper: float | None,
-        unit: str,
-        result: str | None,
-        better: str | None = None,
-        is_headline: bool = False,
-        slowest_rank: str = '',
-    ) -> CaseFigure:
-        """A figure with bounds as ReFrame has them: fractions of the reference."""
-        # ReFrame writes a missing reference as 0 without bounds.
-        is_missing = not reference and lower is None and upper is None
-        bounds = bound(reference, lower), bound(reference, upper)
-        held = (None if is_missing else reference, *bounds)
-        return cls(name, value, *held, unit, result, better, is_headline, slowest_rank)
-
     @property
     def has_bound(self) -> bool:
         """Whether it can miss its reference."""
@@ -408,6 +387,18 @@ def bound(reference: float | None, threshold: float | None) -> float | None:
     if not reference:
         return threshold
     return reference * (1 + (threshold if reference > 0 else -threshold))
+
+
+def held_to(
+    reference: float | None, lower: float | None, upper: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """Reference and bounds of a figure, in its own unit.
+
+    :param reference: as ReFrame writes it: 0 without bounds where there is none.
+    :param lower: as a fraction of the reference, as ReFrame has it; likewise the upper one.
+    """
+    is_missing = not reference and lower is None and upper is None
+    return None if is_missing else reference, bound(reference, lower), bound(reference, upper)
 
 
 def what_counts(tries: list[Case]) -> Case:

@@ -27,6 +27,7 @@ from assay.results.cases import (
     Leftovers,
     Run,
     Seconds,
+    held_to,
 )
 from assay.results.provenance import facts_of, is_of_fact
 from assay.running.session_extras import left_out_of, text_of
@@ -186,12 +187,10 @@ def _figures(record: Record) -> tuple[CaseFigure, ...]:
                 raise _MalformedError('it has not six values')
             value, reference, lower, upper, unit, result = values
             found.append(
-                CaseFigure.of_thresholds(
+                CaseFigure(
                     _as_text(name),
                     _number(value),
-                    _number(reference),
-                    _number(lower),
-                    _number(upper),
+                    *held_to(_number(reference), _number(lower), _number(upper)),
                     _as_text(unit),
                     _as_text(result) or None,
                     _as_text(directions.get(name)) or None,
