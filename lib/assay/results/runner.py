@@ -15,7 +15,8 @@ from assay.results import store
 from assay.results.cases import Run
 from assay.results.failures import failures
 from assay.results.reframe_report import read_report
-from assay.results.verdict import Verdict, judge, misaddressed
+from assay.results.unmatched import misaddressed
+from assay.results.verdict import Verdict, judge
 from assay.running import runs
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder

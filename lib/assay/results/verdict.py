@@ -118,25 +118,6 @@ def judge(
     return Verdict(tuple(problems), disturbed, tuple(of_cases))
 
 
-def misaddressed(run: Run, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
-    """A sentence for each class that an option names and no case is of: ReFrame ignores it.
-
-    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.
-    :param parameters: what ``-P`` sets, likewise.
-    """
-    classes = {case.check for case in run.cases}
-    checks = {case.check for case in run.cases if not case.is_fixture}
-    found = []
-    for option, known, given in (('-S', classes, variables), ('-P', checks, parameters)):
-        for one in given:
-            name, dot, rest = one.partition('=')[0].partition('.')
-            if dot and name not in known:
-                found.append(
-                    f'no selected check is {plain(name)!r}, of which {option} sets {plain(rest)!r}'
-                )
-    return found
-
-
 class Counts(NamedTuple):
     """How many cases went which way; fixtures are none."""
 
