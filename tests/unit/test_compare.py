@@ -15,7 +15,7 @@ import pytest
 from assay import AssayError, paths
 from assay.commands import main as cli
 from assay.comparing import interleaved
-from assay.comparing.interleaved import Foursomes, InterleavedMeasurement, label
+from assay.comparing.interleaved import Foursomes, InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored
 from assay.report.interleaved import as_text, conclusion, show
@@ -674,11 +674,11 @@ def test_its_sessions_leave_the_folders_of_other_runs(machine):
 def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
     compared(machine, seconds=0)
     stored = load(machine.database)
-    before, after = (choose(stored, label(ENVIRONMENTS, side)) for side in (0, 1))
+    before, after = (choose(stored, session_label(ENVIRONMENTS, side)) for side in (0, 1))
     assert [len(before), len(after)] == [2, 2]
     for side in (0, 1):
-        assert_label(label(ENVIRONMENTS, side))
-        assert_label(label(read(['env=gcc/13'], ['env=gcc/14']), side))
+        assert_label(session_label(ENVIRONMENTS, side))
+        assert_label(session_label(read(['env=gcc/13'], ['env=gcc/14']), side))
     with pytest.raises(AssayError, match='no figure is of runs before'):
         difference(stored, before, after)
 

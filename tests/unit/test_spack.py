@@ -20,7 +20,7 @@ from assay.machine.checksum import checksum, tree
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance
 from assay.results import runner
-from assay.results.provenance import differences
+from assay.results.provenance import changed_facts
 from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
@@ -501,7 +501,7 @@ def test_of_two_builds_the_packages_that_differ_are_told(spec):
     spec(ONE)
     spec(OTHER, '"device":"ch4"', '"device":"ch3"')
     told = ({'hash': each, 'spec': 'hpcg ...', 'by': 'spack'} for each in (ONE, OTHER))
-    changed = dict(differences(*(tuple(each.items()) for each in told)))
+    changed = dict(changed_facts(*(tuple(each.items()) for each in told)))
     assert changed.keys() == {'hash', 'spec of mpich'}
     before, after = changed['spec of mpich'].split(' -> ')
     assert before.replace('device=ch4', 'device=ch3') == after != before
@@ -511,7 +511,7 @@ def test_of_two_builds_the_packages_that_differ_are_told(spec):
 def test_where_a_spec_was_not_kept_names_and_versions_are_told(spec, kept):
     for each in kept:
         spec(each)
-    changed = dict(differences((('hash', ONE), ('spec', 'a')), (('hash', OTHER), ('spec', 'b'))))
+    changed = dict(changed_facts((('hash', ONE), ('spec', 'a')), (('hash', OTHER), ('spec', 'b'))))
     assert changed == {'hash': f'{ONE} -> {OTHER}', 'spec': 'a -> b'}
 
 

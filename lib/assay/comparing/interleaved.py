@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from assay import AssayError, say
-from assay.comparing.pairs import Suspect, decisions, said_of, suspects
+from assay.comparing.pairs import Suspect, decisions, find_suspects, said_of
 from assay.comparing.sessions import (
     FIRST,
     FOURSOME,
@@ -112,7 +112,7 @@ class Foursomes:
         without = selection.leaving_out(map(setting.named, left_out))
         own = self.runner.begin()
         options = [*setting.options, *self.options, *without]
-        ended = self.runner.run(own, label(self.settings, side), options, setting.exports)
+        ended = self.runner.run(own, session_label(self.settings, side), options, setting.exports)
         if ended.stopped:
             signals.insert(0, ended.stopped)
             raise StoppedError(f'stopped by {ended.stopped.name}')
@@ -124,7 +124,7 @@ class Foursomes:
         return session(ended.run, side, self.settings)
 
 
-def label(settings: Settings, side: int) -> str:
+def session_label(settings: Settings, side: int) -> str:
     """By which `assay history` tells what a session was; no label has a stroke."""
     before, after = (plain(str(one).replace('/', '-')) for one in settings)
     return f'compare {before} with {after}: {(before, after)[side]}'
@@ -243,7 +243,7 @@ class InterleavedMeasurement:
         with noted() as signals:
             stopped = self._first(signals)
             found = compare_at_first(load(), self.first, self.settings, self.margin)
-            wanted = suspects(found, self.settings)
+            wanted = find_suspects(found, self.settings)
             say(
                 f'{many(len(found.figures), "figure")} of both, of which {len(wanted)} '
                 'are measured again, in pairs'
@@ -273,7 +273,7 @@ class InterleavedMeasurement:
         """End before both settings were measured."""
         told = f'{stopped}, before both were measured'
         if self.first:
-            its_label = label(self.settings, self.first[0].side)
+            its_label = session_label(self.settings, self.first[0].side)
             told += f'; what was is stored, with the label {its_label!r}'
         if isinstance(stopped, NoGoodError):
             raise AssayError(f'{told}.')

@@ -42,7 +42,7 @@ class Suspect:
     spread: Variance | None
 
 
-def suspects(found: Difference, settings: Settings) -> list[Suspect]:
+def find_suspects(found: Difference, settings: Settings) -> list[Suspect]:
     """What to measure again.
 
     That is what looks changed, by itself or with its family, what others disturbed, and what cannot

@@ -79,10 +79,12 @@ def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
     runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
     by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
     read = store.runs(by_uuid, history.database) if by_uuid else iter(())
-    return learn((by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError))
+    return learn_case_histories(
+        (by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError)
+    )
 
 
-def learn(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
+def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
     """What runs tell, which come oldest first."""
     known: dict[str, CaseHistory] = {}
     for stored, run in runs:

@@ -113,7 +113,7 @@ def _packages_apart(
     return apart[0], apart[1]
 
 
-def differences(then: Facts, now: Facts) -> Facts:
+def changed_facts(then: Facts, now: Facts) -> Facts:
     """The facts that changed, as lines of text; what one side does not know is no change."""
     before, after = both_tell(dict(then), dict(now))
     return tuple(

@@ -22,7 +22,7 @@ from assay import AssayError
 from assay.results.cases import Facts
 from assay.results.figure_series import Figure, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
-from assay.results.provenance import differences
+from assay.results.provenance import changed_facts
 from assay.results.run_selectors import of_figures
 from assay.results.statistics.changes import (
     FEWEST,
@@ -261,7 +261,7 @@ class _Step:
             latest=runs[sessions[latest]],
             last_good=last_good,
             bad=first_bad,
-            facts=differences(
+            facts=changed_facts(
                 _facts(self.measured, last_good, -1), _facts(self.measured, first_bad, 0)
             ),
             is_repaired=self.is_repaired,
