@@ -503,6 +503,20 @@ def test_a_killed_writer_leaves_the_old_cache(database, made):
     assert not [*database.parent.glob('.figures-cache.*')]
 
 
+WITHOUT_REFRAME = """
+import sys
+from pathlib import Path
+from assay.results.history import load
+assert load(Path(sys.argv[1]))._figures['nodes'].drop_nulls().len()
+assert 'reframe' not in sys.modules
+"""
+
+
+def test_a_history_is_read_without_reframe_which_takes_longer_to_load(database, made):
+    put(database, made(1))
+    subprocess.run([sys.executable, '-c', WITHOUT_REFRAME, database], check=True)
+
+
 # Words --------------------------------------------------------------------------------------------
 
 
