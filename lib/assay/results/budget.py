@@ -104,9 +104,9 @@ class Choice:
 
     @property
     def turns(self) -> int | None:
-        """In so many runs with this budget everything has its turn once, whatever fails meanwhile.
+        """How many runs with this budget give each case its turn, whatever fails meanwhile.
 
-        None if something is too long for it, or there is no such bound.
+        None if a case is too long for it, or there is no such bound.
         """
         if not self.left_out:
             return 1
@@ -115,7 +115,7 @@ class Choice:
         return math.ceil(sum(self._costs) / used) if used > 0 and not self.too_long else None
 
     def enough(self, turns: int) -> float:
-        """Seconds of a budget by which everything has its turn in so many runs."""
+        """The seconds of a budget that gives each case its turn within so many runs."""
         return (sum(self._costs) / turns + self.beside + max(self._costs)) / BY_AGE
 
     @cached_property
@@ -228,10 +228,10 @@ def _in_time(
     beside: float,
     budget: float,
 ) -> list[BudgetEntry]:
-    """The entries that have their turn one day: alone, with what others had built before.
+    """The entries that will fit into the budget: alone, with what earlier runs have built.
 
-    A build that no run had yet is made by the first entry that fits with it; where none does, it is
-    never made, and all that need it would wait for ever.
+    The first entry that fits together with a missing build makes it. If none does, it is never
+    made, and all entries that need it would wait for ever.
     """
     expected, found = {**builds}, 0
     while True:
@@ -246,7 +246,7 @@ def _in_time(
 
 
 def _build(known: CaseHistory) -> float:
-    """Seconds that it takes to have what is built; where only one run had it, that built it."""
+    """Seconds that a build takes; if only one run had it, that run made it."""
     if not known.seconds:
         return BUILD
     return median_low(known.seconds) if len(known.seconds) > 1 else min(known.seconds[0], BUILT)

@@ -20,13 +20,13 @@ from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_number
 
-#: Runs of a system that are looked at, the newest: what did not run in them counts as never run.
+#: How many of the newest runs of a system are read: a case in none of them counts as never run.
 NEWEST = 100
 
-#: Of a case, the newest times that it ran of which its time and its figures are taken.
+#: The newest runs of a case that give its time and its figures.
 LATELY = 5
 
-#: Of a case, the newest times that it ran in which a failure is not forgotten.
+#: The newest runs of a case in which a failure still counts.
 FORGIVEN = 3
 
 #: The spread of a held figure, as a fraction of its median, above which its case varies a lot.
@@ -43,13 +43,13 @@ TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
 class CaseHistory:
     """What is known of a case.
 
-    :param last: when the newest run began in which it had its turn, whatever came of it; None if
-        there is none but those that a wrong clock puts into the future.
-    :param in_future: when the newest of these claims to have begun.
-    :param seconds: that it took, of up to :data:`LATELY` times, the newest last. What was measured
-        again, or waited for others to leave, tells nothing of it.
-    :param endings: of up to :data:`FORGIVEN` times: ``good``, ``failed`` or ``disturbed``.
-    :param figures: the values of each held figure, of up to :data:`LATELY` times.
+    :param last: when the newest run began that ran it, whatever the outcome; None if there is none.
+        Runs that a wrong clock dates into the future do not count.
+    :param in_future: when the newest of those claims to have begun.
+    :param seconds: how long it took, at most :data:`LATELY` values, the newest last; without runs
+        in which it was measured again or waited for others.
+    :param endings: at most :data:`FORGIVEN` words: ``good``, ``failed`` or ``disturbed``.
+    :param figures: the values of each figure with a bound, at most :data:`LATELY`.
     """
 
     last: datetime | None = None
@@ -148,19 +148,19 @@ def _varies(values: list[float]) -> bool:
     return len(values) >= 3 and spread > VARIES * abs(middle)
 
 
-#: Earlier sessions that are asked how long cases take.
+#: The newest sessions from which the times of cases are taken.
 ASKED = 5
 
-#: The part of a run for which its pace is rather that of earlier runs: what was measured so far may
-#: have been the quick cases.
+#: The part of a run during which the pace of earlier runs counts as well: what was measured so far
+#: may have been the quick cases.
 TRUST = 0.2
 
 
 def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]:
-    """Seconds by which each case, by its title, made the newest stored session longer that ran it.
+    """How many seconds each case, by its title, added to the newest stored session that ran it.
 
-    With its share of what passed between jobs. Where jobs ran beside each other it is less than the
-    job's own time. Nothing if the database cannot be read, which others tell.
+    That includes its share of the time between jobs. Where jobs ran beside each other, it is less
+    than the job's own time. Empty if the database cannot be read, which others report.
     """
     found: dict[str, float] = {}
     try:

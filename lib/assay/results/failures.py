@@ -94,9 +94,9 @@ def unheld(run: Run) -> list[Case]:
 
 
 def left_in_good_cases(run: Run) -> str | None:
-    """What was left in environment and files of cases that are good, in a sentence; or None.
+    """Variables that were left in the environment or files of good cases, in a sentence; or None.
 
-    What steers how ranks are started has done no harm where they have started.
+    Those that steer the start of ranks are left out, since these ranks have started.
     """
     good = [case for case in run.own_cases if is_good(case)]
     of_cases = [
@@ -333,8 +333,8 @@ _MOST = 4
 #: Said where commands or modules may have set them.
 _UNSURE = " (what the system's file sets by commands or modules is not known)"
 
-#: What explains nothing: which warnings an MPI prints, and components that Open MPI's own file
-#: excludes, as in Debian's and conda-forge's packages; what a job may use is set, and proved.
+#: Variables that explain no failure: which warnings an MPI prints, and components that Open MPI's
+#: own file excludes, as in Debian's and conda-forge's packages (what jobs use is set and proved).
 _HARMLESS = re.compile(
     r'\w+_(?:warn|show|help)(?:_\w+)?=.*'
     r'|(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf'

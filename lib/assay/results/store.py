@@ -24,7 +24,7 @@ from assay.results.reframe_report import as_run
 #: Of a session whose times are damaged.
 BEGINNING = datetime.fromtimestamp(0, timezone.utc)
 
-#: What ReFrame calls the form of its tables.
+#: ReFrame's version of its tables.
 SCHEMA = '1.0'
 
 #: Seconds that another process may take to write a session, as ReFrame waits itself.

@@ -35,7 +35,7 @@ from assay.results.statistics.changes import (
 from assay.results.statistics.multiplicity import rate_of_a_look
 from assay.results.statistics.series import GREATEST, Floats, Series, location, ratio
 
-#: Of a look at the trend by somebody who looks every day: 0.35 false alarms a year are expected.
+#: The error rate of one look, if somebody looks every day: 0.35 false alarms a year are expected.
 RATE = rate_of_a_look(365)
 #: Standard errors within which a state is again the one before a change.
 AS_BEFORE = 3.0
