@@ -1,6 +1,6 @@
 """What came of a night, what is remembered of it, and whether that is news.
 
-What a budget left out is neither worse nor well, and is not forgotten.
+Cases that a budget left out count as neither good nor worse, and are not forgotten.
 """
 
 from __future__ import annotations
