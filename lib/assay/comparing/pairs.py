@@ -27,6 +27,9 @@ from assay.results.statistics.series import Series
 from assay.results.statistics.spread import MANY, Variance
 from assay.running.setting import Settings
 
+#: Where the error of what was measured again comes from.
+TERM = 'pairs of sessions, A B B A'
+
 
 @dataclass(frozen=True)
 class Suspect:
@@ -97,10 +100,6 @@ def _direction(one: Comparison) -> Word:
 
 def _spread(past: Series | None) -> Variance | None:
     return spread_of_foursomes(past.locations) if past and past.has_logarithms else None
-
-
-#: Where the error of what was measured again comes from.
-TERM = 'pairs of sessions, A B B A'
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,12 @@ from assay.text import plain
 #: Sentences of a message.
 MOST_SENTENCES = 20
 
+#: Seconds that the command which notifies people has.
+PATIENCE = 120
+
+#: Characters of its output that are passed on.
+MOST_OUTPUT = 400
+
 
 def subject(which: str, outcome: NightOutcome, before: Reported) -> str:
     """One line: what it is now, and what people took it for.
@@ -54,13 +60,6 @@ def last_line(which: str, outcome: NightOutcome, told: Reported) -> str:
 
 def as_minute(when: datetime) -> str:
     return f'{when.astimezone():%Y-%m-%d %H:%M}'
-
-
-#: Seconds that the command which notifies people has.
-PATIENCE = 120
-
-#: Characters of its output that are passed on.
-MOST_OUTPUT = 400
 
 
 def notify(command: str, word: str, subject: str, message: str) -> None:

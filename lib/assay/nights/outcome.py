@@ -32,6 +32,12 @@ KEPT = 20
 #: What is said of a case that a night has no more.
 GONE = 'was run in good nights, and not now'
 
+#: The culprit where a budget is too short for what it has to choose from.
+BUDGET = 'the budget'
+
+#: The words of nights that are reported to people, the worst first.
+_BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
+
 
 @dataclass(frozen=True)
 class NightOutcome:
@@ -181,13 +187,6 @@ def _change(one: Compared) -> str:
     if is_tenfold(times):
         return f'{as_multiple(times)} as in good nights'
     return f'{as_change(times)} than in good nights'
-
-
-#: The culprit where a budget is too short for what it has to choose from.
-BUDGET = 'the budget'
-
-#: The words of nights that are reported to people, the worst first.
-_BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
 
 
 def with_left_out(outcome: NightOutcome, before: Reported, choice: Choice) -> NightOutcome:

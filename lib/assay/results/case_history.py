@@ -38,6 +38,13 @@ LONGEST = 7 * 24 * 3600
 #: From the worst to none: as they are worth looking at again.
 TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
 
+#: The newest sessions from which the times of cases are taken.
+ASKED = 5
+
+#: The part of a run during which the pace of earlier runs counts as well: what was measured so far
+#: may have been the quick cases.
+TRUST = 0.2
+
 
 @dataclass
 class CaseHistory:
@@ -146,14 +153,6 @@ def _varies(values: list[float]) -> bool:
     middle = median(values)
     spread = median(abs(value - middle) for value in values)
     return len(values) >= 3 and spread > VARIES * abs(middle)
-
-
-#: The newest sessions from which the times of cases are taken.
-ASKED = 5
-
-#: The part of a run during which the pace of earlier runs counts as well: what was measured so far
-#: may have been the quick cases.
-TRUST = 0.2
 
 
 def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]:

@@ -25,6 +25,19 @@ from assay.text import plain
 from assay.witness.startup import STARTUP
 from assay.witness.variables import OF_THE_MEETING, OF_THE_START
 
+#: Variables that a sentence names.
+_MOST = 4
+
+#: Said where commands or modules may have set them.
+_UNSURE = " (what the system's file sets by commands or modules is not known)"
+
+#: Variables that explain no failure: which warnings an MPI prints, and components that Open MPI's
+#: own file excludes, as in Debian's and conda-forge's packages (what jobs use is set and proved).
+_HARMLESS = re.compile(
+    r'\w+_(?:warn|show|help)(?:_\w+)?=.*'
+    r'|(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf'
+)
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -325,20 +338,6 @@ def _first_error(case: Case) -> str | None:
 def files(case: Case) -> tuple[str, ...]:
     """The stage folder and those of the job's output files that ReFrame names."""
     return (case.files.stage, *case.output_names) if case.files.stage else ()
-
-
-#: Variables that a sentence names.
-_MOST = 4
-
-#: Said where commands or modules may have set them.
-_UNSURE = " (what the system's file sets by commands or modules is not known)"
-
-#: Variables that explain no failure: which warnings an MPI prints, and components that Open MPI's
-#: own file excludes, as in Debian's and conda-forge's packages (what jobs use is set and proved).
-_HARMLESS = re.compile(
-    r'\w+_(?:warn|show|help)(?:_\w+)?=.*'
-    r'|(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf'
-)
 
 
 def _harmful_in_files(case: Case) -> list[str]:

@@ -94,6 +94,14 @@ _JOB = ('system', 'partition', 'environment', 'case', 'ended')
 #: One row, in the order of the columns; times are ms since 1970.
 PlainRow = tuple[Any, ...]
 
+#: Rows that are held as plain values at a time.
+BATCH = 50_000
+
+#: A SHA-256, and Parquet that it is of: Polars takes damaged Parquet for other values, or aborts.
+_CACHE = 'figures-cache'
+
+_DIGEST = hashlib.sha256().digest_size
+
 
 def table(rows: Sequence[PlainRow] = ()) -> pl.DataFrame:
     """The table of rows as :func:`plain_rows` gives them."""
@@ -160,14 +168,6 @@ def _as_json(known: Facts) -> str:
 
 def _milliseconds(time: datetime) -> int:
     return round(1000 * time.timestamp())
-
-
-#: Rows that are held as plain values at a time.
-BATCH = 50_000
-
-#: A SHA-256, and Parquet that it is of: Polars takes damaged Parquet for other values, or aborts.
-_CACHE = 'figures-cache'
-_DIGEST = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,28 @@ from assay.results.provenance import facts_of
 #: The column of config/common.py by which a line has its age: no line names its run.
 TIME = b'job_completion_time'
 
+#: Seconds without a job that ended, after which the next job is one of another run.
+PAUSE = 6 * 3600
+
+# What config/common.py writes of each figure; what else it writes there are facts of the case.
+_NUMBERS = ('perf_value', 'perf_ref', 'perf_lower_thres', 'perf_upper_thres')
+
+_OF_FIGURE = ('perf_var', *_NUMBERS, 'perf_unit', 'perf_result')
+
+_NEEDED = (TIME.decode(), 'system', 'partition', 'environ', 'display_name', *_OF_FIGURE[:2])
+
+# By itself ReFrame 4 writes a line a case, with columns of each figure that begin with its name.
+_OF_A_FIGURE = re.compile(r'(.+)_(value|ref|lower(?:_thres)?|upper(?:_thres)?|unit|result)')
+
+# ReFrame 3 names no columns. What it calls a check names system, partition and environment.
+_OF_REFRAME_3 = re.compile(
+    rf'(?P<{TIME.decode()}>[^|]+)\|reframe (?P<version>[^|]+)\|(?P<display_name>[^|]+) on '
+    r'(?P<system>[^|:]+):(?P<partition>[^|]+) using (?P<environ>[^|]+)\|(?:[^|]+\|)*?'
+    r'(?P<perf_var>[^|=]+)=(?P<perf_value>[^|]+)\|'
+    r'ref=(?P<perf_ref>\S+) \(l=(?P<perf_lower_thres>[^,]+), u=(?P<perf_upper_thres>[^)]+)\)'
+    r'(?:\|(?P<perf_unit>[^|]*))?'
+)
+
 
 def perflogs(folder: Path) -> list[Path]:
     """The perflogs below a folder, and those that ReFrame renamed as their columns changed.
@@ -136,27 +158,6 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise AssayError(f'{path} stays as it is: {error.strerror}') from None
-
-
-#: Seconds without a job that ended, after which the next job is one of another run.
-PAUSE = 6 * 3600
-
-# What config/common.py writes of each figure; what else it writes there are facts of the case.
-_NUMBERS = ('perf_value', 'perf_ref', 'perf_lower_thres', 'perf_upper_thres')
-_OF_FIGURE = ('perf_var', *_NUMBERS, 'perf_unit', 'perf_result')
-_NEEDED = (TIME.decode(), 'system', 'partition', 'environ', 'display_name', *_OF_FIGURE[:2])
-
-# By itself ReFrame 4 writes a line a case, with columns of each figure that begin with its name.
-_OF_A_FIGURE = re.compile(r'(.+)_(value|ref|lower(?:_thres)?|upper(?:_thres)?|unit|result)')
-
-# ReFrame 3 names no columns. What it calls a check names system, partition and environment.
-_OF_REFRAME_3 = re.compile(
-    rf'(?P<{TIME.decode()}>[^|]+)\|reframe (?P<version>[^|]+)\|(?P<display_name>[^|]+) on '
-    r'(?P<system>[^|:]+):(?P<partition>[^|]+) using (?P<environ>[^|]+)\|(?:[^|]+\|)*?'
-    r'(?P<perf_var>[^|=]+)=(?P<perf_value>[^|]+)\|'
-    r'ref=(?P<perf_ref>\S+) \(l=(?P<perf_lower_thres>[^,]+), u=(?P<perf_upper_thres>[^)]+)\)'
-    r'(?:\|(?P<perf_unit>[^|]*))?'
-)
 
 
 def runs_of(folder: Path) -> list[Run]:
