@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from assay import AssayError
+from assay.results.change_within import TwoStates, two_states
 from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.earlier import Earlier, learn_earlier
@@ -35,7 +36,6 @@ from assay.results.history import History, StoredRun
 from assay.results.statistics.comparison import MARGIN, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
-from assay.results.two_states import TwoStates, two_states
 from assay.running.setting import Settings
 
 
