@@ -74,6 +74,30 @@ class CaseHistory:
             return 'not good lately'
         return 'varies' if any(map(_varies, self.figures.values())) else ''
 
+    def add(self, run: StoredRun, tries: list[Case]) -> None:
+        """Learn from the attempts of a run that began after all runs before.
+
+        :param tries: the attempts at the case, the first one first.
+        """
+        case = what_counts(tries)
+        if run.is_of_the_future:
+            self.in_future = max(self.in_future or run.begun, run.begun)
+        else:
+            self.last = max(self.last or run.begun, run.begun)
+        took = sum(_seconds_of_stages(one) for one in tries)
+        waited = any(one.replaced or one.no_evidence for one in tries)
+        if 0 < took <= LONGEST and not waited:
+            self.seconds = [*self.seconds, took][-LATELY:]
+        # What fails while faults are brought in, or in a draft, is no reason to look at it again.
+        if run.summary.purpose or case.result == 'skip':
+            return
+        ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
+        self.endings = [*self.endings, ending][-FORGIVEN:]
+        for one in case.figures if ending == 'good' else ():
+            if is_number(one.value) and one.has_bound:
+                values = [*self.figures.get(one.name, ()), one.value]
+                self.figures[one.name] = values[-LATELY:]
+
 
 def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
     """What the newest runs of a system tell, by name, partition and environment of the case.
@@ -95,53 +119,12 @@ def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Cas
     """What runs tell, which come oldest first."""
     known: dict[str, CaseHistory] = {}
     for stored, run in runs:
-        for ended in filter(None, map(_ended, run.attempts)):
-            _add(known.setdefault(ended.name, CaseHistory()), stored, ended)
+        for tries in run.attempts:
+            case = what_counts(tries)
+            if case.result != 'abort':
+                name = case.display_name if case.is_fixture else case.title
+                known.setdefault(name, CaseHistory()).add(stored, tries)
     return known
-
-
-@dataclass(frozen=True)
-class _Ended:
-    name: str
-    seconds: float | None
-    ending: str
-    figures: dict[str, float]
-
-
-def _ended(tries: list[Case]) -> _Ended | None:
-    """What the attempts at a case tell; None if it did not have its turn."""
-    case = what_counts(tries)
-    if case.result == 'abort':
-        return None
-    took = sum(_seconds_of_stages(one) for one in tries)
-    waited = any(one.replaced or one.no_evidence for one in tries)
-    ending = ''  # a case that was skipped neither failed nor passed
-    if case.result != 'skip':
-        ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
-    figures = {
-        one.name: one.value
-        for one in case.figures
-        if ending == 'good' and is_number(one.value) and one.has_bound
-    }
-    name = case.display_name if case.is_fixture else case.title
-    known = took if 0 < took <= LONGEST and not waited else None
-    return _Ended(name, known, ending, figures)
-
-
-def _add(known: CaseHistory, run: StoredRun, ended: _Ended) -> None:
-    if run.is_of_the_future:
-        known.in_future = max(known.in_future or run.begun, run.begun)
-    else:
-        known.last = max(known.last or run.begun, run.begun)
-    if ended.seconds is not None:
-        known.seconds = [*known.seconds, ended.seconds][-LATELY:]
-    # What fails while faults are brought in, or in a draft, is no reason to look at it again.
-    if run.summary.purpose:
-        return
-    if ended.ending:
-        known.endings = [*known.endings, ended.ending][-FORGIVEN:]
-    for name, value in ended.figures.items():
-        known.figures[name] = [*known.figures.get(name, ()), value][-LATELY:]
 
 
 def _seconds_of_stages(case: Case) -> float:
