@@ -21,9 +21,9 @@ import polars as pl
 from injected import UNCHANGED, Change
 
 from assay.results.diff.difference import Difference, difference
+from assay.results.figure_series import CONDITIONS
 from assay.results.history import History, StoredRun
-from assay.results.machine_figures import CONDITIONS
-from assay.results.summary import Summary
+from assay.results.verdict import Summary
 
 #: Sessions of a side, and pairs of a change.
 RUNS, PAIRS = 3, 20

@@ -13,8 +13,8 @@ from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.report.terminal import show_budget
 from assay.results.budget import Choice, choose
+from assay.results.case_history import case_histories
 from assay.results.history import StoredRun, load
-from assay.results.past import past
 from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras
@@ -135,7 +135,7 @@ def choose_for(
     beside = time.monotonic() - began
     if not cases:
         selection.explain(site, suite.environment, given)
-    choice = choose(cases, past(load(), suite.system), budget, beside, times, suspects)
+    choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
     show_budget(choice)
     return choice
 

@@ -7,6 +7,7 @@ place; characters of no width or of another direction show something else than w
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NewType, TextIO
 
 #: Whole lines of what a job wrote, which is gone through in pieces. A type of its own, so that a
@@ -71,3 +72,24 @@ class VisibleStream:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.beneath, name)
+
+
+def fold_nodes(names: Sequence[str]) -> str:
+    """Names of nodes as ReFrame and Slurm write them: ``n[1-4]``."""
+    # Here, as few commands need it and it takes a while to load.
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
+    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+
+
+def expand_nodes(text: str) -> list[str]:
+    """The names of nodes such as ``n[1-4]``.
+
+    :raises ValueError: if the text is none of them.
+    """
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    try:
+        return list(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException as error:
+        raise ValueError(f'{text}: {error}') from None

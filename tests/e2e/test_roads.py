@@ -6,9 +6,9 @@ import pytest
 
 from assay import paths
 from assay.machine.mpi import find_mpis
-from assay.results.choice import choose
 from assay.results.figure_series import measured as measured_figures
 from assay.results.history import load
+from assay.results.run_selectors import choose
 from command import assert_good, counts
 from roads import Road
 

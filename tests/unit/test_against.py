@@ -22,11 +22,12 @@ from assay.comparing.against import (
     runs_before,
 )
 from assay.report.diff import conclusion_against, show_against
-from assay.results.choice import choose
+from assay.results import runner
 from assay.results.diff.difference import difference
 from assay.results.history import load
-from assay.results.judged import Concluded
 from assay.results.reframe_report import read_report
+from assay.results.run_selectors import choose
+from assay.results.runner import Concluded
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual
 from assay.results.verdict import Verdict
@@ -114,7 +115,7 @@ class Machine:
         put(self.database, *reports)
         return [one['session_info']['uuid'] for one in reports]
 
-    def run(self, own, label, options, handles, purpose):
+    def run(self, own, label, options, handles, audience, purpose, exports):
         self.rounds += 1
         self.asked.append(options)
         (own.folder / 'stage').mkdir()
@@ -133,8 +134,8 @@ def machine(tmp_path, golden_report, monkeypatch):
     def judged(own, end, given):
         return Concluded(read_report(own.report), [], Verdict(tuple(end.problems)))
 
-    monkeypatch.setattr(against, 'judged', judged)
-    monkeypatch.setattr(against, 'kept', lambda report, verdict: [])
+    monkeypatch.setattr(runner, 'judge_session', judged)
+    monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
     monkeypatch.setattr(against, 'load', lambda: load(one.database))
     monkeypatch.setenv('COLUMNS', '160')
     return one

@@ -11,7 +11,7 @@ from assay import AssayError
 from assay.one_run import options_of
 from assay.report import terminal
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose, seconds_of
-from assay.results.past import Past
+from assay.results.case_history import CaseHistory
 from assay.running.listing import Listed
 from assay.running.selection import leaving_out
 from assay.running.session_extras import assert_ours_are_left, left_out_of
@@ -26,7 +26,7 @@ def case(check, fabric='shm', environment='openmpi', partition='toy:node', needs
 
 
 def ran(days_ago=1.0, seconds=10.0, endings=('good',), **others):
-    return Past(DAY - timedelta(days=days_ago), None, [seconds], [*endings], **others)
+    return CaseHistory(DAY - timedelta(days=days_ago), None, [seconds], [*endings], **others)
 
 
 def names(entries):
@@ -117,7 +117,7 @@ def test_a_check_is_chosen_with_all_its_environments_and_counted_so():
 
 def test_how_long_a_case_takes_is_known_or_assumed():
     cases = [case('Ring', 'a'), case('Ring', 'b'), case('Halo', 'a')]
-    known = {cases[0].title: Past(DAY, None, [40.0, 50.0, 400.0], ['good'])}
+    known = {cases[0].title: CaseHistory(DAY, None, [40.0, 50.0, 400.0], ['good'])}
     choice = choose(cases, known, budget=3600)
     assert [one.seconds for one in sorted(choice.chosen, key=lambda one: one.name)] == [50] * 3
     assert choice.assumed == 2
@@ -131,7 +131,7 @@ def test_a_build_counts_once_and_fully_only_the_first_time():
     assert choose(cases, known, 3600).expected == 20 + BUILD
     # It was built by the only run that needed it; later ones use that.
     for seconds, expected in ([90], BUILT), ([90, 2], 2), ([90, 80, 85], 85):
-        known[BUILD_OF['openmpi']] = Past(DAY, None, [*map(float, seconds)], ['good'])
+        known[BUILD_OF['openmpi']] = CaseHistory(DAY, None, [*map(float, seconds)], ['good'])
         assert choose(cases, known, 3600).expected == 20 + expected
 
 
@@ -157,7 +157,7 @@ def test_what_does_not_fit_is_passed_over_and_named():
 def test_what_fits_once_all_is_built_is_not_called_too_long():
     built, other = BUILD_OF['openmpi'], BUILD_OF['mpich']
     first, second = case('Ring', needs=[built]), case('Halo', environment='mpich', needs=[other])
-    known = {built: Past(DAY, None, [1.0, 1.0], ['good'])}
+    known = {built: CaseHistory(DAY, None, [1.0, 1.0], ['good'])}
     budget = CASE + BUILD - 1
     quick = case('Quick', environment='mpich', needs=[other])
     known |= {one.title: ran(9, CASE) for one in (first, second)} | {quick.title: ran(1, 5)}
@@ -165,7 +165,7 @@ def test_what_fits_once_all_is_built_is_not_called_too_long():
     assert (names(choice.left_out)[0], choice.too_long) == ('Halo %fabric=shm', {})
     # And so it is: the build is made for the quick one, and then used for this.
     known |= {first.title: ran(0, CASE), quick.title: ran(0, 5)}
-    known[other] = Past(DAY, None, [BUILD], ['good'])
+    known[other] = CaseHistory(DAY, None, [BUILD], ['good'])
     assert names(choose([first, second, quick], known, budget).chosen)[0] == 'Halo %fabric=shm'
 
 
@@ -173,7 +173,7 @@ def test_what_no_build_is_ever_made_for_is_named_with_the_budget_that_it_takes()
     """Where the build alone does not fit, it is made on no night, and its case waits for ever."""
     built, other = BUILD_OF['openmpi'], BUILD_OF['mpich']
     first, second = case('Ring', needs=[built]), case('Halo', environment='mpich', needs=[other])
-    known = {built: Past(DAY, None, [1.0, 1.0], ['good'])}
+    known = {built: CaseHistory(DAY, None, [1.0, 1.0], ['good'])}
     choice = choose([first, second], known, CASE + BUILD - 1, beside=3)
     assert {one.name: seconds for one, seconds in choice.too_long.items()} == {
         second.name: 3 + CASE + BUILD
@@ -181,7 +181,7 @@ def test_what_no_build_is_ever_made_for_is_named_with_the_budget_that_it_takes()
     assert choice.turns is None
     assert not choose([first, second], known, 3 + CASE + BUILD, beside=3).too_long
     # A build that takes as long each night is known to, and is no less in the way.
-    known |= {other: Past(DAY, None, [90.0, 90.0], ['failed', 'failed'])}
+    known |= {other: CaseHistory(DAY, None, [90.0, 90.0], ['failed', 'failed'])}
     assert [*choose([first, second], known, 100).too_long.values()] == [CASE + 90]
 
 
@@ -231,7 +231,7 @@ def test_the_time_is_kept_and_the_choice_is_the_same_each_time(seed):
 def spent(cases, known, seconds, chance, choice, when, failing):
     """After a night: of what was chosen it is known when it ran, how long, and how it ended."""
     for case in (case for one in choice.chosen for case in one.cases):
-        one = known.setdefault(case.title, Past())
+        one = known.setdefault(case.title, CaseHistory())
         ending = 'failed' if failing(chance) else 'good'
         one.last, one.seconds = when, [*one.seconds, seconds[case.title]][-5:]
         one.endings = [*one.endings, ending][-3:]
@@ -256,7 +256,7 @@ def test_nothing_starves(seed, failing):
     of_entry = {}
     for one in cases:
         of_entry[one.name] = of_entry.get(one.name, 0) + seconds[one.title]
-    known = {name: Past(DAY, None, [1.0, 1.0], ['good']) for name in BUILD_OF.values()}
+    known = {name: CaseHistory(DAY, None, [1.0, 1.0], ['good']) for name in BUILD_OF.values()}
     for one in chance.sample(cases, len(cases) // 2):
         known[one.title] = ran(chance.randint(0, 30), seconds[one.title])
     budget = 300.0
@@ -286,10 +286,10 @@ def test_a_day_in_the_future_keeps_nothing_from_its_turn():
     cases = [case('Ring', f'a{number}') for number in range(4)]
     known = {one.title: ran(1) for one in cases}
     future = DAY + timedelta(days=365)
-    known[cases[3].title] = Past(None, future, [10.0], ['good'])
+    known[cases[3].title] = CaseHistory(None, future, [10.0], ['good'])
     assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']
     known = {
-        one.title: Past(None, future + timedelta(days=-number), [10.0], ['good'])
+        one.title: CaseHistory(None, future + timedelta(days=-number), [10.0], ['good'])
         for number, one in enumerate(cases)
     }
     assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']

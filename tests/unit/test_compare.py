@@ -14,21 +14,20 @@ import pytest
 
 from assay import AssayError, paths
 from assay.commands import main as cli
-from assay.comparing import foursomes, interleaved, measuring
-from assay.comparing.failing import Failing, failing
-from assay.comparing.foursomes import Foursomes, label
-from assay.comparing.measuring import Measuring
+from assay.comparing import interleaved
+from assay.comparing.interleaved import Foursomes, InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
-from assay.comparing.sessions import Session, stored
+from assay.comparing.sessions import ComparedSession, Failing, failing, stored
 from assay.report.interleaved import as_text, conclusion, show
-from assay.results.choice import assert_label, choose
+from assay.results import runner
 from assay.results.diff import earlier
 from assay.results.diff.difference import difference
 from assay.results.failures import is_bad
 from assay.results.figure_series import learn_past
 from assay.results.history import load
-from assay.results.judged import Concluded
 from assay.results.reframe_report import read_report
+from assay.results.run_selectors import assert_label, choose
+from assay.results.runner import Concluded
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
@@ -115,7 +114,7 @@ class Machine:
         put(self.database, *reports)
         self.number += 10_000  # of the sessions that follow, each a later second of today
 
-    def run(self, own, text, options, handles, purpose, exports):
+    def run(self, own, text, options, handles, audience, purpose, exports):
         at = options.index('-p') if '-p' in options else None
         name = BOTH[0] if at is None else options[at + 1][1:-1]
         self.exports.append(exports)
@@ -143,9 +142,9 @@ def machine(tmp_path, golden_report, monkeypatch):
         said = (f'{len(failed)} cases failed',) if failed else ()
         return Concluded(run, [], Verdict((*said, *problems.get(len(one.ran), ())), 0, said))
 
-    monkeypatch.setattr(foursomes, 'judged', judged)
-    monkeypatch.setattr(foursomes, 'kept', lambda report, verdict: [])
-    monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
+    monkeypatch.setattr(runner, 'judge_session', judged)
+    monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
+    monkeypatch.setattr(interleaved, 'load', lambda: load(one.database))
     monkeypatch.setenv('COLUMNS', '200')
     return one
 
@@ -153,7 +152,7 @@ def machine(tmp_path, golden_report, monkeypatch):
 def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
     given = reframe_options.read_for_comparison([])
     four_by_four = Foursomes(machine, settings, given, [], [])
-    return Measuring(four_by_four, margin, seconds).run()
+    return InterleavedMeasurement(four_by_four, margin, seconds).run()
 
 
 def worse_over(fabric, factor=1.2):
@@ -520,7 +519,7 @@ def test_a_case_that_fails_far_more_often_with_one_of_them_is_uneven(times, case
     """Of 16 sessions of each, in all and in some: by chance in 0.2% of comparisons, or in 0.7%."""
     names = frozenset(map(str, range(cases)))
     sessions = [
-        Session(side, (), names, frozenset({'0'} if side == 0 or number < times else ()))
+        ComparedSession(side, (), names, frozenset({'0'} if side == 0 or number < times else ()))
         for side in (0, 1)
         for number in range(16)
     ]
@@ -675,18 +674,18 @@ def test_its_sessions_leave_the_folders_of_other_runs(machine):
 def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
     compared(machine, seconds=0)
     stored = load(machine.database)
-    before, after = (choose(stored, label(ENVIRONMENTS, side)) for side in (0, 1))
+    before, after = (choose(stored, session_label(ENVIRONMENTS, side)) for side in (0, 1))
     assert [len(before), len(after)] == [2, 2]
     for side in (0, 1):
-        assert_label(label(ENVIRONMENTS, side))
-        assert_label(label(read(['env=gcc/13'], ['env=gcc/14']), side))
+        assert_label(session_label(ENVIRONMENTS, side))
+        assert_label(session_label(read(['env=gcc/13'], ['env=gcc/14']), side))
     with pytest.raises(AssayError, match='no figure is of runs before'):
         difference(stored, before, after)
 
 
 def test_a_session_that_was_not_stored_ends_it(machine):
     with pytest.raises(AssayError, match='was not stored'):
-        stored(load(machine.database), [Session(0, ('x',), frozenset(), frozenset())])
+        stored(load(machine.database), [ComparedSession(0, ('x',), frozenset(), frozenset())])
 
 
 # What it is asked ---------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from assay import AssayError, paths
 from assay.commands.main import app
 from assay.report.console import FURTHEST, as_interval, as_multiple, is_tenfold
 from assay.report.diff import SCREEN
-from assay.results.choice import choose
 from assay.results.diff.difference import difference
+from assay.results.figure_series import CONDITIONS
 from assay.results.grouping import Member, grouped
 from assay.results.history import load
-from assay.results.machine_figures import CONDITIONS
+from assay.results.run_selectors import choose
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
 from assay.witness.reading import read

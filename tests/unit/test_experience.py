@@ -6,8 +6,8 @@ from statistics import median
 from assay.acceptance.contract import Commitment
 from assay.acceptance.plan import seconds, spreads
 from assay.acceptance.setup import SelectedCase
+from assay.results.case_history import case_histories
 from assay.results.history import load
-from assay.results.past import past
 from reports import cases
 from stored import made, put
 
@@ -32,7 +32,7 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
         SelectedCase(commitment, name, f'toy:{own["partition"]}', own['environ'])
         for name in (own['display_name'], 'Passed %fabric=none')
     ]
-    known = past(load(tmp_path / 'results.db'), 'toy')
+    known = case_histories(load(tmp_path / 'results.db'), 'toy')
     assert seconds(known, wanted) == [2 + median(ran[:3]), None]
 
 

@@ -7,7 +7,7 @@ import pytest
 from assay import AssayError
 from assay.campaign import catalogue
 from assay.campaign.catalogue import Fault
-from assay.campaign.course import Outcome
+from assay.campaign.course import FaultOutcome
 from assay.campaign.look import Look, is_of
 from assay.report import campaign as report
 from assay.results.failures import Failure
@@ -30,13 +30,13 @@ def faults(tmp_path):
 
     def load(text=RATE):
         (tmp_path / 'network.yaml').write_text(text)
-        return catalogue.load(tmp_path)
+        return catalogue.load_faults(tmp_path)
 
     return load
 
 
 def test_every_fault_of_ours_can_be_brought_in():
-    faults = catalogue.load()
+    faults = catalogue.load_faults()
     assert len(faults) >= 60
     for name, fault in faults.items():
         # What a severity changes says so, and only that.
@@ -77,13 +77,13 @@ def test_a_wrong_catalogue(faults, was, becomes, words):
 
 
 def test_faults_are_chosen_by_name_and_kind():
-    faults = catalogue.load()
-    assert list(catalogue.choose(faults, ['network/rate'])) == ['network/rate']
-    chosen = catalogue.choose(faults, ['node', 'network/rate'])
+    faults = catalogue.load_faults()
+    assert list(catalogue.choose_faults(faults, ['network/rate'])) == ['network/rate']
+    chosen = catalogue.choose_faults(faults, ['node', 'network/rate'])
     assert {name.partition('/')[0] for name in chosen} == {'network', 'node'}
-    assert catalogue.choose(faults, []) == faults
+    assert catalogue.choose_faults(faults, []) == faults
     with pytest.raises(AssayError, match='did you mean network/rate'):
-        catalogue.choose(faults, ['network/rates'])
+        catalogue.choose_faults(faults, ['network/rates'])
 
 
 SLOW = Failure(
@@ -96,7 +96,7 @@ PAIRS = replace(SLOW, case='Pairs %scale=2_nodes @vcluster:srun+openmpi')
 
 
 def outcome(fault, broken=(), healed=(), disturbed=(), severity='high'):
-    return Outcome(
+    return FaultOutcome(
         'network/rate', fault, severity, Look([*broken], [*disturbed]), Look([*healed], [])
     )
 
@@ -134,7 +134,9 @@ def test_the_cases_of_a_check(check, meant):
 
 
 def test_a_fault_that_cannot_be_brought_in(faults):
-    problem = Outcome('network/rate', faults()['network/rate'], 'low', problem='tc:\nno such qdisc')
+    problem = FaultOutcome(
+        'network/rate', faults()['network/rate'], 'low', problem='tc:\nno such qdisc'
+    )
     assert not problem.is_good
     assert report.row(problem).endswith('| **nothing** | tc: no such qdisc | - | not run |')
 

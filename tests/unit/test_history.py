@@ -23,12 +23,12 @@ import stored
 from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text
-from assay.results import cache, store
-from assay.results.choice import assert_label, choose, removable
+from assay.results import figures, store
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
-from assay.results.summary import summary
+from assay.results.run_selectors import assert_label, choose, removable
+from assay.results.verdict import summary
 from assay.running import session_extras
 from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
@@ -54,7 +54,7 @@ def test_the_form_is_reframes():
 
 def test_nothing_is_stored_yet(database):
     assert (store.sessions(database), store.verdicts(database)) == ([], {})
-    assert store.make_ready(database) is None
+    assert store.set_aside_if_damaged(database) is None
     assert load(database).runs == ()
     assert load(database).figures([]).schema == SCHEMA
 
@@ -66,7 +66,7 @@ def test_verdicts_go_with_reframes_sessions(database, made):
     store.keep_verdict(one, 'FAILED', ['a', 'b'], database)
     store.keep_verdict(other, 'PASSED', [], database)
     store.keep_verdict('of no session', 'PASSED', [], database)
-    assert store.verdicts(database)[one] == store.Judged('FAILED', ('a', 'b'))
+    assert store.verdicts(database)[one] == store.StoredVerdict('FAILED', ('a', 'b'))
     assert load(database).runs[0].verdict == 'FAILED'
     with reframes(database):
         backend = storage.StorageBackend.default()
@@ -103,21 +103,21 @@ def test_a_damaged_database_is_named_and_set_aside(database, made, damage):
     if damage != 'overwritten':  # of which a list does not come by the damage
         with pytest.raises(AssayError, match=r'results\.db is damaged .*`assay run` sets it aside'):
             load(database)
-    aside = store.make_ready(database)
+    aside = store.set_aside_if_damaged(database)
     assert aside.read_bytes() == content
     assert not database.exists()
     put(database, made(99))
     history = load(database)
     assert [run.uuid[:8] for run in history.runs] == ['00000063']
     assert str(aside) in history.notices()[0]
-    assert store.make_ready(database) is None
+    assert store.set_aside_if_damaged(database) is None
 
 
 def test_a_database_of_another_form_is_left_alone(database, made):
     put(database, made(1))
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE metadata SET schema_version = '9.9'")
-    for use in (load, store.make_ready):
+    for use in (load, store.set_aside_if_damaged):
         with pytest.raises(AssayError, match=r'results\.db has the form 9\.9, .* reads 1\.0'):
             use(database)
     assert database.exists()
@@ -128,7 +128,7 @@ def test_a_locked_database_is_named(database, made, monkeypatch):
     monkeypatch.setattr(store, 'PATIENCE', 0.1)
     connection = sqlite3.connect(database, isolation_level=None)
     connection.execute('BEGIN EXCLUSIVE')
-    for use in (load, store.make_ready):
+    for use in (load, store.set_aside_if_damaged):
         with pytest.raises(AssayError, match=r'results\.db is locked by another process'):
             use(database)
     connection.close()
@@ -458,7 +458,7 @@ def test_a_cache_of_other_code_is_made_again(database, made, monkeypatch):
     put(database, made(1))
     load(database)
     before = cached(database).stat().st_ino
-    monkeypatch.setattr(cache, '_form', lambda: 'another')
+    monkeypatch.setattr(figures, '_code', lambda: 'another')
     load(database)
     assert cached(database).stat().st_ino != before
 
@@ -469,7 +469,7 @@ def test_a_folder_that_cannot_be_written_needs_no_cache(database, made, monkeypa
     def refuse(*_, **__):
         raise PermissionError
 
-    monkeypatch.setattr(cache.os, 'open', refuse)
+    monkeypatch.setattr(figures.os, 'open', refuse)
     monkeypatch.setattr(Path, 'open', refuse)
     assert load(database).figures(load(database).runs).height == 2
 
@@ -501,6 +501,20 @@ def test_a_killed_writer_leaves_the_old_cache(database, made):
     history = load(database)
     assert history.figures(history.runs).height == 4
     assert not [*database.parent.glob('.figures-cache.*')]
+
+
+WITHOUT_REFRAME = """
+import sys
+from pathlib import Path
+from assay.results.history import load
+assert load(Path(sys.argv[1]))._figures['nodes'].drop_nulls().len()
+assert 'reframe' not in sys.modules
+"""
+
+
+def test_a_history_is_read_without_reframe_which_takes_longer_to_load(database, made):
+    put(database, made(1))
+    subprocess.run([sys.executable, '-c', WITHOUT_REFRAME, database], check=True)
 
 
 # Words --------------------------------------------------------------------------------------------

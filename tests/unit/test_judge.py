@@ -6,7 +6,8 @@ import pytest
 
 from assay.results.failures import failures, unheld
 from assay.results.rows import rows
-from assay.results.verdict import MOST_WARNINGS, judge, misaddressed
+from assay.results.unmatched import misaddressed
+from assay.results.verdict import MOST_WARNINGS, judge
 from reports import LOG, cases, disturbed, run_of, then
 
 

@@ -13,12 +13,12 @@ import pytest
 from test_compare import Machine
 
 from assay import AssayError, paths
-from assay.nights import measuring, night, notify
-from assay.nights.folder import KEPT, Folder, Memory, Told
+from assay.nights import measuring, message, night
+from assay.nights.folder import Folder
 from assay.nights.maintenance import in_maintenance
 from assay.nights.night import PUT_OFF, Night
-from assay.nights.outcome import RUN, Outcome
-from assay.results import judged, store
+from assay.nights.outcome import KEPT, RUN, NightMemory, NightOutcome, Reported
+from assay.results import store
 from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.running import reframe_options, runs
@@ -62,7 +62,7 @@ def site(tmp_path, golden_report, monkeypatch):
     monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
     monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
     keep = partial(store.keep_verdict, database=one.database)
-    monkeypatch.setattr(judged, 'keep_verdict', keep)
+    monkeypatch.setattr(store, 'keep_verdict', keep)
     monkeypatch.setenv('COLUMNS', '200')
     return one
 
@@ -83,7 +83,9 @@ def good_nights(site):
     reports = [site.report('openmpi', days=6 - number) for number in range(6)]
     put(site.database, *reports)
     site.number += 10_000  # of what follows, each a later second of today
-    Folder('toy', 'smoke').write(Memory(good=tuple(one['session_info']['uuid'] for one in reports)))
+    Folder('toy', 'smoke').write(
+        NightMemory(good=tuple(one['session_info']['uuid'] for one in reports))
+    )
 
 
 def remembered():
@@ -194,7 +196,7 @@ def test_what_looks_worse_is_measured_again_and_if_undecided_no_success(site, mo
     assert spend(site) == (3, None)
     assert site.ran == [0, 2, 2]
     # Nobody is told, and it is no good night either.
-    assert remembered().told == Told() and len(remembered().good) == 6
+    assert remembered().told == Reported() and len(remembered().good) == 6
     assert capsys.readouterr().out.endswith('NIGHT UNDECIDED: toy (smoke)\n')
 
 
@@ -380,15 +382,15 @@ def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(tmp_path, 
     pid, seconds = tmp_path / 'pid', 1
     script = f'sleep 600 & echo $! >{pid}.new; mv {pid}.new {pid}; wait'
     while not pid.exists():  # a busy machine may not have come to it
-        monkeypatch.setattr(notify, 'PATIENCE', seconds)
+        monkeypatch.setattr(message, 'PATIENCE', seconds)
         with pytest.raises(AssayError, match=f'was stopped after {seconds} s'):
-            notify.notify(script, 'FAILED', 'it', 'is so')
+            message.notify(script, 'FAILED', 'it', 'is so')
         seconds *= 2
     assert ends(int(pid.read_text()))
 
 
 def test_a_command_need_not_read_its_message():
-    notify.notify('exec <&-', 'FAILED', 'it', 'x' * 1_000_000)
+    message.notify('exec <&-', 'FAILED', 'it', 'x' * 1_000_000)
 
 
 def test_a_second_night_leaves(site, capsys):
@@ -419,7 +421,7 @@ def test_a_clock_that_was_ahead_puts_nothing_off(site, monkeypatch):
     monkeypatch.setattr(night, 'in_maintenance', lambda *about: 'the partition all is down')
     spend(site)
     ahead = datetime.now().astimezone() + timedelta(days=3650)
-    Folder('toy', 'smoke').write(remembered().after(Told(), None, ahead))
+    Folder('toy', 'smoke').write(remembered().after(Reported(), None, ahead))
     assert spend(site) == (PUT_OFF, None)
     assert remembered().put_off < ahead - timedelta(days=3649)
 
@@ -440,7 +442,7 @@ def test_a_maintenance_is_left_alone_for_two_days(site, monkeypatch, capsys):
     assert 'put off: the partition all is down' in capsys.readouterr().err
     since = remembered().put_off
     folder = Folder('toy', 'smoke')
-    folder.write(remembered().after(Told(), None, since - timedelta(hours=49)))
+    folder.write(remembered().after(Reported(), None, since - timedelta(hours=49)))
     code, told = spend(site)
     assert code == 1 and 'nothing was measured since' in told and 'partition all is down' in told
     assert spend(site) == (1, None)
@@ -461,9 +463,9 @@ def test_what_was_known_is_set_aside_where_it_is_damaged(site, capsys):
 
 
 def test_what_is_remembered_has_an_end():
-    memory = Memory()
+    memory = NightMemory()
     for number in range(KEPT + 3):
-        memory = memory.after(Told(), str(number))
+        memory = memory.after(Reported(), str(number))
     assert memory.good == tuple(map(str, range(3, KEPT + 3)))
 
 
@@ -482,10 +484,10 @@ def test_options_that_are_not_for_a_night(option):
 
 
 def test_the_same_culprits_in_another_order_are_no_news():
-    told = Told(word='FAILED', culprits=('a', 'b'))
-    assert told.is_of(Outcome('FAILED', ('b', 'a')))
-    assert not told.is_of(Outcome('WORSE', ('a', 'b')))
-    assert not told.is_of(Outcome('FAILED', ('a',)))
+    told = Reported(word='FAILED', culprits=('a', 'b'))
+    assert told.is_of(NightOutcome('FAILED', ('b', 'a')))
+    assert not told.is_of(NightOutcome('WORSE', ('a', 'b')))
+    assert not told.is_of(NightOutcome('FAILED', ('a',)))
 
 
 # Maintenance, by what a real Slurm 22.05 printed -------------------------------------------------

@@ -7,12 +7,10 @@ from test_compare import FABRICS
 from test_nightly import failing, good_nights, nothing, remembered, slower, spend
 
 from assay import one_run
-from assay.nights.folder import Told
-from assay.nights.left_out import BUDGET, with_left_out
-from assay.nights.outcome import Outcome
+from assay.nights.outcome import BUDGET, NightOutcome, Reported, with_left_out
 from assay.results.budget import choose
+from assay.results.case_history import CaseHistory
 from assay.results.history import load
-from assay.results.past import Past
 from assay.running import reframe_options
 from assay.running.listing import Listed
 
@@ -205,7 +203,9 @@ def half():
         for check, name in (('Ring', 'openmpi'), ('Halo', 'mpich'))
     )
     known = {run.title: ran(9), other.title: ran(1)}
-    known |= {name: Past(DAY, None, [1.0, 1.0], ['good', 'good']) for name in BUILD_OF.values()}
+    known |= {
+        name: CaseHistory(DAY, None, [1.0, 1.0], ['good', 'good']) for name in BUILD_OF.values()
+    }
     choice = choose([run, other], known, 20)
     assert choice.titles_left_out == {other.title}
     return run, other, choice
@@ -214,14 +214,14 @@ def half():
 def test_a_build_that_failed_is_no_better_because_nothing_needed_it(half):
     _, _, choice = half
     mpich, openmpi = ('BuildSources @toy:node+mpich', 'BuildSources @toy:node+openmpi')
-    before = Told(word='FAILED', culprits=('12 case(s)', mpich, openmpi))
-    outcome = with_left_out(Outcome('PASSED'), before, choice)
+    before = Reported(word='FAILED', culprits=('12 case(s)', mpich, openmpi))
+    outcome = with_left_out(NightOutcome('PASSED'), before, choice)
     assert (outcome.word, outcome.culprits) == ('FAILED', (mpich,))
 
 
 def test_what_was_bad_and_is_disturbed_is_not_forgotten_for_what_was_left_out(half):
     run, other, choice = half
-    before = Told(word='FAILED', culprits=tuple(sorted((run.title, other.title))))
-    outcome = with_left_out(Outcome('DISTURBED'), before, choice)
+    before = Reported(word='FAILED', culprits=tuple(sorted((run.title, other.title))))
+    outcome = with_left_out(NightOutcome('DISTURBED'), before, choice)
     assert (outcome.word, outcome.culprits) == ('FAILED', before.culprits)
-    assert with_left_out(Outcome('PASSED'), before, choice).culprits == (other.title,)
+    assert with_left_out(NightOutcome('PASSED'), before, choice).culprits == (other.title,)

@@ -10,7 +10,7 @@ import pytest
 from assay import paths, witness
 from assay.job.launch import LaunchError
 from assay.results.failures import failures, left_in_good_cases
-from assay.results.provenance import differences as changes
+from assay.results.provenance import changed_facts as changes
 from assay.results.reframe_report import case_of
 from assay.screening.collected import collect
 from assay.screening.different import find_different

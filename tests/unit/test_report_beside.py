@@ -9,9 +9,9 @@ import pytest
 from assay import AssayError
 from assay.report.html import beside, page
 from assay.report.html.page import write_stored
-from assay.results.choice import choose
 from assay.results.history import load
 from assay.results.reframe_report import case_of
+from assay.results.run_selectors import choose
 from assay.results.store import keep_verdict
 from pages import FIGURES, HOSTILE, Seen, filled, found_in
 from reports import cases, disturbed

@@ -17,9 +17,9 @@ from assay.report.html.page import as_json, plotly, write_stored
 from assay.report.html.screened import screened
 from assay.report.html.sections import LINES, WIDTH, last_lines, log_of
 from assay.results import history as histories
-from assay.results.choice import choose
 from assay.results.history import load, of_file
 from assay.results.reframe_report import case_of
+from assay.results.run_selectors import choose
 from assay.results.store import keep_verdict
 from assay.screening.verdict import judge
 from pages import FIGURES, HOSTILE, Seen, filled, found_in, html_of

@@ -10,8 +10,8 @@ import pytest
 from assay import paths
 from assay.report.html import page, screened
 from assay.report.html.page import write_stored
-from assay.results.choice import choose
 from assay.results.history import load
+from assay.results.run_selectors import choose
 from assay.screening import kept
 from assay.screening.verdict import judge
 from pages import HOSTILE, Seen, filled, found_in

@@ -19,9 +19,8 @@ import stored
 from assay import AssayError, paths
 from assay.commands.main import app
 from assay.results import perflogs, store
-from assay.results.choice import choose
 from assay.results.history import load
-from assay.results.retention import beginning, old_runs
+from assay.results.run_selectors import choose, kept_since, old_runs
 from stored import put
 
 HEADER = 'job_completion_time|system|perf_value'
@@ -231,8 +230,8 @@ def test_a_file_that_cannot_be_written_is_told(history, monkeypatch):
 
 
 def test_days_are_counted_back_from_now():
-    assert timedelta(0) < ago(364) - beginning('365d') < timedelta(days=1, minutes=1)
-    assert beginning('2026-01-01') == datetime(2026, 1, 1).astimezone()
+    assert timedelta(0) < ago(364) - kept_since('365d') < timedelta(days=1, minutes=1)
+    assert kept_since('2026-01-01') == datetime(2026, 1, 1).astimezone()
 
 
 # While ReFrame writes, and where a process is killed ----------------------------------------------
@@ -373,7 +372,7 @@ def test_a_killed_writer_of_the_database_has_written_all_or_nothing(
     kill_when_it_says('there', *arguments, given=json.dumps(made(99)))
     assert database.with_name('results.db-journal').exists() is (place == 'COMMIT')
     assert [one.uuid for one in store.sessions(database)] == uuids[:left]
-    assert store.make_ready(database) is None
+    assert store.set_aside_if_damaged(database) is None
     history = load(database)
     assert (len(history.runs), history.runs[0].verdict) == (left, 'PASSED')
     put(database, made(99))

@@ -18,8 +18,8 @@ from assay import AssayError, paths
 from assay.config import environments
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance, checksum, tree
-from assay.results import ready
-from assay.results.provenance import differences
+from assay.results import runner
+from assay.results.provenance import changed_facts
 from assay.spack import blas, builds, environment, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
@@ -500,7 +500,7 @@ def test_of_two_builds_the_packages_that_differ_are_told(spec):
     spec(ONE)
     spec(OTHER, '"device":"ch4"', '"device":"ch3"')
     told = ({'hash': each, 'spec': 'hpcg ...', 'by': 'spack'} for each in (ONE, OTHER))
-    changed = dict(differences(*(tuple(each.items()) for each in told)))
+    changed = dict(changed_facts(*(tuple(each.items()) for each in told)))
     assert changed.keys() == {'hash', 'spec of mpich'}
     before, after = changed['spec of mpich'].split(' -> ')
     assert before.replace('device=ch4', 'device=ch3') == after != before
@@ -510,7 +510,7 @@ def test_of_two_builds_the_packages_that_differ_are_told(spec):
 def test_where_a_spec_was_not_kept_names_and_versions_are_told(spec, kept):
     for each in kept:
         spec(each)
-    changed = dict(differences((('hash', ONE), ('spec', 'a')), (('hash', OTHER), ('spec', 'b'))))
+    changed = dict(changed_facts((('hash', ONE), ('spec', 'a')), (('hash', OTHER), ('spec', 'b'))))
     assert changed == {'hash': f'{ONE} -> {OTHER}', 'spec': 'a -> b'}
 
 
@@ -759,7 +759,7 @@ def test_a_spack_that_is_not_there_is_told_before_a_wait_for_the_machine(anywher
 
     suite = SimpleNamespace(system='generic', take_turn=take_turn)
     with pytest.raises(AssayError, match='there is no Spack'):
-        ready.make_ready(suite, Site(), ['.*'])
+        runner.make_ready(suite, Site(), ['.*'])
 
 
 def test_only_the_environments_that_are_run_are_built_for(built):

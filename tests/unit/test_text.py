@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from assay.text import VisibleStream, plain, visible, visible_lines
+from assay.text import VisibleStream, expand_nodes, fold_nodes, plain, visible, visible_lines
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,10 @@ def test_whatever_a_process_prints_is_visible():
     ended = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
     assert ended.stdout == 'printed \\x1b[1A\\udcff\ntable \\x1b[2J\n'
     assert ended.stderr == 'exit \\x1b[1A\n'
+
+
+def test_names_of_nodes_are_folded_and_expanded():
+    assert fold_nodes(['n2', 'n1', 'm7']) == 'm7,n[1-2]'
+    assert expand_nodes('m7,n[1-2]') == ['m7', 'n1', 'n2']
+    with pytest.raises(ValueError, match=r'n\[1-'):
+        expand_nodes('n[1-')

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from assay.report.progress import about
+from assay.results.case_history import TRUST, TimeLeft, earlier_seconds
 from assay.results.reframe_report import name_of
-from assay.results.time_left import TRUST, TimeLeft, earlier_seconds
 from reports import cases
 from stored import made, put
 

@@ -9,8 +9,8 @@ from test_figure_series import FIRST, RING, figures
 from assay.results.figure_series import learn_past, measured
 from assay.results.history import StoredRun
 from assay.results.store import BEGINNING
-from assay.results.summary import Summary
 from assay.results.unchanged import mostly_good, unchanged, usual
+from assay.results.verdict import Summary
 
 OLD, NEW = 'mpich@4.3.2', 'mpich@5.0.1'
 

@@ -10,9 +10,9 @@ from statistics import median
 from assay.acceptance.contract import Contract
 from assay.acceptance.power import Chance, Held, Spread, chance, held, log_spread
 from assay.acceptance.setup import SelectedCase
+from assay.results.case_history import CaseHistory
 from assay.results.figure_series import Figure, learn_past, measured
 from assay.results.history import History
-from assay.results.past import Past
 from assay.results.statistics.spread import history_variance, moderated
 from assay.results.unchanged import mostly_good, unchanged, usual
 from assay.spelling import many
@@ -50,12 +50,14 @@ def spreads(history: History, selected: Sequence[SelectedCase]) -> list[Spread |
     return found
 
 
-def seconds(known: Mapping[str, Past], selected: Sequence[SelectedCase]) -> list[float | None]:
+def seconds(
+    known: Mapping[str, CaseHistory], selected: Sequence[SelectedCase]
+) -> list[float | None]:
     """How long each case took, the median of the newest times; None where nobody knows.
 
     :param known: what the history tells of cases, by title.
     """
-    times = [known.get(one.title, Past()).seconds for one in selected]
+    times = [known.get(one.title, CaseHistory()).seconds for one in selected]
     return [median(some) if some else None for some in times]
 
 

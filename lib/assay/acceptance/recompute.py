@@ -22,7 +22,7 @@ from assay.acceptance.facts import Facts, Partition
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
 from assay.results.cases import Case, Run
-from assay.results.cases import Figure as Reported
+from assay.results.cases import CaseFigure as Reported
 from assay.results.rows import is_beyond, is_number
 from assay.spelling import many
 from assay.text import plain

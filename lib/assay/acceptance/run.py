@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,10 +23,7 @@ from assay.acceptance.journal import AnyEntry, Started
 from assay.acceptance.setup import Prepared, SelectedCase
 from assay.acceptance.status import Status, status_in
 from assay.checks.again import JOBS
-from assay.results.failures import failures
-from assay.results.judged import judged, kept
-from assay.results.ready import make_ready
-from assay.running import runs
+from assay.results.runner import Runner, make_ready
 from assay.running.runs import RunFolder
 from assay.running.supervise import noted
 from assay.spelling import many
@@ -160,9 +156,6 @@ class Measuring:
     ) -> None:
         self.prepared, self.site, self.archive, self.options = prepared, site, archive, options
         self.contract, self.selected = prepared.contract, selected
-        #: The folder of the last run, if it is the newest good one.
-        self.last: RunFolder | None = None
-        self.runs = 0
 
     def run(self) -> tuple[Status, int]:
         """Measure until all is decided, no job is left, or somebody stops it.
@@ -172,7 +165,9 @@ class Measuring:
         """
         environments = dict.fromkeys(one.environment for one in self.selected)
         names = [f'^{re.escape(name)}$' for name in environments]
-        handles = make_ready(self.prepared.suite, self.site, names)
+        suite, given = self.prepared.suite, self.prepared.given
+        handles = make_ready(suite, self.site, names)
+        runner = Runner(suite, given, handles, 'accept', suite.own)
         with noted() as signals:
             while True:
                 now = status_in(self.archive, self.contract)
@@ -187,13 +182,13 @@ class Measuring:
                         f'{many(len(cases), "more case")} would be needed: nothing more is run'
                     )
                     return now, now.verdict.exit_code
-                self._session(cases, once(now, cases), handles, signals)
+                self._session(cases, once(now, cases), runner, signals)
 
     def _session(
         self,
         cases: Sequence[SelectedCase],
         more: Sequence[str],
-        handles: Sequence[int],
+        runner: Runner,
         signals: list[signal.Signals],
     ) -> None:
         """Run some cases.
@@ -201,8 +196,7 @@ class Measuring:
         :param more: options of ReFrame, for this run alone.
         :raises AssayError: as :meth:`run`.
         """
-        own = runs.begin() if self.runs else self.prepared.suite.own
-        self.runs += 1
+        own = runner.begin()
         environment = cases[0].environment
         expressions = '|'.join(re.escape(one.name.replace(' ', '')) for one in cases)
         selected = ['-n', f'^({expressions})$', '-p', f'^{re.escape(environment)}$']
@@ -217,36 +211,21 @@ class Measuring:
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
         label = f'acceptance {plain(self.archive.folder.resolve().name, 100)}: run {number}'
         its_options = [*selected, *self.options, *more]
-        end = self.prepared.suite.run(own, label, its_options, handles, purpose='accept')
-        found = judged(own, end, self.prepared.given)
-        report, verdict = found.run, found.verdict
-        problems = verdict.of_session
-        if report:
-            problems = (*problems, *kept(report, verdict))
+        ended = runner.run(own, label, its_options)
         # What a run that was stopped has measured counts as well: nobody chooses by stopping.
-        word = 'STOPPED' if end.stopped else verdict.word
+        word = 'STOPPED' if ended.stopped else ended.verdict.word
         archives.end_run(self.archive, number, own, word, self.site)
-        if end.stopped:
-            signals.insert(0, end.stopped)
+        if ended.stopped:
+            signals.insert(0, ended.stopped)
             return
-        for one in failures(report) if report else []:
-            say(f'failed: {one.case}: {one.reason}')
-        if problems:
+        ended.tell_failures()
+        if ended.problems:
             raise AssayError(
-                f'run {number} is no good as a whole: {"; ".join(problems)}. It counts; with the '
-                f'same command the acceptance goes on'
+                f'run {number} is no good as a whole: {"; ".join(ended.problems)}. It counts; with '
+                f'the same command the acceptance goes on'
             )
-        os.close(own.handle)
-        self._tidy(own, verdict.passed)
-
-    def _tidy(self, own: RunFolder, has_passed: bool) -> None:
-        """Of good runs the newest keeps its folder: the archive has all that counts of the others.
-
-        An acceptance has so many that those of all other runs would go.
-        """
-        if self.last:
-            shutil.rmtree(self.last.folder, ignore_errors=True)
-        self.last = own if has_passed else None
+        # The archive has all that counts.
+        runner.release(own, ended.verdict.passed)
 
 
 def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCase]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance.contract import Commitment, Contract, read_contract
-from assay.acceptance.status import fits, misfits, parameters
+from assay.acceptance.status import fits, misfits
 from assay.config import settings
 from assay.config.scales import SCALES
+from assay.results.cases import check_of, parameters_of
 from assay.running import reframe_options, session
 from assay.running.listing import Listed, listed
 from assay.running.reframe_options import Given
@@ -48,12 +49,12 @@ class SelectedCase:
     @property
     def nodes(self) -> int:
         """Of a job of it."""
-        return SCALES.get(parameters(self.name).get('scale', ''), 1)
+        return SCALES.get(parameters_of(self.name).get('scale', ''), 1)
 
 
 def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
     """The cases of its check, those first that a commitment is likely to mean."""
-    own = [case for case in there if case.name.partition(' ')[0] == commitment.check]
+    own = [case for case in there if check_of(case.name) == commitment.check]
     return sorted(own, key=lambda case: misfits(commitment, case.name, case.environment))
 
 

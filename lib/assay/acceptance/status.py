@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from assay.acceptance.decision import (
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, Ended, EndsRun, Interrupted, Started
 from assay.acceptance.screenings import screening_status
-from assay.results.cases import Case, Run, is_no_evidence
+from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
 from assay.results.failures import is_good, reason
 from assay.results.reframe_report import read_report
 from assay.results.rows import number
@@ -32,26 +31,19 @@ from assay.text import plain
 #: Where a case that missed a reference failed: it has measured all the same.
 _MEASURED = ('', 'performance')
 
-_PARAMETER = re.compile(r'%([\w.]+)=(\S+)')
-
-
-def parameters(name: str) -> dict[str, str]:
-    """The parameters of a case, from the name that ReFrame prints."""
-    return dict(_PARAMETER.findall(name))
-
 
 def fits(commitment: Commitment, name: str, environment: str) -> bool:
     """Whether a case is the one that a commitment is about.
 
     :param name: with its parameters, such as ``Ring %fabric=shm %layout=packed %scale=1_node``.
     """
-    is_of_check = name.partition(' ')[0] == commitment.check
+    is_of_check = check_of(name) == commitment.check
     return is_of_check and not misfits(commitment, name, environment)
 
 
 def misfits(commitment: Commitment, name: str, environment: str) -> int:
     """In how many fields a case of its check is not as a commitment asks for."""
-    there = parameters(name)
+    there = parameters_of(name)
     asked = {
         'fabric': commitment.fabric,
         'layout': commitment.layout,

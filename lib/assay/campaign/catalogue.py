@@ -104,7 +104,7 @@ class Fault(Entry):
         return text.replace(VALUE, str(self.severities.get(severity, '')))
 
 
-def load(folder: Path = CATALOGUE) -> dict[str, Fault]:
+def load_faults(folder: Path = CATALOGUE) -> dict[str, Fault]:
     """All faults, by kind and name: ``network/delay``.
 
     :raises AssayError: if a file cannot be used; the message names file, fault and field.
@@ -125,7 +125,7 @@ def load(folder: Path = CATALOGUE) -> dict[str, Fault]:
     return found
 
 
-def choose(faults: dict[str, Fault], names: list[str]) -> dict[str, Fault]:
+def choose_faults(faults: dict[str, Fault], names: list[str]) -> dict[str, Fault]:
     """Those that were named, by a name or a kind; all if nothing was.
 
     :raises AssayError: if there is none of that name.

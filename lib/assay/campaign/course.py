@@ -24,7 +24,7 @@ BUILD = 'BuildSources'
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FaultOutcome:
     """What the suite said of a fault.
 
     :param name: of the fault in the catalogue.
@@ -89,7 +89,9 @@ class Outcome:
         return bool(self.caught or may_be_green) and not is_wrong
 
 
-def course(mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]) -> Iterator[Outcome]:
+def course(
+    mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]
+) -> Iterator[FaultOutcome]:
     """Bring in each fault at each of the severities that it has, one after the other.
 
     Faults that need the same cluster are brought into the same one.
@@ -107,7 +109,7 @@ def course(mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]) -> It
 
 def _in_one(
     cluster: Cluster, mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]
-) -> Iterator[Outcome]:
+) -> Iterator[FaultOutcome]:
     cluster.up()
     try:
         _see_that_all_is_well(faults.values())
@@ -116,7 +118,7 @@ def _in_one(
                 try:
                     yield _meet(cluster, mpi, name, fault, severity)
                 except AssayError as error:
-                    yield Outcome(name, fault, severity, problem=str(error))
+                    yield FaultOutcome(name, fault, severity, problem=str(error))
                     down()
                     cluster.up()
     finally:
@@ -141,7 +143,7 @@ def _see_green(checks: list[str]) -> None:
     raise AssayError(f'{failed[0].case} fails where nothing is broken: {failed[0].reason}')
 
 
-def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severity) -> Outcome:
+def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severity) -> FaultOutcome:
     checks = [fault.check, *fault.green]
     given = variables(fault, severity, mpi)
     since = time.time()
@@ -153,4 +155,4 @@ def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severit
     else:
         with injected(cluster, fault, severity):
             broken = look.look_at(checks, given, is_kept=False)
-    return Outcome(name, fault, severity, broken, look.look_at(checks, {}))
+    return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}))

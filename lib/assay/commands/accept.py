@@ -46,8 +46,8 @@ def plan(
     from assay.acceptance.plan import seconds, spreads
     from assay.acceptance.screenings import place
     from assay.acceptance.setup import UNDECIDED, prepared, refusing
+    from assay.results.case_history import case_histories
     from assay.results.history import load
-    from assay.results.past import past
 
     with refusing():
         asked = prepared(contract, extra or [])
@@ -61,7 +61,7 @@ def plan(
             place(asked.load(), asked.contract)
         selected = asked.cases()
     history = load()
-    times = seconds(past(history, asked.contract.system), selected)
+    times = seconds(case_histories(history, asked.contract.system), selected)
     found = make(asked.contract, selected, times, spreads(history, selected))
     if as_json:
         print(show.plan_as_json(found))

@@ -67,9 +67,9 @@ def baseline(
     from assay.report.baseline import difference, show
     from assay.report.terminal import warn
     from assay.results.baseline import of_the_past, propose, system_of
-    from assay.results.choice import choose, of_figures
     from assay.results.figure_series import measured
     from assay.results.history import load
+    from assay.results.run_selectors import choose, of_figures
 
     wanted = of_figures(name)
     stored = load()

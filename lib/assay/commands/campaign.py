@@ -50,7 +50,7 @@ def campaign(
     from assay.report import campaign as report
     from assay.running.prepare import prepare
 
-    faults = catalogue.choose(catalogue.load(), names or [])
+    faults = catalogue.choose_faults(catalogue.load_faults(), names or [])
     if wrong := [one for one in severity or [] if one not in catalogue.SEVERITIES]:
         raise AssayError(f'--severity {wrong[0]}: it is one of {", ".join(catalogue.SEVERITIES)}')
     severities = [one for one in catalogue.SEVERITIES if one in (severity or [one])]

@@ -80,11 +80,10 @@ def compare(
       assay compare --b sources=../assay-before -n '^MiniFE%fabric=shm'
       assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
-    from assay.comparing.foursomes import Foursomes
-    from assay.comparing.measuring import Measuring
+    from assay.comparing.interleaved import Foursomes, InterleavedMeasurement
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
-    from assay.results.ready import make_ready
+    from assay.results.runner import make_ready
     from assay.running import listing, reframe_options, selection, session, setting
 
     # Options that are ReFrame's end the environments.
@@ -117,7 +116,7 @@ def compare(
     handles = make_ready(suite, site, wanted or given.environments)
     seconds = None if minutes is None else 60 * minutes
     foursomes = Foursomes(suite, sides, given, options, handles)
-    found, code = Measuring(foursomes, margin, seconds).run()
+    found, code = InterleavedMeasurement(foursomes, margin, seconds).run()
     if as_json:
         print(as_text(found))
     else:

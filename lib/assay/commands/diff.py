@@ -38,9 +38,9 @@ def diff(
     """
     from assay.report.diff import as_text, show
     from assay.report.terminal import warn
-    from assay.results.choice import choose
     from assay.results.diff.difference import difference
     from assay.results.history import load
+    from assay.results.run_selectors import choose
 
     stored = load()
     old, new = (choose(stored, words, system) for words in (before, after))

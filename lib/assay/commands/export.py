@@ -45,9 +45,9 @@ def export(
 
     from assay.files import write_whole
     from assay.report.terminal import warn
-    from assay.results.choice import choose_or_all
     from assay.results.export import form
     from assay.results.history import load
+    from assay.results.run_selectors import choose_or_all
 
     make = form(to)
     stored = load()

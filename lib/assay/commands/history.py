@@ -54,9 +54,9 @@ def history(
     """
     from assay.report.history import as_text, show, show_removed
     from assay.report.terminal import warn
-    from assay.results.choice import choose_or_all, removable
     from assay.results.history import load, remove_runs
-    from assay.results.retention import beginning, old_lines, old_runs, remove_lines
+    from assay.results.perflogs import old_lines, remove_old_lines
+    from assay.results.run_selectors import choose_or_all, kept_since, old_runs, removable
 
     stored = load()
     if remove is not None and keep is not None:
@@ -70,12 +70,12 @@ def history(
     if keep is not None:
         if words or system:
             raise AssayError(f'--keep {keep} is of all runs: leave out {words or "--system"!r}.')
-        since = beginning(keep)
+        since = kept_since(keep)
         old = old_runs(stored, since)
         if dry_run:
-            show_removed(old, old_lines(stored, since), dry_run)
+            show_removed(old, old_lines(stored.database.parent, since), dry_run)
         else:
-            lines = remove_lines(stored, since)
+            lines = remove_old_lines(stored.database.parent, since)
             show_removed(remove_runs(stored, old), lines, dry_run)
         return
     if dry_run:

@@ -37,7 +37,7 @@ def provenance(
       assay provenance 'MiniFE.*mpich' --against old-report.json
     """
     from assay.report.provenance import show
-    from assay.results.provenance import differences, facts_by_case, where_by_case
+    from assay.results.provenance import changed_facts, facts_by_case, where_by_case
     from assay.results.reframe_report import read_report
     from assay.running import runs
 
@@ -52,6 +52,6 @@ def provenance(
     then = facts_by_case(read_report(against), check)
     if not (both := [case for case in now if case in then]):
         raise AssayError(f'{against} has no case that matches {check!r} and ran in both.')
-    changed = {case: differences(then[case], now[case]) for case in both}
+    changed = {case: changed_facts(then[case], now[case]) for case in both}
     show({case: lines for case, lines in changed.items() if lines}, where)
     print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise')

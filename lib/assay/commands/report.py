@@ -40,8 +40,8 @@ def report(
     """
     from assay.report.html.page import write_stored
     from assay.report.terminal import warn
-    from assay.results.choice import choose
     from assay.results.history import load
+    from assay.results.run_selectors import choose
 
     stored = load()
     warn(stored.notices())

@@ -91,8 +91,8 @@ def run(
       assay run -l
     """
     from assay.results.budget import seconds_of
-    from assay.results.choice import assert_label
     from assay.results.history import load
+    from assay.results.run_selectors import assert_label
     from assay.running import reframe_options, session
     from assay.running.prepare import name_mpis
 
@@ -121,7 +121,7 @@ def run(
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     from assay.one_run import choose_for, measure, measure_against, options_of
-    from assay.results.ready import make_ready
+    from assay.results.runner import make_ready
     from assay.running.listing import listed
 
     site = suite.load()

@@ -44,8 +44,8 @@ def trend(
     """
     from assay.report.terminal import warn
     from assay.report.trend import as_text, show
-    from assay.results.choice import choose_or_all
     from assay.results.history import load
+    from assay.results.run_selectors import choose_or_all
     from assay.results.trend import trend
 
     stored = load()

@@ -55,8 +55,8 @@ def triage(
     """
     from assay.report.history import show_failures
     from assay.report.terminal import warn
-    from assay.results.choice import choose_or_all
     from assay.results.history import load
+    from assay.results.run_selectors import choose_or_all
     from assay.results.triage import classify, failed
 
     stored = load()

@@ -16,9 +16,7 @@ is no less than what is called so of those that were.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import signal
 import time
 from collections.abc import Collection, Sequence
@@ -26,20 +24,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from assay import AssayError, say
-from assay.results.choice import choose
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
 from assay.results.diff.sides import some
-from assay.results.failures import failures
 from assay.results.history import History, StoredRun, load
-from assay.results.judged import judged, kept
+from assay.results.run_selectors import choose
+from assay.results.runner import Runner
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.running import runs
 from assay.running.listing import Listed
 from assay.running.reframe_options import Given
-from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import noted
@@ -52,7 +47,7 @@ FIRST_LOOK = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class AgainstResult:
     """The result.
 
     :param difference: at the last look.
@@ -79,7 +74,7 @@ def rate_of(look: int) -> float:
 def runs_before(history: History, words: str, system: str) -> list[StoredRun]:
     """The runs of a system that are compared with, oldest first.
 
-    :raises AssayError: as :func:`~assay.results.choice.choose`; if they are of another system.
+    :raises AssayError: if the words choose none, or runs of another system.
     """
     try:
         return choose(history, words, system)
@@ -173,15 +168,15 @@ class Against:
     ) -> None:
         # Options may name checks that are left out of a round.
         self.given = replace(given, variables=[], parameters=[], is_whole=False)
-        self.suite, self.options, self.handles, self.label = suite, options, handles, label
+        self.options, self.label = options, label
+        self.runner = Runner(suite, self.given, handles, PURPOSE)
         self.before, self.after, self.selected = before, after, selected
         #: Identifiers of the rounds so far, and how long the last one took.
         self.rounds: list[str] = []
         self.took = self._run_took = 0.0
         self._looks, self._looked_at = 0, 0
-        self._last: RunFolder | None = None
 
-    def decide(self, budget: float) -> Held:
+    def decide(self, budget: float) -> AgainstResult:
         """Compare, and measure again what looks worse until it is decided.
 
         :param budget: seconds after which no round begins, nor one that would end later; 0 to
@@ -197,7 +192,7 @@ class Against:
                     found = self._look()
         why, is_broken = stopped or ('', False)
         decided = found.verdict != 'undecided'
-        return Held(
+        return AgainstResult(
             found,
             len(self.rounds),
             time.monotonic() - began,
@@ -261,33 +256,21 @@ class Against:
         :param left: seconds of the budget.
         :param signals: gets the one that it was stopped by.
         """
-        began, own = time.monotonic(), runs.begin()
+        began, own = time.monotonic(), self.runner.begin()
         # Nor is it waited longer than that for those who disturb it.
         own.patience.write_text(f'{left:.1f}')
         options = [*self.options, *leaving_out({*self.selected} - {*cases})]
         if '--prgenv' not in self.given.names_of_options:
             options += ['-p', f'^({"|".join(map(re.escape, sorted(environments)))})$']
         say(f'round {len(self.rounds) + 1}')
-        end = self.suite.run(own, self.label, options, self.handles, purpose=PURPOSE)
-        ended = judged(own, end, self.given)
-        problems = ended.verdict.of_session
-        if ended.run:
-            problems = (*problems, *kept(ended.run, ended.verdict))
-        if end.stopped:
-            signals.insert(0, end.stopped)
-            return f'stopped by {end.stopped.name}'
-        for one in failures(ended.run) if ended.run else []:
-            say(f'failed: {one.case}: {one.reason}')
-        if problems or ended.run is None:
-            return f'a round is no good: {"; ".join(problems)}'
+        ended = self.runner.run(own, self.label, options)
+        if ended.stopped:
+            signals.insert(0, ended.stopped)
+            return f'stopped by {ended.stopped.name}'
+        ended.tell_failures()
+        if ended.problems or ended.run is None:
+            return f'a round is no good: {"; ".join(ended.problems)}'
         self.rounds.append(ended.run.uuid)
         self.took = time.monotonic() - began
-        self._tidy(own, bool(ended.verdict.problems))
+        self.runner.release(own, not ended.verdict.problems)
         return ''
-
-    def _tidy(self, own: RunFolder, has_failed: bool) -> None:
-        """Of good rounds the newest keeps its folder: else those of all other runs would go."""
-        if self._last:
-            shutil.rmtree(self._last.folder, ignore_errors=True)
-        self._last = None if has_failed else own
-        os.close(own.handle)

@@ -1,18 +1,133 @@
-"""Two settings measured in turn: what is said of them at first, and in the end."""
+"""Two settings measured in turn, in real sessions, until it is known which figures differ.
+
+Sessions are run in fours, A B B A.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
-from assay.comparing.failing import Failing, failing
-from assay.comparing.pairs import decisions, said_of
-from assay.comparing.sessions import Session, stored
-from assay.comparing.suspects import Suspect
+from assay import AssayError, say
+from assay.comparing.pairs import Suspect, decisions, find_suspects, said_of
+from assay.comparing.sessions import (
+    FIRST,
+    FOURSOME,
+    ComparedSession,
+    Failing,
+    assert_something_in_common,
+    failing,
+    session,
+    stored,
+    without_partition,
+)
 from assay.results.diff.difference import Difference, difference
-from assay.results.history import History
+from assay.results.history import History, load
+from assay.results.runner import Runner
 from assay.results.statistics.comparison import MARGIN
+from assay.results.statistics.retest import BUDGET
+from assay.running import selection
+from assay.running.reframe_options import Given
+from assay.running.session import Suite
 from assay.running.setting import Settings
+from assay.running.supervise import noted
+from assay.spelling import many
+from assay.text import plain
+
+#: So many times what others disturbed is measured again at once; what they still do is left out.
+AGAIN = 2
+
+
+class StoppedError(Exception):
+    """No more is measured: this command was told to stop, or its time was over."""
+
+
+class NoGoodError(StoppedError):
+    """A session was no good as a whole."""
+
+
+class Foursomes:
+    """Measures two settings, four sessions at a time.
+
+    :param suite: what its sessions are started with.
+    :param settings: of the two sides.
+    :param options: of ReFrame, for all of them.
+    :param handles: locks that are held all the while.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        settings: Settings,
+        given: Given,
+        options: Sequence[str],
+        handles: Sequence[int],
+    ) -> None:
+        self.settings, self.options = settings, options
+        self.runner = Runner(suite, given, handles, 'compare', suite.own)
+        self.number = 0
+
+    def measure(
+        self, done: list[ComparedSession], left_out: Iterable[str], signals: list[signal.Signals]
+    ) -> None:
+        """Measure four sessions.
+
+        :param done: gets each session that is complete.
+        :param left_out: names of cases.
+        :param signals: to stop, that this command was sent; gets those that a session took.
+        :raises StoppedError: if there is one, or a session is no good.
+        :raises AssayError: if the first two have no case in common.
+        """
+        left_out = {*left_out}
+        for side in FOURSOME:
+            one = self._session(side, left_out, signals)
+            # Those that others disturbed at once, so that the four stay in their order.
+            for _ in range(AGAIN):
+                if one.disturbed:
+                    disturbed = {without_partition(case) for case in one.disturbed}
+                    # A case of two partitions is run on both again.
+                    calm = {without_partition(case) for case in one.ran} - disturbed
+                    say(f'others disturbed {many(len(one.disturbed), "case")}: measured again')
+                    one = one.then(self._session(side, left_out | calm, signals))
+            done.append(one)
+            if len(done) == 2:
+                assert_something_in_common(done, self.settings)
+
+    def _session(
+        self, side: int, left_out: Iterable[str], signals: list[signal.Signals]
+    ) -> ComparedSession:
+        """One session, judged and stored.
+
+        :raises NoGoodError: if more is wrong with it than that cases failed.
+        :raises StoppedError: if this command was told to stop.
+        """
+        if signals:
+            raise StoppedError(f'stopped by {signals[0].name}')
+        setting = self.settings[side]
+        self.number += 1
+        say(f'session {self.number}: {setting}')
+        without = selection.leaving_out(map(setting.named, left_out))
+        own = self.runner.begin()
+        options = [*setting.options, *self.options, *without]
+        ended = self.runner.run(own, session_label(self.settings, side), options, setting.exports)
+        if ended.stopped:
+            signals.insert(0, ended.stopped)
+            raise StoppedError(f'stopped by {ended.stopped.name}')
+        ended.tell_failures()
+        if ended.problems:
+            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(ended.problems)}')
+        assert ended.run
+        self.runner.release(own, not ended.verdict.problems, side)
+        return session(ended.run, side, self.settings)
+
+
+def session_label(settings: Settings, side: int) -> str:
+    """By which `assay history` tells what a session was; no label has a stroke."""
+    before, after = (plain(str(one).replace('/', '-')) for one in settings)
+    return f'compare {before} with {after}: {(before, after)[side]}'
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +167,7 @@ class Interleaved:
 
 def compare_at_first(
     history: History,
-    sessions: Sequence[Session],
+    sessions: Sequence[ComparedSession],
     settings: Settings,
     margin: float = MARGIN,
 ) -> Difference:
@@ -68,8 +183,8 @@ def finish(
     history: History,
     found: Difference,
     wanted: Sequence[Suspect],
-    first: Sequence[Session],
-    pairs: Sequence[Session],
+    first: Sequence[ComparedSession],
+    pairs: Sequence[ComparedSession],
     settings: Settings,
     stopped: str = '',
 ) -> Interleaved:
@@ -97,3 +212,112 @@ def finish(
         failed,
         stopped if not wanted or not all(one.is_decided for one in told.values()) else '',
     )
+
+
+class InterleavedMeasurement:
+    """A comparison under way.
+
+    :param foursomes: what measures its sessions.
+    :param margin: a change within it is called the same.
+    :param seconds: after which no further four sessions begin that would end later; the first four
+        are measured in any case. None for no such bound.
+    """
+
+    def __init__(self, foursomes: Foursomes, margin: float, seconds: float | None) -> None:
+        self.foursomes, self.margin, self.seconds = foursomes, margin, seconds
+        self.settings = foursomes.settings
+        self.began = time.monotonic()
+        #: Of the last four sessions.
+        self.took = 0.0
+        self.first: list[ComparedSession] = []
+        self.pairs: list[ComparedSession] = []
+
+    def run(self) -> tuple[Interleaved, int]:
+        """Measure until all is decided, or the budget is spent, or somebody stops it.
+
+        :returns: what is said, and the exit code.
+        :raises AssayError: if a session is no good as a whole before both settings were
+            measured, or there is nothing to compare.
+        :raises SystemExit: if it was told to stop before that.
+        """
+        with noted() as signals:
+            stopped = self._first(signals)
+            found = compare_at_first(load(), self.first, self.settings, self.margin)
+            wanted = find_suspects(found, self.settings)
+            say(
+                f'{many(len(found.figures), "figure")} of both, of which {len(wanted)} '
+                'are measured again, in pairs'
+            )
+            self.foursomes.runner.begin_stage()
+            stopped = stopped or self._again(wanted, signals)
+            sessions = self.first, self.pairs
+            why = str(stopped or '')
+            result = finish(load(), found, wanted, *sessions, self.settings, why)
+            if signals:
+                return result, 128 + signals[0]
+            return result, 1 if isinstance(stopped, NoGoodError) else result.exit_code
+
+    def _first(self, signals: list[signal.Signals]) -> StoppedError | None:
+        """The first sessions; why they ended early, if they did."""
+        try:
+            for _ in range(FIRST):
+                self._assert_time_is_left()
+                self._foursome(self.first, (), signals)
+        except StoppedError as stopped:
+            if {one.side for one in self.first} != {0, 1}:
+                self._end(stopped, signals)
+            return stopped
+        return None
+
+    def _end(self, stopped: StoppedError, signals: Sequence[signal.Signals]) -> NoReturn:
+        """End before both settings were measured."""
+        told = f'{stopped}, before both were measured'
+        if self.first:
+            its_label = session_label(self.settings, self.first[0].side)
+            told += f'; what was is stored, with the label {its_label!r}'
+        if isinstance(stopped, NoGoodError):
+            raise AssayError(f'{told}.')
+        say(told)
+        raise SystemExit(128 + signals[0])
+
+    def _again(
+        self, wanted: Sequence[Suspect], signals: list[signal.Signals]
+    ) -> StoppedError | None:
+        """Suspects alone, until decided; why that ended early, if it did."""
+        cases = {without_partition(case) for one in self.first for case in one.ran}
+        still = [*wanted]
+        while still and len(self.pairs) < 2 * BUDGET:
+            open_cases = {self.settings.after.shared(one.figure.case) for one in still}
+            number = len(self.pairs) // 2 + 1
+            at_most = (2 * BUDGET - len(self.pairs)) // 4 * self.took
+            try:
+                self._assert_time_is_left()
+                say(
+                    f'pairs {number} and {number + 1} of at most {BUDGET}: '
+                    f'{many(len(still), "figure")} of {many(len(open_cases), "case")} are open; '
+                    f'at most {at_most / 60:.0f} min more'
+                )
+                self._foursome(self.pairs, cases - open_cases, signals)
+            except StoppedError as stopped:
+                return stopped
+            told = decisions(load(), wanted, self.pairs, self.settings, self.margin)
+            still = [one for one in wanted if not told[one.figure].is_decided]
+        return None
+
+    def _foursome(
+        self, done: list[ComparedSession], left_out: Iterable[str], signals: list[signal.Signals]
+    ) -> None:
+        """Four sessions, and how long they took.
+
+        :raises StoppedError: as :meth:`Foursomes.measure`.
+        """
+        began = time.monotonic()
+        self.foursomes.measure(done, left_out, signals)
+        self.took = time.monotonic() - began
+
+    def _assert_time_is_left(self) -> None:
+        """:raises StoppedError: if four more sessions would end too late, and are not the first."""
+        if not self.took or self.seconds is None:
+            return
+        if time.monotonic() - self.began + self.took > self.seconds:
+            raise StoppedError(f'the time of {self.seconds / 60:g} min was over')

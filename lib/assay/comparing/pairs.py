@@ -1,4 +1,7 @@
-"""What pairs of sessions say of suspects, which they alone decide."""
+"""Figures that are measured again in pairs: which ones, and what the pairs say of them.
+
+The first sessions choose the suspects; the pairs alone decide them.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,98 @@ from typing import cast
 
 import polars as pl
 
-from assay.comparing.sessions import Session, stored
-from assay.comparing.suspects import Suspect
+from assay.comparing.sessions import ComparedSession, stored
 from assay.results.diff.compared import Compared
+from assay.results.diff.difference import Difference
+from assay.results.diff.judging import past_of
 from assay.results.diff.sides import tables_of
 from assay.results.figure_series import Figure, Measured, measured
 from assay.results.history import History
-from assay.results.statistics.comparison import Better, Comparison, Verdict
+from assay.results.statistics.comparison import OCCASIONS_ASSUMED, Better, Comparison, Verdict, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide
-from assay.results.statistics.spread import MANY
+from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide, spread_of_foursomes
+from assay.results.statistics.retest import suspects as suspected
+from assay.results.statistics.series import Series
+from assay.results.statistics.spread import MANY, Variance
 from assay.running.setting import Settings
 
 #: Where the error of what was measured again comes from.
 TERM = 'pairs of sessions, A B B A'
 
 
+@dataclass(frozen=True)
+class Suspect:
+    """A figure to measure again.
+
+    :param looked: worse or better, as it looked at first; None if it looked like nothing: no
+        history, or a short one, says how far sessions are apart, or others disturbed them.
+    :param spread: what fours of sessions do in its history; None where that is too short.
+    """
+
+    figure: Figure
+    looked: Word | None
+    spread: Variance | None
+
+
+def find_suspects(found: Difference, settings: Settings) -> list[Suspect]:
+    """What to measure again.
+
+    That is what looks changed, by itself or with its family, what others disturbed, and what cannot
+    be decided without a history that says how far sessions are apart.
+    """
+    able = [
+        (one, one.verdict)
+        for one in found.figures
+        if one.verdict and not one.is_exact and not one.verdict.comparison.reason
+    ]
+    looks = {*suspected([verdict.comparison for _, verdict in able])}
+    looks |= {
+        number
+        for number, (one, verdict) in enumerate(able)
+        if verdict.word in ('worse', 'better') and not one.misses
+    }
+    wanted = {
+        one.figure: _direction(verdict.comparison) if number in looks else None
+        for number, (one, verdict) in enumerate(able)
+        if number in looks or _lacks_history(verdict)
+    }
+    wanted |= {one.figure: None for one in found.figures if _is_disturbed(one)}
+    past = found.earlier.past
+    return [
+        Suspect(figure, looked, _spread(past_of(figure, past, settings)))
+        for figure, looked in wanted.items()
+    ]
+
+
+def _lacks_history(one: Verdict) -> bool:
+    term = one.comparison.term
+    is_short = not one.comparison.is_seen or term.endswith(OCCASIONS_ASSUMED)
+    return one.word == 'cannot tell' and is_short
+
+
+def _is_disturbed(one: Compared) -> bool:
+    """Whether that others disturbed its jobs is all that kept it from being compared."""
+    before, after = one.before, one.after
+    return (
+        one.verdict is None
+        and bool(before.disturbed or after.disturbed)
+        and (before.series is None or after.series is None)
+        and before.figure.unit == after.figure.unit
+        and before.better == after.better
+        and after.better in ('higher', 'lower')
+    )
+
+
+def _direction(one: Comparison) -> Word:
+    return 'better' if (one.change > 0) == (one.better == 'higher') else 'worse'
+
+
+def _spread(past: Series | None) -> Variance | None:
+    return spread_of_foursomes(past.locations) if past and past.has_logarithms else None
+
+
 @dataclass(frozen=True, eq=False)
-class Told:
+class SuspectResult:
     """What pairs say of a suspect so far.
 
     :param decision: at the last look; None before the first.
@@ -46,10 +123,10 @@ class Told:
 def decisions(
     history: History,
     wanted: Sequence[Suspect],
-    pairs: Sequence[Session],
+    pairs: Sequence[ComparedSession],
     settings: Settings,
     margin: float,
-) -> dict[Figure, Told]:
+) -> dict[Figure, SuspectResult]:
     """What pairs say of suspects so far.
 
     If one of four sessions gave no value that counts, none counts for that figure. A decided
@@ -58,7 +135,7 @@ def decisions(
     :param pairs: sessions in fours, as ``FOURSOME``; what is left of a last four is not looked at.
     """
     fours = [pairs[at : at + 4] for at in range(0, len(pairs) - 3, 4)]
-    told = {one.figure: Told() for one in wanted}
+    told = {one.figure: SuspectResult() for one in wanted}
     if not fours:
         return told
     runs = stored(history, [one for four in fours for one in four])
@@ -73,7 +150,7 @@ def decisions(
                 fours_of_it = kept[: decision.pairs // 2]
                 looked_at = [uuid for four in fours_of_it for each in four for uuid in each.uuids]
                 names = pl.Series(looked_at, dtype=pl.String)
-                told[one.figure] = Told(decision, old.of_runs(names), new.of_runs(names))
+                told[one.figure] = SuspectResult(decision, old.of_runs(names), new.of_runs(names))
     return told
 
 
@@ -96,14 +173,14 @@ def _last_look(
 
 
 def _aligned(
-    old: Measured, new: Measured, fours: Sequence[Sequence[Session]]
-) -> tuple[list[Sequence[Session]], tuple[list[float], list[float]]]:
+    old: Measured, new: Measured, fours: Sequence[Sequence[ComparedSession]]
+) -> tuple[list[Sequence[ComparedSession]], tuple[list[float], list[float]]]:
     """The fours whose sessions all gave a value, and these values as pairs."""
     of_run = [
         dict(zip(side.runs.cast(pl.String).to_list(), side.values.to_list(), strict=True))
         for side in (old, new)
     ]
-    kept: list[Sequence[Session]] = []
+    kept: list[Sequence[ComparedSession]] = []
     values: tuple[list[float], list[float]] = ([], [])
     for four in fours:
         found = [(one.side, _first(of_run[one.side], one.uuids)) for one in four]
@@ -119,7 +196,9 @@ def _first(values: Mapping[str, float], runs: Iterable[str]) -> float | None:
     return next((values[run] for run in runs if run in values), None)
 
 
-def said_of(first: Compared, told: Told, count: int, margin: float, stopped: str) -> Compared:
+def said_of(
+    first: Compared, told: SuspectResult, count: int, margin: float, stopped: str
+) -> Compared:
     """A suspect with what the pairs say of it.
 
     :param count: of the suspects, which share the rate.

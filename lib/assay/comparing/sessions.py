@@ -1,14 +1,16 @@
-"""Sessions of two settings, in the order A B B A: what came of each."""
+"""Sessions of two settings, in the order A B B A: what came of each, and which cases failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from assay import AssayError
 from assay.results.cases import Run
 from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
+from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.running.setting import Settings
 
 #: Which setting each session of four is of: a drift, and a spell of four, touch both alike.
@@ -18,7 +20,7 @@ FIRST = 2
 
 
 @dataclass(frozen=True)
-class Session:
+class ComparedSession:
     """A session of one of the settings, and those that measured again what others disturbed.
 
     :param side: 0 of the first, 1 of the second.
@@ -34,7 +36,7 @@ class Session:
     failed: frozenset[str]
     disturbed: frozenset[str] = frozenset()
 
-    def then(self, again: Session) -> Session:
+    def then(self, again: ComparedSession) -> ComparedSession:
         """With one that measured its disturbed cases again."""
         return replace(
             self,
@@ -44,7 +46,7 @@ class Session:
         )
 
 
-def session(run: Run, side: int, settings: Settings) -> Session:
+def session(run: Run, side: int, settings: Settings) -> ComparedSession:
     """What came of a session of a side."""
     ran, failed, disturbed = set(), set(), set()
     for case in run.own_cases:
@@ -56,10 +58,10 @@ def session(run: Run, side: int, settings: Settings) -> Session:
             failed.add(name)
         elif case.taken_by_others:
             disturbed.add(name)
-    return Session(side, (run.uuid,), *map(frozenset, (ran, failed, disturbed)))
+    return ComparedSession(side, (run.uuid,), *map(frozenset, (ran, failed, disturbed)))
 
 
-def assert_something_in_common(sessions: Iterable[Session], settings: Settings) -> None:
+def assert_something_in_common(sessions: Iterable[ComparedSession], settings: Settings) -> None:
     """:raises AssayError: if no case was run with both."""
     ran: tuple[set[str], set[str]] = (set(), set())
     for one in sessions:
@@ -80,7 +82,7 @@ def without_partition(case: str) -> str:
 
 
 def stored(
-    history: History, sessions: Iterable[Session]
+    history: History, sessions: Iterable[ComparedSession]
 ) -> tuple[list[StoredRun], list[StoredRun]]:
     """The runs of sessions in the history: of the one setting, and of the other.
 
@@ -96,3 +98,51 @@ def stored(
             raise AssayError(run.summary.problem)
         found[side].append(run)
     return found
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A case that failed.
+
+    :param case: its name and partition.
+    :param failed: in how many sessions of each setting.
+    :param ran: in how many sessions of each it was run.
+    """
+
+    case: str
+    failed: tuple[int, int]
+    ran: tuple[int, int]
+
+    def is_uneven(self, rate: float) -> bool:
+        """Whether it failed with one setting alone, or more often than by chance.
+
+        Of both the shares of sessions in which it failed are compared by Fisher's exact test,
+        two-sided (Statistical Methods for Research Workers, 5th edition, 1934).
+
+        :param rate: of this case alone, at which it is called uneven although it is not.
+        """
+        if not all(self.failed):
+            return True
+        # Here, as it takes longer to be imported than all else of a comparison.
+        from scipy.stats import fisher_exact
+
+        passed = [ran - failed for ran, failed in zip(self.ran, self.failed, strict=True)]
+        return bool(fisher_exact([self.failed, passed]).pvalue <= rate)
+
+
+def failing(sessions: Sequence[ComparedSession]) -> tuple[tuple[Failing, ...], tuple[Failing, ...]]:
+    """Cases that failed unevenly with the two settings, and those that failed alike.
+
+    The cases share the rate of the suite.
+    """
+    ran, failed = (Counter[str](), Counter[str]()), (Counter[str](), Counter[str]())
+    for one in sessions:
+        ran[one.side].update(one.ran)
+        failed[one.side].update(one.failed)
+    rate = SUITE_RATE / max(1, len({*ran[0], *ran[1]}))
+    found = [
+        Failing(case, *((counts[0][case], counts[1][case]) for counts in (failed, ran)))
+        for case in sorted({*failed[0], *failed[1]})
+    ]
+    uneven = tuple(one for one in found if one.is_uneven(rate))
+    return uneven, tuple(one for one in found if one not in uneven)

@@ -25,8 +25,7 @@ from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi, find_in, find_mpis
 from assay.results.cases import Case
 from assay.results.failures import is_good, reason, skipped
-from assay.results.judged import judged, kept
-from assay.results.ready import make_ready
+from assay.results.runner import Runner, make_ready
 from assay.running import prepare, reframe_options, session
 from assay.spelling import many, unknown
 
@@ -242,15 +241,13 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     if any(one.is_this_machine for one in draft.partitions):
         options += ['--exec-policy=serial']  # its partitions share their CPUs as well
     say(f'confirming by {many(len(draft.pairs), "case")} of {CHECK} ...')
-    end = suite.run(suite.own, LABEL, options, handles, purpose='init')
-    found = judged(suite.own, end, given)
-    if end.stopped:
-        raise SystemExit(128 + end.stopped)
+    found = Runner(suite, given, handles, 'init').run(suite.own, LABEL, options)
+    if found.stopped:
+        raise SystemExit(128 + found.stopped)
     if not found.run:
         raise AssayError('\n'.join([f'no case of {CHECK} was run:', *found.verdict.problems]))
-    problems = kept(found.run, found.verdict)
-    if problems:
-        raise AssayError('\n'.join(problems))
+    if found.unstored:
+        raise AssayError('\n'.join(found.unstored))
     cases = {_way(case): case for case in found.run.own_cases}
     builds = {
         (case.partition, case.environment): reason(case)

@@ -13,54 +13,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from assay import AssayError, locks, paths, say
 from assay.files import write_whole
-from assay.nights.outcome import Outcome, Word
-
-#: Good nights that are remembered.
-KEPT = 20
-
-
-class Told(BaseModel):
-    """The verdict that people know.
-
-    :param since: the night that it is of first.
-    """
-
-    model_config = ConfigDict(extra='forbid', frozen=True)
-
-    word: Word = 'PASSED'
-    culprits: tuple[str, ...] = ()
-    since: AwareDatetime | None = None
-
-    def is_of(self, outcome: Outcome) -> bool:
-        """Whether people know as much of a night already."""
-        return (self.word, {*self.culprits}) == (outcome.word, {*outcome.culprits})
-
-
-class Memory(BaseModel):
-    """What one night knows of those before.
-
-    :param told: before the first night nobody has complained.
-    :param good: identifiers of the runs of good nights, the newest last.
-    :param put_off: since when nights have been put off; None if the last was not.
-    """
-
-    model_config = ConfigDict(extra='forbid', frozen=True)
-
-    told: Told = Field(default_factory=Told)
-    good: tuple[str, ...] = ()
-    put_off: AwareDatetime | None = None
-
-    def after(self, told: Told, good: str | None = None, put_off: datetime | None = None) -> Memory:
-        """What the next night knows.
-
-        :param good: the identifier of this one's run, if it was good.
-        """
-        runs = (*self.good, good) if good else self.good
-        return Memory(told=told, good=runs[-KEPT:], put_off=put_off)
+from assay.nights.outcome import NightMemory
 
 
 class Folder:
@@ -103,22 +60,22 @@ class Folder:
         """How long another night has been under way."""
         return timedelta(seconds=time.time() - (self.path / 'lock').stat().st_mtime)
 
-    def read(self) -> Memory:
+    def read(self) -> NightMemory:
         """What is known; where it is damaged, that is said, and all begins anew."""
         if not self.file.exists():
-            return Memory()
+            return NightMemory()
         with self._told('read'):
             text = self.file.read_bytes()
         try:
-            return Memory.model_validate_json(text)
+            return NightMemory.model_validate_json(text)
         except ValidationError:
             aside = self.file.with_name(f'{self.file.name}.damaged-{datetime.now():%Y%m%dT%H%M%S}')
             with self._told('renamed'):
                 self.file.rename(aside)
             say(f'what was known of the nights before was damaged: it is {aside} now')
-            return Memory()
+            return NightMemory()
 
-    def write(self, memory: Memory) -> None:
+    def write(self, memory: NightMemory) -> None:
         """:raises AssayError: if it cannot be written."""
         with self._told('written'):
             self.path.mkdir(parents=True, exist_ok=True)

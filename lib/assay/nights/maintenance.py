@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
+from assay.text import expand_nodes
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -23,8 +24,8 @@ _OPTION = re.compile(r'-{0,2}(\w+)[= ]?(\S*)')
 def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
     """Why no job could start on a system, in words; None if one could.
 
-    Each of its partitions is down, drained or inactive, or all nodes of it are in an active
-    reservation of the kind MAINT. A run that names a reservation is meant for one.
+    Each of its partitions is down, drained or inactive, or has all of its nodes in an active
+    reservation of the kind MAINT. Reservations do not count for a run that names one.
 
     :param site: the configuration, with the system chosen.
     :param jobs: options of all of the run's jobs, as ReFrame's ``-J`` has them.
@@ -34,20 +35,21 @@ def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
         return None
     known = {one['PartitionName']: one for one in _shown('partition')}
     asked = {match[1]: match[2] for one in jobs if (match := _OPTION.match(one))}
-    reserved = [*_reservations()]
+    # That of jobs that name none.
+    default = [name for name, one in known.items() if one.get('Default') == 'YES']
+    reserved = [
+        one
+        for one in _shown('reservation')
+        if one.get('State') == 'ACTIVE' and 'MAINT' in one.get('Flags', '').split(',')
+    ]
     found: list[str | None] = []
     for partition in partitions:
         access = ' '.join(partition.get('access', []))
         in_one = 'reservation' in asked or bool(_RESERVATION.search(access))
         chosen = asked.get('partition') or asked.get('p')
-        names = chosen.split(',') if chosen else partitions_in(access) or _default(known)
+        names = chosen.split(',') if chosen else partitions_in(access) or default
         found += [_why(known.get(name), [] if in_one else reserved) for name in names]
     return '; '.join(dict.fromkeys(map(str, found))) if found and all(found) else None
-
-
-def _default(known: Mapping[str, Record]) -> list[str]:
-    """The partition of jobs that name none."""
-    return [name for name, one in known.items() if one.get('Default') == 'YES']
 
 
 def _why(partition: Record | None, reserved: list[Record]) -> str | None:
@@ -69,18 +71,10 @@ def _why(partition: Record | None, reserved: list[Record]) -> str | None:
 
 def _nodes(record: Record) -> frozenset[str]:
     """Empty where Slurm names none, or in a way that is not known."""
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
-
     try:
-        return frozenset(NodeSet(record.get('Nodes', '').replace('(null)', '')))
-    except NodeSetException:
+        return frozenset(expand_nodes(record.get('Nodes', '').replace('(null)', '')))
+    except ValueError:
         return frozenset()
-
-
-def _reservations() -> Iterator[Record]:
-    for one in _shown('reservation'):
-        if one.get('State') == 'ACTIVE' and 'MAINT' in one.get('Flags', '').split(','):
-            yield one
 
 
 def _shown(what: str) -> list[Record]:

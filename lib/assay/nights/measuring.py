@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.sessions import without_partition
-from assay.nights.folder import Memory
-from assay.nights.left_out import gone, suspects, with_left_out
 from assay.nights.outcome import (
     GONE,
-    Outcome,
-    not_run,
+    NightMemory,
+    NightOutcome,
+    cases_not_run,
+    known_bad_cases,
+    no_longer_chosen,
     of_difference,
     of_run,
     suspicious_cases,
+    with_left_out,
     worse_by,
 )
 from assay.one_run import choose_for, measure
@@ -28,8 +30,8 @@ from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
 from assay.results.figure_series import measured
 from assay.results.history import History, StoredRun, load
-from assay.results.ready import make_ready
 from assay.results.reframe_report import read_report
+from assay.results.runner import make_ready
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.reframe_options import Given
@@ -48,7 +50,7 @@ LABEL = 'nightly'
 AGAINST, AGAIN = 5, 2
 
 
-class Measuring:
+class NightMeasurement:
     """What measures a night.
 
     :param options: of ReFrame.
@@ -72,7 +74,7 @@ class Measuring:
         #: What is run for the budget.
         self.choice: Choice | None = None
 
-    def measure(self, memory: Memory, margin: float) -> tuple[Outcome, str | None]:
+    def measure(self, memory: NightMemory, margin: float) -> tuple[NightOutcome, str | None]:
         """Measure, and hold what did not fail against good nights.
 
         :param margin: a change within it is called the same.
@@ -83,7 +85,7 @@ class Measuring:
         self.handles += make_ready(self.suite, self.site, self.given.environments)
         if self.budget is not None:
             about = self.suite, self.site, self.given, self.options
-            self.choice = choose_for(self.budget, *about, suspects=suspects(memory.told))
+            self.choice = choose_for(self.budget, *about, suspects=known_bad_cases(memory.told))
         verdict, report = self._run(self.suite.own, self.given, (), self.choice)
         outcome, good = self._held(of_run(verdict, report), report, memory, margin)
         if self.choice:
@@ -91,8 +93,8 @@ class Measuring:
         return outcome, good
 
     def _held(
-        self, outcome: Outcome, report: Run | None, memory: Memory, margin: float
-    ) -> tuple[Outcome, str | None]:
+        self, outcome: NightOutcome, report: Run | None, memory: NightMemory, margin: float
+    ) -> tuple[NightOutcome, str | None]:
         """What came of a run that did not fail, held against good nights; then as `measure`."""
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
@@ -132,7 +134,9 @@ class Measuring:
         except AssayError:  # the verdict says so
             return verdict, None
 
-    def _against(self, history: History, good: list[StoredRun], run: Run, margin: float) -> Outcome:
+    def _against(
+        self, history: History, good: list[StoredRun], run: Run, margin: float
+    ) -> NightOutcome:
         """Hold this night against good ones; what looks worse is measured again first."""
         uuids = [run.uuid]
         names = {case.display_name for case in run.own_cases}
@@ -141,13 +145,15 @@ class Measuring:
             # Each of them ran another part: all that is remembered is needed.
             ran = {one.uuid: _cases(history, one) for one in good}
             tonight = {case.title for case in run.counted}
-            no_more = gone(set().union(*ran.values()), self.choice)
+            no_more = no_longer_chosen(set().union(*ran.values()), self.choice)
             names |= {one.name for one in self.choice.left_out}
             good = [one for one in good if ran[one.uuid] & tonight]
             if not good:
                 say('no good night ran any of this: there is nothing to hold it against')
                 return (
-                    worse_by(dict.fromkeys(sorted(no_more), GONE)) if no_more else Outcome('PASSED')
+                    worse_by(dict.fromkeys(sorted(no_more), GONE))
+                    if no_more
+                    else NightOutcome('PASSED')
                 )
         else:
             good = good[-AGAINST:]
@@ -172,7 +178,7 @@ class Measuring:
             if more:
                 uuids.append(more.uuid)
             found = self._difference(load(), good, uuids, margin)
-        outcome = of_difference(found, no_more if self.choice else not_run(found))
+        outcome = of_difference(found, no_more if self.choice else cases_not_run(found))
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {conclusion(found)}')
         else:

@@ -10,12 +10,11 @@ from datetime import datetime
 
 from assay import AssayError, say
 from assay.config import settings
-from assay.nights.folder import Folder, Told
+from assay.nights.folder import Folder
 from assay.nights.maintenance import LONGEST, in_maintenance
-from assay.nights.measuring import Measuring
-from assay.nights.message import day, last_line, message, subject
-from assay.nights.notify import notify
-from assay.nights.outcome import Outcome, of_problem
+from assay.nights.measuring import NightMeasurement
+from assay.nights.message import as_minute, last_line, message, notify, subject
+from assay.nights.outcome import NightOutcome, Reported, of_problem
 from assay.report import junit
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
@@ -65,7 +64,7 @@ class Night:
             memory = folder.read()
             folder.write(memory)  # before anybody hears of what could not be remembered
             put_off, good, said = None, None, ''
-            measuring: Measuring | None = None
+            measuring: NightMeasurement | None = None
             try:
                 self.given.remove_files_of_an_earlier_run()
                 if why := in_maintenance(settings.load(self.system), self.given.jobs):
@@ -74,11 +73,11 @@ class Night:
                         folder.write(memory.after(memory.told, None, put_off))
                         say(f'put off: {why}')
                         return PUT_OFF
-                    raise AssayError(f'nothing was measured since {day(put_off)}: {why}')
+                    raise AssayError(f'nothing was measured since {as_minute(put_off)}: {why}')
                 if isinstance(self.suite, AssayError):
                     raise self.suite
                 about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
-                measuring = Measuring(*about, self.budget)
+                measuring = NightMeasurement(*about, self.budget)
                 outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
                 said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
@@ -104,7 +103,7 @@ class Night:
     def _which(self) -> str:
         return f'{self.system} ({self.mode})'
 
-    def _tell(self, outcome: Outcome, before: Told) -> tuple[Told, str]:
+    def _tell(self, outcome: NightOutcome, before: Reported) -> tuple[Reported, str]:
         """Tell people what is new; what they know now, and why they could not be notified.
 
         A night that is undecided, or that others disturbed, says nothing: nobody is notified.
@@ -119,7 +118,7 @@ class Night:
                 notify(self.command, outcome.word, headline, text)
             except AssayError as error:
                 return before, str(error)
-        return Told(word=outcome.word, culprits=outcome.culprits, since=_now()), ''
+        return Reported(word=outcome.word, culprits=outcome.culprits, since=_now()), ''
 
 
 def _now() -> datetime:

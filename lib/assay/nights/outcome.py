@@ -1,12 +1,19 @@
-"""What came of a night, and whether that is news."""
+"""What came of a night, what is remembered of it, and whether that is news.
+
+Cases that a budget left out count as neither good nor worse, and are not forgotten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
 from assay.report.console import as_change, as_multiple, is_tenfold
+from assay.results.budget import Choice, advice
 from assay.results.cases import Run
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
@@ -19,12 +26,21 @@ Word = Literal['PASSED', 'WORSE', 'FAILED', 'UNDECIDED', 'DISTURBED']
 #: The culprit where no case is: whatever kept the run from measuring counts as the same.
 RUN = 'the run itself'
 
+#: Good nights that are remembered.
+KEPT = 20
+
 #: What is said of a case that a night has no more.
 GONE = 'was run in good nights, and not now'
 
+#: The culprit where a budget is too short for what it has to choose from.
+BUDGET = 'the budget'
+
+#: The words of nights that are reported to people, the worst first.
+_BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
+
 
 @dataclass(frozen=True)
-class Outcome:
+class NightOutcome:
     """What came of a night.
 
     :param word: ``WORSE``: all references were met, and something is worse than in good nights;
@@ -47,26 +63,68 @@ class Outcome:
         return self.word not in ('UNDECIDED', 'DISTURBED')
 
 
-def of_run(verdict: Verdict, run: Run | None) -> Outcome:
+class Reported(BaseModel):
+    """The verdict that people know.
+
+    :param since: the night that it is of first.
+    """
+
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+    word: Word = 'PASSED'
+    culprits: tuple[str, ...] = ()
+    since: AwareDatetime | None = None
+
+    def is_of(self, outcome: NightOutcome) -> bool:
+        """Whether people know as much of a night already."""
+        return (self.word, {*self.culprits}) == (outcome.word, {*outcome.culprits})
+
+
+class NightMemory(BaseModel):
+    """What one night knows of those before.
+
+    :param told: before the first night nobody has complained.
+    :param good: identifiers of the runs of good nights, the newest last.
+    :param put_off: since when nights have been put off; None if the last was not.
+    """
+
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+    told: Reported = Field(default_factory=Reported)
+    good: tuple[str, ...] = ()
+    put_off: AwareDatetime | None = None
+
+    def after(
+        self, told: Reported, good: str | None = None, put_off: datetime | None = None
+    ) -> NightMemory:
+        """What the next night knows.
+
+        :param good: the identifier of this one's run, if it was good.
+        """
+        runs = (*self.good, good) if good else self.good
+        return NightMemory(told=told, good=runs[-KEPT:], put_off=put_off)
+
+
+def of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
     """What the verdict of a run makes of its night."""
     if verdict.passed:
-        return Outcome('PASSED')
+        return NightOutcome('PASSED')
     if not verdict.problems:
         told = disturbed_cases(run) if run else []
-        return Outcome('DISTURBED', (), tuple(f'{one.case}: {one.reason}' for one in told))
+        return NightOutcome('DISTURBED', (), tuple(f'{one.case}: {one.reason}' for one in told))
     failed = failures(run) if run else []
     of_session = verdict.of_session if failed else verdict.problems
     culprits = sorted({one.case for one in failed} | ({RUN} if of_session else set()))
     sentences = [*of_session, *(f'{one.case}: {one.reason}' for one in failed)]
-    return Outcome('FAILED', tuple(culprits), tuple(sentences))
+    return NightOutcome('FAILED', tuple(culprits), tuple(sentences))
 
 
-def of_problem(problem: str) -> Outcome:
+def of_problem(problem: str) -> NightOutcome:
     """What kept a night from measuring anything."""
-    return Outcome('FAILED', (RUN,), tuple(problem.splitlines()))
+    return NightOutcome('FAILED', (RUN,), tuple(problem.splitlines()))
 
 
-def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
+def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
     """What a night is that did not fail, held against good ones.
 
     A figure that was measured once only, since others disturbed it when it was to be measured
@@ -84,27 +142,29 @@ def of_difference(found: Difference, gone: Collection[str]) -> Outcome:
         return worse_by(told)
     if worse:
         words = 'worse than in good nights, and others disturbed it when it was measured again'
-        return Outcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
+        return NightOutcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
     if found.suspects:
         told = {str(one.figure): f'{_change(one)}, which may be chance' for one in found.suspects}
-        return Outcome('UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items()))
-    return Outcome('PASSED')
+        return NightOutcome(
+            'UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items())
+        )
+    return NightOutcome('PASSED')
 
 
-def worse_by(told: Mapping[str, str]) -> Outcome:
+def worse_by(told: Mapping[str, str]) -> NightOutcome:
     """A night with something that is worse.
 
     :param told: the culprits, and what is said of each.
     """
     sentences = tuple(f'{name}: {words}' for name, words in told.items())
-    return Outcome('WORSE', tuple(sorted(told)), sentences)
+    return NightOutcome('WORSE', tuple(sorted(told)), sentences)
 
 
 def worse_figures(found: Difference) -> list[Compared]:
     return [one for one in found.figures if one.word == 'worse']
 
 
-def not_run(found: Difference) -> list[str]:
+def cases_not_run(found: Difference) -> list[str]:
     """Cases that were run in good nights, and not in this one."""
     return sorted({one.test_case for one in found.only_before})
 
@@ -127,3 +187,65 @@ def _change(one: Compared) -> str:
     if is_tenfold(times):
         return f'{as_multiple(times)} as in good nights'
     return f'{as_change(times)} than in good nights'
+
+
+def with_left_out(outcome: NightOutcome, before: Reported, choice: Choice) -> NightOutcome:
+    """What came of a night with a budget, and what the budget kept from being seen.
+
+    A fault that people know of stays although it was left out. A case that no night runs is
+    reported.
+
+    :param before: what people know.
+    """
+    known = before.culprits if before.word in _BAD else ()
+    bad = [one for one in known if _is_left_out(one, choice)]
+    told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
+    enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
+    for one in choice.too_long:
+        takes = 'is assumed to take' if one.assumed else 'takes'
+        told[one.name] = f'{takes} longer than the budget, so no night runs it; {enough}'
+    if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
+        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
+    if not told:
+        return outcome
+    if not outcome.is_evidence:  # which alone would leave what people know as it is
+        others = [one for one in known if one not in told]
+        told |= dict.fromkeys(others, 'was bad in an earlier night, and others disturbed this one')
+        bad += others
+    bad_words = [one for one in (outcome.word, *([before.word] if bad else [])) if one in _BAD]
+    more = worse_by(told)
+    is_bad = outcome.word in _BAD
+    return NightOutcome(
+        min(bad_words, key=_BAD.index, default='WORSE'),
+        tuple(sorted({*(outcome.culprits if is_bad else ()), *more.culprits})),
+        (*(outcome.sentences if is_bad else ()), *more.sentences),
+    )
+
+
+def _is_left_out(culprit: str, choice: Choice) -> bool:
+    """Whether a culprit is a case that was left out, or what is built for such cases alone."""
+    if case_of_culprit(culprit) in choice.titles_left_out:
+        return True
+    some, others = (
+        frozenset[str]().union(*(one.needs for one in entries))
+        for entries in (choice.left_out, choice.chosen)
+    )
+    # `Build ~toy:node+mpich`, which as a case is `Build @toy:node+mpich`.
+    built = [name.replace(' ~', ' @') for name in some - others]
+    return any(culprit == one or culprit.startswith((f'{one}:', f'{one}+')) for one in built)
+
+
+def known_bad_cases(told: Reported) -> set[str]:
+    """The cases that people know to be bad."""
+    return {case_of_culprit(one) for one in told.culprits if told.word in _BAD}
+
+
+def no_longer_chosen(good: Iterable[str], choice: Choice) -> set[str]:
+    """Cases that were run in good nights, and that no night can choose any more."""
+    chosen = {case.title for one in choice.chosen for case in one.cases}
+    return {*good} - chosen - choice.titles_left_out
+
+
+def case_of_culprit(culprit: str) -> str:
+    """The case that a culprit is, or whose figure it is."""
+    return culprit.rpartition(' of ')[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from assay.campaign.course import Outcome
+from assay.campaign.course import FaultOutcome
 from assay.campaign.look import class_of, is_of
 
 HEADER = ('fault', 'severity', 'caught by', 'which said', 'stayed green', 'after it was healed')
@@ -33,7 +33,7 @@ def heading() -> list[str]:
     return [page_row(HEADER), page_row(['---'] * len(HEADER))]
 
 
-def row(outcome: Outcome) -> str:
+def row(outcome: FaultOutcome) -> str:
     """The row of an outcome."""
     fault = outcome.fault
     value = fault.severities.get(outcome.severity)

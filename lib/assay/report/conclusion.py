@@ -14,8 +14,8 @@ from assay.report import junit, terminal
 from assay.results.baseline import stale
 from assay.results.budget import Choice
 from assay.results.cases import Run
-from assay.results.judged import judged, kept
-from assay.results.named import left_out, not_run
+from assay.results.runner import judge_session, store_verdict
+from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.results.verdict import Verdict
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
@@ -40,13 +40,13 @@ def conclude(
     :param choice: what was chosen for a budget, if there was one.
     :param site: the system's configuration: what it has and was not measured is told.
     """
-    found = judged(own, end, given)
+    found = judge_session(own, end, given)
     run, log = found.run, found.log
     problems = [*found.verdict.problems]
     # What a budget leaves out is told by itself.
     is_all = given.is_whole and not choice
     if run and is_all and not end.stopped:
-        problems += not_run(run, given)
+        problems += unmatched_names(run, given)
     try:
         if given.report and run:
             given.report.parent.mkdir(parents=True, exist_ok=True)
@@ -54,19 +54,19 @@ def conclude(
     except OSError as error:
         problems.append(f'{given.report}: cannot be written: {error.strerror}')
     if run:
-        problems += kept(run, replace(found.verdict, problems=tuple(problems)))
+        problems += store_verdict(run, replace(found.verdict, problems=tuple(problems)))
     verdict = replace(found.verdict, problems=tuple(problems))
     unmeasured = choice.titles_left_out if choice else ()
     if unwritten := _write(given, run, verdict, log or [], seconds, unmeasured):
         verdict = replace(verdict, problems=(*problems, *unwritten))
         if run:
-            kept(run, verdict)
+            store_verdict(run, verdict)
         # Those that could be written have to say so as well.
         _write(given, run, verdict, log or [], seconds, unmeasured)
     if run:
         notes = stale(run, paths.REFERENCES)
         if site and is_all:
-            notes += left_out(site, run, given)
+            notes += unmeasured_parts(site, run, given)
         below = [*notes, *terminal.why_not_good(verdict)]
         terminal.show(run, log or [], end.printed, given.everything, below)
         terminal.warn(notes)

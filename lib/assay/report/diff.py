@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from rich.console import Console
 
-from assay.comparing.against import Held
+from assay.comparing.against import AgainstResult
 from assay.report.console import (
     FAR,
     WIDE,
@@ -142,7 +142,7 @@ def counted(found: Difference) -> str:
     return ', '.join([f'{", ".join(words)} of {total}', *missed])
 
 
-def show_against(held: Held, word: str, everything: bool = False) -> None:
+def show_against(held: AgainstResult, word: str, everything: bool = False) -> None:
     """As :func:`show`, of runs that were measured for it, and some of which again.
 
     :param word: of the verdict on these runs.
@@ -155,7 +155,7 @@ def show_against(held: Held, word: str, everything: bool = False) -> None:
     say(out, visible(conclusion_against(held, word)))
 
 
-def conclusion_against(held: Held, word: str) -> str:
+def conclusion_against(held: AgainstResult, word: str) -> str:
     """The last line of :func:`show_against`."""
     found = held.difference
     if held.signal or held.is_broken:
@@ -168,7 +168,7 @@ def conclusion_against(held: Held, word: str) -> str:
     return told
 
 
-def _what_rounds_decide(held: Held) -> str:
+def _what_rounds_decide(held: AgainstResult) -> str:
     """What would decide on what was measured again and still looks worse; empty if nothing does."""
     if not held.difference.suspects:
         return ''

@@ -11,7 +11,7 @@ from pathlib import Path
 from assay.report.console import console, say, table
 from assay.results.history import StoredRun
 from assay.results.store import Cause
-from assay.results.triage import Failed
+from assay.results.triage import TriagedFailure
 from assay.spelling import many
 from assay.text import plain
 
@@ -80,7 +80,7 @@ def as_text(runs: Sequence[StoredRun]) -> str:
 # Failures -----------------------------------------------------------------------------------------
 
 
-def show_failures(found: Sequence[Failed]) -> None:
+def show_failures(found: Sequence[TriagedFailure]) -> None:
     """Each failure with its class and note, the newest last."""
     out = console()
     if not found:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from assay.comparing.failing import Failing
 from assay.comparing.interleaved import Interleaved
+from assay.comparing.sessions import Failing
 from assay.report import diff
 from assay.report.console import console, say
 from assay.spelling import many

@@ -13,7 +13,7 @@ from itertools import groupby
 from statistics import median
 from typing import TYPE_CHECKING
 
-from assay.results.cases import Case, is_no_evidence
+from assay.results.cases import Case, is_no_evidence, parameters_of
 from assay.results.failures import is_good
 from assay.results.rows import Row, is_number, number, rows_of
 from assay.spelling import many
@@ -184,7 +184,7 @@ def labels(cases: Sequence[Case]) -> list[str]:
 
 
 def _parameters(case: Case) -> dict[str, str]:
-    found = dict(re.findall(r'%([\w.]+)=(\S+)', case.display_name))
+    found = parameters_of(case.display_name)
     return {'partition': case.partition} | {
         name: value for name, value in found.items() if name != 'fabric'
     }

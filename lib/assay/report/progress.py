@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from assay.report.console import console
+from assay.results.case_history import TimeLeft, earlier_seconds
 from assay.results.cases import Case, CaseName, is_no_evidence
 from assay.results.failures import is_good, reason
 from assay.results.reframe_report import case_of, name_of
 from assay.results.rows import nearest, rows_of, told_of
-from assay.results.time_left import TimeLeft, earlier_seconds
 from assay.running import events
 from assay.spelling import many
 from assay.text import plain

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from assay.results.budget import Choice, Entry
+    from assay.results.budget import BudgetEntry, Choice
     from assay.results.cases import Run
     from assay.results.rows import Row
     from assay.results.verdict import Counts, Verdict
@@ -296,5 +296,5 @@ def budget_words(choice: Choice) -> str:
     )
 
 
-def _since(one: Entry) -> str:
+def _since(one: BudgetEntry) -> str:
     return 'never run' if one.last is None else f'{one.last.astimezone():%Y-%m-%d %H:%M}'

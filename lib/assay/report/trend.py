@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.report.console import FAR, as_change, console, say, sparkline, table
 from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
-from assay.results.trend import RATE, Found, Line, Trend
+from assay.results.trend import RATE, FigureTrend, Found, Trend
 from assay.spelling import many
 from assay.text import plain
 
@@ -102,7 +102,7 @@ def sentences(found: Trend) -> list[str]:
     return told
 
 
-def _of_several_units(lines: Iterable[Line]) -> list[str]:
+def _of_several_units(lines: Iterable[FigureTrend]) -> list[str]:
     return [text for text, units in Counter(str(one.figure) for one in lines).items() if units > 1]
 
 
@@ -111,7 +111,7 @@ def _show(
     title: str,
     between: str,
     some: Sequence[Found],
-    lines: dict[Figure, Line],
+    lines: dict[Figure, FigureTrend],
     found: Trend,
     show_all: bool,
 ) -> None:
@@ -121,7 +121,7 @@ def _show(
     table(out, whole, _CHANGED, rows, all_rows=show_all)
 
 
-def _changed(out: Console, one: Found, line: Line, found: Trend) -> list[object]:
+def _changed(out: Console, one: Found, line: FigureTrend, found: Trend) -> list[object]:
     if one.form == 'drift':
         change, before = f'{one.per_week:+.2%} a week', line.values[:FEWEST]
     else:
@@ -134,7 +134,7 @@ def _changed(out: Console, one: Found, line: Line, found: Trend) -> list[object]
     ]
 
 
-def _session(line: Line, found: Trend, run: StoredRun) -> int:
+def _session(line: FigureTrend, found: Trend, run: StoredRun) -> int:
     return line.sessions.index(found.runs.index(run))
 
 
@@ -144,12 +144,12 @@ def _typical(values: Any) -> str:
     return number(float(np.median(values))) if len(values) else '-'
 
 
-def _unchanged(out: Console, line: Line, found: Trend) -> list[object]:
+def _unchanged(out: Console, line: FigureTrend, found: Trend) -> list[object]:
     newest = number(line.measured.values[-1])
     return [line.figure, _spark(out, line, found), len(line.sessions), newest, line.state]
 
 
-def _spark(out: Console, line: Line, found: Trend) -> str:
+def _spark(out: Console, line: FigureTrend, found: Trend) -> str:
     width = WIDE_LINE if out.width >= 140 else NARROW_LINE
     values = line.values if len(line.values) else line.measured.values.to_list()
     places = line.sessions if len(line.values) else range(len(values))

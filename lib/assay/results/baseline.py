@@ -25,10 +25,10 @@ from assay.config.reference_files import (
     read,
 )
 from assay.config.settings import system_file
-from assay.results.cases import Case, Run
+from assay.results.cases import Case, Run, parameters_of
 from assay.results.rows import BAD
 from assay.spelling import many, unknown
-from assay.text import plain
+from assay.text import expand_nodes, fold_nodes, plain
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import STARTUP
 
@@ -61,7 +61,9 @@ class Proposal:
 def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
     """What a case has for the keys of an index, in the order in which a new index has them."""
     place = {'$partition': f'{system}:{partition}', '$environ': environment}
-    return place | dict(re.findall(r' %(\w+)=(\S+)', case))
+    # Those of a fixture have a dot.
+    own = {name: value for name, value in parameters_of(case).items() if '.' not in name}
+    return place | own
 
 
 def of_the_past(runs: Sequence[StoredRun]) -> list[StoredRun]:
@@ -304,10 +306,7 @@ def _told(one: Measured, found: Bounds) -> dict[str, str]:
 @lru_cache
 def _nodes(named: tuple[str, ...]) -> str:
     """All nodes of some names, each such as ``n[1-4]``."""
-    from reframe.utility import nodelist_abbrev, nodelist_expand
-
-    nodes: str = nodelist_abbrev(sorted({node for some in named for node in nodelist_expand(some)}))
-    return nodes
+    return fold_nodes(sorted({node for some in named for node in expand_nodes(some)}))
 
 
 def _sources(one: Measured) -> list[dict[str, str]]:

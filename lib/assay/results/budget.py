@@ -16,7 +16,8 @@ from itertools import groupby
 from statistics import median, median_low
 
 from assay import AssayError
-from assay.results.past import TROUBLES, Past
+from assay.results.case_history import TROUBLES, CaseHistory
+from assay.results.cases import check_of, parameters_of
 from assay.running.listing import Listed
 
 #: Of each budget the share that goes by age alone, so that nothing starves whatever else fails.
@@ -38,13 +39,13 @@ _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
-class Entry:
+class BudgetEntry:
     """What is chosen or left out as a whole.
 
     :param seconds: that all its cases are expected to take, one after the other.
     :param last: when the case of it that was longest not run ran last; None if one never did.
     :param age: sorts entries, those that were longest not run first.
-    :param trouble: the worst of its cases, one of :data:`assay.results.past.TROUBLES`.
+    :param trouble: the worst of its cases, one of :data:`assay.results.case_history.TROUBLES`.
     :param assumed: how many of its cases have no known time.
     """
 
@@ -59,9 +60,9 @@ class Entry:
     @cached_property
     def parts(self) -> frozenset[tuple[str, str]]:
         """What of the suite and of the machine it covers."""
-        check, *parameters = self.name.split(' ')
-        fabrics = (one for one in parameters if one.startswith('%fabric='))
-        found = {('check', check), *(('fabric', one) for one in fabrics)}
+        found = {('check', check_of(self.name))}
+        if fabric := parameters_of(self.name).get('fabric'):
+            found.add(('fabric', fabric))
         for case in self.cases:
             found |= {('environment', case.environment), ('partition', case.partition)}
         return frozenset(found)
@@ -87,9 +88,9 @@ class Choice:
 
     budget: float
     expected: float
-    chosen: tuple[Entry, ...]
-    left_out: tuple[Entry, ...]
-    too_long: Mapping[Entry, float]
+    chosen: tuple[BudgetEntry, ...]
+    left_out: tuple[BudgetEntry, ...]
+    too_long: Mapping[BudgetEntry, float]
     beside: float = 0.0
 
     @property
@@ -103,9 +104,9 @@ class Choice:
 
     @property
     def turns(self) -> int | None:
-        """In so many runs with this budget everything has its turn once, whatever fails meanwhile.
+        """How many runs with this budget give each case its turn, whatever fails meanwhile.
 
-        None if something is too long for it, or there is no such bound.
+        None if a case is too long for it, or there is no such bound.
         """
         if not self.left_out:
             return 1
@@ -114,7 +115,7 @@ class Choice:
         return math.ceil(sum(self._costs) / used) if used > 0 and not self.too_long else None
 
     def enough(self, turns: int) -> float:
-        """Seconds of a budget by which everything has its turn in so many runs."""
+        """The seconds of a budget that gives each case its turn within so many runs."""
         return (sum(self._costs) / turns + self.beside + max(self._costs)) / BY_AGE
 
     @cached_property
@@ -162,7 +163,7 @@ def advice(seconds: float, what: str) -> str:
 
 def choose(
     cases: Iterable[Listed],
-    known: Mapping[str, Past],
+    known: Mapping[str, CaseHistory],
     budget: float,
     beside: float = 0.0,
     times: int = 1,
@@ -188,7 +189,7 @@ def choose(
     if not by_age:
         raise AssayError('no case is selected, so there is nothing to choose from.')
     needed = {name for case in cases for name in case.needs}
-    builds = {name: _build(known.get(name, Past())) for name in needed}
+    builds = {name: _build(known.get(name, CaseHistory())) for name in needed}
     filling = _Filling(builds, beside)
     able = [one for one in by_age if filling.fits(one, budget)]
     if not able:
@@ -221,16 +222,16 @@ def choose(
 
 
 def _in_time(
-    entries: Sequence[Entry],
-    known: Mapping[str, Past],
+    entries: Sequence[BudgetEntry],
+    known: Mapping[str, CaseHistory],
     builds: Mapping[str, float],
     beside: float,
     budget: float,
-) -> list[Entry]:
-    """The entries that have their turn one day: alone, with what others had built before.
+) -> list[BudgetEntry]:
+    """The entries that will fit into the budget: alone, with what earlier runs have built.
 
-    A build that no run had yet is made by the first entry that fits with it; where none does, it is
-    never made, and all that need it would wait for ever.
+    The first entry that fits together with a missing build makes it. If none does, it is never
+    made, and all entries that need it would wait for ever.
     """
     expected, found = {**builds}, 0
     while True:
@@ -240,12 +241,12 @@ def _in_time(
             return fitting
         found = len(fitting)
         needed = {name for one in fitting for name in one.needs}
-        unknown = {name for name in needed if not known.get(name, Past()).seconds}
+        unknown = {name for name in needed if not known.get(name, CaseHistory()).seconds}
         expected |= dict.fromkeys(unknown, BUILT)
 
 
-def _build(known: Past) -> float:
-    """Seconds that it takes to have what is built; where only one run had it, that built it."""
+def _build(known: CaseHistory) -> float:
+    """Seconds that a build takes; if only one run had it, that run made it."""
     if not known.seconds:
         return BUILD
     return median_low(known.seconds) if len(known.seconds) > 1 else min(known.seconds[0], BUILT)
@@ -260,17 +261,17 @@ class _Filling:
 
     def __init__(self, builds: Mapping[str, float], seconds: float) -> None:
         self.builds, self.seconds = builds, seconds
-        self.chosen: dict[str, Entry] = {}
+        self.chosen: dict[str, BudgetEntry] = {}
         self.built: set[str] = set()
         self.covered: set[tuple[str, str]] = set()
 
-    def cost(self, entry: Entry) -> float:
+    def cost(self, entry: BudgetEntry) -> float:
         return entry.seconds + sum(self.builds[name] for name in sorted(entry.needs - self.built))
 
-    def fits(self, entry: Entry, up_to: float) -> bool:
+    def fits(self, entry: BudgetEntry, up_to: float) -> bool:
         return self.seconds + self.cost(entry) <= up_to
 
-    def take(self, entry: Entry, up_to: float) -> None:
+    def take(self, entry: BudgetEntry, up_to: float) -> None:
         """Choose an entry, if it is not yet and fits."""
         if entry.name in self.chosen or not self.fits(entry, up_to):
             return
@@ -281,29 +282,29 @@ class _Filling:
 
 
 def entries_of(
-    cases: Sequence[Listed], known: Mapping[str, Past], times: int, suspects: Collection[str]
-) -> list[Entry]:
+    cases: Sequence[Listed], known: Mapping[str, CaseHistory], times: int, suspects: Collection[str]
+) -> list[BudgetEntry]:
     """The cases by their names, with what is expected of each."""
     of_check: dict[str, list[float]] = {}
     typical: dict[str, float] = {}
     for case in cases:
         if case.title in known and known[case.title].seconds:
             typical[case.title] = median(known[case.title].seconds)
-            of_check.setdefault(_check(case), []).append(typical[case.title])
+            of_check.setdefault(check_of(case.name), []).append(typical[case.title])
     of_all = median(typical.values()) if typical else CASE
     by_name: dict[str, list[Listed]] = {}
     for case in cases:
         by_name.setdefault(case.name, []).append(case)
     found = []
     for name, own in by_name.items():
-        of_name = median(of_check.get(_check(own[0]), [of_all]))
-        pasts = [known.get(case.title, Past()) for case in own]
+        of_name = median(of_check.get(check_of(name), [of_all]))
+        pasts = [known.get(case.title, CaseHistory()) for case in own]
         ages = [_age(one) for one in pasts]
         troubles = [one.trouble for one in pasts]
         if any(case.title in suspects for case in own):
             troubles.append(TROUBLES[0])
         found.append(
-            Entry(
+            BudgetEntry(
                 name,
                 tuple(own),
                 times * sum(typical.get(case.title, of_name) for case in own),
@@ -316,11 +317,7 @@ def entries_of(
     return found
 
 
-def _check(case: Listed) -> str:
-    return case.name.partition(' ')[0]
-
-
-def _age(one: Past) -> tuple[int, datetime]:
+def _age(one: CaseHistory) -> tuple[int, datetime]:
     """What never ran, then what ran by a wrong clock alone, then what ran longest ago.
 
     A day in the future would else keep a case from its turn until that day.
@@ -330,15 +327,15 @@ def _age(one: Past) -> tuple[int, datetime]:
     return (0, _BEGINNING) if one.in_future is None else (1, one.in_future)
 
 
-def _by_age(entries: Iterable[Entry]) -> list[Entry]:
+def _by_age(entries: Iterable[BudgetEntry]) -> list[BudgetEntry]:
     """Those longest not run first; of the equally old a new check, then what covers most.
 
     The name decides where nothing else does: the same history gives the same choice.
     """
-    found: list[Entry] = []
+    found: list[BudgetEntry] = []
     covered: set[tuple[str, str]] = set()
 
-    def gain(one: Entry) -> tuple[bool, int]:
+    def gain(one: BudgetEntry) -> tuple[bool, int]:
         new = one.parts - covered
         return any(kind == 'check' for kind, _ in new), len(new)
 

@@ -34,7 +34,7 @@ PARAMETERS = ('fabric', 'layout', 'scale', 'size', 'sweep')
 Facts = tuple[tuple[str, str], ...]
 
 
-class Figure(NamedTuple):
+class CaseFigure(NamedTuple):
     """A figure that a case measured, and what it was held to then.
 
     A tuple, since a history has hundreds of thousands of them.
@@ -63,27 +63,6 @@ class Figure(NamedTuple):
     better: str | None = None
     is_headline: bool = False
     slowest_rank: str = ''
-
-    @classmethod
-    def of_thresholds(
-        cls,
-        name: str,
-        value: float | None,
-        reference: float | None,
-        lower: float | None,
-        upper: float | None,
-        unit: str,
-        result: str | None,
-        better: str | None = None,
-        is_headline: bool = False,
-        slowest_rank: str = '',
-    ) -> Figure:
-        """A figure with bounds as ReFrame has them: fractions of the reference."""
-        # ReFrame writes a missing reference as 0 without bounds.
-        is_missing = not reference and lower is None and upper is None
-        bounds = bound(reference, lower), bound(reference, upper)
-        held = (None if is_missing else reference, *bounds)
-        return cls(name, value, *held, unit, result, better, is_headline, slowest_rank)
 
     @property
     def has_bound(self) -> bool:
@@ -206,7 +185,7 @@ class CaseName:
     @property
     def check(self) -> str:
         """The class of the check."""
-        return self.display_name.partition(' ')[0]
+        return check_of(self.display_name)
 
     @property
     def short_name(self) -> str:
@@ -238,7 +217,7 @@ class Case(CaseName):
     """
 
     result: str
-    figures: tuple[Figure, ...]
+    figures: tuple[CaseFigure, ...]
     fail_phase: str = ''
     fail_reason: str = ''
     place: tuple[int, int] | None = None
@@ -258,7 +237,7 @@ class Case(CaseName):
     needs: tuple[tuple[str, ...], ...] = ()
     environments: tuple[str, ...] = ()
 
-    def figure(self, name: str) -> Figure | None:
+    def figure(self, name: str) -> CaseFigure | None:
         """Its figure of a name; None if it has none."""
         return next((one for one in self.figures if one.name == name), None)
 
@@ -388,6 +367,16 @@ class Run:
         return None
 
 
+def check_of(name: str) -> str:
+    """The class of the check that the name of a case begins with."""
+    return name.partition(' ')[0]
+
+
+def parameters_of(name: str) -> dict[str, str]:
+    """The parameters in the name of a case, such as ``Ring %fabric=shm %scale=1_node``."""
+    return dict(re.findall(r'%([\w.]+)=(\S+)', name))
+
+
 def bound(reference: float | None, threshold: float | None) -> float | None:
     """ReFrame's absolute bound: a fraction of the reference, and the bound itself where that is 0.
 
@@ -398,6 +387,18 @@ def bound(reference: float | None, threshold: float | None) -> float | None:
     if not reference:
         return threshold
     return reference * (1 + (threshold if reference > 0 else -threshold))
+
+
+def held_to(
+    reference: float | None, lower: float | None, upper: float | None
+) -> tuple[float | None, float | None, float | None]:
+    """Reference and bounds of a figure, in its own unit.
+
+    :param reference: as ReFrame writes it: 0 without bounds where there is none.
+    :param lower: as a fraction of the reference, as ReFrame has it; likewise the upper one.
+    """
+    is_missing = not reference and lower is None and upper is None
+    return None if is_missing else reference, bound(reference, lower), bound(reference, upper)
 
 
 def what_counts(tries: list[Case]) -> Case:

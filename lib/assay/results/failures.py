@@ -1,16 +1,17 @@
-"""Whether a case is good, and if not why: failed, retried or skipped, in a sentence each."""
+"""Whether a case is good, and if not why: failed, retried or skipped, in a sentence each.
+
+A sentence ends with the variables that were left in the environment of the case's job or in files.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.job.ending import cut_short
 from assay.results.cases import GOOD, Case, Run, is_no_evidence, what_counts
-from assay.results.leftovers import UNSURE, left, named, of_files
 from assay.results.rows import (
     allowed,
     is_beyond,
@@ -22,7 +23,20 @@ from assay.results.rows import (
 from assay.running import reframe_log
 from assay.text import plain
 from assay.witness.profile import STARTUP
-from assay.witness.variables import OF_THE_START
+from assay.witness.variables import OF_THE_MEETING, OF_THE_START
+
+#: Variables that a sentence names.
+_MOST = 4
+
+#: Said where commands or modules may have set them.
+_UNSURE = " (what the system's file sets by commands or modules is not known)"
+
+#: Variables that explain no failure: which warnings an MPI prints, and components that Open MPI's
+#: own file excludes, as in Debian's and conda-forge's packages (what jobs use is set and proved).
+_HARMLESS = re.compile(
+    r'\w+_(?:warn|show|help)(?:_\w+)?=.*'
+    r'|(?:pml|btl|mtl|osc)=\^\S+ in \S+/openmpi-mca-params\.conf'
+)
 
 
 @dataclass(frozen=True)
@@ -93,9 +107,9 @@ def unheld(run: Run) -> list[Case]:
 
 
 def left_in_good_cases(run: Run) -> str | None:
-    """What was left in environment and files of cases that are good, in a sentence; or None.
+    """Variables that were left in the environment or files of good cases, in a sentence; or None.
 
-    What steers how ranks are started has done no harm where they have started.
+    Those that steer the start of ranks are left out, since these ranks have started.
     """
     good = [case for case in run.own_cases if is_good(case)]
     of_cases = [
@@ -121,18 +135,18 @@ def left_in_good_cases(run: Run) -> str | None:
     ]
     if any(case.leftovers.are_unsure for case, found in of_cases if found):
         return (
-            f'set in the environment of cases that passed, but not by Assay: {named(told)}{UNSURE}'
-            f'{also}'
+            f'set in the environment of cases that passed, but not by Assay: {_named(told)}'
+            f'{_UNSURE}{also}'
         )
     return (
         f'set in the environment of cases that passed, but neither by Assay nor by the '
-        f"system's file: {named(told)}{also}"
+        f"system's file: {_named(told)}{also}"
     )
 
 
 def _left_in_files(good: list[Case]) -> str | None:
     """What files set for cases that are good, in a sentence."""
-    counts = Counter(one for case in good for one in {*of_files(case)})
+    counts = Counter(one for case in good for one in {*_harmful_in_files(case)})
     if not counts:
         return None
     told = [
@@ -141,7 +155,7 @@ def _left_in_files(good: list[Case]) -> str | None:
     ]
     return (
         f'set by files for cases that passed, but neither by Assay nor by the '
-        f"system's file: {named(told)}"
+        f"system's file: {_named(told)}"
     )
 
 
@@ -271,7 +285,7 @@ _REFUSED = re.compile(
 def reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
     sentence = _wrong(case) if case.result in GOOD else _reason(case)
-    return plain(f'{sentence}{left(case)}')
+    return plain(f'{sentence}{_leftovers(case)}')
 
 
 def _reason(case: Case) -> str:
@@ -285,6 +299,8 @@ def _reason(case: Case) -> str:
         return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
     if 'job timed out' in case.fail_reason and case.files.stderr:
+        from assay.job.ending import cut_short  # here, as it takes a while to load
+
         folder = Path(case.files.stage)
         if hung := cut_short('TIMEOUT', folder, folder / case.files.stderr):
             return hung
@@ -322,3 +338,49 @@ def _first_error(case: Case) -> str | None:
 def files(case: Case) -> tuple[str, ...]:
     """The stage folder and those of the job's output files that ReFrame names."""
     return (case.files.stage, *case.output_names) if case.files.stage else ()
+
+
+def _harmful_in_files(case: Case) -> list[str]:
+    """What files set for a case's job, but for what explains nothing."""
+    return [one for one in case.leftovers.in_files if not _HARMLESS.fullmatch(one)]
+
+
+def _leftovers(case: Case) -> str:
+    """What was left for a case's job, and how its nodes differ, as the end of its sentence."""
+    return f'{_in_environment(case)}{_in_files(case)}{_differences(case)}'
+
+
+def _in_files(case: Case) -> str:
+    if not (found := _harmful_in_files(case)):
+        return ''
+    return f"; files set {_named(found)}, which neither Assay nor the system's file does"
+
+
+def _differences(case: Case) -> str:
+    if not (found := case.leftovers.hosts_differ_in):
+        return ''
+    return f'; its nodes differ in {_named(found)}'
+
+
+def _in_environment(case: Case) -> str:
+    is_seen = case.leftovers.are_seen
+    # Whose ranks were in MPI_Init had found each other.
+    harmless = OF_THE_MEETING if is_seen else ()
+    found = [one for one in case.leftovers.variables if not one.startswith(harmless)]
+    if not found:
+        return ''
+    unsure = case.leftovers.are_unsure
+    if is_seen:
+        who = 'Assay does not' if unsure else "neither Assay nor the system's file does"
+        return f'; the environment sets {_named(found)}, which {who}{_UNSURE if unsure else ""}'
+    who = 'Assay does not set' if unsure else "neither Assay nor the system's file sets"
+    return (
+        f'; its job was submitted with {_named(found)}, which {who} (what its ranks had is not '
+        f'known){_UNSURE if unsure else ""}'
+    )
+
+
+def _named(variables: Sequence[str]) -> str:
+    """Some variables of a job, which are text of others."""
+    more = f' and {len(variables) - _MOST} more' if len(variables) > _MOST else ''
+    return ', '.join(map(plain, variables[:_MOST])) + more

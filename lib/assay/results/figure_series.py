@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ import polars as pl
 from assay.config.scales import SCALES
 from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import Kind, learn
+from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import LEAST_STARTUP, STARTUP
 
 #: Sessions of a history to learn from: what is older says little of the machine today.
@@ -20,14 +22,39 @@ NEWEST = 200
 #: The columns that make two values values of the same figure. A unit that changed is another one.
 IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
 
+#: Of whatever check: a raw TCP socket between nodes, measured in the job beside MPI. The kernel,
+#: the driver and the network make it; no MPI and no flag of a compiler does.
+OF_THE_NETWORK = frozenset({'socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'})
+#: By check: what cores and memory of a node give. Programs without messages measure it.
+OF_THE_NODE = {
+    'Clock': frozenset(
+        {
+            *('scalar_frequency', 'vector_frequency', 'cycles_kept'),
+            *('scalar_slowest_core', 'vector_slowest_core'),
+        }
+    ),
+    'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
+}
+#: What a build can change of those: they are controls only where these facts are the same. Their
+#: flags are the suite's own, whatever a site builds with.
+_OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
+
+#: Shares of a job's time that went to others. They excuse a value, and are none themselves.
+CONDITIONS = frozenset({*DISTURBANCES, 'undisturbed_share'})
+
 _WORDS = ('check', 'fabric', 'layout', 'scale')
-#: What each value has of its own.
-_OF_VALUES = ('value', 'run', 'nodes', 'provenance', 'result', 'verdict', 'lower', 'upper')
-#: The same, as :class:`Measured` calls them.
-_COLUMNS = (
-    *('values', 'times', 'runs', 'nodes', 'provenance'),
-    *('results', 'verdicts', 'lowers', 'uppers'),
-)
+#: What each value has of its own: the names of :class:`Measured`, and the columns of the table.
+_COLUMNS = {
+    'values': 'value',
+    'times': 'time',
+    'runs': 'run',
+    'nodes': 'nodes',
+    'provenance': 'provenance',
+    'results': 'result',
+    'verdicts': 'verdict',
+    'lowers': 'lower',
+    'uppers': 'upper',
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -167,8 +194,7 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
         .agg(
             pl.col(_WORDS).last(),
             pl.col('better').drop_nulls().last(),
-            pl.col(_OF_VALUES).filter('usable'),
-            times=pl.col('time').filter('usable'),
+            **{name: pl.col(column).filter('usable') for name, column in _COLUMNS.items()},
             disturbed=(~calm).sum(),
             unusable=(calm & ~number.fill_null(False)).sum(),
         )
@@ -224,19 +250,20 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
 
     :param words: of its columns of words.
     """
-    return Measured(
-        figure=Figure(*(words[name] or '' for name in IDENTITY)),
-        **{name: words[name] or '' for name in _WORDS},
-        better=words['better'],
-        values=groups['value'][row],
-        times=groups['times'][row],
-        runs=groups['run'][row],
-        nodes=groups['nodes'][row],
-        provenance=groups['provenance'][row],
-        results=groups['result'][row],
-        verdicts=groups['verdict'][row],
-        lowers=groups['lower'][row],
-        uppers=groups['upper'][row],
-        disturbed=groups['disturbed'][row],
-        unusable=groups['unusable'][row],
-    )
+    figure = Figure(*(words[name] or '' for name in IDENTITY))
+    fields: dict[str, Any] = {name: words[name] or '' for name in _WORDS}
+    fields |= {name: groups[name][row] for name in (*_COLUMNS, 'disturbed', 'unusable')}
+    return Measured(figure=figure, better=words['better'], **fields)
+
+
+def is_of_the_network(one: Measured) -> bool:
+    """Whether no change of software above the kernel can have touched it: it is of the network."""
+    return one.figure.figure in OF_THE_NETWORK
+
+
+def is_of_the_node(before: Measured, after: Measured) -> bool:
+    """Whether no change between the two can have touched it but one of the nodes themselves."""
+    if after.figure.figure not in OF_THE_NODE.get(after.check, ()):
+        return False
+    old, new = ([side.facts.get(name) for name in _OF_THE_BUILD] for side in (before, after))
+    return old == new and None not in new

@@ -3,23 +3,37 @@
 It is a Polars frame with the columns of :data:`SCHEMA`. A case that has no figure, because it
 failed, has one row without a value, so that nothing disappears unseen; a skipped case has none.
 
+The table of all stored runs is cached in one file beside the database, so that it loads at once.
+The cache is no record: whatever is wrong with it, it is made again from the database, and it only
+ever holds what was there. A new run costs its own reading alone; after a change of the code that
+reads, everything is read anew.
+
 Polars takes a while to load: only what needs the table imports this.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from assay import AssayError, locks
+from assay.results import store
 from assay.results.cases import Case, Facts, Run, what_counts
 from assay.results.provenance import nodes_of
 from assay.results.rows import Row, rows_of
+from assay.results.verdict import Summary, summary
 
 _WORD = pl.Categorical()
 _TIME = pl.Datetime('ms', 'UTC')
@@ -79,6 +93,14 @@ _JOB = ('system', 'partition', 'environment', 'case', 'ended')
 
 #: One row, in the order of the columns; times are ms since 1970.
 PlainRow = tuple[Any, ...]
+
+#: Rows that are held as plain values at a time.
+BATCH = 50_000
+
+#: A SHA-256, and Parquet that it is of: Polars takes damaged Parquet for other values, or aborts.
+_CACHE = 'figures-cache'
+
+_DIGEST = hashlib.sha256().digest_size
 
 
 def table(rows: Sequence[PlainRow] = ()) -> pl.DataFrame:
@@ -146,3 +168,116 @@ def _as_json(known: Facts) -> str:
 
 def _milliseconds(time: datetime) -> int:
     return round(1000 * time.timestamp())
+
+
+@dataclass(frozen=True)
+class StoredFigures:
+    """What was read of a database.
+
+    :param summaries: of each session, by uuid.
+    :param figures: of all of them.
+    """
+
+    summaries: dict[str, Summary]
+    figures: pl.DataFrame
+
+
+def load_table(database: Path, uuids: Sequence[str]) -> StoredFigures:
+    """Sessions of a database, from the cache as far as they are in it.
+
+    :raises AssayError: if the database cannot be read.
+    """
+    if not uuids:
+        return StoredFigures({}, table())
+    path = database.with_name(_CACHE)
+    found = _load_file(path)
+    if found and found.summaries.keys() == set(uuids):
+        return found
+    with _alone(path) as is_alone:
+        found = _load_file(path)  # another process may have brought it up to date meanwhile
+        if found is None or found.summaries.keys() != set(uuids):
+            found = _brought_up_to_date(found, database, uuids)
+            # In somebody else's checkout, or on a full disk, it does without.
+            with suppress(OSError, pl.exceptions.PolarsError):
+                _write_file(path, found, is_alone)
+    return found
+
+
+def _brought_up_to_date(
+    old: StoredFigures | None, database: Path, uuids: Sequence[str]
+) -> StoredFigures:
+    """Without what was removed from the database, and with what has been added to it."""
+    old = old or StoredFigures({}, table())
+    stored = set(uuids)
+    kept = {uuid: one for uuid, one in old.summaries.items() if uuid in stored}
+    figures = old.figures
+    if len(kept) < len(old.summaries):
+        figures = figures.filter(pl.col('run').is_in([*kept]))
+    parts, rows = [figures], list[PlainRow]()
+    for uuid, run in store.runs([one for one in uuids if one not in kept], database):
+        if isinstance(run, AssayError):
+            kept[uuid] = Summary(problem=str(run))
+            continue
+        kept[uuid] = summary(run)
+        rows += plain_rows(run)
+        if len(rows) >= BATCH:
+            parts.append(table(rows))
+            rows = []
+    parts.append(table(rows))
+    return StoredFigures(kept, pl.concat(parts, rechunk=True))
+
+
+@cache
+def _code() -> str:
+    """Of what made a cache: the code that reads reports."""
+    digest = hashlib.sha256(pl.__version__.encode())
+    for path in sorted(Path(__file__).parent.glob('*.py')):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _load_file(path: Path) -> StoredFigures | None:
+    """What is in a cache; None if it is not there, of other code, or broken."""
+    try:
+        with path.open('rb') as file:
+            digest, content = file.read(_DIGEST), file.read()
+        if digest != hashlib.sha256(content).digest():
+            return None
+        told = pl.read_parquet_metadata(content)
+        if told.get('form') != _code():
+            return None
+        summaries = {uuid: Summary(**one) for uuid, one in json.loads(told['sessions']).items()}
+        return StoredFigures(summaries, pl.read_parquet(content))
+    except (OSError, pl.exceptions.PolarsError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_file(path: Path, read: StoredFigures, is_alone: bool) -> None:
+    """Write so that whoever reads finds the old file or the new one, whole."""
+    if is_alone:  # what is left of others was killed
+        for left in path.parent.glob(f'.{path.name}.*'):
+            left.unlink(missing_ok=True)
+    draft = path.with_name(f'.{path.name}.{os.getpid()}')
+    sessions = {uuid: vars(one) for uuid, one in read.summaries.items()}
+    told = {'form': _code(), 'sessions': json.dumps(sessions)}
+    content = io.BytesIO()
+    read.figures.write_parquet(content, metadata=told, statistics=False)
+    try:
+        with draft.open('wb') as file:
+            file.write(hashlib.sha256(content.getbuffer()).digest())
+            file.write(content.getbuffer())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[bool]:
+    """One process at a time builds; whether that could be had."""
+    with ExitStack() as opened:
+        try:
+            opened.enter_context(locks.held(path.with_name(f'.{path.name}-lock')))
+        except AssayError:  # in a folder of somebody else's, or without locks
+            yield False
+        else:
+            yield True

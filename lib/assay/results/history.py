@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from assay import AssayError, paths
 from assay.results import store
 from assay.results.cases import Run
-from assay.results.perflog_runs import runs_of
+from assay.results.perflogs import runs_of
 from assay.results.reframe_report import read_report
-from assay.results.summary import Summary, summary
+from assay.results.verdict import Summary, summary
 from assay.spelling import many
 
 if TYPE_CHECKING:
@@ -133,11 +133,11 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
 
     :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
     """
-    from assay.results import cache
+    from assay.results.figures import load_table
 
     sessions, verdicts = store.sessions(database), store.verdicts(database)
     causes = store.causes(database)
-    read = cache.read(database, [one.uuid for one in sessions if not one.problem])
+    read = load_table(database, [one.uuid for one in sessions if not one.problem])
     runs = []
     for one in sessions:
         found = Summary(problem=one.problem) if one.problem else read.summaries.get(one.uuid)
@@ -146,7 +146,7 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
         said = verdicts.get(one.uuid)
         if isinstance(said, AssayError) and not found.problem:
             found = Summary(problem=str(said))
-        judged = said if isinstance(said, store.Judged) else None
+        judged = said if isinstance(said, store.StoredVerdict) else None
         runs.append(
             StoredRun(
                 one.uuid,

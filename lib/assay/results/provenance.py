@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from assay.results.cases import Case, Facts, Run
 from assay.spack.lock_file import kept_spec
+from assay.text import fold_nodes
 
 # How the names of facts of nodes begin. A node that does not tell one has it all the same.
 _OF_NODES = 'ran_on_'
@@ -43,10 +44,7 @@ def nodes_of(case: Case) -> str:
 # Thousands of cases of a history ran on the same.
 @lru_cache(maxsize=1024)
 def _abbreviated(nodes: tuple[str, ...]) -> str:
-    from reframe.utility import nodelist_abbrev
-
-    text: str = nodelist_abbrev([*nodes])
-    return text
+    return fold_nodes(nodes)
 
 
 def is_of_fact(name: str) -> bool:
@@ -115,7 +113,7 @@ def _packages_apart(
     return apart[0], apart[1]
 
 
-def differences(then: Facts, now: Facts) -> Facts:
+def changed_facts(then: Facts, now: Facts) -> Facts:
     """The facts that changed, as lines of text; what one side does not know is no change."""
     before, after = both_tell(dict(then), dict(now))
     return tuple(

@@ -19,14 +19,15 @@ from assay import AssayError
 from assay.results.cases import (
     PARAMETERS,
     Case,
+    CaseFigure,
     CaseName,
     Facts,
-    Figure,
     Files,
     Job,
     Leftovers,
     Run,
     Seconds,
+    held_to,
 )
 from assay.results.provenance import facts_of, is_of_fact
 from assay.running.session_extras import left_out_of, text_of
@@ -173,7 +174,7 @@ def _case(record: Record) -> Case:
 _TIMES = [f'time_{name}' for name in Seconds.__slots__]
 
 
-def _figures(record: Record) -> tuple[Figure, ...]:
+def _figures(record: Record) -> tuple[CaseFigure, ...]:
     if 'perfvalues' not in record:
         raise _MalformedError('perfvalues is missing')
     directions, slowest = _mapping(record, 'directions'), _mapping(record, 'slowest_ranks')
@@ -186,12 +187,10 @@ def _figures(record: Record) -> tuple[Figure, ...]:
                 raise _MalformedError('it has not six values')
             value, reference, lower, upper, unit, result = values
             found.append(
-                Figure.of_thresholds(
+                CaseFigure(
                     _as_text(name),
                     _number(value),
-                    _number(reference),
-                    _number(lower),
-                    _number(upper),
+                    *held_to(_number(reference), _number(lower), _number(upper)),
                     _as_text(unit),
                     _as_text(result) or None,
                     _as_text(directions.get(name)) or None,

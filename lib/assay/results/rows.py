@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard
 
-from assay.results.cases import GOOD, Case, Figure, Run, is_no_evidence
+from assay.results.cases import GOOD, Case, CaseFigure, Run, is_no_evidence
 from assay.text import plain
 
 # The verdicts of rows that fail a run.
@@ -86,10 +86,10 @@ def rows_of(case: Case) -> list[Row]:
         return [row_of(case, figure) for figure in figures]
     if case.is_fixture and case.result in GOOD:
         return []
-    return [row_of(case, Figure('-', None))]
+    return [row_of(case, CaseFigure('-', None))]
 
 
-def row_of(case: Case, figure: Figure) -> Row:
+def row_of(case: Case, figure: CaseFigure) -> Row:
     """The row of one figure."""
     return Row(
         check=case.short_name,
@@ -108,7 +108,7 @@ def row_of(case: Case, figure: Figure) -> Row:
     )
 
 
-def _verdict(case: Case, figure: Figure) -> str:
+def _verdict(case: Case, figure: CaseFigure) -> str:
     if figure.name == '-' and case.result in GOOD:
         return 'pass' if case.is_fixture else 'no figure'
     if figure.value is not None and not is_number(figure.value):

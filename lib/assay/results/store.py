@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from assay import AssayError, locks, paths
@@ -23,7 +24,7 @@ from assay.results.reframe_report import as_run
 #: Of a session whose times are damaged.
 BEGINNING = datetime.fromtimestamp(0, timezone.utc)
 
-#: What ReFrame calls the form of its tables.
+#: ReFrame's version of its tables.
 SCHEMA = '1.0'
 
 #: Seconds that another process may take to write a session, as ReFrame waits itself.
@@ -56,7 +57,7 @@ CREATE TABLE IF NOT EXISTS assay_triage(
 
 
 @dataclass(frozen=True)
-class Session:
+class StoredSession:
     """A row of ReFrame's table.
 
     :param uuid: of the session.
@@ -72,7 +73,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Judged:
+class StoredVerdict:
     """What ``assay run`` made of a session.
 
     :param verdict: the word of its last line.
@@ -83,19 +84,14 @@ class Judged:
     problems: tuple[str, ...]
 
 
-def sessions(database: Path = paths.RESULTS_DATABASE) -> list[Session]:
+def sessions(database: Path = paths.RESULTS_DATABASE) -> list[StoredSession]:
     """All stored sessions, oldest first, and damaged rows; none where nothing was stored yet.
 
     :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
     """
-    if not _is_there(database):
-        return []
-    with _opened(database) as connection:
-        # No column that is behind the JSON: SQLite would go through all of that to get there.
-        found = connection.execute(
-            f'SELECT {_NAME}, uuid IS {_NAME}, session_start_unix, session_end_unix '
-            'FROM sessions ORDER BY rowid'
-        ).fetchall()
+    # No column that is behind the JSON: SQLite would go through all of that to get there.
+    columns = f'{_NAME}, uuid IS {_NAME}, session_start_unix, session_end_unix'
+    found = _rows(database, 'sessions', columns)
     return sorted((_session(database, *row) for row in found), key=lambda one: one.begun)
 
 
@@ -117,20 +113,15 @@ def runs(
                     yield uuid, error
 
 
-def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, Judged | AssayError]:
+def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, StoredVerdict | AssayError]:
     """What ``assay run`` made of sessions, by uuid; of a damaged row, what is wrong with it.
 
     A plain ReFrame leaves nothing.
 
     :raises AssayError: as :func:`sessions`.
     """
-    if not _is_there(database):
-        return {}
-    with _opened(database) as connection:
-        if 'assay_verdicts' not in _tables(connection):
-            return {}
-        rows = connection.execute('SELECT session_uuid, verdict, problems FROM assay_verdicts')
-        return {uuid: _judged(database, uuid, word, text) for uuid, word, text in rows}
+    rows = _rows(database, 'assay_verdicts', 'session_uuid, verdict, problems')
+    return {uuid: _judged(database, uuid, word, text) for uuid, word, text in rows}
 
 
 def keep_verdict(
@@ -169,15 +160,10 @@ def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[Cause, ..
 
     :raises AssayError: as :func:`sessions`.
     """
-    if not _is_there(database):
-        return {}
-    with _opened(database) as connection:
-        if 'assay_triage' not in _tables(connection):
-            return {}
-        found: dict[str, list[Cause]] = {}
-        for uuid, *words in connection.execute('SELECT * FROM assay_triage ORDER BY rowid'):
-            found.setdefault(str(uuid), []).append(Cause(*map(str, words)))
-        return {uuid: tuple(of_session) for uuid, of_session in found.items()}
+    found: dict[str, list[Cause]] = {}
+    for uuid, *words in _rows(database, 'assay_triage', '*'):
+        found.setdefault(str(uuid), []).append(Cause(*map(str, words)))
+    return {uuid: tuple(of_session) for uuid, of_session in found.items()}
 
 
 def keep_cause(uuid: str, cause: Cause, database: Path = paths.RESULTS_DATABASE) -> None:
@@ -206,7 +192,7 @@ def remove(uuids: Iterable[str], database: Path = paths.RESULTS_DATABASE) -> Non
         connection.execute('VACUUM')
 
 
-def make_ready(database: Path = paths.RESULTS_DATABASE) -> Path | None:
+def set_aside_if_damaged(database: Path = paths.RESULTS_DATABASE) -> Path | None:
     """See that ReFrame will be able to store: a damaged database is set aside, nothing is lost.
 
     :returns: where a damaged one lies now.
@@ -272,6 +258,16 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except sqlite3.Error as error:
         raise _told(database, error) from None
+
+
+def _rows(database: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
+    """The rows of a table, in the order in which they were written; none where it is not there."""
+    if not _is_there(database):
+        return []
+    with _opened(database) as connection:
+        if table not in _tables(connection):
+            return []
+        return connection.execute(f'SELECT {columns} FROM {table} ORDER BY rowid').fetchall()
 
 
 def _connect(database: Path) -> sqlite3.Connection:
@@ -342,24 +338,24 @@ def _is_there(database: Path) -> bool:
         raise AssayError(f'{database}: {error.strerror}') from None
 
 
-def _session(database: Path, uuid: str, is_whole: int, *seconds: float) -> Session:
+def _session(database: Path, uuid: str, is_whole: int, *seconds: float) -> StoredSession:
     if not is_whole:
-        return Session(uuid, BEGINNING, BEGINNING, f'{database}: a session has no identifier')
+        return StoredSession(uuid, BEGINNING, BEGINNING, f'{database}: a session has no identifier')
     try:
         begun, ended = map(_time, seconds)
     except (OSError, OverflowError, TypeError, ValueError) as error:
         problem = f'{database}: session {uuid}: the times {seconds!r} are damaged: {error}'
-        return Session(uuid, BEGINNING, BEGINNING, problem)
-    return Session(uuid, begun, ended)
+        return StoredSession(uuid, BEGINNING, BEGINNING, problem)
+    return StoredSession(uuid, begun, ended)
 
 
-def _judged(database: Path, uuid: str, word: object, text: str) -> Judged | AssayError:
+def _judged(database: Path, uuid: str, word: object, text: str) -> StoredVerdict | AssayError:
     try:
         problems = json.loads(text)
     except (RecursionError, TypeError, ValueError):
         problems = None
     if isinstance(word, str) and isinstance(problems, list):
-        return Judged(word, tuple(map(str, problems)))
+        return StoredVerdict(word, tuple(map(str, problems)))
     return AssayError(f'{database}: session {uuid}: what `assay run` made of it is damaged')
 
 

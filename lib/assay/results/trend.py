@@ -20,10 +20,10 @@ import numpy as np
 
 from assay import AssayError
 from assay.results.cases import Facts
-from assay.results.choice import of_figures
 from assay.results.figure_series import Figure, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
-from assay.results.provenance import differences
+from assay.results.provenance import changed_facts
+from assay.results.run_selectors import of_figures
 from assay.results.statistics.changes import (
     FEWEST,
     WEEK,
@@ -35,7 +35,7 @@ from assay.results.statistics.changes import (
 from assay.results.statistics.multiplicity import rate_of_a_look
 from assay.results.statistics.series import GREATEST, Floats, Series, location, ratio
 
-#: Of a look at the trend by somebody who looks every day: 0.35 false alarms a year are expected.
+#: The error rate of one look, if somebody looks every day: 0.35 false alarms a year are expected.
 RATE = rate_of_a_look(365)
 #: Standard errors within which a state is again the one before a change.
 AS_BEFORE = 3.0
@@ -50,7 +50,7 @@ State = Literal[
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class FigureTrend:
     """A figure over runs.
 
     :param sessions: shape (n,), of each session its place among the runs that were looked at.
@@ -104,7 +104,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Group:
+class ChangeGroup:
     """Steps of several figures that one run explains, as it is plausible for each of them.
 
     :param run: the first bad run of most of them.
@@ -128,9 +128,9 @@ class Trend:
 
     runs: tuple[StoredRun, ...]
     of_the_future: int
-    lines: tuple[Line, ...]
+    lines: tuple[FigureTrend, ...]
     empty: tuple[Figure, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ChangeGroup, ...]
     drifts: tuple[Found, ...]
 
     @property
@@ -173,7 +173,7 @@ def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Tre
         drifts += [step.found(looked, None) for step in own if step.change.form == 'drift']
         state = _state(own, past)
         values = np.exp(past.locations) if past.has_logarithms else np.array([])
-        lines.append(Line(one, tuple(sessions), values, state))
+        lines.append(FigureTrend(one, tuple(sessions), values, state))
     groups = sorted(_grouped(steps, looked), key=lambda group: group.run.begun)
     future = sum(run.is_of_the_future for run in given)
     return Trend(tuple(looked), future, tuple(lines), tuple(empty), tuple(groups), tuple(drifts))
@@ -261,14 +261,14 @@ class _Step:
             latest=runs[sessions[latest]],
             last_good=last_good,
             bad=first_bad,
-            facts=differences(
+            facts=changed_facts(
                 _facts(self.measured, last_good, -1), _facts(self.measured, first_bad, 0)
             ),
             is_repaired=self.is_repaired,
         )
 
 
-def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[Group]:
+def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[ChangeGroup]:
     """Steps of one cause together: the estimate of each is off by some runs.
 
     The run that most steps are estimated at takes all for which it is plausible, and so on.
@@ -279,7 +279,7 @@ def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[Group]:
         at = max(estimates, key=lambda place: (estimates[place], -place))
         here = [step for step in steps if step.plausible[0] <= at <= step.plausible[1]]
         steps = [step for step in steps if not step.plausible[0] <= at <= step.plausible[1]]
-        groups.append(Group(runs[at], tuple(step.found(runs, at) for step in here)))
+        groups.append(ChangeGroup(runs[at], tuple(step.found(runs, at) for step in here)))
     return groups
 
 

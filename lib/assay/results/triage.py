@@ -17,7 +17,7 @@ CLASSES = ('hardware', 'network', 'mpi', 'scheduler', 'filesystem', 'suite', 'un
 
 
 @dataclass(frozen=True)
-class Failed:
+class TriagedFailure:
     """A failure of a stored run.
 
     :param case: name, partition and environment of what failed; builds fail too.
@@ -30,7 +30,7 @@ class Failed:
     cause: Cause | None
 
 
-def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[Failed]:
+def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[TriagedFailure]:
     """The failures of some runs, those that waited for another one left out.
 
     :raises AssayError: if the report of one can no longer be read.
@@ -41,12 +41,12 @@ def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[Failed]:
         known = {cause.failed: cause for cause in run.causes}
         for one in failures(history.run_of(run)):
             if one.files:  # else it was never run
-                yield Failed(run, one.case, one.reason, known.get(one.case))
+                yield TriagedFailure(run, one.case, one.reason, known.get(one.case))
 
 
 def classify(
     history: History, runs: Sequence[StoredRun], words: str, kind: str, note: str
-) -> Failed:
+) -> TriagedFailure:
     """Store what is behind a failure.
 
     :param runs: of which there has to be one.
@@ -71,4 +71,4 @@ def classify(
         raise AssayError(f'{which}: {names or "nothing failed in it"}.')
     cause = Cause(found[0].case, kind, plain(note))
     keep_cause(run.uuid, cause, history.database)
-    return Failed(run, found[0].case, found[0].reason, cause)
+    return TriagedFailure(run, found[0].case, found[0].reason, cause)

@@ -1,4 +1,4 @@
-"""The verdict of a run: green only if something was measured and all of it passed."""
+"""The verdict of a run, green only if something was measured and all of it passed; its summary."""
 
 from __future__ import annotations
 
@@ -118,25 +118,6 @@ def judge(
     return Verdict(tuple(problems), disturbed, tuple(of_cases))
 
 
-def misaddressed(run: Run, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
-    """A sentence for each class that an option names and no case is of: ReFrame ignores it.
-
-    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.
-    :param parameters: what ``-P`` sets, likewise.
-    """
-    classes = {case.check for case in run.cases}
-    checks = {case.check for case in run.cases if not case.is_fixture}
-    found = []
-    for option, known, given in (('-S', classes, variables), ('-P', checks, parameters)):
-        for one in given:
-            name, dot, rest = one.partition('=')[0].partition('.')
-            if dot and name not in known:
-                found.append(
-                    f'no selected check is {plain(name)!r}, of which {option} sets {plain(rest)!r}'
-                )
-    return found
-
-
 class Counts(NamedTuple):
     """How many cases went which way; fixtures are none."""
 
@@ -153,3 +134,47 @@ def counts(run: Run | None) -> Counts:
     disturbed = sum(map(is_no_evidence, own))
     skips = sum(case.result == 'skip' for case in own)
     return Counts(passed, len(own) - passed - disturbed - skips, disturbed, skips)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a list of sessions tells of one.
+
+    :param label: that it was given; None for none.
+    :param mode: of ``assay run``; None of a plain ReFrame.
+    :param purpose: of one that was not made to show how the machine is; None of all others.
+    :param system: ReFrame's name of it.
+    :param commit: of the suite, with ``-dirty`` where files were changed; empty if no case tells.
+    :param passed: how many cases passed; fixtures are none.
+    :param failed: how many failed.
+    :param disturbed: how many did neither, because others disturbed them.
+    :param skipped: how many were skipped.
+    :param left_out: how many of those selected a budget left out; they are not in the run.
+    :param problem: why nothing of it can be read; None if it can.
+    """
+
+    label: str | None = None
+    mode: str | None = None
+    purpose: str | None = None
+    system: str = ''
+    commit: str = ''
+    passed: int = 0
+    failed: int = 0
+    disturbed: int = 0
+    skipped: int = 0
+    left_out: int = 0
+    problem: str | None = None
+
+
+def summary(run: Run) -> Summary:
+    """The summary of a run."""
+    cases = run.cases
+    return Summary(
+        label=run.label,
+        mode=run.mode,
+        purpose=run.purpose,
+        left_out=run.left_out,
+        system=cases[0].system if cases else '',
+        commit=next(filter(None, (case.fact('suite_commit') for case in cases)), ''),
+        **counts(run)._asdict(),
+    )

@@ -13,8 +13,7 @@ from assay import AssayError
 from assay.machine.slurm import SCHEDULERS
 from assay.results.cases import Case, left_in
 from assay.results.failures import failures
-from assay.results.judged import Concluded, judged, kept
-from assay.results.ready import make_ready
+from assay.results.runner import Concluded, Runner, make_ready
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.supervise import Audience
@@ -52,16 +51,14 @@ def measure(
     """
     handles = make_ready(suite, site, [f'{re.escape(where.environment)}$'])
     begun = datetime.now().astimezone()
-    end = suite.run(
-        suite.own, None, [*where.options, *job, *options], handles, audience, purpose='screen'
-    )
-    found = judged(suite.own, end, given)
-    problems = kept(found.run, found.verdict) if found.run else []
-    if end.stopped:
-        raise SystemExit(128 + end.stopped)
+    asked = [*where.options, *job, *options]
+    runner = Runner(suite, given, handles, 'screen')
+    found = runner.run(suite.own, None, asked, audience=audience)
+    if found.stopped:
+        raise SystemExit(128 + found.stopped)
     case = _measured(found)
-    if case is None or problems:
-        raise AssayError('\n'.join(_why(found, problems)))
+    if case is None or found.unstored:
+        raise AssayError('\n'.join(_why(found)))
     folder = left_in(case) or Path(case.files.stage)
     nodes = case.job.nodes
     measured = collect(folder, where, begun, nodes, switches())
@@ -100,11 +97,10 @@ def _measured(found: Concluded) -> Case | None:
     return None
 
 
-def _why(found: Concluded, problems: Sequence[str]) -> list[str]:
+def _why(found: Concluded) -> list[str]:
     told = failures(found.run) if found.run else []
     return [
         'the screening did not measure:',
         *(f'{one.case}: {one.reason}' for one in told),
-        *found.verdict.of_session,
-        *problems,
+        *found.problems,
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from statistics import median
 
-from assay.text import plain
+from assay.text import fold_nodes, plain
 from assay.witness.report import Machine, Report
 from assay.witness.traffic import between_hosts
 from assay.witness.variables import is_steering
@@ -144,7 +144,7 @@ def _of_all(key: str, hosts: Mapping[str, Mapping[str, str]]) -> str:
     alike = _alike(key, hosts)
     if len(alike) == 1:
         return next(iter(alike))
-    return ', '.join(f'{value} ({_named(names)})' for value, names in sorted(alike.items()))
+    return ', '.join(f'{value} ({fold_nodes(names)})' for value, names in sorted(alike.items()))
 
 
 def _alike(key: str, hosts: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
@@ -153,13 +153,6 @@ def _alike(key: str, hosts: Mapping[str, Mapping[str, str]]) -> dict[str, list[s
     for name, settings in hosts.items():
         found.setdefault(told(key, settings.get(key)), []).append(name)
     return found
-
-
-def _named(names: list[str]) -> str:
-    from reframe.utility import nodelist_abbrev
-
-    text: str = nodelist_abbrev(names)
-    return text
 
 
 def differences(report: Report) -> list[str]:
@@ -175,7 +168,7 @@ def differences(report: Report) -> list[str]:
         alike = _alike(key, hosts)
         if len(alike) > 1 and key != 'clock:day':
             most_first = sorted(alike.items(), key=lambda one: (-len(one[1]), one[0]))
-            parts = [f'{value} on {_named(names)}' for value, names in most_first]
+            parts = [f'{value} on {fold_nodes(names)}' for value, names in most_first]
             found.append(plain(f'{label(key)} ({", ".join(parts)})', LONGEST))
     return [*found, *_clock_difference(report)]
 
@@ -241,7 +234,7 @@ def left_in_files(report: Report) -> list[str]:
                 found.setdefault(text, []).append(name)
     everywhere = len(hosts)
     return [
-        plain(text if len(names) == everywhere else f'{text}, on {_named(names)}', LONGEST)
+        plain(text if len(names) == everywhere else f'{text}, on {fold_nodes(names)}', LONGEST)
         for text, names in found.items()
     ]
 
@@ -275,7 +268,7 @@ def verify_settings(report: Report, carrier: str, only_if_all: bool = False) -> 
     bad = [name for name, settings in hosts.items() if is_bad(settings)]
     if not bad or (only_if_all and len(bad) < len(hosts)):
         return None
-    return sentence.format(hosts=_named(bad), value=told(key, hosts[bad[0]][key]))
+    return sentence.format(hosts=fold_nodes(bad), value=told(key, hosts[bad[0]][key]))
 
 
 def _locks_little(settings: Mapping[str, str]) -> bool:
@@ -326,4 +319,4 @@ def _machine_of_all(report: Report, name: str) -> str:
             hosts.setdefault(value, []).append(host.name)
     if [len(report.hosts)] == [len(names) for names in hosts.values()]:
         return next(iter(hosts))
-    return ', '.join(f'{value} ({_named(hosts[value])})' for value in sorted(hosts))
+    return ', '.join(f'{value} ({fold_nodes(hosts[value])})' for value in sorted(hosts))

@@ -16,8 +16,7 @@ from assay.report.html.sections import Section, sections
 from assay.report.terminal import counted_words
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
-from assay.results.summary import summary
-from assay.results.verdict import Counts, counts
+from assay.results.verdict import Counts, counts, summary
 from assay.spelling import many
 from assay.text import plain
 

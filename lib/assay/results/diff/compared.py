@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from assay.results.figure_series import Figure, Measured
 from assay.results.grouping import Attribute
 from assay.results.statistics.comparison import Verdict, Word
+from assay.text import expand_nodes
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
 FEW_NODES = 8
@@ -99,9 +100,7 @@ def _quantity(figure: Figure) -> str:
 @lru_cache(maxsize=1024)
 def _names(nodes: str) -> list[str]:
     """The nodes of a list such as ``n[1-4]``; the text itself where it is none."""
-    from reframe.utility import nodelist_expand
-
     try:
-        return list(nodelist_expand(nodes))
+        return expand_nodes(nodes)
     except ValueError:
         return [nodes]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from assay import AssayError
+from assay.results.change_within import TwoStates, two_states
 from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.earlier import Earlier, learn_earlier
@@ -29,14 +30,12 @@ from assay.results.diff.sides import (
     without_conditions,
     without_first_values,
 )
-from assay.results.figure_series import Figure, measured
+from assay.results.figure_series import CONDITIONS, Figure, measured
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
-from assay.results.machine_figures import CONDITIONS
 from assay.results.statistics.comparison import MARGIN, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
-from assay.results.two_states import TwoStates, two_states
 from assay.running.setting import Settings
 
 

@@ -11,8 +11,7 @@ from assay.results.diff.compared import Compared
 from assay.results.diff.earlier import Earlier
 from assay.results.diff.families import family_of, kind_of
 from assay.results.diff.sides import Pair, names_in_both
-from assay.results.figure_series import Figure, Measured, Past
-from assay.results.machine_figures import is_of_the_network, is_of_the_node
+from assay.results.figure_series import Figure, Measured, Past, is_of_the_network, is_of_the_node
 from assay.results.rows import is_beyond
 from assay.results.statistics.comparison import Better, judge
 from assay.results.statistics.families import Family, Member, judge_suite

@@ -8,9 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from assay import AssayError
-from assay.results.figure_series import Figure, Measured, is_negligible
+from assay.results.figure_series import CONDITIONS, Figure, Measured, is_negligible
 from assay.results.history import History, StoredRun
-from assay.results.machine_figures import CONDITIONS
 from assay.running.setting import Settings
 from assay.witness.disturbance import TAKEN
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 from assay import AssayError
@@ -27,6 +27,8 @@ from assay.text import plain
 _LAST = re.compile(r'last(?:~(\d{1,9}))?')
 _DAY = re.compile(r'\d{4}-\d{2}-\d{2}')
 _DAYS = re.compile(rf'({_DAY.pattern})(?:\.\.({_DAY.pattern}))?')
+#: An age, as ``--keep`` has it.
+_AGE = re.compile(r'([1-9]\d{0,4})d')
 _IDENTIFIER = re.compile(r'[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}', re.IGNORECASE)
 
 
@@ -102,6 +104,30 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
 def choose_or_all(history: History, words: str, system: str | None = None) -> list[StoredRun]:
     """As :func:`choose`; without words all runs, as :func:`of_system`."""
     return choose(history, words, system) if words else of_system(history, system)
+
+
+def kept_since(words: str) -> datetime:
+    """From when on runs are kept: ``365d`` ago, or the beginning of a day, by this machine's clock.
+
+    :raises AssayError: if the words mean neither, or the future.
+    """
+    now = datetime.now().astimezone()
+    if match := _AGE.fullmatch(words):
+        return now - timedelta(days=int(match[1]))
+    try:
+        since = datetime.combine(day(words), time()).astimezone()
+    except (AssayError, OverflowError, ValueError):
+        raise AssayError(
+            f'--keep {words!r}: write a number of days, such as 365d, or YEAR-MONTH-DAY.'
+        ) from None
+    if since > now:
+        raise AssayError(f'--keep {words} is in the future: nothing would be kept.')
+    return since
+
+
+def old_runs(history: History, since: datetime) -> list[StoredRun]:
+    """The runs that began before a time; one whose own time is damaged is none of them."""
+    return [run for run in history.runs if run.is_dated and run.begun < since]
 
 
 def of_figures(expression: str) -> re.Pattern[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from assay.results.named import left_out, not_run
+from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.running import reframe_options
 from reports import cases, run_of
 
@@ -13,7 +13,7 @@ GIVEN = reframe_options.read([])
 
 
 def told(report, *options, extra=()):
-    return not_run(run_of(report), replace(reframe_options.read([*options]), extra=extra))
+    return unmatched_names(run_of(report), replace(reframe_options.read([*options]), extra=extra))
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,18 @@ def test_what_of_a_system_nothing_was_selected_for_is_told_once(golden_report):
     report = golden_report('Passed')
     for case in cases(report):
         case |= {'system': 'generic', 'partition': 'node'}
-    assert left_out(site, run_of(report), GIVEN) == [
+    assert unmeasured_parts(site, run_of(report), GIVEN) == [
         'nothing was selected on generic:node with mpich, intelmpi; generic:gpu'
     ]
     for case in cases(nodes := copy.deepcopy(report)):
         case['valid_prog_environs'] = ['+measures-nodes-by-shm']
-    assert left_out(site, run_of(nodes), GIVEN) == ['nothing was selected on generic:gpu']
+    assert unmeasured_parts(site, run_of(nodes), GIVEN) == ['nothing was selected on generic:gpu']
     only_gnu = reframe_options.read(['-p', 'gnu'])
-    assert left_out(site, run_of(report), only_gnu) == ['nothing was selected on generic:gpu']
+    assert unmeasured_parts(site, run_of(report), only_gnu) == [
+        'nothing was selected on generic:gpu'
+    ]
     partitions += [{'name': f'more{n}', 'environs': ['gnu']} for n in range(20)]
-    (found,) = left_out(site, run_of(report), only_gnu)
+    (found,) = unmeasured_parts(site, run_of(report), only_gnu)
     assert found.endswith('; generic:more6; and 13 more')
     del partitions[1:]
-    assert left_out(site, run_of(report), only_gnu) == []
+    assert unmeasured_parts(site, run_of(report), only_gnu) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from assay.config.environments import MEASURES_NODES, OURS
@@ -28,7 +28,7 @@ MOST = 8
 _RENAMES = {'--parameterize', '--distribute'}
 
 
-def not_run(run: Run, given: Given) -> list[str]:
+def unmatched_names(run: Run, given: Given) -> list[str]:
     """A sentence for each name that no selected case is of.
 
     Where nothing was selected at all, or all was skipped, that is told already.
@@ -74,7 +74,26 @@ def not_run(run: Run, given: Given) -> list[str]:
     ]
 
 
-def left_out(site: _SiteConfig, run: Run, given: Given) -> list[str]:
+def misaddressed(run: Run, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
+    """A sentence for each class that an option names and no case is of: ReFrame ignores it.
+
+    :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.
+    :param parameters: what ``-P`` sets, likewise.
+    """
+    classes = {case.check for case in run.cases}
+    checks = {case.check for case in run.cases if not case.is_fixture}
+    found = []
+    for option, known, given in (('-S', classes, variables), ('-P', checks, parameters)):
+        for one in given:
+            name, dot, rest = one.partition('=')[0].partition('.')
+            if dot and name not in known:
+                found.append(
+                    f'no selected check is {plain(name)!r}, of which {option} sets {plain(rest)!r}'
+                )
+    return found
+
+
+def unmeasured_parts(site: _SiteConfig, run: Run, given: Given) -> list[str]:
     """A sentence on the partitions and the MPIs of a system that no case is of, if there are any.
 
     :param site: the system's configuration, loaded for the partitions that were asked for.

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from assay import AssayError, paths
-from assay.results.cases import Figure
-from assay.results.choice import choose
+from assay.results.cases import CaseFigure
 from assay.results.history import load, of_file
-from assay.results.perflog_runs import PAUSE, runs_of
+from assay.results.perflogs import PAUSE, runs_of
+from assay.results.run_selectors import choose
 
 BEGAN = datetime(2026, 11, 1, 12)
 COLUMNS = (
@@ -181,7 +181,7 @@ def test_columns_of_a_figure_may_have_shorter_names(perflogs):
     )
     (run,) = runs_of(folder)
     (case,) = run.cases
-    assert case.figures == (Figure('Copy', 100.0, 90.0, 81.0, None, 'MB/s'),)
+    assert case.figures == (CaseFigure('Copy', 100.0, 90.0, 81.0, None, 'MB/s'),)
 
 
 def test_a_folder_without_perflogs(perflogs, history, tmp_path):

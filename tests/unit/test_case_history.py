@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from assay.results import past as cases_past
+from assay.results import case_history
+from assay.results.case_history import FORGIVEN, LATELY, case_histories
 from assay.results.history import load
-from assay.results.past import FORGIVEN, LATELY, past
 from reports import cases, disturbed
 from stored import NOW, made, put
 
@@ -20,7 +20,7 @@ def database(tmp_path):
 
 
 def learned(database):
-    return past(load(database), 'toy:node')
+    return case_histories(load(database), 'toy:node')
 
 
 def own(report):
@@ -156,7 +156,7 @@ def test_a_run_of_the_future_is_no_last_one(database, golden_report):
 def test_the_newest_runs_of_the_system_are_looked_at(database, golden_report, monkeypatch):
     reports = [made(golden_report, number, 9 - number) for number in range(3)]
     put(database, *reports, *(made(golden_report, 9 + n, system='other') for n in range(3)))
-    monkeypatch.setattr(cases_past, 'NEWEST', 2)
+    monkeypatch.setattr(case_history, 'NEWEST', 2)
     (name, *_) = titles(reports[0])
     assert len(learned(database)[name].seconds) == 2
 

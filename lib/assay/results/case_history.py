@@ -1,0 +1,210 @@
+"""What the stored runs of a system tell of each case: when it ran, how long it took, how it ended.
+
+The table of figures has neither times nor cases that were skipped, so the reports are read. By the
+same times :class:`TimeLeft` tells how long a run will go on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+from assay import AssayError, paths
+from assay.results import store
+from assay.results.cases import Case, Run, is_no_evidence, what_counts
+from assay.results.failures import is_bad
+from assay.results.history import History, StoredRun
+from assay.results.rows import is_number
+
+#: How many of the newest runs of a system are read: a case in none of them counts as never run.
+NEWEST = 100
+
+#: The newest runs of a case that give its time and its figures.
+LATELY = 5
+
+#: The newest runs of a case in which a failure still counts.
+FORGIVEN = 3
+
+#: The spread of a held figure, as a fraction of its median, above which its case varies a lot.
+VARIES = 0.1
+
+#: Seconds above which a time is damaged: a week.
+LONGEST = 7 * 24 * 3600
+
+#: From the worst to none: as they are worth looking at again.
+TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
+
+#: The newest sessions from which the times of cases are taken.
+ASKED = 5
+
+#: The part of a run during which the pace of earlier runs counts as well: what was measured so far
+#: may have been the quick cases.
+TRUST = 0.2
+
+
+@dataclass
+class CaseHistory:
+    """What is known of a case.
+
+    :param last: when the newest run began that ran it, whatever the outcome; None if there is none.
+        Runs that a wrong clock dates into the future do not count.
+    :param in_future: when the newest of those claims to have begun.
+    :param seconds: how long it took, at most :data:`LATELY` values, the newest last; without runs
+        in which it was measured again or waited for others.
+    :param endings: at most :data:`FORGIVEN` words: ``good``, ``failed`` or ``disturbed``.
+    :param figures: the values of each figure with a bound, at most :data:`LATELY`.
+    """
+
+    last: datetime | None = None
+    in_future: datetime | None = None
+    seconds: list[float] = field(default_factory=list)
+    endings: list[str] = field(default_factory=list)
+    figures: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def trouble(self) -> str:
+        """The reason to look at it again, one of :data:`TROUBLES`."""
+        if self.endings and self.endings[-1] != 'good':
+            return self.endings[-1]
+        if any(one != 'good' for one in self.endings):
+            return 'not good lately'
+        return 'varies' if any(map(_varies, self.figures.values())) else ''
+
+    def add(self, run: StoredRun, tries: list[Case]) -> None:
+        """Learn from the attempts of a run that began after all runs before.
+
+        :param tries: the attempts at the case, the first one first.
+        """
+        case = what_counts(tries)
+        if run.is_of_the_future:
+            self.in_future = max(self.in_future or run.begun, run.begun)
+        else:
+            self.last = max(self.last or run.begun, run.begun)
+        took = sum(_seconds_of_stages(one) for one in tries)
+        waited = any(one.replaced or one.no_evidence for one in tries)
+        if 0 < took <= LONGEST and not waited:
+            self.seconds = [*self.seconds, took][-LATELY:]
+        # What fails while faults are brought in, or in a draft, is no reason to look at it again.
+        if run.summary.purpose or case.result == 'skip':
+            return
+        ending = 'disturbed' if is_no_evidence(case) else 'failed' if is_bad(case) else 'good'
+        self.endings = [*self.endings, ending][-FORGIVEN:]
+        for one in case.figures if ending == 'good' else ():
+            if is_number(one.value) and one.has_bound:
+                values = [*self.figures.get(one.name, ()), one.value]
+                self.figures[one.name] = values[-LATELY:]
+
+
+def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
+    """What the newest runs of a system tell, by name, partition and environment of the case.
+
+    What cannot be read tells nothing. Of what is built before cases the time is known as well.
+
+    :param system: it may be ``name:partition``.
+    """
+    name = system.partition(':')[0]
+    runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
+    by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
+    read = store.runs(by_uuid, history.database) if by_uuid else iter(())
+    return learn_case_histories(
+        (by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError)
+    )
+
+
+def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
+    """What runs tell, which come oldest first."""
+    known: dict[str, CaseHistory] = {}
+    for stored, run in runs:
+        for tries in run.attempts:
+            case = what_counts(tries)
+            if case.result != 'abort':
+                name = case.display_name if case.is_fixture else case.title
+                known.setdefault(name, CaseHistory()).add(stored, tries)
+    return known
+
+
+def _seconds_of_stages(case: Case) -> float:
+    """Of its stages; NaN where one of them is no time."""
+    return sum(one if one >= 0 else math.nan for one in case.seconds.of_stages if one is not None)
+
+
+def _varies(values: list[float]) -> bool:
+    middle = median(values)
+    spread = median(abs(value - middle) for value in values)
+    return len(values) >= 3 and spread > VARIES * abs(middle)
+
+
+def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]:
+    """How many seconds each case, by its title, added to the newest stored session that ran it.
+
+    That includes its share of the time between jobs. Where jobs ran beside each other, it is less
+    than the job's own time. Empty if the database cannot be read, which others report.
+    """
+    found: dict[str, float] = {}
+    try:
+        newest = [one.uuid for one in store.sessions(database) if not one.problem][-ASKED:]
+        for _, run in store.runs(newest, database) if newest else ():
+            if not isinstance(run, AssayError):
+                found |= _seconds_of_cases(run)
+    except AssayError:
+        pass
+    return found
+
+
+def _seconds_of_cases(run: Run) -> dict[str, float]:
+    built, ran = 0.0, []
+    for case in run.cases:
+        if case.is_fixture:
+            built += case.seconds.compile or 0.0
+        elif is_number(case.seconds.run) and case.seconds.run > 0:
+            ran.append((case.title, case.seconds.run))
+    measuring = (run.seconds or 0.0) - built
+    if not (ran and is_number(measuring) and measuring > 0):
+        return {}
+    share = measuring / sum(seconds for _, seconds in ran)
+    return {name: share * seconds for name, seconds in ran}
+
+
+class TimeLeft:
+    """The time until a selection of cases will have ended.
+
+    :param names: the titles of the cases.
+    :param earlier: seconds of cases in earlier runs, by title.
+    """
+
+    def __init__(self, names: Collection[str], earlier: Mapping[str, float]) -> None:
+        known = [earlier[name] for name in names if name in earlier]
+        usual = median(known) if known else 1.0
+        self._open = {name: earlier.get(name, usual) for name in names}
+        self._total = sum(self._open.values())
+        self._trusted = TRUST * self._total if 2 * len(known) >= len(names) else 0.0
+        self._done = 0.0
+        self._began: float | None = None
+
+    def begins(self, now: float) -> None:
+        """A job was submitted.
+
+        :param now: seconds of a clock.
+        """
+        if self._began is None:
+            self._began = now
+
+    def ends(self, name: str, counts: bool) -> None:
+        """A case has ended.
+
+        :param counts: whether it ran; one that was skipped says nothing of the pace.
+        """
+        weight = self._open.pop(name, 0.0)
+        self._done += weight if counts else 0.0
+
+    def seconds(self, now: float) -> float | None:
+        """How long it will still take; None if nobody knows."""
+        done = self._done + self._trusted
+        if not done:
+            return None
+        spent = self._trusted + (0.0 if self._began is None else now - self._began)
+        return sum(self._open.values()) * spent / done
