@@ -16,8 +16,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
-from assay.job.launch import witnessed_in
-from assay.job.single_cache import single_cached_property
+from assay.job.launch import single_cached_property, witnessed_in
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once

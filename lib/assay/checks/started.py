@@ -17,10 +17,9 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.job.ending import ONLY_ONCE
+from assay.job.ending import FILES, ONLY_ONCE, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
-from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
 from assay.layout.layouts import layout_of
 from assay.layout.placement import DoesNotFitError, Node, Placement
