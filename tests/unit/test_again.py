@@ -19,7 +19,7 @@ from assay.config import references
 from assay.results.cases import NO_EVIDENCE, is_no_evidence
 from assay.results.reframe_report import case_of
 from assay.running import runs
-from assay.running.others import Use
+from assay.running.processes import Use
 from checks import check_on
 
 SUPPORT = Path(__file__).parents[1] / 'support'

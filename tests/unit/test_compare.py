@@ -32,7 +32,7 @@ from assay.results.reframe_report import read_report
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
-from assay.running.listing import Listed
+from assay.running.selection import Listed
 from assay.running.setting import (
     Setting,
     assert_possible,

@@ -3,7 +3,7 @@
 import pytest
 
 from assay import AssayError
-from assay.running.listing import Listed, cases_of
+from assay.running.selection import Listed, cases_of
 
 TEXT = """\
 [ReFrame Setup]

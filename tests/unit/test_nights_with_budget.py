@@ -14,7 +14,7 @@ from assay.results.budget import choose
 from assay.results.history import load
 from assay.results.past import Past
 from assay.running import reframe_options
-from assay.running.listing import Listed
+from assay.running.selection import Listed
 
 site = test_nightly.site
 

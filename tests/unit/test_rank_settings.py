@@ -13,8 +13,7 @@ from assay.results.failures import failures, left_in_good_cases
 from assay.results.provenance import differences as changes
 from assay.results.reframe_report import case_of
 from assay.screening.collected import collect
-from assay.screening.different import find_different
-from assay.screening.verdict import judge
+from assay.screening.verdict import find_different, judge
 from assay.screening.where import Where
 from assay.witness.changes import setting_changes
 from assay.witness.settings import (

@@ -27,7 +27,7 @@ from assay.results.cases import NO_EVIDENCE, bound
 from assay.results.failures import missed
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
-from assay.running.others import Others
+from assay.running.processes import Others
 from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds
 
 #: Jobs of one case at most; jobs that all cases of a run may have beyond their first; and seconds

@@ -18,8 +18,7 @@ from assay.checks.cases import HasCases
 from assay.checks.judged import IsJudged
 from assay.checks.leftovers import TellsLeftovers
 from assay.checks.started import IsStarted
-from assay.checks.time_limit import KeepsTimeLimit
-from assay.checks.waiting import IN_QUEUE, TakesTurns
+from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
 
 
 # ReFrame runs the hooks of the last base first. Only a special class may replace a phase.

@@ -85,7 +85,7 @@ def compare(
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
     from assay.results.ready import make_ready
-    from assay.running import listing, reframe_options, selection, session, setting
+    from assay.running import reframe_options, selection, session, setting
 
     # Options that are ReFrame's end the environments.
     names = [*takewhile(lambda word: not word.startswith('-'), words or ())]
@@ -105,13 +105,13 @@ def compare(
     site = suite.load()
     setting.assert_possible(sides, site, given)
 
-    def cases_of(more: list[str]) -> list[listing.Listed]:
-        return listing.listed(suite.command, [*more, *options], suite.environment)
+    def cases_of(more: list[str]) -> list[selection.Listed]:
+        return selection.listed(suite.command, [*more, *options], suite.environment)
 
     cases = [cases_of(one.options) for one in sides]
     if not setting.in_common(sides, cases):
         if not (all_cases := cases_of([])):
-            selection.explain(site, suite.environment, given)
+            selection.explain(site, given)
         raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)

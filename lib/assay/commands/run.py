@@ -122,7 +122,7 @@ def run(
         raise typer.Exit(code)
     from assay.one_run import choose_for, measure, measure_against, options_of
     from assay.results.ready import make_ready
-    from assay.running.listing import listed
+    from assay.running.selection import listed
 
     site = suite.load()
     if given.action:

@@ -37,10 +37,9 @@ from assay.results.judged import judged, kept
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.running import runs
-from assay.running.listing import Listed
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
-from assay.running.selection import leaving_out
+from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import noted
 from assay.spelling import many
