@@ -534,7 +534,7 @@ def edited(path, change):
         (lambda r: r['facts'][0].__setitem__('processor', [1]), 'neither a word nor a number'),
         (lambda r: r['facts'][0].__setitem__('memory', 10**400), 'neither a word nor a number'),
         (lambda r: r['faults'][0].__setitem__('new', {}), 'neither a word nor a number'),
-        (lambda r: r['links']['alone'].__setitem__(0, [1e300 * 1e300, 1]), 'no measured value'),
+        (lambda r: r['links']['alone'].__setitem__(0, [1e300 * 1e300, 1]), 'not a measured value'),
         (lambda r: r['links']['alone'].__setitem__(0, [0, 1]), 'alone has values'),
         (lambda r: r['links']['ends'][0].__setitem__(1, 1.5), 'not of numbers of nodes'),
     ],
@@ -562,7 +562,7 @@ def test_what_is_no_file_or_too_large_is_not_read(tmp_path, monkeypatch):
         read(tmp_path / 'pipe')
     write(tmp_path / 'large', screening(4))
     monkeypatch.setattr(measured, 'MOST', 100)
-    with pytest.raises(AssayError, match='large: is damaged: it has more than 100 bytes'):
+    with pytest.raises(AssayError, match='large has more than 100 bytes'):
         read(tmp_path / 'large')
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
+from assay.files import strict_json
 from assay.job.launch import single_cached_property, witnessed_in
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -261,7 +261,7 @@ def read_report(
             f'{program} wrote no {RESULT}: it did not get to its end ({why()})'
         ) from None
     try:
-        report = json.loads(text, parse_constant=_refuse_constant)
+        report = strict_json(text)
     except ValueError as error:
         raise SanityError(f'{program}: {RESULT} is not valid: {error}') from None
     if not isinstance(report, dict) or (report.get('program'), report.get('complete')) != (
@@ -270,7 +270,3 @@ def read_report(
     ):
         raise SanityError(f'{RESULT} is not a complete report of {program}')
     return report
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f'{name} is not a measured value')

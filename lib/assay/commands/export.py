@@ -43,7 +43,7 @@ def export(
     import sys
     from pathlib import Path
 
-    from assay.files import write_whole
+    from assay.files import explained, write_whole
     from assay.report.terminal import warn
     from assay.results.choice import choose_or_all
     from assay.results.export import form
@@ -60,7 +60,5 @@ def export(
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         return
-    try:
+    with explained(Path(to), 'written'):
         write_whole(Path(to), content)
-    except OSError as error:
-        raise AssayError(f'{to} cannot be written: {error.strerror}.') from error

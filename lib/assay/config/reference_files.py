@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import yaml
 
 from assay import AssayError
+from assay.files import explained
 from assay.programs.figure import Figure
 from assay.spelling import unknown
 
@@ -128,14 +130,11 @@ def read(path: Path) -> dict[str, Any]:
 
     :raises ReferencesError: if it cannot be read, or is not a mapping.
     """
-    try:
+    with explained(path, 'read', ReferencesError), suppress(FileNotFoundError):
         now = path.stat()
         # On a file system with whole seconds the time alone does not tell two writings apart.
         return _read(path, (now.st_mtime_ns, now.st_size, now.st_ino))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise ReferencesError(f'{path}: cannot be read: {error.strerror}') from None
+    return {}
 
 
 @lru_cache

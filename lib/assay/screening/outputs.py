@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from assay import AssayError
-from assay.files import write_whole
+from assay.files import explained, write_whole
 from assay.screening.collected import (
     MISPLACED,
     NODES,
@@ -71,11 +71,9 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         'hosts': names_in(folder),
         'files': {name: (folder / name).read_text() for name in FILES},
     }
-    try:
+    with explained(beside(path), 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(beside(path), gzip.compress(json.dumps(record).encode(), mtime=0))
-    except OSError as error:
-        raise AssayError(f'{beside(path)}: cannot be written: {error.strerror}') from None
 
 
 def differences(path: Path, told: Screening) -> Iterator[str]:
