@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -18,20 +19,13 @@ from assay.config.fabrics import load_catalogue
 from assay.config.lint import check_classes, known_classes
 from assay.config.scales import SCALES
 from assay.layout.layouts import LAYOUTS
-from assay.running import runs
+from assay.running import events, runs
 from assay.text import plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
     from assay.running.reframe_options import Given
-
-
-# `- Ring %fabric=shm /228a3f0d @generic:node+mpich`, and below it, deeper, what it needs first:
-# `    ^BuildSources ~generic:node+mpich 'build /53e41b0a @generic:node+mpich`
-_CASE = re.compile(r'- (.+) /[0-9a-f]{8} @([^\s+]+)\+(\S+)')
-_NEEDED = re.compile(r" +\^(.+?)(?: '\w+)* /[0-9a-f]{8} @\S+")
-_COUNT = re.compile(r'Concretized (\d+) test case\(s\)')
 
 
 @dataclass(frozen=True)
@@ -62,47 +56,35 @@ def listed(
     :param command: ReFrame, with the options of a mode.
     :param options: others of ReFrame.
     :param environment: the variables that it needs.
-    :raises AssayError: if it does not list them, or not in a form that is known.
+    :raises AssayError: if it does not list them.
     """
-    with tempfile.TemporaryDirectory() as folder:  # or it would begin the run's log anew
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile('w+') as told:
         ended = subprocess.run(
-            # Of several ways to list the last counts; to run and to list is refused.
-            [*command, *(one for one in options if one not in ('-r', '--run')), '--list=C'],
-            env={**environment, runs.VARIABLE: folder},
+            # To run and to list is refused.
+            [*command, *(one for one in options if one not in ('-r', '--run')), '--list'],
+            # Another folder, or it would begin the run's log anew.
+            env={**environment, runs.VARIABLE: folder, events.VARIABLE: str(told.fileno())},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors='replace',
+            pass_fds=[told.fileno()],
         )
-    if ended.returncode:
+        told.seek(0)
+        lists = [event[events.LISTED] for event in map(json.loads, told) if events.LISTED in event]
+    if ended.returncode or len(lists) != 1:
         said = [one for one in ended.stdout.splitlines() if one.startswith('ERROR: ')]
         words = plain(' '.join(said) or ended.stderr or ended.stdout)
         raise AssayError(f'ReFrame could not list the cases to choose from: {words}')
-    return cases_of(ended.stdout)
-
-
-def cases_of(text: str) -> list[Listed]:
-    """The cases of what ``reframe --list=C`` printed.
-
-    :raises AssayError: if not all that it counts was understood.
-    """
-    found: list[Listed] = []
-    needed: set[str] = set()
-    for line in text.splitlines():
-        if case := _CASE.fullmatch(line):
-            found.append(Listed(case[1], case[2], case[3]))
-        elif (what := _NEEDED.fullmatch(line)) and found:
-            needed.add(what[1])
-            last = found[-1]
-            needs = last.needs | {what[1]}
-            found[-1] = Listed(last.name, last.partition, last.environment, needs)
-    count = _COUNT.search(text)
-    if count is None or int(count[1]) != len(found) + len(needed):
-        raise AssayError(
-            f'ReFrame listed {count[1] if count else "an unknown number of"} cases, and '
-            f'{len(found) + len(needed)} of them were understood: no choice can be made.'
+    return [
+        Listed(
+            case['display_name'],
+            f'{case["system"]}:{case["partition"]}',
+            case['environ'],
+            frozenset(case[events.NEEDS]),
         )
-    return found
+        for case in lists[0]
+    ]
 
 
 #: Expressions with which cases are left out. ReFrame compiles each anew for each case, and Python
