@@ -36,9 +36,6 @@ OF_NETWORK = {
     LINK_FIGURE: Quantity('1', 'higher', must_be_held=True),
 }
 
-#: How much of what it gives when it is let a program got as a rule: 1 without any jitter.
-WHOLE_OF_BEST = Quantity('1', 'higher')
-
 #: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
 FAST = 1.25e9
 
