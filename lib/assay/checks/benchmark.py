@@ -82,7 +82,7 @@ class MpiBenchmark(MpiCheck):
 
         :raises SanityError: if it is missing or not whole.
         """
-        return read_report(Path(self.stagedir, RESULT), self.program, lambda: self.launch.reason)
+        return read_report(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
@@ -173,7 +173,7 @@ class MpiBenchmark(MpiCheck):
             'kernel_buffers_of_largest': socket['kernel_sized'],
             'slower_direction_of_faster': slower / faster,
         }
-        if (share := sent_once(witnessed_in(Path(self.stagedir)))) is not None:
+        if (share := sent_once(witnessed_in(self.ended_job.folder))) is not None:
             values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
             values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)

@@ -9,6 +9,7 @@ import os
 import pwd
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,26 @@ from assay import witness
 from assay.job.launch import WITNESS
 from assay.job.output import Output, found
 from assay.machine.job_states import ENDED_BY_SCHEDULER, NEVER_STARTED
+
+
+@dataclass(frozen=True)
+class EndedJob:
+    """A job that has ended, and what it left.
+
+    :param folder: where it ran.
+    :param stdout: name of its standard output there, as ``stderr`` is of its standard error.
+    :param exit_code: of its script.
+    :param state: the scheduler's word for how it ended.
+    :param nodes: as the scheduler calls them.
+    """
+
+    folder: Path
+    stdout: str
+    stderr: str
+    exit_code: int
+    state: str
+    nodes: tuple[str, ...]
+
 
 #: Beside the report, one for each host.
 FILES = f'{WITNESS}.stacks-*'
