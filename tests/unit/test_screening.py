@@ -18,11 +18,11 @@ from assay.job.launch import tell_names
 from assay.report import screening as report
 from assay.running import reframe_options
 from assay.screening import kept, measured, outputs
-from assay.screening.collected import collect
 from assay.screening.findings import Evidence, Finding
 from assay.screening.links import _fast_to_each_other
 from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
+from assay.screening.outputs import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where, choose, left_out, node_names
 from screenings import ALL, BEGUN, of_few, screening, slow_links
