@@ -23,7 +23,7 @@ from assay.acceptance.decision import least_passed
 from assay.acceptance.journal import AnyEntry, Started
 from assay.acceptance.setup import Prepared, SelectedCase
 from assay.acceptance.status import Status, status_in
-from assay.checks.again import JOBS
+from assay.checks.remeasure import JOBS
 from assay.files import explained
 from assay.results.failures import failures
 from assay.results.judged import judged, kept

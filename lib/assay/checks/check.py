@@ -12,13 +12,13 @@ import reframe as rfm
 from reframe.core.builtins import fixture, required, run_after
 from reframe.core.exceptions import JobError, PerformanceError, ReframeError
 
-from assay.checks.again import IsMeasuredAgain
-from assay.checks.attributed import Attributed
 from assay.checks.build import BuildSources
 from assay.checks.cases import HasCases
 from assay.checks.judged import IsJudged
+from assay.checks.launching import IsStarted
 from assay.checks.leftovers import TellsLeftovers
-from assay.checks.started import IsStarted
+from assay.checks.provenance_fields import Attributed
+from assay.checks.remeasure import IsMeasuredAgain
 from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
 
 
@@ -53,12 +53,12 @@ class MpiCheck(
                  (:mod:`~assay.checks.cases`)
     setup        references are read; layout, fabric and         changes the environment
                  the scheduler's options
-                 (:mod:`~assay.checks.started`)
+                 (:mod:`~assay.checks.launching`)
     run          waits for its turn; tells what was built; the   sets ``executable`` and
                  witness is preloaded                            ``executable_opts``; starts others
                                                                  in the same job by ``start_line``
     run ends     the job is measured again if it is no evidence
-                 (:mod:`~assay.checks.again`)
+                 (:mod:`~assay.checks.remeasure`)
     sanity       the job's end; the program's answers; MPI,      ``verify_answers``, or all of
                  ranks, layout and fabric                        ``verify``
                  (:mod:`~assay.checks.judged`); variables that

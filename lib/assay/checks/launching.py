@@ -250,7 +250,7 @@ class IsStarted(RegressionTestPlugin):
 
     @cached_property
     def ended_job(self) -> EndedJob:
-        """The job, once it has ended; whoever reads a job that was kept sets this one."""
+        """The job, once it has ended; set by what reads a job that was kept."""
         job = self.job
         return EndedJob(
             Path(self.stagedir),
