@@ -151,7 +151,7 @@ def machine(tmp_path, golden_report, monkeypatch):
 
 
 def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
-    given = reframe_options.read_for_comparison([])
+    given = reframe_options.read_for('a comparison', [])
     four_by_four = Foursomes(machine, settings, given, [], [])
     return Measuring(four_by_four, margin, seconds).run()
 
@@ -732,7 +732,7 @@ def of(setting):
 
 def held(settings, scheduler='local'):
     """See that they can be compared, as the command does."""
-    assert_possible(settings, Site(scheduler), reframe_options.read_for_comparison([]))
+    assert_possible(settings, Site(scheduler), reframe_options.read_for('a comparison', []))
     sides = [*map(of, settings)]
     if not in_common(settings, sides):
         raise AssayError(why_nothing_in_common(settings, sides, CASES))
@@ -804,7 +804,7 @@ def test_settings_that_can_be_compared(before, after):
 )
 def test_options_that_a_setting_leaves_no_room_for(after, options, sentence):
     site = Site(name='openmpi', features=['mpi', 'spack'])
-    given = reframe_options.read_for_comparison(options)
+    given = reframe_options.read_for('a comparison', options)
     with pytest.raises(AssayError, match=sentence):
         assert_possible(read(['env=openmpi'], after.split()), site, given)
 

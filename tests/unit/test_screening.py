@@ -794,7 +794,7 @@ def test_wrong_sets_of_nodes(text, words):
 @pytest.mark.parametrize('option', ['-n=Ring', '--repeat=2', '-p=mpich', '-l'])
 def test_options_that_are_not_for_a_screening(option):
     with pytest.raises(AssayError, match='is not for a screening'):
-        reframe_options.read_for_screening([option])
+        reframe_options.read_for('a screening', [option])
 
 
 def test_a_single_machine_is_refused():

@@ -1,7 +1,4 @@
-"""The command ``compare``: two settings that are both installed, measured in turn.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``compare``: two settings that are both installed, measured in turn."""
 
 from __future__ import annotations
 
@@ -97,7 +94,7 @@ def compare(
         )
     envs = [f'env={name}' for name in names]
     sides = setting.read([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
-    given = reframe_options.read_for_comparison(options)
+    given = reframe_options.read_for('a comparison', options)
     assert_margin(margin)
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:

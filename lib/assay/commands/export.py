@@ -1,7 +1,4 @@
-"""The command ``export``: the stored figures for other programs.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``export``: the stored figures for other programs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The command and its options; a file beside this one for each of its commands.
 
-Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
+In all of them imports that cost time stand inside the functions that need them: ``assay env`` runs
+in every shell.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The command ``run``: prepare, let ReFrame run, and judge the results.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``run``: prepare, let ReFrame run, and judge the results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The commands ``accept key``, ``accept sign`` and ``verify``: signatures of an acceptance.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``accept key``, ``accept sign`` and ``verify``: signatures of an acceptance."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The commands ``spack ...``: what Spack builds for this suite.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``spack ...``: what Spack builds for this suite."""
 
 from __future__ import annotations
 
