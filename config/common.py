@@ -12,10 +12,9 @@ from assay.running import events, httpjson, runs, schedulers
 schedulers.begin()
 job_around.forget(os.environ)
 if events.VARIABLE in os.environ:
-    from assay.running import awake, telling
+    from assay.running import reframe_plugin
 
-    awake.begin()
-    telling.begin()
+    reframe_plugin.begin()
 
 # What shells, compilers and MPIs say is understood in English, and numbers with points. Names of
 # files stay in the user's encoding.

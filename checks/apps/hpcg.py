@@ -29,15 +29,7 @@ class HPCG(SpackApplicationCheck):
     application = Application()
     package, program = 'hpcg', 'xhpcg'
     layout = parameter(['packed', 'hybrid'], type=str, loggable=True)
-    measures = {
-        'rating': Quantity('Gflop/s', 'higher'),
-        'bandwidth': Quantity('GB/s', 'higher'),
-        'set_time': Quantity('s', 'lower'),
-        'setup_time': Quantity('s', 'lower'),
-        **{
-            f'{kernel}_rate': Quantity('Gflop/s', 'higher')
-            for kernel in ('ddot', 'waxpby', 'spmv', 'mg')
-        },
+    measures = Application.measures | {
         'triad': Quantity('GB/s', 'higher'),
         'bandwidth_of_triad': Quantity('1', 'higher'),
     }

@@ -4,24 +4,10 @@ import reframe as rfm
 from reframe.core.builtins import fixture
 
 from assay.checks.application import ApplicationCheck, BuildHPL
-from assay.checks.benchmark import WHOLE_OF_BEST
 from assay.checks.sweep import ApplicationSweep, series_measures
 from assay.checks.upstream import UpstreamCheck
 from assay.programs.figure import Quantity
 from assay.programs.hpl import Hpl as Application
-
-MEASURES = {
-    'rate': Quantity('Gflop/s', 'higher'),
-    'time': Quantity('s', 'lower'),
-    **{
-        f'{phase}_time': Quantity('s', 'lower')
-        for phase in ('panel', 'wait', 'update', 'substitution')
-    },
-    'factorisation_rate': Quantity('Gflop/s', 'higher'),
-    'update_rate': Quantity('Gflop/s', 'higher'),
-    'factorisation_whole_of_best': WHOLE_OF_BEST,
-    'hpl_of_limit': Quantity('1', 'higher'),
-}
 
 
 @rfm.simple_test
@@ -29,7 +15,7 @@ class HPL(ApplicationCheck):
     """One run at a size."""
 
     application = Application()
-    measures = MEASURES
+    measures = Application.measures
     build = fixture(BuildHPL, scope='environment')
     # DGEMM, its limit, is multiplied for a given time, and each time is shared by an MPI_Allreduce.
     always_sends = frozenset({'messages'})
@@ -40,7 +26,7 @@ class HPLSweep(ApplicationSweep):
     """A series of runs in one job."""
 
     application = Application()
-    measures = series_measures(MEASURES[Application.rate].unit)
+    measures = series_measures(Application.measures[Application.rate].unit)
     build = fixture(BuildHPL, scope='environment')
 
 
@@ -51,4 +37,4 @@ class HPLUpstream(UpstreamCheck):
     application = Application()
     build = fixture(BuildHPL, scope='environment')
     package, program = 'hpl', 'xhpl'
-    measures = MEASURES | {'rate_of_ours': Quantity('1', 'higher')}
+    measures = Application.measures | {'rate_of_ours': Quantity('1', 'higher')}

@@ -4,24 +4,10 @@ import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
 from assay.checks.application import ApplicationCheck, BuildMiniMD
-from assay.checks.benchmark import WHOLE_OF_BEST
 from assay.checks.sweep import ApplicationSweep, series_measures
 from assay.checks.upstream import UpstreamCheck
 from assay.programs.figure import Quantity
 from assay.programs.minimd import MiniMD as Application
-
-MEASURES = {
-    **{
-        f'{phase}_time': Quantity('s', 'lower')
-        for phase in ('total', 'force', 'neighbour', 'communication', 'other')
-    },
-    'performance': Quantity('atom-steps/s', 'higher'),
-    'force_rate': Quantity('atom-steps/s', 'higher'),
-    'neighbour_rate': Quantity('atom-lists/s', 'higher'),
-    'force_whole_of_best': WHOLE_OF_BEST,
-    'force_of_limit': Quantity('1', 'higher'),
-    'force_imbalance': Quantity('1', 'lower'),
-}
 
 
 @rfm.simple_test
@@ -29,7 +15,7 @@ class MiniMD(ApplicationCheck):
     """One run at a size."""
 
     application = Application()
-    measures = MEASURES
+    measures = Application.measures
     build = fixture(BuildMiniMD, scope='environment')
 
 
@@ -38,7 +24,7 @@ class MiniMDSweep(ApplicationSweep):
     """A series of runs in one job."""
 
     application = Application()
-    measures = series_measures(MEASURES[Application.rate].unit)
+    measures = series_measures(Application.measures[Application.rate].unit)
     build = fixture(BuildMiniMD, scope='environment')
 
 
@@ -51,7 +37,7 @@ class MiniMDMixed(ApplicationCheck):
 
     application = Application()
     build = fixture(BuildMiniMD, scope='environment')
-    measures = MEASURES
+    measures = Application.measures
     layout = parameter(['mixed'], type=str)
 
 
@@ -62,4 +48,4 @@ class MiniMDUpstream(UpstreamCheck):
     application = Application()
     build = fixture(BuildMiniMD, scope='environment')
     package, program = 'minimd', 'miniMD_mpi'
-    measures = MEASURES | {'performance_of_ours': Quantity('1', 'higher')}
+    measures = Application.measures | {'performance_of_ours': Quantity('1', 'higher')}

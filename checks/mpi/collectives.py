@@ -5,8 +5,9 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import WHOLE_OF_BEST, MpiBenchmark, refusing, whole_of_best
+from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 

@@ -97,7 +97,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
         It measures for a second, in which the host of a virtual machine may move its CPUs apart: a
         cache line then takes several times as long.
         """
-        before = read_report(Path(self.stagedir, BEFORE, RESULT), self.program)
+        before = read_report(self.ended_job.folder / BEFORE / RESULT, self.program)
         around = [self.limit_in(report) for report in (before, self.report)]
         if None in around:
             return None

@@ -4,7 +4,6 @@ import reframe as rfm
 from reframe.core.builtins import parameter
 
 from assay.checks.benchmark import (
-    WHOLE_OF_BEST,
     MpiBenchmark,
     limit_measures,
     refusing,
@@ -12,6 +11,7 @@ from assay.checks.benchmark import (
     worst_step,
 )
 from assay.checks.cases import scales
+from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_pt2pt
 from assay.programs.figure import Quantity
 

@@ -107,13 +107,13 @@ class Screen(MpiBenchmark):
         # Of a few nodes it is what is wrong with them; of more, with the job.
         if len(self.misplaced) > MOST_MISPLACED * self.node_count:
             raise SanityError(next(iter(self.misplaced.values())))
-        Path(self.stagedir, MISPLACED).write_text(json.dumps(self.misplaced))
+        (self.ended_job.folder / MISPLACED).write_text(json.dumps(self.misplaced))
         self.verify_answers()
 
     def verify_answers(self):
         super().verify_answers()
-        self.nodes = read_report(Path(self.stagedir, NODES, RESULT), 'nodes')
-        first = read_report(Path(self.stagedir, FIRST, RESULT), 'pairs')
+        self.nodes = read_report(self.ended_job.folder / NODES / RESULT, 'nodes')
+        first = read_report(self.ended_job.folder / FIRST / RESULT, 'pairs')
         for report in (first, self.report):
             rounds = report['rounds']
             if rounds['measured'] < rounds['planned']:

@@ -7,8 +7,14 @@ driven here is left out (`assay run` and `assay doctor` say so).
 
 import os
 
-from assay.config.builtin import stand_in_for
-from assay.config.environments import AS_ROOT, environment, environs, spack_specs, tcp_over
+from assay.config.environments import (
+    AS_ROOT,
+    environment,
+    environs,
+    spack_specs,
+    stand_in_for,
+    tcp_over,
+)
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import find_mpis

@@ -1,9 +1,59 @@
-"""Writing files that others read at the same time."""
+"""Files: whole or not at all when they are written, within bounds when they are read."""
 
+from __future__ import annotations
+
+import json
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NoReturn
+
+from assay import AssayError
+
+
+@contextmanager
+def explained(path: Path, done: str, kind: type[AssayError] = AssayError) -> Iterator[None]:
+    """Turn an error of the system into a sentence that names the file.
+
+    :param path: named if the error itself names none.
+    :param done: to the file: ``read``, ``written``, ``made``.
+    :param kind: of the error that is raised.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f'{error.filename or path}: cannot be {done}: {error.strerror}') from None
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """The content of a file.
+
+    :param most: bytes that it may have.
+    :raises AssayError: if it has more, or cannot be read.
+    """
+    with explained(path, 'read'):
+        # A pipe would wait for somebody who writes.
+        if path.exists() and not path.is_file():
+            raise AssayError(f'{path}: is no file: remove it')
+        with path.open('rb') as file:
+            data = file.read(most + 1)
+    if len(data) > most:
+        raise AssayError(f'{path} has more than {most} bytes')
+    return data
+
+
+def strict_json(data: str | bytes) -> Any:
+    """What JSON says; NaN and infinity, which Python takes for numbers, are not JSON.
+
+    :raises ValueError, RecursionError: if it is not JSON.
+    """
+    return json.loads(data, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f'{name} is not a measured value')
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

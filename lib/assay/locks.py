@@ -34,6 +34,18 @@ def lock(handle: int, path: Path, wait: bool = True) -> None:
     _lock(fcntl.flock, handle, path, wait)
 
 
+def try_lock(handle: int, path: Path) -> bool:
+    """Lock an open file if no other process has it; whether that was done.
+
+    :raises AssayError: if it cannot be locked.
+    """
+    try:
+        lock(handle, path, wait=False)
+    except LockedError:
+        return False
+    return True
+
+
 def lock_as_reframe(handle: int, path: Path) -> None:
     """The same in the way of ReFrame, which does not see the other; wait until it can be had."""
     _lock(fcntl.lockf, handle, path, wait=True)

@@ -18,9 +18,9 @@ from assay.results.history import StoredRun, load
 from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras
-from assay.running.listing import listed
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
+from assay.running.selection import listed
 from assay.running.session import Suite
 from assay.running.supervise import Ended
 
@@ -53,7 +53,7 @@ def measure(
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
     end = suite.run(own, label, options, handles, Progress(own, given))
     if not end.code and not own.report.exists():
-        selection.explain(site, suite.environment, given)
+        selection.explain(site, given)
     return conclude(own, end, given, seconds + time.monotonic() - began, choice, site), end
 
 
@@ -134,7 +134,7 @@ def choose_for(
     # The run itself reads the checks again.
     beside = time.monotonic() - began
     if not cases:
-        selection.explain(site, suite.environment, given)
+        selection.explain(site, given)
     choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
     show_budget(choice)
     return choice

@@ -27,8 +27,8 @@ from assay.commands import accept
 from assay.results.case_history import case_histories
 from assay.results.history import load
 from assay.running import reframe_options
-from assay.running.listing import Listed
 from assay.running.runs import RunFolder
+from assay.running.selection import Listed
 from assay.running.session import Suite
 from assay.vcluster import cluster
 from assay.vcluster.node import Node

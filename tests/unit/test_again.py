@@ -14,12 +14,12 @@ import reframe as rfm
 from reframe.core.exceptions import PerformanceError, SanityError, UnexpectedSuccessError
 from test_disturbance import disturbance
 
-from assay.checks import again
+from assay.checks import remeasure
 from assay.config import references
 from assay.results.cases import NO_EVIDENCE, is_no_evidence
 from assay.results.reframe_report import case_of
 from assay.running import runs
-from assay.running.others import Use
+from assay.running.processes import Use
 from checks import check_on
 
 SUPPORT = Path(__file__).parents[1] / 'support'
@@ -80,10 +80,10 @@ def measure(tmp_path, monkeypatch):
         states=(),
     ):
         machine = machine or Machine()
-        monkeypatch.setattr(again, 'Others', machine.others)
-        monkeypatch.setattr(again.time, 'monotonic', lambda: machine.time)
-        monkeypatch.setattr(again, '_spent', run.spent)
-        monkeypatch.setattr(again, 'say', run.said.append)
+        monkeypatch.setattr(remeasure, 'Others', machine.others)
+        monkeypatch.setattr(remeasure.time, 'monotonic', lambda: machine.time)
+        monkeypatch.setattr(remeasure, '_spent', run.spent)
+        monkeypatch.setattr(remeasure, 'say', run.said.append)
         stage = tmp_path / 'stage'
         shutil.rmtree(stage, ignore_errors=True)
         stage.mkdir()
@@ -130,7 +130,7 @@ def measure(tmp_path, monkeypatch):
                 getattr(check, phase)()
         return check
 
-    run.checks, run.said, run.spent = [], [], again._Spent()
+    run.checks, run.said, run.spent = [], [], remeasure._Spent()
     return run
 
 
@@ -175,7 +175,7 @@ def test_a_disturbed_job_is_measured_again_when_others_have_gone(measure):
     assert why.endswith(f"other processes took 50% of the time of the job's CPUs, {WHO}")
     assert measure.said == [f'{check.display_name}: {why}; measured again when they have gone']
     assert all(values[-1] != 'fail' for values in check.perfvalues.values())
-    assert measure.spent == again._Spent(jobs=1, waiting=15.0, sessions={JOB})
+    assert measure.spent == remeasure._Spent(jobs=1, waiting=15.0, sessions={JOB})
 
 
 def test_a_preempted_job_is_measured_again(measure):
@@ -209,7 +209,7 @@ def test_one_that_is_preempted_each_time_is_no_evidence(measure):
     with pytest.raises(SanityError) as error:
         measure(GOOD, local=False, states=3 * ['PREEMPTED'])
     check = measure.checks[-1]
-    assert check.started == again.JOBS
+    assert check.started == remeasure.JOBS
     case = NAME | {
         'result': 'fail',
         'fail_phase': 'sanity',
@@ -245,7 +245,7 @@ def test_one_that_is_disturbed_each_time_has_three_jobs(measure):
     with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
         measure(DISTURBED, machine=Returning())
     (check,) = measure.checks
-    assert (check.started, len(check.replaced)) == (3, 2) == (again.JOBS, again.JOBS - 1)
+    assert (check.started, len(check.replaced)) == (3, 2) == (remeasure.JOBS, remeasure.JOBS - 1)
 
 
 def wrong_answer(folder):
@@ -363,12 +363,15 @@ def test_nodes_that_share_this_machine_disturb_each_other(measure):
 
 
 def test_a_run_has_no_more_than_some_jobs_and_some_patience(measure):
-    for spent in (again._Spent(jobs=again.MORE_JOBS), again._Spent(waiting=again.WAITING)):
+    for spent in (
+        remeasure._Spent(jobs=remeasure.MORE_JOBS),
+        remeasure._Spent(waiting=remeasure.WAITING),
+    ):
         measure.spent = spent
         with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
             measure(DISTURBED, GOOD)
         assert measure.checks[-1].started == 1
-    measure.spent = again._Spent(waiting=again.WAITING - 7)
+    measure.spent = remeasure._Spent(waiting=remeasure.WAITING - 7)
     with pytest.raises(PerformanceError, match='did not leave within 10 s'):
         measure(DISTURBED, GOOD, machine=Machine(stay=-1))
 

@@ -32,8 +32,8 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
-from assay.running.listing import Listed
 from assay.running.reframe_options import read
+from assay.running.selection import Listed
 from assay.running.supervise import Ended
 from reports import cases
 from stored import NOW, put

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay import paths
-from assay.running import awake, events
+from assay.running import events, reframe_plugin
 
 #: Longer than any test: who sleeps so long was not woken.
 FOR_EVER = 600
@@ -36,13 +36,13 @@ class Slept:
 @pytest.fixture
 def sleeper(monkeypatch):
     """What sleeps for tasks, with ReFrame's own way to sleep taken out."""
-    monkeypatch.setattr(awake, 'SECONDS', FOR_EVER)
+    monkeypatch.setattr(reframe_plugin, 'SECONDS', FOR_EVER)
     own = Slept()
     for name in ('snooze', 'reset_poll_rate'):
         by_itself = getattr(own, name)
-        monkeypatch.setattr(awake._PollController, name, lambda _, call=by_itself: call())
-    monkeypatch.setattr(awake._PollController, '__init__', lambda _: None)
-    made = awake._Awake([])
+        monkeypatch.setattr(reframe_plugin._PollController, name, lambda _, call=by_itself: call())
+    monkeypatch.setattr(reframe_plugin._PollController, '__init__', lambda _: None)
+    made = reframe_plugin._Awake([])
     made.own = own
     return made
 
@@ -82,16 +82,16 @@ def test_a_job_that_goes_on_is_looked_at(sleeper, held, monkeypatch):
     def end_of_time(handles, seconds):
         waited.append((len(handles), seconds))
 
-    monkeypatch.setattr(awake, '_wait', end_of_time)
+    monkeypatch.setattr(reframe_plugin, '_wait', end_of_time)
     sleeper._tasks = [under_way(held, 'running')]
     sleeper.snooze()
-    assert waited == [(1, awake.SECONDS)]
+    assert waited == [(1, reframe_plugin.SECONDS)]
     assert sleeper.own.times == 0
 
 
 def test_what_has_ended_is_judged_before_anything_is_waited_for(sleeper, held, monkeypatch):
     waited = []
-    monkeypatch.setattr(awake, '_wait', lambda *given: waited.append(given))
+    monkeypatch.setattr(reframe_plugin, '_wait', lambda *given: waited.append(given))
     sleeper._tasks = [under_way(held, 'running')]
     sleeper.reset_poll_rate()
     sleeper.snooze()
@@ -152,7 +152,7 @@ def test_what_a_stopped_job_started_ends_before_it_is_looked_at(
     sleeper, stopped, has_work, monkeypatch
 ):
     """Whatever else there is to be done, or it would be killed and not tell how it ended."""
-    monkeypatch.setattr(awake, 'GRACE', FOR_EVER)
+    monkeypatch.setattr(reframe_plugin, 'GRACE', FOR_EVER)
     process = stopped.check.job.proc
     sleeper._tasks = [stopped]
     sleeper._has_work = has_work
@@ -169,18 +169,18 @@ def test_what_a_stopped_job_started_ends_before_it_is_looked_at(
 @pytest.mark.parametrize('already', [0.1, FOR_EVER, -FOR_EVER])
 def test_a_stopped_job_that_does_not_end_is_looked_at(sleeper, stopped, already, monkeypatch):
     """Also where the clock of the day was set meanwhile."""
-    monkeypatch.setattr(awake, 'GRACE', 0.2)
+    monkeypatch.setattr(reframe_plugin, 'GRACE', 0.2)
     stopped.check.job.cancel_time -= already
     sleeper._tasks = [stopped]
     sleeper.snooze()
-    assert awake._goes_on(stopped.check.job.proc.pid)
+    assert reframe_plugin._goes_on(stopped.check.job.proc.pid)
 
 
 def test_a_kernel_that_cannot_tell_of_an_end(sleeper, held, monkeypatch):
     def refuse(_):
         raise OSError('Function not implemented')
 
-    monkeypatch.setattr(awake.os, 'pidfd_open', refuse)
+    monkeypatch.setattr(reframe_plugin.os, 'pidfd_open', refuse)
     sleeper._tasks = [under_way(held, 'running')]
     sleeper.snooze()
     assert sleeper.own.times == 1
@@ -188,8 +188,10 @@ def test_a_kernel_that_cannot_tell_of_an_end(sleeper, held, monkeypatch):
 
 def test_no_handle_is_left_open(sleeper, held, monkeypatch):
     opened, closed = [], []
-    monkeypatch.setattr(awake.os, 'pidfd_open', lambda _: opened.append(0) or held.stdin.fileno())
-    monkeypatch.setattr(awake.os, 'close', closed.append)
+    monkeypatch.setattr(
+        reframe_plugin.os, 'pidfd_open', lambda _: opened.append(0) or held.stdin.fileno()
+    )
+    monkeypatch.setattr(reframe_plugin.os, 'close', closed.append)
     scheduled = SimpleNamespace(state='running', check=SimpleNamespace(job=object()))
     sleeper._tasks = [under_way(held, 'running'), scheduled]
     sleeper.snooze()
@@ -216,8 +218,8 @@ def test_the_configuration_of_a_run_that_is_told_of_begins_it(tmp_path):
         )
         return answer.stdout.strip()
 
-    assert policy(**{events.VARIABLE: str(write)}) == awake.__name__
-    assert policy() != awake.__name__
+    assert policy(**{events.VARIABLE: str(write)}) == reframe_plugin.__name__
+    assert policy() != reframe_plugin.__name__
     os.close(read)
     os.close(write)
 
@@ -232,7 +234,7 @@ def test_a_handle_may_have_any_number(held):
     high = fcntl.fcntl(own, fcntl.F_DUPFD, 1500)
     try:
         held.stdin.close()
-        awake._wait([high], FOR_EVER)
+        reframe_plugin._wait([high], FOR_EVER)
     finally:
         os.close(own)
         os.close(high)

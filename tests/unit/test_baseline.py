@@ -23,8 +23,7 @@ from typer.testing import CliRunner
 from assay import AssayError, paths
 from assay.commands.main import app
 from assay.config.learned import Known, Learned, known, written
-from assay.config.reference import Reference
-from assay.config.reference_files import held_by, parse
+from assay.config.reference_files import Reference, held_by, parse
 from assay.report.baseline import _change
 from assay.results import cases as model
 from assay.results import history

@@ -12,8 +12,7 @@ from assay.one_run import options_of
 from assay.report import terminal
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose, seconds_of
 from assay.results.case_history import CaseHistory
-from assay.running.listing import Listed
-from assay.running.selection import leaving_out
+from assay.running.selection import Listed, leaving_out
 from assay.running.session_extras import assert_ours_are_left, left_out_of
 
 DAY = datetime(2026, 11, 1, tzinfo=timezone.utc)

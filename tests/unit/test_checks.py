@@ -1287,3 +1287,19 @@ def test_how_long_a_start_took_is_held_of_every_check(job):
     with pytest.raises(PerformanceError, match=r'mpi_init=70\.0'):
         job(Path('Ring/mpich-shm'), edit=starts(70.0))
     assert job.checks[-1].slowest_ranks['mpi_init'].endswith('took 70.0 s in MPI_Init')
+
+
+@pytest.mark.parametrize(
+    ('lacking', 'told'),
+    [
+        ('figures', 'does not define figures, to turn what the job left into figures'),
+        ('verify_answers', "does not define verify_answers, to hold the program's own verdict"),
+    ],
+)
+def test_what_a_check_lacks_is_told_when_it_is_loaded(tmp_path, monkeypatch, lacking, told):
+    where = (SYSTEM, 'golden:node', tmp_path / 'reframe', FILES['Halo'], 'Halo', 'mpich')
+    with check_on(*where, **chosen('Halo', 'shm')) as (check, _, _):
+        check.assert_defined()
+        monkeypatch.setattr(type(check), lacking, getattr(MpiCheck, lacking))
+        with pytest.raises(ReframeError, match=f'^Halo {told}'):
+            check.assert_defined()

@@ -31,7 +31,7 @@ from assay.results.runner import Concluded
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
-from assay.running.listing import Listed
+from assay.running.selection import Listed
 from assay.running.setting import (
     Setting,
     assert_possible,
@@ -150,7 +150,7 @@ def machine(tmp_path, golden_report, monkeypatch):
 
 
 def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
-    given = reframe_options.read_for_comparison([])
+    given = reframe_options.read_for('a comparison', [])
     four_by_four = Foursomes(machine, settings, given, [], [])
     return InterleavedMeasurement(four_by_four, margin, seconds).run()
 
@@ -731,7 +731,7 @@ def of(setting):
 
 def held(settings, scheduler='local'):
     """See that they can be compared, as the command does."""
-    assert_possible(settings, Site(scheduler), reframe_options.read_for_comparison([]))
+    assert_possible(settings, Site(scheduler), reframe_options.read_for('a comparison', []))
     sides = [*map(of, settings)]
     if not in_common(settings, sides):
         raise AssayError(why_nothing_in_common(settings, sides, CASES))
@@ -803,7 +803,7 @@ def test_settings_that_can_be_compared(before, after):
 )
 def test_options_that_a_setting_leaves_no_room_for(after, options, sentence):
     site = Site(name='openmpi', features=['mpi', 'spack'])
-    given = reframe_options.read_for_comparison(options)
+    given = reframe_options.read_for('a comparison', options)
     with pytest.raises(AssayError, match=sentence):
         assert_possible(read(['env=openmpi'], after.split()), site, given)
 

@@ -9,7 +9,7 @@ import pytest
 
 from assay import paths, witness
 from assay.job.launch import LaunchError
-from assay.screening.collected import collect
+from assay.screening.outputs import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where
 from assay.witness.traffic import links_down, verify_links

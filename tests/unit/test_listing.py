@@ -1,56 +1,39 @@
 """The cases that ReFrame lists, which a choice is made of."""
 
+import os
+
 import pytest
 
-from assay import AssayError
-from assay.running.listing import Listed, cases_of
+from assay import AssayError, paths
+from assay.running import runs
+from assay.running.selection import Listed, listed
 
-TEXT = """\
-[ReFrame Setup]
-  command:           "reframe '--tag=^smoke$' --list=C"
-
-[List of matched checks]
-- Clock %fabric=shm %layout=packed %scale=1_node /228a3f0d @generic:node+openmpi-system
-    ^BuildSources ~generic:node+openmpi-system 'build /53e41b0a @generic:node+openmpi-system
-- HPL %fabric=shm %layout=packed %scale=1_node %size=cache /07d99fdd @my-site:gpu+mpich-4.3+gcc
-    ^BuildApplications ~my-site:gpu+mpich-4.3+gcc 'build 'more /389be6bb @my-site:gpu+mpich-4.3+gcc
-      ^BuildSources ~generic:node+openmpi-system 'build /53e41b0a @generic:node+openmpi-system
-- Alone /6213b4c1 @generic:node+gnu
-Concretized 5 test case(s)
-
-Log file(s) saved in 'reframe.log'
-"""
+TOYS = paths.ROOT / 'tests' / 'golden' / 'reports'
+CONFIGURATIONS = [paths.CONFIG / 'common.py', TOYS / 'toy_system.py']
 
 
-def test_cases_with_what_they_need():
-    sources = 'BuildSources ~generic:node+openmpi-system'
-    applications = 'BuildApplications ~my-site:gpu+mpich-4.3+gcc'
-    clock, hpl, alone = cases_of(TEXT)
-    assert clock == Listed(
-        'Clock %fabric=shm %layout=packed %scale=1_node',
-        'generic:node',
-        'openmpi-system',
-        frozenset({sources}),
+@pytest.fixture
+def cases_of(tmp_path):
+    """The cases that options select of the toys."""
+    command = [str(paths.VENV_BIN / 'reframe'), '-c', str(TOYS / 'toys.py'), '--system=toy']
+    configured = {'RFM_CONFIG_FILES': ':'.join(map(str, CONFIGURATIONS))}
+    environment = os.environ | configured | {runs.VARIABLE: str(tmp_path)}
+    return lambda *options: listed(command, options, environment)
+
+
+def test_cases_with_what_they_need(cases_of):
+    passed, *_, broken = cases_of('-n', '^(Passed|FailedBuild)%', '-r')
+    assert passed == Listed(
+        'Passed %fabric=shm %layout=packed', 'toy:node', 'gnu', frozenset({'Build ~toy:node+gnu'})
     )
-    assert clock.title == f'{clock.name} @generic:node+openmpi-system'
-    assert (hpl.partition, hpl.environment) == ('my-site:gpu', 'mpich-4.3+gcc')
-    assert hpl.needs == {sources, applications}
-    assert (alone.name, alone.needs) == ('Alone', frozenset())
+    assert passed.title == 'Passed %fabric=shm %layout=packed @toy:node+gnu'
+    assert broken.needs == {'BrokenBuild ~toy:node+gnu'}
 
 
-def test_nothing_is_selected():
-    assert cases_of('[List of matched checks]\nConcretized 0 test case(s)\n') == []
+def test_nothing_is_selected(cases_of):
+    assert cases_of('-n', '^Unheard') == []
 
 
-@pytest.mark.parametrize(
-    'text',
-    [
-        '',
-        TEXT.replace('Concretized 5', 'Concretized 6'),
-        TEXT.replace('- Alone /', '- Alone  #'),
-        TEXT.replace('Concretized', 'Found'),
-    ],
-)
-def test_what_is_not_understood_is_an_error(text):
-    with pytest.raises(AssayError, match='no choice can be made'):
-        cases_of(text)
+def test_what_is_not_listed_is_an_error(cases_of):
+    with pytest.raises(AssayError, match=r'could not list the cases to choose from: .*no-such'):
+        cases_of('--no-such-option')

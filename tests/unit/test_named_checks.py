@@ -3,7 +3,7 @@
 import pytest
 
 from assay import paths
-from assay.running import named_checks, reframe_options
+from assay.running import reframe_options, selection
 
 ALL = []
 
@@ -38,5 +38,5 @@ ALL = []
     ],
 )
 def test_only_what_is_named_is_read(arguments, names):
-    files = named_checks.files_of(reframe_options.read(arguments), paths.CHECKS)
+    files = selection.files_of(reframe_options.read(arguments), paths.CHECKS)
     assert [path.stem for path in files] == names

@@ -71,7 +71,7 @@ def spend(site, command=None, **others):
     """A night; its exit code, and what people were told."""
     site.told.unlink(missing_ok=True)
     site.own = runs.begin()
-    given = reframe_options.read_for_night([])
+    given = reframe_options.read_for('a night', [])
     command = command or f'(echo "$ASSAY_VERDICT: $ASSAY_SUBJECT"; cat) >{site.told}'
     about = {'suite': site, 'system': 'toy', 'mode': 'smoke', 'given': given, 'options': []}
     code = Night(**about | {'margin': 0.05, 'command': command} | others).spend()
@@ -163,7 +163,7 @@ def test_what_is_many_times_as_slow_is_told_as_such(site):
 def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):
     good_nights(site)
     file = tmp_path / 'junit.xml'
-    given = reframe_options.read_for_night([f'--report-junit={file}'])
+    given = reframe_options.read_for('a night', [f'--report-junit={file}'])
     spend(site, given=given)
     assert '<error' not in file.read_text()
     site.change = slower()
@@ -223,7 +223,7 @@ def test_a_case_that_fails_when_it_is_measured_again_has_failed(site, tmp_path):
         name, number, case, values
     )
     junit = tmp_path / 'junit.xml'
-    given = reframe_options.read_for_night([f'--report-junit={junit}'])
+    given = reframe_options.read_for('a night', [f'--report-junit={junit}'])
     code, told = spend(site, given=given)
     assert code == 1 and told.startswith('FAILED: ')
     assert 'no answer' in junit.read_text()
@@ -294,7 +294,7 @@ def test_an_option_for_a_check_that_is_not_measured_again_fails_nothing(site):
         name, number, *about
     )
     options = ['-S', 'Ring.rounds=9', '-P', 'Ring.layout=packed']
-    given = reframe_options.read_for_night(options)
+    given = reframe_options.read_for('a night', options)
     assert spend(site, given=given, options=options) == (0, None)
     assert site.ran[-2:] == [0, 2]
 
@@ -318,7 +318,7 @@ def test_a_maintenance_is_one_also_where_the_suite_cannot_be_prepared(site, monk
 def test_files_of_the_night_before_are_not_left(site, tmp_path, monkeypatch):
     junit, report = tmp_path / 'junit.xml', tmp_path / 'report.json'
     options = [f'--report-junit={junit}', f'--report-file={report}']
-    given = reframe_options.read_for_night(options)
+    given = reframe_options.read_for('a night', options)
     spend(site, given=given)
     assert junit.exists() and report.exists()
     spend(site, given=given, suite=AssayError('no MPI'))
@@ -373,7 +373,7 @@ def test_who_could_not_be_told_is_told_the_next_time(site, capsys):
 
 def test_without_a_command_nobody_is_told_twice_either(site):
     site.change = failing()
-    given = reframe_options.read_for_night([])
+    given = reframe_options.read_for('a night', [])
     assert Night(site, 'toy', 'smoke', given, [], 0.05, None).spend() == 1
     assert spend(site) == (1, None)
 
@@ -480,7 +480,7 @@ def test_a_night_of_another_selection_is_no_good_one(site):
 @pytest.mark.parametrize('option', ['--repeat=2', '--reruns=1', '--max-retries=1', '-l'])
 def test_options_that_are_not_for_a_night(option):
     with pytest.raises(AssayError, match='is not for a night'):
-        reframe_options.read_for_night([option])
+        reframe_options.read_for('a night', [option])
 
 
 def test_the_same_culprits_in_another_order_are_no_news():
@@ -556,7 +556,7 @@ def test_a_machine_in_maintenance(slurm, partitions, reservations, why):
 
 def jobs(*options):
     """What these options of ReFrame give every job."""
-    return reframe_options.read_for_night([*options]).jobs
+    return reframe_options.read_for('a night', [*options]).jobs
 
 
 def test_a_run_may_be_meant_for_a_reservation(slurm):

@@ -12,7 +12,7 @@ from assay.results.budget import choose
 from assay.results.case_history import CaseHistory
 from assay.results.history import load
 from assay.running import reframe_options
-from assay.running.listing import Listed
+from assay.running.selection import Listed
 
 site = test_nightly.site
 
@@ -185,7 +185,7 @@ def test_a_case_whose_build_no_night_has_time_for_is_told(short, monkeypatch):
 def test_what_was_left_out_is_skipped_in_junit(short, tmp_path):
     good_nights(short)
     file = tmp_path / 'junit.xml'
-    given = reframe_options.read_for_night([f'--report-junit={file}'])
+    given = reframe_options.read_for('a night', [f'--report-junit={file}'])
     night(short, given=given)
     assert file.read_text().count('left out by --budget') == 1
     short.then = failing('shm')

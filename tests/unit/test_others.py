@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay.running import others, runs
-from assay.running.others import Others
+from assay.running import processes, runs
+from assay.running.processes import Others
 
 # 0.2 CPU seconds for each line that it reads; then it says so.
 SPIN = """
@@ -64,8 +64,8 @@ def start(monkeypatch, tmp_path):
     it.
     """
     monkeypatch.setenv(runs.VARIABLE, str(tmp_path))
-    monkeypatch.setattr(others, 'WORTH_NAMING', 0.0)
-    monkeypatch.setattr(others, 'MOST', 1000)
+    monkeypatch.setattr(processes, 'WORTH_NAMING', 0.0)
+    monkeypatch.setattr(processes, 'MOST', 1000)
     ends = []
 
     def begin(code=SPIN, below=False, **variables):
@@ -166,7 +166,7 @@ def test_who_has_ended_does_not_say_whose_it_was(start, tmp_path):
         time.sleep(0.01)
     assert f'(process {own})' not in ''.join(look.use().busiest)
     # What this process is given in the end is no others' either.
-    assert os.getppid() in set(others._ancestors())
+    assert os.getppid() in set(processes._ancestors())
 
 
 def state(pid):

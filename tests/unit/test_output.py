@@ -8,8 +8,7 @@ import pytest
 from assay import paths
 from assay.config.fabrics import load_catalogue
 from assay.job import output
-from assay.job.output import Output, TooMuchError, found, unlogged
-from assay.job.reason import reason
+from assay.job.output import Output, TooMuchError, found, reason, unlogged
 
 STATEMENTS = paths.ROOT / 'tests' / 'golden' / 'statements'
 PAIR = '[n{host}:1234] mca: bml: Using tcp btl for send to [[1,1],{rank}] on node n{host}\n'

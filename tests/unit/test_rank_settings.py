@@ -12,9 +12,8 @@ from assay.job.launch import LaunchError
 from assay.results.failures import failures, left_in_good_cases
 from assay.results.provenance import changed_facts as changes
 from assay.results.reframe_report import case_of
-from assay.screening.collected import collect
-from assay.screening.different import find_different
-from assay.screening.verdict import judge
+from assay.screening.outputs import collect
+from assay.screening.verdict import find_different, judge
 from assay.screening.where import Where
 from assay.witness.changes import setting_changes
 from assay.witness.settings import (

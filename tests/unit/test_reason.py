@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from assay import paths
-from assay.job.reason import LONGEST, reason
+from assay.job.output import LONGEST, reason
 
 REASONS = paths.ROOT / 'tests' / 'golden' / 'reasons'
 SAID = {

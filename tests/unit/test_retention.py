@@ -248,7 +248,7 @@ CHECK = """
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import performance_function, sanity_function
-from assay.checks.attributed import Attributed
+from assay.checks.provenance_fields import Attributed
 
 @rfm.simple_test
 class Toy(rfm.RunOnlyRegressionTest):

@@ -24,9 +24,9 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs', 'mpis', 'locks'),
+    ('programs', 'mpis', 'locks', 'files'),
     ('paths', ''),
-    ('text', 'files', 'spelling', 'cpus'),
+    ('text', 'spelling', 'cpus'),
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

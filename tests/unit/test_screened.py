@@ -25,8 +25,8 @@ from assay.acceptance.screenings import assert_screened, place, screening_status
 from assay.acceptance.status import status_of
 from assay.acceptance.verify import verify
 from assay.screening import outputs
-from assay.screening.collected import collect
 from assay.screening.measured import read, write
+from assay.screening.outputs import collect
 from assay.screening.where import Where
 from screenings import BEGUN, keep, screening, slow_links
 

@@ -18,11 +18,11 @@ from assay.job.launch import tell_names
 from assay.report import screening as report
 from assay.running import reframe_options
 from assay.screening import kept, measured, outputs
-from assay.screening.collected import collect
 from assay.screening.findings import Evidence, Finding
 from assay.screening.links import _fast_to_each_other
 from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
+from assay.screening.outputs import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where, choose, left_out, node_names
 from screenings import ALL, BEGUN, of_few, screening, slow_links
@@ -534,7 +534,7 @@ def edited(path, change):
         (lambda r: r['facts'][0].__setitem__('processor', [1]), 'neither a word nor a number'),
         (lambda r: r['facts'][0].__setitem__('memory', 10**400), 'neither a word nor a number'),
         (lambda r: r['faults'][0].__setitem__('new', {}), 'neither a word nor a number'),
-        (lambda r: r['links']['alone'].__setitem__(0, [1e300 * 1e300, 1]), 'no measured value'),
+        (lambda r: r['links']['alone'].__setitem__(0, [1e300 * 1e300, 1]), 'not a measured value'),
         (lambda r: r['links']['alone'].__setitem__(0, [0, 1]), 'alone has values'),
         (lambda r: r['links']['ends'][0].__setitem__(1, 1.5), 'not of numbers of nodes'),
     ],
@@ -562,7 +562,7 @@ def test_what_is_no_file_or_too_large_is_not_read(tmp_path, monkeypatch):
         read(tmp_path / 'pipe')
     write(tmp_path / 'large', screening(4))
     monkeypatch.setattr(measured, 'MOST', 100)
-    with pytest.raises(AssayError, match='large: is damaged: it has more than 100 bytes'):
+    with pytest.raises(AssayError, match='large has more than 100 bytes'):
         read(tmp_path / 'large')
 
 
@@ -794,7 +794,7 @@ def test_wrong_sets_of_nodes(text, words):
 @pytest.mark.parametrize('option', ['-n=Ring', '--repeat=2', '-p=mpich', '-l'])
 def test_options_that_are_not_for_a_screening(option):
     with pytest.raises(AssayError, match='is not for a screening'):
-        reframe_options.read_for_screening([option])
+        reframe_options.read_for('a screening', [option])
 
 
 def test_a_single_machine_is_refused():

@@ -20,11 +20,10 @@ from assay.machine.mpi import Mpi
 from assay.machine.provenance import Provenance, checksum, tree
 from assay.results import runner
 from assay.results.provenance import changed_facts
-from assay.spack import blas, builds, environment, packages
+from assay.spack import builds, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
-from assay.spack.lock_file import compiled_with, from_lock, keep_spec, kept_spec
-from assay.spack.record import Build
+from assay.spack.lock_file import Build, compiled_with, from_lock, keep_spec, kept_spec
 
 
 @pytest.fixture
@@ -363,7 +362,7 @@ def test_what_a_site_says_stands_beside_what_was_found(stand_in, monkeypatch):
 def test_without_a_blas_of_the_site_it_is_a_copy_of_the_wheel(anywhere, monkeypatch):
     """Which stays where it is when .venv is replaced."""
     monkeypatch.delenv('MKLROOT', raising=False)
-    made = blas.packages({})
+    made = spack_setup.blas_packages({})
     (external,) = made['scipy-openblas32']['externals']
     assert external['prefix'].startswith(str(paths.SPACK))
     assert list((Path(external['prefix']) / 'lib').glob('libscipy_openblas*'))
@@ -375,14 +374,14 @@ def test_without_a_blas_of_the_site_it_is_a_copy_of_the_wheel(anywhere, monkeypa
     'known', [{'openblas': {}}, {'blas': {}}, {'all': {'providers': {'blas': ['openblas']}}}]
 )
 def test_the_blas_that_a_site_names_is_taken(anywhere, known):
-    assert set(blas.packages(known)) == {'scipy-openblas32'}
+    assert set(spack_setup.blas_packages(known)) == {'scipy-openblas32'}
 
 
 def test_the_blas_of_a_module_is_taken(anywhere, monkeypatch):
     mkl = anywhere / 'oneapi' / 'mkl' / '2025.1'
     (mkl / 'lib').mkdir(parents=True)
     monkeypatch.setenv('MKLROOT', str(mkl))
-    made = blas.packages({})
+    made = spack_setup.blas_packages({})
     assert 'assay' not in made
     assert made['intel-oneapi-mkl']['externals'] == [
         {'spec': 'intel-oneapi-mkl@2025.1', 'prefix': str(anywhere / 'oneapi')}
@@ -577,17 +576,17 @@ esac
 def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
     prefix, asked = anywhere / 'prefix', anywhere / 'asked'
     used = stand_in(INSTALLS.format(prefix=prefix, asked=asked))
-    assert environment.rehearse(used, 'generic', 'assay', 'mpich@=4.3.2') == 'assay ^mpich@=4.3.2'
+    assert builds.rehearse(used, 'generic', 'assay', 'mpich@=4.3.2') == 'assay ^mpich@=4.3.2'
     assert asked.read_text().split() == ['concretize', 'fetch']
-    build = environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    build = builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
     assert (build.prefix, [*build.files], build.sources) == (prefix, ['bin/ring'], checksum())
     assert build.provenance.mpi == 'mpich@4.3.2'
     said = asked.read_text()
     assert said.split()[2:] == ['clean', 'install', 'location']
-    assert environment.install(used, 'generic', 'assay', 'mpich@=4.3.2') == build
+    assert builds.install(used, 'generic', 'assay', 'mpich@=4.3.2') == build
     assert asked.read_text() == said
     (prefix / 'bin' / 'ring').unlink()
-    environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
     # Asked for no more than that, Spack would find it installed.
     assert asked.read_text().split()[5:] == ['clean', 'install', 'overwritten', 'location']
 
@@ -595,7 +594,7 @@ def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
 def test_what_cannot_be_installed_is_named(stand_in):
     used = stand_in('echo "Error: no version fits" >&2; exit 1')
     with pytest.raises(AssayError, match=r'finds no way to build assay \^mpich@=4\.3\.2: no vers'):
-        environment.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+        builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
 
 
 # What checks are given ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from assay import paths
-from assay.job.stacks import innermost_calls, taken_after
+from assay.job.ending import innermost_calls, taken_after
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'stacks'
 

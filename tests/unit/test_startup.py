@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay.config import references
-from assay.config.reference import Reference
+from assay.config.reference_files import Reference
 from assay.programs.figure import Figure
 from assay.results.failures import failures, unheld
 from assay.witness.disturbance import greatest

@@ -1,5 +1,6 @@
 """ReFrame's place is taken by scripts that do to their parent what ReFrame may do."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import threading
 
 import pytest
 
+from assay.running import events
 from assay.running import supervise as supervision
 from assay.running.leftovers import stop_jobs
 from assay.running.runs import VARIABLE, RunFolder
@@ -305,10 +307,12 @@ def test_what_is_printed_is_kept_for_the_verdict(run):
 
 def test_a_long_silence_is_explained(run, monkeypatch, capfd):
     monkeypatch.setattr(supervision, 'REMINDER', 0.2)
-    line = '[ RUN      ] Ring %fabric=shm /1a2b @generic:node+mpich'
+    case = {'display_name': 'Ring %fabric=shm', 'system': 'generic'}
+    case |= {'partition': 'node', 'environ': 'mpich'}
+    line = json.dumps({events.RUNS: case}) + '\n'
     script = (
         'import os, time\n'
-        f'print({line!r}, flush=True)\n'
+        f'os.write(int(os.environ["{events.VARIABLE}"]), {line.encode()!r})\n'
         f'while not os.path.exists("{run.folder}/heard"): time.sleep(0.05)'
     )
 
@@ -319,7 +323,7 @@ def test_a_long_silence_is_explained(run, monkeypatch, capfd):
     said = []
     monkeypatch.setattr(supervision, 'say', heard)
     ended(run, script)
-    assert 'Ring %fabric=shm /1a2b @generic:node+mpich' in said[-1]
+    assert 'Ring %fabric=shm @generic:node+mpich' in said[-1]
 
 
 def test_the_locks_of_the_run_are_kept_open(run, capfd):

@@ -9,7 +9,7 @@ import pytest
 from assay import paths
 from assay.results.failures import reason
 from assay.results.reframe_report import case_of
-from assay.running import telling
+from assay.running import reframe_plugin
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
 from assay.running.runs import RunFolder
 from assay.running.supervise import supervise
@@ -94,8 +94,8 @@ def test_rounds_builds_and_jobs(told):
 def test_a_mistake_of_ours_is_seen_and_is_none_of_reframes(monkeypatch, capfd):
     """The task is none, so nothing of it can be told."""
     read, write = os.pipe()
-    monkeypatch.setattr(telling.rt, 'runtime', lambda: SimpleNamespace(current_run=0))
-    teller = telling._Teller(write)
+    monkeypatch.setattr(reframe_plugin.rt, 'runtime', lambda: SimpleNamespace(current_run=0))
+    teller = reframe_plugin._Teller(write)
     teller.on_task_success(None)
     teller.on_task_skip(None)
     os.close(write)

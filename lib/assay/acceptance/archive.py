@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.files import Checksum, Files, checksums_in, digest, read_bounded
+from assay.acceptance.files import Checksum, Files, checksums_in, digest
 from assay.acceptance.journal import AnyEntry, Begun, Ended, Reported, Screened, Started
-from assay.files import write_whole
+from assay.files import read_bounded, write_whole
 from assay.machine.provenance import suite
 from assay.results.cases import Case, left_in
 from assay.results.reframe_report import read_report

@@ -17,6 +17,7 @@ from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
+from assay.files import explained
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
 from assay.programs.figure import Quantity, declared
@@ -217,9 +218,8 @@ def read_contract(path: Path) -> Contract:
         be right.
     """
     try:
-        text = path.read_bytes().decode()
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
+        with explained(path, 'read'):
+            text = path.read_bytes().decode()
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
     return parse_contract(text, path)

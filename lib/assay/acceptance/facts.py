@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assay import AssayError
-from assay.acceptance.files import read_bounded
+from assay.files import read_bounded
 from assay.machine import topology
 from assay.machine.topology import usable_memory
 

@@ -8,11 +8,12 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from assay import AssayError
+from assay.files import explained, strict_json
 
 #: Bytes of a file that are hashed at a time.
 PIECE = 1 << 20
@@ -33,7 +34,7 @@ def parse_record(data: bytes) -> dict[str, Any]:
     :raises ValueError: if they are of none: changed, or written by something else.
     """
     try:
-        record = json.loads(data, parse_constant=_refuse_constant)
+        record = strict_json(data)
         if isinstance(record, dict) and canonical(record) == data:
             return record
     except (RecursionError, ValueError):
@@ -56,10 +57,6 @@ def digest_of(path: Path) -> str:
         while piece := file.read(PIECE):
             found.update(piece)
     return found.hexdigest()
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 #: Files of an archive at most, and folders that are within each other.
@@ -130,24 +127,6 @@ def checksums_in(folder: Path) -> Files:
     for name, path in found_in(folder):
         if len(kept) == MOST_FILES:
             raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
-        try:
+        with explained(path, 'read'):
             kept[name] = Checksum.of(path)
-        except OSError as error:
-            raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
     return kept
-
-
-def read_bounded(path: Path, most: int) -> bytes:
-    """The content of a file.
-
-    :param most: bytes that it may have.
-    :raises AssayError: if it has more, or cannot be read.
-    """
-    try:
-        with path.open('rb') as file:
-            data = file.read(most + 1)
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
-    if len(data) > most:
-        raise AssayError(f'{path} has more than {most} bytes')
-    return data

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay import AssayError, locks
 from assay.acceptance.files import Files, canonical, digest, parse_record
+from assay.files import explained
 
 #: What the first entry names as the line before it.
 NOTHING = '0' * 64
@@ -296,11 +297,8 @@ def read(path: Path) -> Chain:
 
     :raises AssayError: if it cannot be read.
     """
-    try:
-        with path.open('rb') as file:
-            return _chain(file.read(MOST + 1))
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
+    with explained(path, 'read'), path.open('rb') as file:
+        return _chain(file.read(MOST + 1))
 
 
 def open_runs(entries: Iterable[AnyEntry]) -> list[int]:
@@ -335,12 +333,9 @@ def miscounted(entries: Iterable[AnyEntry]) -> Iterator[str]:
 @contextmanager
 def _locked(path: Path) -> Iterator[BinaryIO]:
     """The journal, while no other process writes to it."""
-    try:
-        with path.open('r+b') as file:
-            locks.lock(file.fileno(), path)
-            yield file
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
+    with explained(path, 'written'), path.open('r+b') as file:
+        locks.lock(file.fileno(), path)
+        yield file
 
 
 def _write(

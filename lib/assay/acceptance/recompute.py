@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from assay import AssayError
 from assay.acceptance.archive import CASES, folder_of
 from assay.acceptance.facts import Facts, Partition
+from assay.job.ending import EndedJob
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
 from assay.results.cases import Case, Run
@@ -180,21 +180,21 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
     stage = Path(tempfile.mkdtemp(dir=scratch))
     try:
         shutil.copytree(kept, stage, dirs_exist_ok=True)
-        check._stagedir = str(stage)
         check.executable = case.job.executable
-        check._job = SimpleNamespace(
-            stdout=_plain_name(case.files.stdout),
-            stderr=_plain_name(case.files.stderr),
-            exitcode=case.job.exit_code,
-            state='COMPLETED',
-            nodelist=[*case.job.nodes],
+        check.ended_job = EndedJob(
+            stage,
+            _plain_name(case.files.stdout),
+            _plain_name(case.files.stderr),
+            case.job.exit_code or 0,
+            'COMPLETED',
+            tuple(case.job.nodes),
         )
-        check.sanity()
+        figures: Mapping[str, Figure] = check.read_job()
+        check.tell_what_ran()
         reports = [*witnessed_in(stage)]
         _assert_on_its_nodes([check.ran, *reports], case)
         if case.no_evidence and not by_others(reports, foreign=True):
             raise AssayError('it is told as disturbed, and no witness saw others')
-        figures: Mapping[str, Figure] = check.figures() | check.witness_figures()
         return figures
     finally:
         shutil.rmtree(stage)

@@ -22,7 +22,8 @@ from assay.acceptance.decision import least_passed
 from assay.acceptance.journal import AnyEntry, Started
 from assay.acceptance.setup import Prepared, SelectedCase
 from assay.acceptance.status import Status, status_in
-from assay.checks.again import JOBS
+from assay.checks.remeasure import JOBS
+from assay.files import explained
 from assay.results.runner import Runner, make_ready
 from assay.running.runs import RunFolder
 from assay.running.supervise import noted
@@ -91,10 +92,8 @@ def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
     :raises AssayError: if it is by another contract, another command is at it, or its journal is
         damaged.
     """
-    try:
+    with explained(folder, 'read'):
         is_new = not folder.is_dir() or not any(folder.iterdir())
-    except OSError as error:
-        raise AssayError(f'{folder}: cannot be read: {error.strerror}') from None
     if is_new:
         archive = archives.create(folder, contract, system)
         return archive, _alone(archive)

@@ -16,8 +16,8 @@ from assay.config import settings
 from assay.config.scales import SCALES
 from assay.results.cases import check_of, parameters_of
 from assay.running import reframe_options, session
-from assay.running.listing import Listed, listed
 from assay.running.reframe_options import Given
+from assay.running.selection import Listed, listed
 from assay.running.session import Suite
 from assay.text import plain
 

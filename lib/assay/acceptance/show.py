@@ -14,10 +14,10 @@ from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Commitment
 from assay.acceptance.decision import Decision
-from assay.acceptance.files import canonical, parse_record, read_bounded
+from assay.acceptance.files import canonical, parse_record
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
-from assay.files import write_whole
+from assay.files import explained, read_bounded, write_whole
 from assay.report.console import console, percent, say, table
 from assay.results.rows import number
 from assay.spelling import many
@@ -316,12 +316,10 @@ def write(archive: Archive, status: Status) -> Path:
             f'{archive.folder}: run {left[0]} has no end: end it by `assay accept run` first'
         )
     path = archive.report / REPORT_NAME
-    try:
+    with explained(path, 'written'):
         archive.report.mkdir(exist_ok=True)
         write_whole(archive.decisions, decisions_text(status))
         write_whole(path, report_text(status, entries))
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be written: {error.strerror}') from None
     archives.close(archive)
     return path
 

@@ -23,9 +23,9 @@ from assay import AssayError
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Parties
-from assay.acceptance.files import canonical, digest, digest_of, parse_record, read_bounded
+from assay.acceptance.files import canonical, digest, digest_of, parse_record
 from assay.acceptance.journal import Chain
-from assay.files import write_whole
+from assay.files import explained, read_bounded, write_whole
 from assay.text import plain
 
 #: Bytes of a file with a key at most.
@@ -58,12 +58,10 @@ def make_keys(path: Path, passphrase: str) -> Path:
         else serialization.NoEncryption(),
     )
     for one, data, mode in ((path, private, 0o600), (public, _openssh(key.public_key()), 0o644)):
-        try:
+        with explained(one, 'written'):
             handle = os.open(one, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with open(handle, 'wb') as file:
                 file.write(data)
-        except OSError as error:
-            raise AssayError(f'{one}: cannot be written: {error.strerror}') from None
     return public
 
 
@@ -200,10 +198,8 @@ def state_of(archive: Archive, chain: Chain) -> SignedState:
 
     :raises AssayError: if it cannot be read.
     """
-    try:
+    with explained(archive.contract, 'read'):
         return SignedState(digest_of(archive.contract), chain.head, len(chain.entries))
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
 
 
 def signers(parties: Parties) -> dict[str, tuple[str, str]]:
@@ -237,11 +233,9 @@ def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -
     }
     made = key.sign(DOMAIN + canonical(record)).hex()
     path = archive.signatures / name
-    try:
+    with explained(path, 'written'):
         archive.signatures.mkdir(exist_ok=True)
         write_whole(path, canonical(record | {'signature': made}) + b'\n')
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
     return path
 
 

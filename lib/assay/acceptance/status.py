@@ -22,6 +22,7 @@ from assay.acceptance.decision import (
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, Ended, EndsRun, Interrupted, Started
 from assay.acceptance.screenings import screening_status
+from assay.files import explained
 from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
 from assay.results.failures import is_good, reason
 from assay.results.reframe_report import read_report
@@ -208,10 +209,9 @@ def status_in(archive: Archive, contract: Contract) -> Status:
     chain = journal.read(archive.journal)
     chain.assert_whole(archive.journal)
     try:
-        _assert_as_told(archive, chain.entries)
-        return status_of(contract, chain.entries, reports(archive, chain.entries))
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
+        with explained(archive.folder, 'read'):
+            _assert_as_told(archive, chain.entries)
+            return status_of(contract, chain.entries, reports(archive, chain.entries))
     # Whoever makes all checksums fit can write whatever they want into a report.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         told = plain(f'{type(error).__name__}: {error}', 300)

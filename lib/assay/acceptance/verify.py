@@ -21,7 +21,7 @@ from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import Checksum, found_in, read_bounded
+from assay.acceptance.files import Checksum, found_in
 from assay.acceptance.journal import (
     BACK,
     AnyEntry,
@@ -37,6 +37,7 @@ from assay.acceptance.journal import (
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Status, status_of
+from assay.files import read_bounded
 from assay.results.cases import Run
 from assay.results.reframe_report import as_run
 from assay.spelling import many

@@ -61,6 +61,7 @@ class ApplicationJob(MpiCheck):
     """
 
     application: Application
+    needs = {**MpiCheck.needs, 'application': 'name the program and its problem'}
     size: str
     benchmarks: BuildSources = fixture(BuildSources, scope='environment')
     binary: str = variable(str, value='')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
-from assay.job.launch import witnessed_in
-from assay.job.single_cache import single_cached_property
+from assay.files import strict_json
+from assay.job.launch import single_cached_property, witnessed_in
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
@@ -36,9 +35,6 @@ OF_NETWORK = {
     'segments_sent_once': Quantity('1', 'higher', must_be_held=True),
     LINK_FIGURE: Quantity('1', 'higher', must_be_held=True),
 }
-
-#: How much of what it gives when it is let a program got as a rule: 1 without any jitter.
-WHOLE_OF_BEST = Quantity('1', 'higher')
 
 #: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
 FAST = 1.25e9
@@ -86,7 +82,7 @@ class MpiBenchmark(MpiCheck):
 
         :raises SanityError: if it is missing or not whole.
         """
-        return read_report(Path(self.stagedir, RESULT), self.program, lambda: self.launch.reason)
+        return read_report(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
@@ -177,7 +173,7 @@ class MpiBenchmark(MpiCheck):
             'kernel_buffers_of_largest': socket['kernel_sized'],
             'slower_direction_of_faster': slower / faster,
         }
-        if (share := sent_once(witnessed_in(Path(self.stagedir)))) is not None:
+        if (share := sent_once(witnessed_in(self.ended_job.folder))) is not None:
             values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
             values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)
@@ -262,7 +258,7 @@ def read_report(
             f'{program} wrote no {RESULT}: it did not get to its end ({why()})'
         ) from None
     try:
-        report = json.loads(text, parse_constant=_refuse_constant)
+        report = strict_json(text)
     except ValueError as error:
         raise SanityError(f'{program}: {RESULT} is not valid: {error}') from None
     if not isinstance(report, dict) or (report.get('program'), report.get('complete')) != (
@@ -271,7 +267,3 @@ def read_report(
     ):
         raise SanityError(f'{RESULT} is not a complete report of {program}')
     return report
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f'{name} is not a measured value')

@@ -16,15 +16,14 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import BuildError, ReframeError
 
 from assay import AssayError, paths, say
-from assay.checks.time_limit import KeepsTimeLimit
-from assay.checks.waiting import IN_QUEUE, TakesTurns
+from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
 from assay.config.scales import SCALES
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, checksum, of_cmake
 from assay.spack.builds import build_of
-from assay.spack.record import Build
+from assay.spack.lock_file import Build
 
 #: The witness, which the benchmarks bring.
 LIBRARY = 'libassay_witness.so'

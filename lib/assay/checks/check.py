@@ -5,21 +5,21 @@ A check names its program and its figures, and nothing about launchers, MPIs and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import reframe as rfm
-from reframe.core.builtins import fixture, required
+from reframe.core.builtins import fixture, required, run_after
 from reframe.core.exceptions import JobError, PerformanceError, ReframeError
 
-from assay.checks.again import IsMeasuredAgain
-from assay.checks.attributed import Attributed
 from assay.checks.build import BuildSources
 from assay.checks.cases import HasCases
 from assay.checks.judged import IsJudged
+from assay.checks.launching import IsStarted
 from assay.checks.leftovers import TellsLeftovers
-from assay.checks.started import IsStarted
-from assay.checks.time_limit import KeepsTimeLimit
-from assay.checks.waiting import IN_QUEUE, TakesTurns
+from assay.checks.provenance_fields import Attributed
+from assay.checks.remeasure import IsMeasuredAgain
+from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
 
 
 # ReFrame runs the hooks of the last base first. Only a special class may replace a phase.
@@ -37,26 +37,28 @@ class MpiCheck(
 ):
     """An MPI program on a fabric, in a layout, at a scale, with the witness preloaded.
 
-    A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`figures`; it narrows
-    ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout on one node, and
-    between two and four, is the ``smoke`` mode, up to two nodes is ``maintenance``, everything is
-    ``acceptance``.
+    A subclass gives ``executable`` and ``executable_opts`` and defines :meth:`verify_answers` and
+    :meth:`figures`; one that lacks what :attr:`needs` names is refused when it is loaded. It
+    narrows ``layout``, ``scale`` and ``ranks`` to what it is good for. The first layout on one
+    node, and between two and four, is the ``smoke`` mode, up to two nodes is ``maintenance``,
+    everything is ``acceptance``.
 
     What happens in each phase of ReFrame's, and what a subclass may do there:
 
     ===========  ==============================================  ==================================
     phase        here                                            a subclass
     ===========  ==============================================  ==================================
-    init         where each case can run, and its modes          sets ``ranks``; narrows where its
-                 (:mod:`~assay.checks.cases`)                    cases run; says which are smoke
+    init         fails if the subclass lacks something; where    sets ``ranks``; narrows where its
+                 each case can run, and its modes                cases run; says which are smoke
+                 (:mod:`~assay.checks.cases`)
     setup        references are read; layout, fabric and         changes the environment
                  the scheduler's options
-                 (:mod:`~assay.checks.started`)
+                 (:mod:`~assay.checks.launching`)
     run          waits for its turn; tells what was built; the   sets ``executable`` and
                  witness is preloaded                            ``executable_opts``; starts others
                                                                  in the same job by ``start_line``
     run ends     the job is measured again if it is no evidence
-                 (:mod:`~assay.checks.again`)
+                 (:mod:`~assay.checks.remeasure`)
     sanity       the job's end; the program's answers; MPI,      ``verify_answers``, or all of
                  ranks, layout and fabric                        ``verify``
                  (:mod:`~assay.checks.judged`); variables that
@@ -73,6 +75,22 @@ class MpiCheck(
     # None until a check is set up. Where there is a value, ReFrame 4.10.4 walks the stack twice for
     # each case, to see who used a deprecated name of it: half of the time that a start took.
     env_vars = required
+
+    #: What a subclass has to define, and what for.
+    needs: Mapping[str, str] = {
+        'verify_answers': "hold the program's own verdict against what was asked",
+        'figures': 'turn what the job left into figures',
+    }
+
+    @run_after('init')
+    def assert_defined(self) -> None:
+        mine = type(self)
+        for name, purpose in self.needs.items():
+            own = getattr(mine, name, None)
+            # One that defines all of `verify` calls what it needs itself.
+            is_spared = name == 'verify_answers' and mine.verify is not MpiCheck.verify
+            if own is getattr(MpiCheck, name, None) and not is_spared:
+                raise ReframeError(f'{mine.__name__} does not define {name}, to {purpose}')
 
     @classmethod
     def loggable_attrs(cls) -> list[tuple[str, str | None]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reframe.utility.sanity as sn
@@ -15,7 +14,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 
 from assay.config import references
 from assay.config.reference_files import ReferencesError
-from assay.job.ending import cut_short
+from assay.job.ending import EndedJob, cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
 from assay.machine.job_states import PREEMPTED
 from assay.machine.slurm import SCHEDULERS
@@ -31,6 +30,8 @@ class IsJudged(RegressionTestPlugin):
     # What the base beside it gives: for mypy only.
     if TYPE_CHECKING:
 
+        @property
+        def ended_job(self) -> EndedJob: ...
         @property
         def launch(self) -> Launch: ...
         def look_for_leftovers(self) -> None: ...
@@ -111,20 +112,34 @@ class IsJudged(RegressionTestPlugin):
         self.verify_answers()
         self.launch.assert_as_asked()
 
-    @sanity_function
-    def validate(self) -> bool:
-        self.look_for_leftovers()
-        folder = Path(self.stagedir)
-        nodes = self.job.nodelist or []
+    def prove(self) -> None:
+        """See that the job that has ended was what was asked for.
+
+        :raises SanityError: with a sentence that says what is wrong.
+        """
+        job = self.ended_job
         if self.current_partition.scheduler.registered_name in SCHEDULERS:
-            tell_names(folder, nodes)
-        if reason := cut_short(self.job.state or '', folder, folder / self.job.stderr, nodes):
-            others = NO_EVIDENCE if self.job.state == PREEMPTED else ''
+            tell_names(job.folder, job.nodes)
+        if reason := cut_short(job.state, job.folder, job.folder / job.stderr, job.nodes):
+            others = NO_EVIDENCE if job.state == PREEMPTED else ''
             raise SanityError(f'{others}{reason}')
         try:
             self.verify()
         except LaunchError as error:
             raise SanityError(str(error)) from None
+
+    def read_job(self) -> dict[str, Figure]:
+        """The figures of the job that has ended, once all about it is right.
+
+        :raises SanityError: with a sentence that says what is wrong.
+        """
+        self.prove()
+        return self.figures() | self.witness_figures()
+
+    @sanity_function
+    def validate(self) -> bool:
+        self.look_for_leftovers()
+        self.prove()
         self.is_proved = True
         return True
 
@@ -150,7 +165,7 @@ class IsJudged(RegressionTestPlugin):
             ) from None
         self.headlines = [name for name, figure in self.measured.items() if figure.headline]
         self.directions = {name: figure.better for name, figure in self.measured.items()}
-        reports = [*witnessed_in(Path(self.stagedir))]
+        reports = [*witnessed_in(self.ended_job.folder)]
         self.slowest_ranks = slowest_ranks(reports)
         self.disturbances = disturbed(reports)
         # Nodes that share the machine's CPUs, and the program that carries their packets, count as

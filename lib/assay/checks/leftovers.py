@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reframe.core.runtime as rt
@@ -22,6 +21,7 @@ from reframe.core.exceptions import ReframeError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say
+from assay.job.ending import EndedJob
 from assay.job.launch import Launch, witnessed_in
 from assay.text import plain
 from assay.witness.settings import differences, left_in_files, set_by_files
@@ -57,6 +57,8 @@ class TellsLeftovers(RegressionTestPlugin):
         @property
         def family(self) -> str: ...
         @property
+        def ended_job(self) -> EndedJob: ...
+        @property
         def launch(self) -> Launch: ...
 
     #: ``NAME=VALUE`` of each; whether ranks had them, or only the script of the job.
@@ -81,7 +83,7 @@ class TellsLeftovers(RegressionTestPlugin):
             _once(f'variables that were left could not be looked for: {error}')
 
     def _look_for_leftovers(self) -> None:
-        report = self.launch.seen or next(witnessed_in(Path(self.stagedir)), None)
+        report = self.launch.seen or next(witnessed_in(self.ended_job.folder), None)
         asked = self._asked_otherwise
         if report:
             of_files = set_by_files(report)

@@ -116,11 +116,11 @@ class ApplicationSweep(ApplicationJob):
             except (WrongAnswerError, LaunchError) as error:
                 raise SanityError(f'{self.application.name} of {point.name}: {error}') from None
             self.answers.append(answer | launch.witness_figures())
-        Path(self.stagedir, TABLE).write_text(self.table())
+        (self.ended_job.folder / TABLE).write_text(self.table())
 
     @property
     def ran(self) -> witness.Report:
-        return witness.read(Path(self.stagedir, self.runs[0].point.name, WITNESS))
+        return witness.read(self.ended_job.folder / self.runs[0].point.name / WITNESS)
 
     def table(self) -> str:
         """One line a point: its rate, its fraction of the limit, and where its time went."""

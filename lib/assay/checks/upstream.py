@@ -15,7 +15,7 @@ from assay.job.launch import LaunchError, apart
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure
-from assay.spack.record import Build
+from assay.spack.lock_file import Build
 
 #: The folder of our own run.
 OURS = 'ours'

@@ -1,7 +1,4 @@
-"""The commands ``accept ...``: a machine is accepted by a contract.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``accept ...``: a machine is accepted by a contract."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command ``baseline``: the references of a system, from what its runs measured.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``baseline``: the references of a system, from what its runs measured."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The commands ``bundle ...``: what a machine without a network needs, in a folder.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``bundle ...``: what a machine without a network needs, in a folder."""
 
 from __future__ import annotations
 

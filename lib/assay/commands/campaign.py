@@ -1,7 +1,4 @@
-"""The command ``cluster campaign``: faults in a cluster of their own, and who sees them.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``cluster campaign``: faults in a cluster of their own, and who sees them."""
 
 from __future__ import annotations
 

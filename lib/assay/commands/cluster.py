@@ -1,7 +1,4 @@
-"""The commands ``cluster ...``: a virtual Slurm cluster on this machine.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``cluster ...``: a virtual Slurm cluster on this machine."""
 
 from __future__ import annotations
 

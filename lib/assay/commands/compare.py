@@ -1,7 +1,4 @@
-"""The command ``compare``: two settings that are both installed, measured in turn.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``compare``: two settings that are both installed, measured in turn."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ def compare(
     from assay.report.interleaved import as_text, show
     from assay.results.diff.judging import assert_margin
     from assay.results.runner import make_ready
-    from assay.running import listing, reframe_options, selection, session, setting
+    from assay.running import reframe_options, selection, session, setting
 
     # Options that are ReFrame's end the environments.
     names = [*takewhile(lambda word: not word.startswith('-'), words or ())]
@@ -96,7 +93,7 @@ def compare(
         )
     envs = [f'env={name}' for name in names]
     sides = setting.read([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
-    given = reframe_options.read_for_comparison(options)
+    given = reframe_options.read_for('a comparison', options)
     assert_margin(margin)
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
@@ -104,13 +101,13 @@ def compare(
     site = suite.load()
     setting.assert_possible(sides, site, given)
 
-    def cases_of(more: list[str]) -> list[listing.Listed]:
-        return listing.listed(suite.command, [*more, *options], suite.environment)
+    def cases_of(more: list[str]) -> list[selection.Listed]:
+        return selection.listed(suite.command, [*more, *options], suite.environment)
 
     cases = [cases_of(one.options) for one in sides]
     if not setting.in_common(sides, cases):
         if not (all_cases := cases_of([])):
-            selection.explain(site, suite.environment, given)
+            selection.explain(site, given)
         raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)

@@ -1,7 +1,4 @@
-"""The command ``diff``: what is worse in some runs than in others.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``diff``: what is worse in some runs than in others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command ``doctor``: what this machine has for the suite.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``doctor``: what this machine has for the suite."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command ``export``: the stored figures for other programs.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``export``: the stored figures for other programs."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def export(
     import sys
     from pathlib import Path
 
-    from assay.files import write_whole
+    from assay.files import explained, write_whole
     from assay.report.terminal import warn
     from assay.results.export import form
     from assay.results.history import load
@@ -60,7 +57,5 @@ def export(
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         return
-    try:
+    with explained(Path(to), 'written'):
         write_whole(Path(to), content)
-    except OSError as error:
-        raise AssayError(f'{to} cannot be written: {error.strerror}.') from error

@@ -1,7 +1,4 @@
-"""The command ``history``: the stored runs, and how one of them goes.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``history``: the stored runs, and how one of them goes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command ``init``: the configuration of a cluster, found and confirmed.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``init``: the configuration of a cluster, found and confirmed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The command and its options; a file beside this one for each of its commands.
 
-Imports that cost time stand inside the functions that need them: ``assay env`` runs in every shell.
+In all of them imports that cost time stand inside the functions that need them: ``assay env`` runs
+in every shell.
 """
 
 from __future__ import annotations
@@ -33,10 +34,9 @@ from assay.commands.provenance import provenance
 from assay.commands.report import report
 from assay.commands.run import run
 from assay.commands.screen import screen
-from assay.commands.sign import key, sign
+from assay.commands.sign import key, sign, verify
 from assay.commands.trend import trend
 from assay.commands.triage import triage
-from assay.commands.verify import verify
 from assay.commands.witness import witness
 from assay.config import settings
 from assay.report.console import write_visibly

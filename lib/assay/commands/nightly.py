@@ -1,7 +1,4 @@
-"""The command ``nightly``: a run that a schedule starts, and that tells people only what is new.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``nightly``: a run that a schedule starts, and that tells people only what is new."""
 
 from __future__ import annotations
 
@@ -65,7 +62,7 @@ def nightly(
     from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
 
-    given = replace(reframe_options.read_for_night(context.args), extra=tuple(extra or ()))
+    given = replace(reframe_options.read_for('a night', context.args), extra=tuple(extra or ()))
     assert_margin(margin)
     seconds = None if budget is None else seconds_of(budget)
     suite: Suite | AssayError

@@ -1,7 +1,4 @@
-"""The command ``provenance``: what figures were measured with, and what changed since.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``provenance``: what figures were measured with, and what changed since."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The command ``report``: a run as one page.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``report``: a run as one page."""
 
 from __future__ import annotations
 

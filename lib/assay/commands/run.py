@@ -1,7 +1,4 @@
-"""The command ``run``: prepare, let ReFrame run, and judge the results.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``run``: prepare, let ReFrame run, and judge the results."""
 
 from __future__ import annotations
 
@@ -122,7 +119,7 @@ def run(
         raise typer.Exit(code)
     from assay.one_run import choose_for, measure, measure_against, options_of
     from assay.results.runner import make_ready
-    from assay.running.listing import listed
+    from assay.running.selection import listed
 
     site = suite.load()
     if given.action:

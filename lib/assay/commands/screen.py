@@ -1,7 +1,4 @@
-"""The command ``screen``: all nodes of a partition against each other.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``screen``: all nodes of a partition against each other."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ def screen(
 
     if source and (nodes or reserve or quick or context.args):
         raise AssayError('--from judges what was measured: leave out options of a measurement.')
-    given = reframe_options.read_for_screening(context.args)
+    given = reframe_options.read_for('a screening', context.args)
     suite = session.suite(system, 'screen', extra or [], given)
     if not source and (code := suite.on_head()) is not None:
         raise typer.Exit(code)

@@ -1,7 +1,4 @@
-"""The commands ``accept key`` and ``accept sign``: by which parties sign an acceptance.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``accept key``, ``accept sign`` and ``verify``: signatures of an acceptance."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import Annotated
 import typer
 
 from assay import AssayError
+from assay.commands.options import JsonOption
 
 #: The exit code after Ctrl-C.
 STOPPED = 130
@@ -83,3 +81,38 @@ def _ask(what: str) -> str:
     except typer.Abort:
         raise typer.Exit(STOPPED) from None
     return answer
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar='FOLDER', help='The folder of an acceptance.')],
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar='NAME=FILE',
+            help='The public key of who signs by this name; once for each.',
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify the folder of an acceptance.
+
+    That is its files, journal, signatures, figures and decisions.
+
+    Every figure is computed again from the outputs in the folder, and nothing in the folder is
+    executed. No network is needed, and no system. Without --key it is not known whose the keys of
+    the signatures are.
+
+    The exit code is 0 only if all is right, and signed by all who have to by the contract.
+
+    Examples:
+
+    \b
+      assay verify acceptance
+      assay verify acceptance --key 'A. Buyer=buyer.pub' --key 'B. Vendor=vendor.pub'
+    """
+    from assay.acceptance.signatures import named_keys
+    from assay.acceptance.verify import verify as hold
+
+    found = hold(folder, named_keys(key or []))
+    print(found.as_json() if as_json else '\n'.join(found.lines()))
+    raise typer.Exit(0 if found.is_right else 1)

@@ -1,7 +1,4 @@
-"""The commands ``spack ...``: what Spack builds for this suite.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The commands ``spack ...``: what Spack builds for this suite."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def setup(
     """
     from assay.config.environments import OURS, spack_specs
     from assay.machine.mpi import find_mpis
-    from assay.spack import builds, environment, packages, tool
+    from assay.spack import builds, packages, tool
     from assay.spack import setup as spack_setup
 
     wanted = packages.of_groups(group or [])
@@ -72,7 +69,7 @@ def setup(
         for mpi in mpis:
             began = time.monotonic()
             try:
-                spec = environment.rehearse(used, name, package, mpi)
+                spec = builds.rehearse(used, name, package, mpi)
             except AssayError as error:
                 print(f'  no   {error}')
                 bad |= package == OURS

@@ -1,7 +1,4 @@
-"""The command ``trend``: what changed over the stored runs, since when, and what else changed.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``trend``: what changed over the stored runs, since when, and what else changed."""
 
 from __future__ import annotations
 

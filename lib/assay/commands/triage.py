@@ -1,7 +1,4 @@
-"""The command ``triage``: what is behind the failures of stored runs.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``triage``: what is behind the failures of stored runs."""
 
 from __future__ import annotations
 

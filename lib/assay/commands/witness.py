@@ -1,7 +1,4 @@
-"""The command ``witness``: a report as tables, as a page of charts, and against another one.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The command ``witness``: a report as tables, as a page of charts, and against another one."""
 
 from __future__ import annotations
 

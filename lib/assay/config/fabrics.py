@@ -16,6 +16,7 @@ import yaml
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths
+from assay.files import explained
 from assay.mpis import FAMILIES, Family, Recipe
 from assay.mpis.family import Entry, matches, problems, search
 from assay.text import Piece
@@ -175,9 +176,8 @@ def load_catalogue(path: Path = CATALOGUE) -> Catalogue:
     :raises CatalogueError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
     try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise CatalogueError(f'{path}: cannot be read: {error.strerror}') from None
+        with explained(path, 'read', CatalogueError):
+            data = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise CatalogueError(f'{path}: not valid YAML: {error}') from None
     try:

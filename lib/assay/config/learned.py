@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +33,7 @@ from assay.config.reference_files import (
     load,
     parse,
 )
-from assay.files import write_whole
+from assay.files import explained, write_whole
 
 _HEAD = (
     '# Written by `assay baseline`. Write your own references into ../{name}, which comes first.'
@@ -109,13 +110,11 @@ def read_text(path: Path) -> str:
     :raises ReferencesError: if it cannot be read.
     """
     try:
-        return path.read_text(encoding='utf-8')
-    except FileNotFoundError:
-        return ''
-    except OSError as error:
-        raise ReferencesError(f'{path}: cannot be read: {error.strerror}') from None
+        with explained(path, 'read', ReferencesError), suppress(FileNotFoundError):
+            return path.read_text(encoding='utf-8')
     except ValueError as error:
         raise ReferencesError(f'{path}: not valid YAML: {error}') from None
+    return ''
 
 
 def faultless(text: str, path: Path) -> dict[str, Any]:
@@ -172,11 +171,9 @@ def replace_text(path: Path, old: str, text: str) -> None:
         raise ReferencesError(
             f'{path}: somebody else has changed it meanwhile, so nothing was written: try again'
         )
-    try:
+    with explained(path, 'written', ReferencesError):
         path.parent.mkdir(exist_ok=True)
         write_whole(path, text)
-    except OSError as error:
-        raise ReferencesError(f'{path}: cannot be written: {error.strerror}') from None
 
 
 def written(

@@ -1,10 +1,12 @@
-"""Files of references in ReFrame's form: reading them, and what is wrong in them."""
+"""References, values with bounds; their files in ReFrame's form, and what is wrong in those."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,82 @@ from typing import Any
 import yaml
 
 from assay import AssayError
-from assay.config.reference import Reference
+from assay.files import explained
+from assay.programs.figure import Figure
 from assay.spelling import unknown
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a figure is held to.
+
+    :param lower: how far below the value the figure may be, as a fraction of the value (as it is
+        where the value is 0); None if there is no bound.
+    :param upper: the same above.
+    :param excuse: why the figure is known to miss it, as the file announces; None if it is not.
+    :param path: the file.
+    """
+
+    value: float
+    lower: float | None
+    upper: float | None
+    unit: str
+    excuse: str | None
+    path: Path
+
+    @classmethod
+    def read(cls, given: list[Any], path: Path) -> Reference:
+        """From a faultless one, as it stands in a file."""
+        excuse = None
+        if given[0] == '$xfail':
+            _, excuse, given = given
+        value, lower, upper, unit = given
+        return cls(value, lower, upper, str(unit), excuse, path)
+
+    @property
+    def is_release(self) -> bool:
+        """Whether it says that the figure is held to nothing."""
+        return self.lower is None and self.upper is None
+
+    @property
+    def excludes_below(self) -> bool:
+        """Whether a figure can be too low for it. None is negative: a bound of 0 excludes none."""
+        return self.lower is not None and self.value * (1 + self.lower) > 0
+
+    @property
+    def excludes_above(self) -> bool:
+        """Whether a figure can be too high for it."""
+        return self.upper is not None
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether there is a figure, of any direction, that misses it."""
+        return self.excludes_below or self.excludes_above
+
+    def fault(self, name: str, figure: Figure) -> str | None:
+        """Why it would pass a figure that is wrong, as a sentence; None if it would not."""
+        if self.unit != figure.unit:
+            return (
+                f'the reference {self.value} of {name} is in {self.unit!r}, the figure in '
+                f'{figure.unit!r}'
+            )
+        below, above = self.excludes_below, self.excludes_above
+        exact = above and (below or self.value == 0)
+        if self.is_release or {'higher': below, 'lower': above, 'exact': exact}[figure.better]:
+            return None
+        side = 'both sides' if figure.better == 'exact' else 'the other side'
+        return (
+            f'the reference {self.value} of {name} cannot fail: {figure.better} is better, and '
+            f'there is no bound on {side}'
+        )
+
+    def as_reframe(self) -> Any:
+        """As ReFrame takes it."""
+        from reframe.core.builtins import xfail
+
+        reference = (self.value, self.lower, self.upper, self.unit)
+        return reference if self.excuse is None else xfail(self.excuse, reference)
+
 
 #: The file for machines that nobody has measured.
 GENERIC = 'generic'
@@ -54,14 +130,11 @@ def read(path: Path) -> dict[str, Any]:
 
     :raises ReferencesError: if it cannot be read, or is not a mapping.
     """
-    try:
+    with explained(path, 'read', ReferencesError), suppress(FileNotFoundError):
         now = path.stat()
         # On a file system with whole seconds the time alone does not tell two writings apart.
         return _read(path, (now.st_mtime_ns, now.st_size, now.st_ino))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise ReferencesError(f'{path}: cannot be read: {error.strerror}') from None
+    return {}
 
 
 @lru_cache

@@ -10,11 +10,11 @@ import reframe.core.runtime as rt
 from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
 from assay.config.fabrics import load_catalogue
-from assay.config.reference import Reference
 from assay.config.reference_files import (
     ANY,
     GENERIC,
     LEARNED,
+    Reference,
     ReferencesError,
     faults,
     read,

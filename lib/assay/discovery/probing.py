@@ -23,8 +23,7 @@ from assay.config.scales import SCALES
 from assay.discovery.node import Facts, read
 from assay.discovery.partitions import Partition, Seen
 from assay.discovery.policies import own_words, refuses, remedy
-from assay.job.output import Output
-from assay.job.reason import reason
+from assay.job.output import Output, reason
 from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
-from assay.job.output import Output, TooMuchError, found
-from assay.job.reason import reason
-from assay.job.single_cache import single_cached_property
+from assay.job.output import Output, TooMuchError, found, reason
 from assay.layout.launchers import is_srun
 from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
@@ -25,6 +24,37 @@ from assay.witness.disturbance import DISTURBANCES, disturbance_figures
 from assay.witness.profile import STARTUP, startup_figures
 from assay.witness.settings import verify_settings
 from assay.witness.traffic import verify_links, verify_traffic
+
+Value = TypeVar('Value')
+
+
+class single_cached_property(Generic[Value]):  # noqa: N801
+    """A cached property with room for one value: that of the object that was asked last.
+
+    With functools.cached_property a thousand objects would keep a value each.
+    """
+
+    def __init__(self, function: Callable[[Any], Value]) -> None:
+        self._function = function
+        self._held: tuple[object, Value] | None = None
+        self.__doc__ = function.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> single_cached_property[Value]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(
+        self, instance: object, owner: type | None = None
+    ) -> single_cached_property[Value] | Value:
+        if instance is None:
+            return self
+        if self._held is None or self._held[0] is not instance:
+            self._held = None  # the old one goes before the new one is made
+            self._held = instance, self._function(instance)
+        return self._held[1]
+
 
 #: The figures of a profile that the witness kept.
 OF_PROFILE = {

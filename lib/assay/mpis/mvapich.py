@@ -8,7 +8,7 @@ MPICH's, with its own name. Version 2 is another MPI (:mod:`assay.mpis.strangers
 
 from __future__ import annotations
 
-from assay.mpis import hydra, transports
+from assay.mpis import hydra, mpich, transports
 from assay.mpis.family import Family, Recipe
 
 _RECIPES = {
@@ -32,28 +32,25 @@ _RECIPES = {
     ),
 }
 
-FAMILY = Family(
-    key='mvapich',
-    name='MVAPICH',
-    # Hydra's own version is that of the MPICH that it was made from.
-    launcher_says=hydra.SAYS,
-    wrapper_says=r'^mpi\S+ for MVAPICH version (\d\S*)',
-    hints='(?i)mvapich(?!2)',
-    modules='mvapich[34]?(?:-plus)?',
-    beside_launcher=(hydra.PROXY,),
-    description=('mpichversion',),
-    compiler_variable='MPICH_CC',
-    was_run=False,
-    spack='mvapich',
-    bind=hydra.bind,
-    srun_pmi='pmi2',
-    interface=(hydra.INTERFACE, *transports.INTERFACE),
-    own_variables=hydra.VARIABLES,
-    set_by_launcher=hydra.SETS,
-    library='^MVAPICH Version:',
-    refusal=r'launcher not compatible with PMI\w* client',
-    statement={'MPIR_CVAR_DEBUG_SUMMARY': '1', **transports.STATEMENT},
-    quote=rf'libfabric provider: .*|{transports.UCX_QUOTE}',
-    recipes=_RECIPES,
-    soname='libmpi.so.12',
+# Launcher, PMI, variables and words are MPICH's, but for these.
+FAMILY = Family.model_validate(
+    dict(mpich.FAMILY)
+    | {
+        'key': 'mvapich',
+        'name': 'MVAPICH',
+        # Hydra's own version is that of the MPICH that it was made from.
+        'launcher_says': hydra.SAYS,
+        'wrapper_says': r'^mpi\S+ for MVAPICH version (\d\S*)',
+        'hints': '(?i)mvapich(?!2)',
+        'modules': 'mvapich[34]?(?:-plus)?',
+        'in_debian': False,
+        'was_run': False,
+        'is_needed': False,
+        'spack': 'mvapich',
+        'library': '^MVAPICH Version:',
+        'statement': {'MPIR_CVAR_DEBUG_SUMMARY': '1', **transports.STATEMENT},
+        'quote': rf'libfabric provider: .*|{transports.UCX_QUOTE}',
+        'async_progress': None,
+        'recipes': _RECIPES,
+    }
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity
 
 # Written by print_limit of sources/common/application.hpp.
 _LIMIT = re.compile(
@@ -39,6 +39,9 @@ _TIME = re.compile(
     r'(?P<least>\S+) to (?P<most>\S+)$',
     re.MULTILINE,
 )
+
+#: How much of what it gives when it is let a program got as a rule: 1 without any jitter.
+WHOLE_OF_BEST = Quantity('1', 'higher')
 
 # How much faster one clock of a machine may run than another: where the network sets the system's
 # it is slewed by up to 5e-4, which a counter of cycles is not, and that is calibrated to some 1e-4.
@@ -77,6 +80,8 @@ class Application(ABC):
     name: str
     #: The file name of the executable, ours and upstream's.
     program: str
+    #: The figures that a run may have, by names.
+    measures: Mapping[str, Quantity]
     #: Of the figures, the rate that sizes and numbers of ranks are compared by.
     rate: str
     #: Of the figures, the time of the whole that implementations are compared by.

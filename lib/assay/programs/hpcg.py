@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from assay.programs.application import Application, Problem, WrongAnswerError
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.sizes import process_grid
 
 #: The report, and the log, in which HPCG tells why it refuses.
@@ -58,6 +58,13 @@ class Hpcg(Application):
     rate = 'rating'
     time = 'set_time'
     headline = 'rating'
+    measures = {
+        'rating': Quantity('Gflop/s', 'higher'),
+        'bandwidth': Quantity('GB/s', 'higher'),
+        'set_time': Quantity('s', 'lower'),
+        'setup_time': Quantity('s', 'lower'),
+        **{f'{kernel.lower()}_rate': Quantity('Gflop/s', 'higher') for kernel in _KERNELS},
+    }
     leaves = (_REPORTS, _LOGS)
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
@@ -253,17 +260,16 @@ def _figures(report: _Report, grids: list[_Grid]) -> dict[str, Figure]:
     _hold(report, _RATING, rating)
     bandwidth = 1e-9 * _bytes(grids, sets, steps) / times['Total']
     _hold(report, 'GB/s Summary::Raw Total B/W', bandwidth)
-    figures = {
-        'rating': Figure(rating, 'Gflop/s', 'higher'),
-        'bandwidth': Figure(bandwidth, 'GB/s', 'higher'),
-        'set_time': Figure(times['Total'] / sets, 's', 'lower'),
-        'setup_time': Figure(setup, 's', 'lower'),
+    values = {
+        'rating': rating,
+        'bandwidth': bandwidth,
+        'set_time': times['Total'] / sets,
+        'setup_time': setup,
     }
     for kernel in _KERNELS:
         if times[kernel]:  # of a small problem a kernel may take less than the clock tells
-            rate = 1e-9 * operations[kernel] / times[kernel]
-            figures[f'{kernel.lower()}_rate'] = Figure(rate, 'Gflop/s', 'higher')
-    return figures
+            values[f'{kernel.lower()}_rate'] = 1e-9 * operations[kernel] / times[kernel]
+    return figures_of(Hpcg.measures, values)
 
 
 def _hold(report: _Report, name: str, expected: float) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from assay.programs.application import (
     CLOCK_RATE,
+    WHOLE_OF_BEST,
     Application,
     Problem,
     WrongAnswerError,
@@ -18,7 +19,7 @@ from assay.programs.application import (
     prints_fingerprints,
     window_figures,
 )
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.linear_system import norms, solution
 
 _BYTES = 8  # of an element
@@ -153,6 +154,15 @@ class Hpl(Application):
     rate = 'rate'
     time = 'time'
     headline = 'update_rate'
+    measures = {
+        'rate': Quantity('Gflop/s', 'higher'),
+        'time': Quantity('s', 'lower'),
+        **{f'{phase}_time': Quantity('s', 'lower') for phase in _PHASES.values()},
+        'factorisation_rate': Quantity('Gflop/s', 'higher'),
+        'update_rate': Quantity('Gflop/s', 'higher'),
+        'factorisation_whole_of_best': WHOLE_OF_BEST,
+        'hpl_of_limit': Quantity('1', 'higher'),
+    }
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         choice = _largest(size, ranks)
@@ -181,21 +191,19 @@ class Hpl(Application):
 
         rates = [_positive(run['gflops'], 'rate') for run in runs]
         fastest = rates.index(max(rates))
-        figures = {
-            'rate': Figure(rates[fastest], 'Gflop/s', 'higher'),
+        values = {
+            'rate': rates[fastest],
             # The printed time has two decimals only.
-            'time': Figure(
-                operations(int(runs[fastest]['n'])) / rates[fastest] * 1e-9, 's', 'lower'
-            ),
+            'time': operations(int(runs[fastest]['n'])) / rates[fastest] * 1e-9,
         }
         end = runs[fastest + 1].start() if fastest + 1 < len(runs) else len(output)
         for phase in _PHASE.finditer(output, runs[fastest].end(), end):
             if name := _PHASES.get(phase['key']):
-                seconds = _number(phase['seconds'], f'{name} time')
-                figures[f'{name}_time'] = Figure(seconds, 's', 'lower')
+                values[f'{name}_time'] = _number(phase['seconds'], f'{name} time')
         limits = limit_figures(output)
         if _ours(output) and 'hpl_of_limit' not in limits:
             raise WrongAnswerError("HPL's output ends before the limit that it measures")
+        figures = figures_of(self.measures, values)
         return figures | window_figures(output, 'factorisation') | limits
 
 

@@ -13,6 +13,7 @@ import yaml
 from assay.programs import heat
 from assay.programs.application import (
     SIX_DIGITS,
+    WHOLE_OF_BEST,
     Application,
     Problem,
     WrongAnswerError,
@@ -24,7 +25,7 @@ from assay.programs.application import (
     times_of,
     window_figures,
 )
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 
 # Of a node: 27 entries of 8 + 4 bytes, where its row starts, five vectors and its number.
 _BYTES_OF_NODE = 27 * 12 + 8 + 5 * 8 + 4
@@ -90,6 +91,14 @@ class MiniFE(Application):
     rate = 'cg_rate'
     time = 'cg_time'
     headline = 'cg_rate'
+    measures = {
+        **{f'{what.lower()}_time': Quantity('s', 'lower') for what in _TIMES},
+        **{f'{name.lower()}_rate': Quantity('Gflop/s', 'higher') for name in (*_KERNELS, 'CG')},
+        **{f'{name.lower()}_in_caches_rate': Quantity('Gflop/s', 'higher') for name in _KERNELS},
+        'assembly_in_caches_rate': Quantity('Melement/s', 'higher'),
+        'matvec_whole_of_best': WHOLE_OF_BEST,
+        'matvec_of_limit': Quantity('1', 'higher'),
+    }
     leaves = (_REPORTS,)
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
@@ -321,16 +330,12 @@ def _hold(name: str, value: float, expected: float, relative: float) -> None:
 
 
 def _figures(report: Mapping[str, Any]) -> dict[str, Figure]:
-    figures = {
-        f'{what.lower()}_time': Figure(_number(report, *keys), 's', 'lower')
-        for what, keys in _TIMES.items()
-    }
+    values = {f'{what.lower()}_time': _number(report, *keys) for what, keys in _TIMES.items()}
     # Not the rates in the report: what takes less than 0.1 ms has none there.
     for name, flops in _operations(report).items():
-        time = figures[f'{name.lower()}_time'].value
-        rate = 1e-9 * flops / time if time else 0.0
-        figures[f'{name.lower()}_rate'] = Figure(rate, 'Gflop/s', 'higher')
-    return figures
+        time = values[f'{name.lower()}_time']
+        values[f'{name.lower()}_rate'] = 1e-9 * flops / time if time else 0.0
+    return figures_of(MiniFE.measures, values)
 
 
 def _operations(report: Mapping[str, Any]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from assay.programs.application import (
     SIX_DIGITS,
+    WHOLE_OF_BEST,
     Application,
     Problem,
     WrongAnswerError,
@@ -19,7 +20,7 @@ from assay.programs.application import (
     times_of,
     window_figures,
 )
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.sizes import process_grid
 
 # As in the run of the Trinity procurement.
@@ -110,6 +111,16 @@ class MiniGhost(Application):
     rate = 'rate'
     time = 'total_time'
     headline = 'stencil_rate'
+    measures = {
+        **{
+            f'{phase}_time': Quantity('s', 'lower') for phase in ('total', 'stencil', 'sum', *_WAYS)
+        },
+        'rate': Quantity('Gflop/s', 'higher'),
+        'stencil_rate': Quantity('GB/s', 'higher'),
+        'stencil_in_caches_rate': Quantity('GB/s', 'higher'),
+        'stencil_whole_of_best': WHOLE_OF_BEST,
+        'stencil_of_limit': Quantity('1', 'higher'),
+    }
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         """The same mesh for any number of ranks; ``size`` is without the halos between them."""
@@ -190,23 +201,20 @@ class MiniGhost(Application):
         operations = 27 * updates / total * 1e-9
         if _ours(output) and not abs(rate / operations - 1) < 1e-3:  # it has four digits
             raise WrongAnswerError(f'miniGhost says {rate} Gflop/s, but did {operations:.4g}')
-        figures = {
-            'total_time': Figure(total, 's', 'lower'),
-            'rate': Figure(rate, 'Gflop/s', 'higher'),
-            'stencil_time': Figure(stencil, 's', 'lower'),
-            'stencil_rate': Figure(updates * _UPDATE_BYTES / stencil * 1e-9, 'GB/s', 'higher'),
-            'sum_time': Figure(sums[0], 's', 'lower'),
+        values = {
+            'total_time': total,
+            'rate': rate,
+            'stencil_time': stencil,
+            'stencil_rate': updates * _UPDATE_BYTES / stencil * 1e-9,
+            'sum_time': sums[0],
         }
-        if not all(figure.value > 0 for figure in figures.values()):
+        if not all(value > 0 for value in values.values()):
             raise WrongAnswerError('miniGhost printed a time or a rate that is not above zero')
         if ranks > 1:
             times = _communication(output)
             # What an exchange does without takes no time: derived datatypes need no packing.
-            figures |= {
-                f'{way}_time': Figure(seconds, 's', 'lower')
-                for way, seconds in times.items()
-                if seconds > 0
-            }
+            values |= {f'{way}_time': seconds for way, seconds in times.items() if seconds > 0}
+        figures = figures_of(self.measures, values)
         return figures | window_figures(output, 'stencil') | limit_figures(output)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.programs.application import (
     SIX_DIGITS,
+    WHOLE_OF_BEST,
     Application,
     Problem,
     WrongAnswerError,
@@ -21,7 +22,7 @@ from assay.programs.application import (
     times_of,
     window_figures,
 )
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity, figures_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +107,15 @@ class MiniMD(Application):
     rate = 'performance'
     time = 'total_time'
     headline = 'force_rate'
+    measures = {
+        **{f'{name}_time': Quantity('s', 'lower') for name in ('total', *_PHASES, 'other')},
+        'performance': Quantity('atom-steps/s', 'higher'),
+        'force_rate': Quantity('atom-steps/s', 'higher'),
+        'neighbour_rate': Quantity('atom-lists/s', 'higher'),
+        'force_whole_of_best': WHOLE_OF_BEST,
+        'force_of_limit': Quantity('1', 'higher'),
+        'force_imbalance': Quantity('1', 'lower'),
+    }
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         """The same box for any number of ranks: strong scaling is a question of ``ranks`` only."""
@@ -133,22 +143,17 @@ class MiniMD(Application):
         _check_states(output, problem)
         _check_summary(summary, problem, ranks, threads)
 
-        figures = {
-            f'{name}_time': Figure(summary[name], 's', 'lower')
-            for name in ('total', *_PHASES, 'other')
-        }
         if _ours(output):
             _check_fingerprints(output, problem)
             check_times(output, {name: summary[name] for name in ('total', *_PHASES)})
             _check_windows(output, problem, ranks)
             _check_operations(output)
             _check_rates(output, problem.facts['atoms'])
-        figures['performance'] = Figure(summary['performance'], 'atom-steps/s', 'higher')
-        work = summary['atoms'] * summary['steps']
-        figures['force_rate'] = Figure(work / summary['force'], 'atom-steps/s', 'higher')
-        if _ours(output):
-            figures |= _figures_of_ours(output)
-        return figures
+        values = {f'{name}_time': summary[name] for name in ('total', *_PHASES, 'other')}
+        values['performance'] = summary['performance']
+        values['force_rate'] = summary['atoms'] * summary['steps'] / summary['force']
+        figures = figures_of(self.measures, values)
+        return figures | _figures_of_ours(output) if _ours(output) else figures
 
 
 def _box(cells: float) -> tuple[int, int, int]:
@@ -485,5 +490,4 @@ def _figures_of_ours(output: str) -> dict[str, Figure]:
     mean, most = map(float, spread.groups())
     if not mean > 0:
         raise WrongAnswerError('the balance of miniMD is no number above zero')
-    figures['force_imbalance'] = Figure(most / mean, '1', 'lower')
-    return figures
+    return figures | figures_of(MiniMD.measures, {'force_imbalance': most / mean})

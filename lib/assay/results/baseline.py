@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from assay import AssayError
 from assay.config.learned import Known, Learned, known, read_text
 from assay.config.lint import known_classes
-from assay.config.reference import Reference
 from assay.config.reference_files import (
     GENERIC,
     LEARNED,
+    Reference,
     ReferencesError,
     faults,
     held_by,

@@ -18,7 +18,7 @@ from statistics import median, median_low
 from assay import AssayError
 from assay.results.case_history import TROUBLES, CaseHistory
 from assay.results.cases import check_of, parameters_of
-from assay.running.listing import Listed
+from assay.running.selection import Listed
 
 #: Of each budget the share that goes by age alone, so that nothing starves whatever else fails.
 BY_AGE = 0.75

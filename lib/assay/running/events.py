@@ -1,7 +1,8 @@
 """Events of a run while it goes on: lines of JSON, one key each that says what it is.
 
-:mod:`assay.running.telling` writes them in ReFrame's process, :mod:`assay.running.supervise` reads
-them. Cases are as in ReFrame's report; those that have not ended with what names them only.
+:mod:`assay.running.reframe_plugin` writes them in ReFrame's process, and
+:mod:`assay.running.supervise` reads them. Cases are as in ReFrame's report;
+those that have not ended with what names them only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ VARIABLE = 'ASSAY_TELLS'
 #: The cases that are to run from now on, without fixtures. Beside it, by ReFrame's counting from 0,
 #: the how many-th round of the run that is.
 ROUND, NUMBER = 'round', 'number'
+
+#: The cases that ReFrame lists and would run, without what they need; of that, in each case, names.
+LISTED, NEEDS = 'listed', 'needs'
 
 #: A case whose build was started.
 BUILDS = 'builds'

@@ -1,11 +1,16 @@
-"""What the kernel says of each process of this machine."""
+"""The processes of this machine, and the CPU time of those that are not of this run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from assay.running import runs
+from assay.text import plain
 
 #: Seconds in which the kernel counts CPU time.
 TICK = 1 / os.sysconf('SC_CLK_TCK')
@@ -51,3 +56,137 @@ def look_at(pid: int) -> Process:
         ran=user + system,
         reaped=of_children + in_children,
     )
+
+
+#: Processes that a sentence names: the busiest, and those that used this share of all others' time.
+MOST, WORTH_NAMING = 3, 0.2
+
+#: The kernel's own processes are children of this one. What they do may be for the job.
+_KTHREADD = 2
+
+
+@dataclass(frozen=True)
+class Use:
+    """What others used in a time.
+
+    :param seconds: that have passed.
+    :param cpu: CPU seconds that others used.
+    :param busiest: words about the processes that used most of it.
+    """
+
+    seconds: float
+    cpu: float
+    busiest: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the CPUs that this process may run on."""
+        return self.cpu / (self.seconds * len(os.sched_getaffinity(0)))
+
+
+class Others:
+    """Looks at the processes of this machine, and later at what they have used since.
+
+    A process is of this run if its environment says so, as each that a job starts inherits it. Not
+    all keep it: descendants of this process and members of a job's session are of the run too.
+    Processes that cannot be seen, as in another container, do not count as others'.
+
+    :param sessions: of the jobs that this process has started; more may follow.
+    """
+
+    def __init__(self, sessions: Collection[int] = ()) -> None:
+        self._sessions = sessions
+        self._began, self._before = time.monotonic(), self._look()
+
+    def _look(self) -> dict[tuple[int, int], Process]:
+        return {
+            key: process
+            for key, process in _processes().items()
+            if process.session not in self._sessions
+        }
+
+    def use(self, cpus: Collection[int] | None = None) -> Use:
+        """What others used since.
+
+        :param cpus: only by processes that may run on one of these; None for all.
+        """
+        now = self._look()
+        used = {}
+        for key, process in now.items():
+            before = self._before.get(key)
+            used[key] = process.ran + process.reaped
+            used[key] -= before.ran + before.reaped if before else 0
+        # Of one that has ended its parent now has all that it ever used.
+        parents = {pid: (pid, started) for pid, started in now}
+        for key in self._before.keys() - now.keys():
+            ended = self._before[key]
+            if (parent := parents.get(ended.parent)) is not None:
+                used[parent] -= ended.ran + ended.reaped
+        used = {
+            key: seconds
+            for key, seconds in used.items()
+            if seconds > 0 and (cpus is None or not _may_run_on(key[0]).isdisjoint(cpus))
+        }
+        cpu = sum(used.values())
+        worth = max(WORTH_NAMING * cpu, TICK)
+        first = sorted(used, key=lambda key: -used[key])[:MOST]
+        busiest = tuple(
+            f'{plain(now[key].name)} (process {key[0]}) for {used[key]:.1f} s'
+            for key in first
+            if used[key] >= (TICK if key is first[0] else worth)
+        )
+        return Use(time.monotonic() - self._began, cpu, busiest)
+
+
+def _processes() -> dict[tuple[int, int], Process]:
+    """Number and start of each process that is not of this run, and what it is."""
+    own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
+    above = {1, *_ancestors()}
+    found, parents, ours = {}, {}, {os.getpid()}
+    for pid in pids():
+        try:
+            one = look_at(pid)
+        except OSError:  # it has gone
+            continue
+        parents[pid] = one.parent
+        # One that has ended, and that nobody has asked for yet, does not say whose it was.
+        if _KTHREADD in (pid, one.parent) or one.has_ended:
+            continue
+        with suppress(OSError):  # somebody else's
+            if own in Path(f'/proc/{pid}/environ').read_bytes().split(b'\0'):
+                ours.add(pid)
+        # Those above are given what our jobs leave when they end.
+        found[pid, one.started] = replace(one, reaped=0.0) if pid in above else one
+    return {key: one for key, one in found.items() if not _descends(key[0], ours, parents)}
+
+
+def _descends(pid: int, ours: set[int], parents: dict[int, int]) -> bool:
+    """Whether a process or one above it is of this run."""
+    seen = set()  # numbers may be given anew while one looks
+    while pid in parents and pid not in seen:
+        if pid in ours:
+            return True
+        seen.add(pid)
+        pid = parents[pid]
+    return False
+
+
+def _may_run_on(pid: int) -> set[int]:
+    """The CPUs of a process's threads; none if it has ended."""
+    found: set[int] = set()
+    with suppress(OSError):
+        for folder in Path(f'/proc/{pid}/task').iterdir():
+            with suppress(OSError):  # this one has ended
+                found |= os.sched_getaffinity(int(folder.name))
+    return found
+
+
+def _ancestors() -> Iterator[int]:
+    """The processes that this one is a descendant of."""
+    pid = os.getppid()
+    while pid:
+        yield pid
+        try:
+            pid = look_at(pid).parent
+        except OSError:  # it is hidden
+            return

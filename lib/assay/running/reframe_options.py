@@ -7,7 +7,6 @@ decided on. docs/reframe-options.md shows it.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -237,37 +236,27 @@ class _Parser(argparse.ArgumentParser):
         raise AssayError(f'{message[:1].lower()}{message[1:]}. See `assay run --help`.')
 
 
-def read_for_comparison(arguments: list[str]) -> Given:
-    """As :func:`read`, for sessions that are compared with each other.
+#: What is asked of ReFrame beside a run, and what it does not take.
+_REFUSED = {
+    'a comparison': NOT_IN_A_COMPARISON,
+    'a screening': NOT_IN_A_SCREENING,
+    'a night': NOT_IN_A_NIGHT,
+}
 
-    :raises AssayError: also if one session would not be as the next, or nothing would be measured.
+
+def read_for(
+    purpose: Literal['a comparison', 'a screening', 'a night'], arguments: list[str]
+) -> Given:
+    """As :func:`read`, for sessions that are compared, the one job of a screening, or a night.
+
+    :raises AssayError: also if an option is not for that, or nothing would be measured.
     """
-    return _read_for('a comparison', NOT_IN_A_COMPARISON, arguments)
-
-
-def read_for_screening(arguments: list[str]) -> Given:
-    """As :func:`read`, for the one job of a screening.
-
-    :raises AssayError: also if it would be another one, or nothing would be measured.
-    """
-    return _read_for('a screening', NOT_IN_A_SCREENING, arguments)
-
-
-def read_for_night(arguments: list[str]) -> Given:
-    """As :func:`read`, for a run on a schedule.
-
-    :raises AssayError: also if it would be several, or nothing would be measured.
-    """
-    return _read_for('a night', NOT_IN_A_NIGHT, arguments)
-
-
-def _read_for(purpose: str, refused: Mapping[str, str], arguments: list[str]) -> Given:
     given = read(arguments)
     if given.action:
         raise AssayError(f'{given.action} is not for {purpose}: `assay run {given.action}`.')
     for name in given.names_of_options:
-        if name in refused:
-            raise AssayError(f'{name} is not for {purpose}: {refused[name]}.')
+        if name in _REFUSED[purpose]:
+            raise AssayError(f'{name} is not for {purpose}: {_REFUSED[purpose][name]}.')
     return given
 
 

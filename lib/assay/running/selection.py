@@ -1,4 +1,4 @@
-"""What a run could have selected, said where nothing was."""
+"""The cases that ReFrame's options select, and the files of their checks; what there is if none."""
 
 from __future__ import annotations
 
@@ -7,31 +7,95 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import paths
+from assay import AssayError, paths
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
+from assay.config.lint import check_classes, known_classes
 from assay.config.scales import SCALES
 from assay.layout.layouts import LAYOUTS
-from assay.running import runs
+from assay.running import events, runs
+from assay.text import plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
     from assay.running.reframe_options import Given
 
+
+@dataclass(frozen=True)
+class Listed:
+    """A case that would run.
+
+    :param name: of the check, with its parameters, as ReFrame displays it.
+    :param partition: with its system: ``generic:node``.
+    :param needs: names of what is built for it first.
+    """
+
+    name: str
+    partition: str
+    environment: str
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def title(self) -> str:
+        """Name, partition and environment, as ReFrame prints it."""
+        return f'{self.name} @{self.partition}+{self.environment}'
+
+
+def listed(
+    command: Sequence[str], options: Sequence[str], environment: dict[str, str]
+) -> list[Listed]:
+    """The cases that a command of ReFrame would run; none where nothing is selected.
+
+    :param command: ReFrame, with the options of a mode.
+    :param options: others of ReFrame.
+    :param environment: the variables that it needs.
+    :raises AssayError: if it does not list them.
+    """
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile('w+') as told:
+        ended = subprocess.run(
+            # To run and to list is refused.
+            [*command, *(one for one in options if one not in ('-r', '--run')), '--list'],
+            # Another folder, or it would begin the run's log anew.
+            env={**environment, runs.VARIABLE: folder, events.VARIABLE: str(told.fileno())},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors='replace',
+            pass_fds=[told.fileno()],
+        )
+        told.seek(0)
+        lists = [event[events.LISTED] for event in map(json.loads, told) if events.LISTED in event]
+    if ended.returncode or len(lists) != 1:
+        said = [one for one in ended.stdout.splitlines() if one.startswith('ERROR: ')]
+        words = plain(' '.join(said) or ended.stderr or ended.stdout)
+        raise AssayError(f'ReFrame could not list the cases to choose from: {words}')
+    return [
+        Listed(
+            case['display_name'],
+            f'{case["system"]}:{case["partition"]}',
+            case['environ'],
+            frozenset(case[events.NEEDS]),
+        )
+        for case in lists[0]
+    ]
+
+
 #: Expressions with which cases are left out. ReFrame compiles each anew for each case, and Python
 #: remembers 512: with more of them a list of a thousand took minutes.
 MOST_EXPRESSIONS = 256
 
 
-def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> None:
+def explain(site: _SiteConfig, given: Given) -> None:
     """Print what there is on a system, and what in the options is none of it.
 
     :param site: its configuration, loaded.
-    :param environment: in which ReFrame runs.
     :param given: what was asked of ReFrame.
     """
     partitions = site['systems'][0]['partitions']
@@ -41,7 +105,7 @@ def explain(site: _SiteConfig, environment: dict[str, str], given: Given) -> Non
         'fabric': [name for name in load_catalogue().fabrics if name in features],
         'layout': list(LAYOUTS),
         'scale': [name for name in SCALES if f'scale_{name}' in features],
-        'check': _checks(environment),
+        'check': sorted(known_classes(paths.CHECKS)),
     }
     asked = [*_asked(given)]
     for kind, expression in dict.fromkeys(asked):
@@ -81,15 +145,29 @@ def _matches(expression: str, names: Iterable[str]) -> bool:
         return True
 
 
-def _checks(environment: dict[str, str]) -> list[str]:
-    with tempfile.TemporaryDirectory() as folder:  # or it would begin the run's log anew
-        described = subprocess.run(
-            [str(paths.VENV_BIN / 'reframe'), '--describe'],
-            env={**environment, runs.VARIABLE: folder},
-            capture_output=True,
-            text=True,
-        )
-    try:
-        return sorted({check['@class'] for check in json.loads(described.stdout)})
-    except ValueError:
+#: `^Ring`, `^(Ring|Halo) %fabric=(shm|tcp)`: what names of checks begin with; what follows is about
+#: their parameters. Of any other expression nobody can tell whose names it matches.
+_BEGINS = re.compile(r'\^(?:(\w+)|\((\w+(?:\|\w+)*)\))(?:[ %@$](?:[^|()\[\\]|\([^()\[\\]*\))*)?')
+
+
+def files_of(given: Given, checks: Path) -> list[Path]:
+    """The files below the folder that hold every check that ``-n`` and ``-S`` name.
+
+    :returns: none where all are to be read: the options name no checks, or leave open which.
+    """
+    beginnings: list[str] = []
+    for expression in given.names:
+        if not (match := _BEGINS.fullmatch(expression)):
+            return []
+        beginnings += (match[1] or match[2]).split('|')
+    if not beginnings or '--checkpath' in given.names_of_options:
         return []
+    # ReFrame warns of a variable whose class it has not read.
+    setting = (one.partition('=')[0] for one in given.variables)
+    beginnings += [name.partition('.')[0] for name in setting if '.' in name]
+    found = []
+    for path in sorted(checks.rglob('*.py')):
+        with suppress(SyntaxError):  # which the lint tells
+            if any(name.startswith(tuple(beginnings)) for name in check_classes(path)):
+                found.append(path)
+    return found

@@ -20,9 +20,9 @@ from assay.machine import job_around
 from assay.machine.slurm import SCHEDULERS, forget_sbatch_defaults
 from assay.running import prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
-from assay.running.named_checks import files_of
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
+from assay.running.selection import files_of
 from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import assert_shared, run_on_head
 

@@ -21,8 +21,8 @@ from assay.spelling import unknown
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-    from assay.running.listing import Listed
     from assay.running.reframe_options import Given
+    from assay.running.selection import Listed
 
 # `OMPI_MCA_pml`; and a parameter of a check, or a word of ours.
 _VARIABLE = re.compile(r'[A-Z_][A-Za-z0-9_]*', re.ASCII)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -204,10 +203,6 @@ def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
             signal.signal(number, earlier)
 
 
-# `[ RUN      ] case`, `[     FAIL ] (3/12) case [reason]`
-_CASE = re.compile(r'\[ +(RUN|OK|FAIL|SKIP|XFAIL|XPASS|ABORT) *\] (?:\( *\d+/\d+\) )?(.*)')
-
-
 class _Voice:
     """What is said of what ReFrame does.
 
@@ -223,7 +218,7 @@ class _Voice:
         self._words: SimpleQueue[Callable[[], bool] | None] = SimpleQueue()
 
     def repeat(self, stream: IO[str], target: IO[str], is_error: bool) -> None:
-        """Note lines and which cases have begun and not ended; pass on what is for the audience.
+        """Note lines, and pass on what is for the audience.
 
         :param is_error: whether it is the standard error, which is shown whole.
         """
@@ -231,7 +226,6 @@ class _Voice:
         for text in stream:
             line = visible(text.rstrip('\n'))
             self.lines.append(line)
-            self._note(line)
             of_complaint = reframe_log.is_complaint(line, of_complaint)
             if self.audience is None:
                 self.heard = time.monotonic()
@@ -240,10 +234,15 @@ class _Voice:
 
     def tell(self, pipe: int) -> None:
         """Pass on events."""
-        with open(pipe, errors='replace') as stream:
+        with (
+            open(pipe, errors='replace') as stream,
+            suppress(ValueError),
+        ):  # cut where it was killed
             for line in stream:
+                event = json.loads(line)
+                self._note(event)
                 if self.audience:
-                    self._words.put(partial(_hear, self.audience, line))
+                    self._words.put(partial(self.audience.hear, event))
 
     def speak(self) -> None:
         """Say what is to be said in the order in which it came, and go on whatever happens."""
@@ -264,13 +263,13 @@ class _Voice:
         """Nothing more is to be said."""
         self._words.put(None)
 
-    def _note(self, line: str) -> None:
-        if match := _CASE.match(line):
-            what, case = match.groups()
-            if what == 'RUN':
-                self._open[case] = None
-            else:
-                self._open.pop(case.partition(' [')[0], None)
+    def _note(self, event: dict[str, Any]) -> None:
+        """Note which cases are built or run."""
+        for kind, case in event.items():
+            if kind in (events.BUILDS, events.RUNS):
+                self._open[_title(case)] = None
+            elif kind == events.ENDED:
+                self._open.pop(_title(case), None)
 
     def waiting(self, run: RunFolder) -> str:
         """What has not ended, and what Slurm says of it."""
@@ -288,5 +287,7 @@ def _print(line: str, target: IO[str]) -> bool:
     return True
 
 
-def _hear(audience: Audience, line: str) -> bool:
-    return audience.hear(json.loads(line))
+def _title(case: dict[str, Any]) -> str:
+    """Name, partition and environment, as ReFrame prints it."""
+    where = f'{case["system"]}:{case["partition"]}+{case["environ"]}'
+    return f'{case["display_name"]} @{where}'

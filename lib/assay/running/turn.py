@@ -44,7 +44,7 @@ def take(run: str, tell: Callable[[str], None]) -> int:
     path = _folder() / 'assay.turn'
     handle = _open(path)
     began, told = time.monotonic(), None
-    while not _locked(handle, path):
+    while not locks.try_lock(handle, path):
         now = time.monotonic()
         if now - began > PATIENCE:
             raise AssayError(f'gave up after {PATIENCE // 3600} h: {_holder(handle)} has {path}')
@@ -95,14 +95,6 @@ def _open(path: Path) -> int:
         finally:
             os.umask(before)
     raise AssayError(f'{path}: comes and goes: runs on this machine could not take turns')
-
-
-def _locked(handle: int, path: Path) -> bool:
-    try:
-        locks.lock(handle, path, wait=False)
-    except locks.LockedError:
-        return False
-    return True
 
 
 def _holder(handle: int) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import AssayError
-from assay.files import write_whole
+from assay.files import explained, read_bounded, strict_json, write_whole
 from assay.results.statistics.series import Floats
 from assay.text import plain
 
@@ -145,11 +145,9 @@ def write(path: Path, measured: Screening) -> None:
         'switches': measured.switches,
         'left_out': measured.left_out,
     }
-    try:
+    with explained(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(record, allow_nan=False) + '\n')
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
 def read(path: Path) -> Screening:
@@ -157,17 +155,7 @@ def read(path: Path) -> Screening:
 
     :raises AssayError: if the file is missing, damaged, too large, or none of a screening.
     """
-    try:
-        # A pipe would wait for somebody who writes.
-        if path.exists() and not path.is_file():
-            raise AssayError(f'{path}: is no file: remove it')
-        with path.open('rb') as file:
-            data = file.read(MOST + 1)
-    except OSError as error:
-        raise AssayError(f'{path}: cannot be read: {error.strerror}') from None
-    if len(data) > MOST:
-        raise AssayError(f'{path}: is damaged: it has more than {MOST} bytes')
-    return parse(data, path)
+    return parse(read_bounded(path, MOST), path)
 
 
 def parse(data: bytes, path: Path) -> Screening:
@@ -177,7 +165,7 @@ def parse(data: bytes, path: Path) -> Screening:
     :raises AssayError: if it is damaged, or none of a screening.
     """
     try:
-        return _read(json.loads(data, parse_constant=_refuse))
+        return _read(strict_json(data))
     except (
         *(KeyError, TypeError, ValueError, AttributeError),
         *(RecursionError, OverflowError),  # lists in lists in lists; numbers without end
@@ -263,7 +251,3 @@ def _positive(name: str, rows: Any, n: int) -> Floats:
     if (table <= 0).any():
         raise ValueError(f'{name} has values that are not above 0')
     return table
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f'{name} is no measured value')

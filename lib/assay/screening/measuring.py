@@ -19,7 +19,7 @@ from assay.running.session import Suite
 from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
-from assay.screening.collected import collect
+from assay.screening.outputs import collect
 from assay.screening.where import Where, left_out, node_names, switches
 
 if TYPE_CHECKING:

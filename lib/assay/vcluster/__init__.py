@@ -6,8 +6,7 @@ network joins. The network is a bridge that leads nowhere else.
 
 =============  ===================================================================================
 cluster.py     up, down, status
-node.py        a node: boot, enter, crash
-switch.py      a switch that some nodes are behind
+node.py        a node: boot, enter, crash; and a switch that some nodes are behind
 link.py        a link between them, and how it is disturbed
 command.py     a command on a node, as one that runs here
 node_init.sh   process 1 of a node

@@ -27,12 +27,12 @@ from assay.vcluster.node import (
     MOST_NODES,
     SEARCH,
     Node,
+    Switch,
     are_up,
     kill_all,
     locks,
     unique_name,
 )
-from assay.vcluster.switch import Switch
 
 STATE = paths.STATE / 'vcluster'
 RECORD = 'cluster.json'

@@ -10,8 +10,7 @@ from assay.vcluster.cgroup import Group
 from assay.vcluster.cluster import Cluster
 from assay.vcluster.kinds import KINDS
 from assay.vcluster.link import Carried, Link
-from assay.vcluster.node import Node
-from assay.vcluster.switch import Switch
+from assay.vcluster.node import Node, Switch
 
 
 def inject(

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import AssayError
-from assay.vcluster.node import BRIDGE, MOST_NODES, Node, locks
-from assay.vcluster.switch import Switch
+from assay.vcluster.node import BRIDGE, MOST_NODES, Node, Switch, locks
 
 SOURCE = Path(__file__).with_name('forward.c')
 COMPILE = ('cc', '-std=c11', '-O2', '-Wall', '-Wextra')

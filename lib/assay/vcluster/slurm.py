@@ -6,8 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from assay.vcluster.node import Node
-from assay.vcluster.switch import Switch
+from assay.vcluster.node import Node, Switch
 
 #: MiB of a node in Slurm's configuration; nothing holds a job to it.
 MEMORY = 4000

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import reframe as rfm
-import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import PerformanceError
@@ -27,7 +26,7 @@ from assay.results.cases import NO_EVIDENCE, bound
 from assay.results.failures import missed
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
-from assay.running.others import Others
+from assay.running.processes import Others
 from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds
 
 #: Jobs of one case at most; jobs that all cases of a run may have beyond their first; and seconds
@@ -71,8 +70,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
     # What the bases beside it give: for mypy only.
     if TYPE_CHECKING:
 
-        def figures(self) -> dict[str, Figure]: ...
-        def witness_figures(self) -> dict[str, Figure]: ...
+        def read_job(self) -> dict[str, Figure]: ...
 
     #: The longest that a case waits until others have left this machine; 0 to measure only once.
     wait_for_quiet: float = variable(typ.Duration, value='60s', allow_implicit=True)
@@ -202,8 +200,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         # What it finds must not stay, as another job may follow.
         trial = copy.copy(self)
         try:
-            sn.evaluate(trial.validate())
-            figures = trial.figures() | trial.witness_figures()
+            figures = trial.read_job()
         except Exception:  # which the check is about to tell by itself
             return []
         held = references.merge(self, self.layers, figures)

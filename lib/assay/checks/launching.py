@@ -17,10 +17,9 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
-from assay.job.ending import ONLY_ONCE
+from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
-from assay.job.stacks import FILES, taken_after
 from assay.layout.launchers import SRUN, is_srun, srun_step
 from assay.layout.layouts import DoesNotFitError, Node, Placement, layout_of
 from assay.machine import topology
@@ -241,7 +240,7 @@ class IsStarted(RegressionTestPlugin):
 
         :raises LaunchError: if there was none.
         """
-        folder = Path(self.stagedir, name)
+        folder = self.ended_job.folder / name
         try:
             exit_code = int((folder / EXIT_CODE).read_text())
         except (FileNotFoundError, ValueError):
@@ -249,13 +248,22 @@ class IsStarted(RegressionTestPlugin):
         return self.launch_in(folder, program, (OUTPUT, ERROR), exit_code, placement, ranks)
 
     @cached_property
+    def ended_job(self) -> EndedJob:
+        """The job, once it has ended; set by what reads a job that was kept."""
+        job = self.job
+        return EndedJob(
+            Path(self.stagedir),
+            job.stdout,
+            job.stderr,
+            job.exitcode or 0,
+            job.state or '',
+            tuple(job.nodelist or ()),
+        )
+
+    @cached_property
     def launch(self) -> Launch:
         """The start of the program that is the job's own."""
-        return self.launch_in(
-            Path(self.stagedir),
-            self.program_name,
-            (self.job.stdout, self.job.stderr),
-            self.job.exitcode or 0,
-            self.placement,
-            self.num_tasks,
-        )
+        job = self.ended_job
+        files = job.stdout, job.stderr
+        about = self.placement, self.num_tasks
+        return self.launch_in(job.folder, self.program_name, files, job.exit_code, *about)

@@ -1,0 +1,266 @@
+"""In ReFrame's process: reports its cases while it runs, and sees the end of local jobs at once.
+
+ReFrame prints a failed case without the reason, which it keeps for its end. A listener of its
+pipeline writes each case that has ended to a pipe, as ReFrame's report will have it. The reader
+judges it by the same rules as the report; nothing is judged here. Cases that ReFrame only lists are
+written there as well.
+
+ReFrame looks for the end of a local job ten times in the first second, and ever less often after
+that: the end of a job of three seconds it sees a third of a second late, in which nothing runs.
+Schedulers are asked for their jobs as before.
+
+A job that was stopped ends later than its script, which the signal ends at once: the MPI's launcher
+passes it on to the ranks, and they tell how they end. ReFrame kills the launcher when it sees the
+end of the script, so it does not look until all of them have ended.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import reframe.core.runtime as rt
+from reframe.frontend import cli
+from reframe.frontend.executors import (
+    ABORT_REASONS,
+    RegressionTask,
+    Runner,
+    TaskEventListener,
+    TestCase,
+)
+from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _PollController
+from reframe.frontend.reporting import RunReport
+from reframe.utility import jsonext
+
+from assay.running.events import (
+    BUILDS,
+    ENDED,
+    LISTED,
+    NEEDS,
+    NUMBER,
+    ROUND,
+    RUNS,
+    VARIABLE,
+    WHY_SKIPPED,
+)
+from assay.running.processes import look_at, pids
+
+#: Seconds after which ReFrame looks at a job that goes on: at its time limit.
+SECONDS = 1.0
+
+#: Seconds that what a job started has to end once the job was stopped. Open MPI's launcher kills
+#: ranks that ignore the signal after one.
+GRACE = 10.0
+
+
+class _Awake(_PollController):
+    """Ends ReFrame's sleep when a local job ends."""
+
+    def __init__(self, tasks: Iterable[RegressionTask]) -> None:
+        super().__init__()
+        self._tasks = tasks
+        self._has_work = False
+
+    def reset_poll_rate(self) -> None:
+        """Called when a job has ended."""
+        super().reset_poll_rate()
+        self._has_work = True
+
+    def snooze(self) -> None:
+        for job in self._jobs():
+            _let_end(job)
+        # What is judged is judged while the next job starts, and not while that measures.
+        if self._has_work:
+            self._has_work = False
+            return
+        with ExitStack() as opened:
+            try:
+                handles = [_open(job, opened) for job in self._jobs()]
+            except (AttributeError, OSError):
+                # Not a job of this machine; or one that has ended and is to be measured again; or
+                # a kernel before 5.3.
+                super().snooze()
+            else:
+                if handles:
+                    _wait(handles, SECONDS)
+
+    def _jobs(self) -> Iterator[Any]:
+        for task in self._tasks:
+            if task.state == 'compiling':
+                yield task.check.build_job
+            elif task.state == 'running':
+                yield task.check.job
+
+
+def _let_end(job: Any) -> None:
+    """Sleep while anything of a local job that was stopped goes on, for as long as it may."""
+    if hasattr(job, 'proc') and job.cancel_time:
+        seconds = min(GRACE, job.cancel_time + GRACE - time.time())
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and _goes_on(job.proc.pid):
+            time.sleep(0.05)
+
+
+def _goes_on(session: int) -> bool:
+    """Whether a process of a session has not ended."""
+    for pid in pids():
+        with suppress(OSError):  # it has gone
+            one = look_at(pid)
+            if one.session == session and not one.has_ended:
+                return True
+    return False
+
+
+def _open(job: Any, opened: ExitStack) -> int:
+    """What can be read once the job has ended."""
+    handle = os.pidfd_open(job.proc.pid)
+    opened.callback(os.close, handle)
+    return handle
+
+
+def _wait(handles: Iterable[int], seconds: float) -> None:
+    """Until one can be read, or the time is over."""
+    # Not select(), which refuses handles beyond 1023.
+    poll = select.poll()
+    for handle in handles:
+        poll.register(handle, select.POLLIN)
+    poll.poll(seconds * 1000)
+
+
+class _Policy(AsynchronousExecutionPolicy):
+    def __init__(self) -> None:
+        super().__init__()
+        self._pollctl = _Awake(self._current_tasks)
+
+
+class _Teller(TaskEventListener):
+    """Tells of tasks, as ReFrame calls a case under way."""
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe = pipe
+
+    def tell(self, what: str, told: Callable[[], object], **more: object) -> None:
+        """Write an event; a mistake of ours is seen, and changes nothing of ReFrame's run.
+
+        :param told: makes the message.
+        """
+        try:
+            line = f'{jsonext.dumps({what: told(), **more})}\n'
+        except ABORT_REASONS:  # as a signal raises it, wherever it comes
+            raise
+        except Exception:
+            traceback.print_exc()
+            return
+        with suppress(OSError), open(self.pipe, 'w', closefd=False) as pipe:  # nobody reads it
+            pipe.write(line)
+
+    def tell_round(self, cases: Iterable[TestCase]) -> None:
+        def own() -> list[dict[str, Any]]:
+            return [_named(case) for case in cases if not case.check.is_fixture()]
+
+        self.tell(ROUND, own, **{NUMBER: rt.runtime().current_run})
+
+    def tell_listed(self, cases: Iterable[TestCase]) -> None:
+        def own() -> list[dict[str, Any]]:
+            return [
+                _named(case) | {NEEDS: sorted({one.check.display_name for one in _needed(case)})}
+                for case in cases
+                if case.in_degree == 0
+            ]
+
+        self.tell(LISTED, own)
+
+    def on_task_setup(self, task: RegressionTask) -> None:
+        pass
+
+    def on_task_compile(self, task: RegressionTask) -> None:
+        if task.check.build_job:
+            self.tell(BUILDS, lambda: _named(task.testcase))
+
+    def on_task_compile_exit(self, task: RegressionTask) -> None:
+        pass
+
+    def on_task_run(self, task: RegressionTask) -> None:
+        if task.check.job:
+            self.tell(RUNS, lambda: _named(task.testcase))
+
+    def on_task_exit(self, task: RegressionTask) -> None:
+        pass
+
+    def on_task_skip(self, task: RegressionTask) -> None:
+        def told() -> dict[str, Any]:
+            why = str(task.exc_info[1])
+            found = _reported(task) | {WHY_SKIPPED: why}
+            if why == 'dependencies failed':  # ReFrame notes that a moment later
+                found['result'] = 'fail_deps'
+            return found
+
+        self.tell(ENDED, told)
+
+    def _has_ended(self, task: RegressionTask) -> None:
+        self.tell(ENDED, lambda: _reported(task))
+
+    on_task_abort = on_task_failure = on_task_success = _has_ended
+    on_task_xfailure = on_task_xsuccess = _has_ended
+
+
+def _named(case: TestCase) -> dict[str, Any]:
+    """What names a case, as in ReFrame's report."""
+    return {
+        'display_name': case.check.display_name,
+        'system': rt.runtime().system.name,
+        'partition': case.partition.name,
+        'environ': case.environ.name,
+        'fixture': case.check.is_fixture(),
+    }
+
+
+def _needed(case: TestCase) -> Iterator[TestCase]:
+    """The cases that it depends on, and those that they depend on."""
+    for one in case.deps:
+        yield one
+        yield from _needed(one)
+
+
+def _reported(task: RegressionTask) -> dict[str, Any]:
+    """A case as ReFrame's report has it."""
+    report = RunReport()
+    report.update_run_stats(SimpleNamespace(runs=lambda: [(rt.runtime().current_run, [task])]))
+    case: dict[str, Any] = report['runs'][0]['testcases'][0]
+    case.pop('fail_info', None)  # of the exception more than the reason, which no rule asks for
+    return case
+
+
+class _TellingRunner(Runner):
+    """ReFrame's, with a listener that is called before ReFrame's own, which may end the run."""
+
+    teller: _Teller
+
+    def _runall(self, testcases: list[TestCase]) -> None:
+        if self.teller not in self.policy.task_listeners:
+            self.policy.task_listeners.insert(0, self.teller)
+        self.teller.tell_round(testcases)
+        super()._runall(testcases)
+
+
+def begin() -> None:
+    """From here on, by the pipe that the environment names; called by the configuration."""
+    pipe = int(os.environ.pop(VARIABLE))
+    os.set_inheritable(pipe, False)  # no job is to hold it open
+    teller = _TellingRunner.teller = _Teller(pipe)
+    show_list = cli.list_checks
+
+    def list_checks(cases: list[TestCase], *how: object) -> None:
+        teller.tell_listed(cases)
+        show_list(cases, *how)
+
+    # ReFrame 4.10.4 makes or calls these after it has read its configuration.
+    cli.Runner = _TellingRunner
+    cli.AsynchronousExecutionPolicy = _Policy
+    cli.list_checks = list_checks
