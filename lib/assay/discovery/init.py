@@ -251,7 +251,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     problems = kept(found.run, found.verdict)
     if problems:
         raise AssayError('\n'.join(problems))
-    cases = {_way(case): case for case in found.run.own_cases}
+    cases = {(one.partition, one.environment, one.fabric): one for one in found.run.own_cases}
     builds = {
         (case.partition, case.environment): reason(case)
         for case in found.run.counted
@@ -270,10 +270,6 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
         elif not is_good(cases[way]):
             noted[way] = reason(cases[way])
     return left_out, noted
-
-
-def _way(case: Case) -> Way:
-    return case.partition, case.environment, case.fabric
 
 
 def _why(
