@@ -6,11 +6,11 @@ environments (``RFM_CONFIG_FILES``, set by ``assay env``).
 
 import os
 
-from assay.machine import job_around
+from assay.machine.job_states import forget_job_around
 from assay.running import events, httpjson, runs, schedulers
 
 schedulers.begin()
-job_around.forget(os.environ)
+forget_job_around(os.environ)
 if events.VARIABLE in os.environ:
     from assay.running import reframe_plugin
 

@@ -8,7 +8,7 @@ from reframe.utility.cpuinfo import cpuinfo
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
-from assay.layout import parts
+from assay.layout.launchers import add_part_script, command_of_parts
 from assay.layout.layouts import LAYOUTS, Node
 from assay.witness.traffic import verify_traffic
 
@@ -40,8 +40,8 @@ def exchange(mpi, compiled, witnessed, node, tmp_path):
         options = placement.options if launch is None else launch
         command, *others = [*within, str(program), *arguments]
         if placement.widths:
-            parts.add_to(tmp_path)
-            command, *others = parts.command(placement.widths, str(program), str(program))
+            add_part_script(tmp_path)
+            command, *others = command_of_parts(placement.widths, str(program), str(program))
         ended = witnessed(
             command,
             *others,

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from assay import paths
-from assay.machine import job_around
+from assay.machine.job_states import forget_job_around
 
 # As salloc of Slurm 22.05 and an srun within it, and as qsub -I of OpenPBS set them, but for names.
 SALLOC = {
@@ -40,7 +40,7 @@ OTHERS = {
 )
 def test_variables_of_the_job_are_forgotten(job, name):
     environment = job | OTHERS
-    assert job_around.forget(environment) == name
+    assert forget_job_around(environment) == name
     assert environment == OTHERS
 
 
@@ -48,7 +48,7 @@ def test_outside_of_a_job_nothing_is_forgotten():
     """What a user sets there is meant."""
     environment = {'SLURM_MPI_TYPE': 'pmix', 'SLURM_CPU_BIND': 'cores'}
     before = dict(environment)
-    assert job_around.forget(environment) is None
+    assert forget_job_around(environment) is None
     assert environment == before
 
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from assay.cpus import as_list
-from assay.layout.parts import add_to, command
+from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.topology import this_machine
 from machines import lay
 
@@ -17,12 +17,12 @@ SHOW = 'echo $OMP_NUM_THREADS; sed -n "s/^Cpus_allowed_list:\\s*//p" /proc/self/
 
 
 def start(folder, widths, rank, variable='OMPI_COMM_WORLD_LOCAL_RANK', before=()):
-    add_to(folder)
+    add_part_script(folder)
     (folder / 'show').write_text(f'#!/bin/bash\necho $(basename $0); {SHOW}\n')
     (folder / 'show').chmod(0o755)
     (folder / 'wide').symlink_to('show')
     env = {'PATH': os.environ['PATH'], variable: str(rank)}
-    arguments = [*before, *command(widths, './wide', './show')]
+    arguments = [*before, *command_of_parts(widths, './wide', './show')]
     return subprocess.run(arguments, cwd=folder, env=env, capture_output=True, text=True)
 
 

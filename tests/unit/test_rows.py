@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from assay.report import provenance, witness
+from assay.commands import provenance
+from assay.report import witness
 from assay.report.console import MOST_ROWS, sparkline, table
 from assay.report.html.page import page, page_of_job
 from assay.report.matrix import matrix
@@ -74,7 +75,7 @@ def test_a_job_of_no_ranks_is_none(tmp_path):
 @pytest.mark.parametrize('count', COUNTS)
 def test_lines_of_text(capsys, golden_report, count):
     assert len(sparkline(range(count), [1.0] * count, count, 40)) == min(count, 40)
-    provenance.show({'case': (('name', 'value'),) * count}, {})
+    provenance._show({'case': (('name', 'value'),) * count}, {})
     assert capsys.readouterr().out.count('value') == count
     few = filled(golden_report, min(count, 60))
     assert len(matrix(run_of(few).cases, 100)) <= 40

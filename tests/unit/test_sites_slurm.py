@@ -77,14 +77,14 @@ def job_of(seen, job, tmp_path, monkeypatch):
         if job.get('is_done'):
             (one.folder / 'done').touch()
 
-    def told(*command):
+    def query(*command):
         if command[0] == 'squeue':
             (tmp_path / 'slurm' / 'squeue').write_text(next(answers) + '\n')
         return ask(*command)
 
-    original, ask = probing._Job.submit, probing.told
+    original, ask = probing._Job.submit, probing.query
     monkeypatch.setattr(probing._Job, 'submit', submitted)
-    monkeypatch.setattr(probing, 'told', told)
+    monkeypatch.setattr(probing, 'query', query)
     (found,) = probe(seen, [], folder, job.get('patience', 1000)).values()
     if isinstance(found, str):
         return re.sub(re.escape(str(folder)) + r'[^\s,]*', 'FOLDER', found)

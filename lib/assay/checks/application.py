@@ -18,7 +18,7 @@ from assay.checks.check import MpiCheck
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.job.launch import Launch
-from assay.layout import parts
+from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.machine.topology import usable_memory
 from assay.programs.application import Application, Problem
@@ -191,8 +191,8 @@ class ApplicationCheck(ApplicationJob):
         command = [self.program_path, *self.asked.arguments]
         if widths := self.placement.widths:
             wide = os.path.abspath(self.wide_binary) if self.wide_binary else self.program_path
-            parts.add_to(Path(self.stagedir))
-            command = parts.command(widths, wide, *command)
+            add_part_script(Path(self.stagedir))
+            command = command_of_parts(widths, wide, *command)
         self.executable, *self.executable_opts = command
         # Without them nobody could read the figures once more.
         self.keep_files = [*self.keep_files, *self.application.leaves]

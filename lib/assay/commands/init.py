@@ -12,9 +12,11 @@ import typer
 
 from assay import AssayError, paths, say
 from assay.files import write_whole
+from assay.text import plain
 
 if TYPE_CHECKING:
-    from assay.discovery.draft import Draft
+    from assay.discovery.draft import Draft, LeftOut
+    from assay.discovery.init import Way
 
 
 def init(
@@ -126,7 +128,6 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
     :param before: what is in it; that again if nothing is confirmed.
     """
     from assay.discovery.init import prove, written
-    from assay.report.confirmed import show
 
     unconfirmed = written(found, None).encode()
     if before and before != unconfirmed:
@@ -135,7 +136,7 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
         write_whole(path, unconfirmed)
         left_out, noted = prove(found)
         if not found.without(left_out).partitions:
-            show(found, left_out, noted)
+            _show(found, left_out, noted)
             raise AssayError(f'no job confirmed anything: {path} is not written')
         if _content(path) != unconfirmed:
             raise AssayError(f'{path} was changed meanwhile, and is left as it is')
@@ -147,5 +148,35 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
                 write_whole(path, before)
         raise
     write_whole(path, written(found, left_out))
-    show(found, left_out, noted)
+    _show(found, left_out, noted)
     say(f'wrote {path.relative_to(paths.ROOT)}. Next: ./assay run --system {path.stem}')
+
+
+def _show(found: Draft, left_out: LeftOut, noted: dict[Way, str]) -> None:
+    """Print what each partition has, and sentences on what it has not.
+
+    :param left_out: what no job confirmed, and why.
+    :param noted: what was confirmed and missed its references, or was disturbed.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from assay.report.console import console
+
+    table = Table('partition', 'MPI', 'starts by', 'confirmed', box=None, pad_edge=False)
+    for one in found.without(left_out).partitions:
+        for use in one.uses:
+            way = f'srun, {use.pmi}' if use.pmi else one.launcher
+            row = (one.name, use.mpi.name, way, ' '.join(use.fabrics))
+            table.add_row(*(Text(plain(cell)) for cell in row))
+    console().print(table)
+    sentences = [f'not there: {one}' for one in found.missing]
+    sentences += [
+        f'not confirmed: {partition} {environment} {fabric}: {why}'
+        for partition, environments in left_out.items()
+        for environment, fabrics in environments.items()
+        for fabric, why in fabrics.items()
+    ]
+    sentences += [f'confirmed, but: {" ".join(way)}: {why}' for way, why in noted.items()]
+    for sentence in sentences:
+        console().print(Text(plain(sentence)))

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay import AssayError
+from assay.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.results.cases import Facts
 
 
 def provenance(
@@ -33,7 +39,6 @@ def provenance(
       assay provenance Ring
       assay provenance 'MiniFE.*mpich' --against old-report.json
     """
-    from assay.report.provenance import show
     from assay.results.provenance import changed_facts, facts_by_case, where_by_case
     from assay.results.reframe_report import read_report
     from assay.running import runs
@@ -44,11 +49,26 @@ def provenance(
     if not now:
         raise AssayError(f'no case that ran matches {check!r} in {path}.')
     if against is None:
-        show(now, where)
+        _show(now, where)
         return
     then = facts_by_case(read_report(against), check)
     if not (both := [case for case in now if case in then]):
         raise AssayError(f'{against} has no case that matches {check!r} and ran in both.')
     changed = {case: changed_facts(then[case], now[case]) for case in both}
-    show({case: lines for case, lines in changed.items() if lines}, where)
+    _show({case: lines for case, lines in changed.items() if lines}, where)
     print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise')
+
+
+def _show(facts: Mapping[str, Facts], where: Mapping[str, str]) -> None:
+    """Print what cases were measured with; those that share it stand together.
+
+    :param where: where each ran.
+    """
+    cases: dict[Facts, list[str]] = {}
+    for case, lines in facts.items():
+        cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())
+    for lines, names in cases.items():
+        print(*names, sep='\n')
+        width = max((len(name) for name, _ in lines), default=0)
+        for name, value in lines:
+            print(f'    {name:{width}} {plain(value or "-")}')

@@ -248,7 +248,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
         raise AssayError('\n'.join([f'no case of {CHECK} was run:', *found.verdict.problems]))
     if found.unstored:
         raise AssayError('\n'.join(found.unstored))
-    cases = {_way(case): case for case in found.run.own_cases}
+    cases = {(one.partition, one.environment, one.fabric): one for one in found.run.own_cases}
     builds = {
         (case.partition, case.environment): reason(case)
         for case in found.run.counted
@@ -267,10 +267,6 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
         elif not is_good(cases[way]):
             noted[way] = reason(cases[way])
     return left_out, noted
-
-
-def _way(case: Case) -> Way:
-    return case.partition, case.environment, case.fabric
 
 
 def _why(

@@ -14,7 +14,7 @@ from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
 from assay.discovery.policies import Named, Nodes, Terms, UntriedError, named, with_memory_of
-from assay.machine.slurm import Record, RefusedError, records, told, told_at_last
+from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
 from assay.spelling import many
 
 #: Nodes that differ by no more of their memory are of one type.
@@ -195,7 +195,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
 
 
 def unlike(name: str, names: Iterable[str]) -> str:
-    """A name that none of the others is."""
+    """A name that no other has: this one, with underscores behind it if it is taken."""
     return unlike(f'{name}_', names) if name in names else name
 
 
@@ -208,7 +208,7 @@ def _with_names_of_their_own(partitions: Iterable[Partition]) -> Iterator[Partit
 
 
 def _configuration() -> dict[str, str]:
-    lines = told_at_last('scontrol', 'show', 'config').splitlines()
+    lines = query_patiently('scontrol', 'show', 'config').splitlines()
     pairs = (line.partition('=') for line in lines)
     return {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -450,7 +450,7 @@ def _folded(names: Iterable[str]) -> str:
 
 def _has_accounting() -> bool:
     try:
-        told('sacct', '--parsable2', '--jobs=1', '--format=jobid,state')
+        query('sacct', '--parsable2', '--jobs=1', '--format=jobid,state')
     except AssayError:  # it is refused, or there is no sacct
         return False
     return True
@@ -484,7 +484,7 @@ def ways_of_srun() -> list[str]:
 
 
 def _ways_of_srun() -> tuple[list[str], list[str]]:
-    said = told('srun', '--mpi=list')
+    said = query('srun', '--mpi=list')
     words = re.findall(r'^(?:srun: )?\s*([a-z]\w*)$', said, re.MULTILINE)
     versions = re.findall(r'versions available: *(.*)$', said, re.MULTILINE)
     return words, re.findall(r'\w+', ' '.join(versions))

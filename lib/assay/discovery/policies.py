@@ -14,7 +14,7 @@ from functools import partial
 
 from assay import AssayError
 from assay.config.scales import SCALES
-from assay.machine.slurm import Record, RefusedError, told, told_at_last
+from assay.machine.slurm import Record, RefusedError, query, query_patiently
 
 #: The longest job of a check, in minutes: an application's largest problem.
 LONGEST = 360
@@ -282,7 +282,7 @@ def with_memory_of(cluster: Mapping[str, str], partition: Record) -> Record:
 def _of_qos(name: str) -> tuple[int | None, int | None]:
     """Minutes and nodes of a job at most; None each for no limit, and if nobody tells."""
     try:
-        said = told(
+        said = query(
             *('sacctmgr', '--noheader', '--parsable2', 'show', 'qos', name),
             'format=MaxWall,MaxTRES',
         )
@@ -514,7 +514,7 @@ def answer_of_sbatch(
     try:
         # An option and its value may be two words, as in the lines of a job script.
         words = [word for option in options for word in shlex.split(option)]
-        told_at_last('sbatch', '--test-only', *words, *size(count, 1, minutes), '--wrap=true')
+        query_patiently('sbatch', '--test-only', *words, *size(count, 1, minutes), '--wrap=true')
     except ValueError as error:
         return f'{" ".join(options)}: {error}', True
     except RefusedError as error:

@@ -27,7 +27,7 @@ from assay.job.output import Output, reason
 from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
-from assay.machine.slurm import RefusedError, told, told_at_last
+from assay.machine.slurm import RefusedError, query, query_patiently
 from assay.text import Piece
 
 HERE = Path(__file__).parent
@@ -103,7 +103,7 @@ def _cancel(name: str) -> None:
 
     :raises AssayError: if Slurm does not.
     """
-    told(*_scancel(name))
+    query(*_scancel(name))
 
 
 def _build(mpi: Mpi, folder: Path) -> str | None:
@@ -205,7 +205,7 @@ class _Job:
             return
         words = self.where.job(self.nodes, self.ranks, MINUTES)
         try:
-            said = told_at_last('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
+            said = query_patiently('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
         except RefusedError as error:
             self.problem = refuses('; '.join(own_words(str(error))))
             return
@@ -229,7 +229,7 @@ class _Job:
         if self.number is None or 'done' in os.listdir(self.folder):
             return None
         try:
-            told_state = told(
+            told_state = query(
                 'squeue', '--noheader', f'--jobs={self.number}', '--format=%T %r'
             ).strip()
         except AssayError as error:

@@ -1,11 +1,16 @@
-"""The options of launchers for a layout.
+"""What launchers are told of a layout: their options, and the program where ranks differ.
 
-An MPI's own launcher speaks the MPI's words (:mod:`assay.mpis`), srun those here.
+An MPI's own launcher speaks the MPI's words (:mod:`assay.mpis`), srun those here. Launchers bind
+all ranks alike, or each in other words of its own. So where ranks differ in threads, cores and
+program they bind none, and start a script in place of the program, which knows its place on the
+node from the launcher's variable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from assay.mpis import FAMILIES, Words
 
@@ -42,3 +47,29 @@ WORDS: dict[str, Callable[[str, int, int], Words]] = {
     SRUN: _srun,
     **{key: family.bind for key, family in FAMILIES.items()},
 }
+
+
+# Ranks that differ --------------------------------------------------------------------------------
+
+
+#: The script, for bash and taskset.
+SOURCE = Path(__file__).with_name('part.sh')
+
+#: Its name in the job's folder.
+SCRIPT = 'part'
+
+
+def add_part_script(folder: Path) -> None:
+    """Put the script into a job's folder."""
+    shutil.copyfile(SOURCE, folder / SCRIPT)
+
+
+def command_of_parts(widths: Sequence[int], wide: str, narrow: str, *arguments: str) -> list[str]:
+    """What the launcher starts in place of a program.
+
+    :param widths: threads of each rank of a node in turn, as its placement has them.
+    :param wide: the program of each node's first rank.
+    :param narrow: the program of all others.
+    :param arguments: of both.
+    """
+    return ['bash', SCRIPT, ','.join(map(str, widths)), wide, narrow, *arguments]

@@ -9,7 +9,7 @@ one-per-numa  one for each NUMA domain, bound to it
 one-per-node  one, free to use the whole node
 hybrid     one for each NUMA domain, with a thread for each of its cores, bound to them
 mixed      one with a thread for each of half of the cores, and one for each other core; each binds
-           itself (:mod:`assay.layout.parts`), as launchers have no words for ranks that differ
+           itself (:mod:`assay.layout.launchers`), as launchers have no words for ranks that differ
 ========== ================================================================================
 
 To add one, add it here: that places it and verifies it. Each launcher then needs its words for it:

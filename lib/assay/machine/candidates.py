@@ -126,8 +126,9 @@ class Candidate:
         said = telling_line(answer.stderr) or telling_line(answer.stdout)
         # The dynamic linker begins with the path of the command.
         said = said.removeprefix(f'{command}: ') or 'it printed nothing'
-        words = answer.stdout + answer.stderr
-        raise NoAnswerError(f'{asked}: {said} ({_ending(answer.returncode)})', words)
+        words, code = answer.stdout + answer.stderr, answer.returncode
+        ending = f'exit code {code}' if code >= 0 else signal.Signals(-code).name
+        raise NoAnswerError(f'{asked}: {said} ({ending})', words)
 
 
 def telling_line(text: str) -> str:
@@ -135,10 +136,6 @@ def telling_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if re.search(r'\w', line)]
     errors = [line for line in lines if re.search('error', line, re.IGNORECASE)]
     return next(iter(errors or lines), '')
-
-
-def _ending(code: int) -> str:
-    return f'exit code {code}' if code >= 0 else signal.Signals(-code).name
 
 
 def wheels() -> Iterator[Candidate]:

@@ -1,4 +1,4 @@
-"""What schedulers say of a job: how it ended, that it cannot go on, why it waits; in our words.
+"""Jobs of schedulers: what is said of them, in our words, and which one is around this process.
 
 Slurm's names of states serve for all schedulers, as ReFrame has them: what PBS says is translated.
 ``COMPLETED`` and ``FAILED`` are the two in which a job's own script came to its end.
@@ -7,6 +7,7 @@ Slurm's names of states serve for all schedulers, as ReFrame has them: what PBS 
 from __future__ import annotations
 
 import re
+from collections.abc import MutableMapping
 
 #: States in which a scheduler ended a job, and what they mean.
 ENDED_BY_SCHEDULER = {
@@ -167,3 +168,38 @@ def of_pbs(letter: str, code: int | None, out_of_time: bool, comment: str) -> st
     if code > _BY_SIGNAL:
         return 'TIMEOUT' if out_of_time else 'CANCELLED'
     return 'FAILED' if code else state
+
+
+# The job around this process ----------------------------------------------------------------------
+
+
+#: By one of these a process knows that it is in a job.
+_JOB_VARIABLES = ('SLURM_JOB_ID', 'SLURM_JOBID', 'PBS_JOBID', 'LSB_JOBID', 'PE_HOSTFILE')
+
+#: What the variables of a job and of its steps begin with: of schedulers, and of those who start
+#: processes in a job, by which an MPI program takes itself for one of theirs.
+_OF_JOBS = (
+    *('SLURM_', 'SLURMD_', 'SBATCH_', 'SRUN_', 'PBS_', 'LSB_', 'PE_HOSTFILE', 'SGE_'),
+    *('PMI_', 'PMIX_', 'PALS_', 'MPI_LOCAL', 'HYDI_', 'OMPI_COMM_WORLD_'),
+)
+
+#: Of these what does not belong to a job: which Slurm or PBS is meant, and settings of PMIx.
+_NOT_OF_JOBS = (
+    *('SLURM_CONF', 'SLURM_CLUSTERS', 'SLURM_JWT'),
+    *('PBS_CONF', 'PBS_SERVER', 'PBS_DEFAULT', 'PBS_EXEC', 'PBS_HOME', 'SGE_ROOT', 'SGE_CELL'),
+    'PMIX_MCA_',
+)
+
+
+def forget_job_around(environment: MutableMapping[str, str]) -> str | None:
+    """Take the variables of a job around out of the environment.
+
+    :returns: which job that is; None if there is none, and nothing is taken out.
+    """
+    job = next((environment[name] for name in _JOB_VARIABLES if environment.get(name)), None)
+    if job is None:
+        return None
+    for name in [*environment]:
+        if name.startswith(_OF_JOBS) and not name.startswith(_NOT_OF_JOBS):
+            del environment[name]
+    return job

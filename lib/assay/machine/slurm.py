@@ -58,7 +58,7 @@ def records(what: str) -> list[Record]:
     :raises AssayError: if it does not answer.
     """
     # With those that are hidden: a user may name one.
-    lines = told_at_last('scontrol', '--oneliner', '--all', 'show', what).splitlines()
+    lines = query_patiently('scontrol', '--oneliner', '--all', 'show', what).splitlines()
     return [record for record in map(_record, lines) if f'{what.title()}Name' in record]
 
 
@@ -66,18 +66,18 @@ class AwayError(AssayError):
     """Slurm did not answer a command, and may do so later; the message is what that said."""
 
 
-def told_at_last(*command: str) -> str:
-    """The same as :func:`told`; Slurm that is away for a moment is asked again."""
+def query_patiently(*command: str) -> str:
+    """As :func:`query`; if Slurm is away for a moment, it is asked again."""
     for pause in AGAIN:
         try:
-            return told(*command)
+            return query(*command)
         except AwayError:
             time.sleep(pause)
-    return told(*command)
+    return query(*command)
 
 
-def told(*command: str) -> str:
-    """What one of its commands prints, of standard error if there is nothing else.
+def query(*command: str) -> str:
+    """The output of a command of Slurm; that of standard error if there is no other.
 
     :raises RefusedError: if it fails.
     :raises AwayError: if Slurm is away.
@@ -114,7 +114,7 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
     :raises AssayError: if Slurm does not answer.
     """
     found = {}
-    for line in told('sinfo', '--all', '--Node', '--noheader', '--format=%P|%N|%T|%E').splitlines():
+    for line in query('sinfo', '--all', '--Node', '--noheader', '--format=%P|%N|%T|%E').splitlines():
         partition, _, rest = line.strip().partition('|')
         node, _, rest = rest.partition('|')
         state, _, reason = rest.partition('|')

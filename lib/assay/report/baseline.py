@@ -1,4 +1,4 @@
-"""What became of the references of a system, in words, and as a change of their file."""
+"""Changes of a system's references: in words, and as a diff of their file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def difference(path: Path, old: str, new: str) -> str:
 def show(
     proposal: Proposal, written: Written, path: Path, worst: float, dry_run: bool, future: int
 ) -> None:
-    """Say what was written and what was not; on standard error where the other shows a change.
+    """Print what was written and what was not; on standard error if the diff is on the other.
 
     :param worst: what is flagged as wide, as a fraction.
     :param future: how many runs were left out because they are of the future.

@@ -1,4 +1,4 @@
-"""The terminal: on which nothing is printed that it obeys, its tables, numbers and sparklines.
+"""Output on the terminal: control characters made visible, tables, numbers and sparklines.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 def write_visibly() -> None:
-    """From here on this process prints nothing that a terminal obeys, whoever wrote it."""
+    """Make control characters visible in all that this process prints from now on."""
     sys.stdout = VisibleStream(sys.stdout)
     sys.stderr = VisibleStream(sys.stderr)
 
 
 def console() -> Console:
-    """Standard output; wide where nobody's window limits it, so that no figure is cut.
+    """Standard output; without a window it is so wide that no figure is cut.
 
-    Only its own colours reach the terminal as such: all text in it is made visible.
+    Control characters in text are made visible; only Rich's own colours reach the terminal.
     """
     from rich.console import Console
     from rich.segment import Segment
@@ -57,19 +57,19 @@ FURTHEST = 1000.0
 
 
 def say(out: Console, text: str) -> None:
-    """A line of text as it is, wrapped by nobody."""
+    """Print a line of text as it is, without markup and without wrapping it."""
     out.print(text, markup=False, soft_wrap=True)
 
 
 def height(text: str, width: int) -> int:
-    """How many lines of a window some text has."""
+    """How many lines of a window a text takes."""
     return sum(max(1, -(-len(line) // width)) for line in text.split('\n'))
 
 
 def table(
     out: Console, title: str, columns: str, rows: Iterable[Iterable[object]], all_rows: bool = False
 ) -> None:
-    """A table under a title: the first rows, and how many more there are; of no rows the word none.
+    """Print a table under a title: its first rows and how many more there are, or ``none``.
 
     :param columns: headings, divided by ``|``. One that starts with ``<`` is of text, and one that
         starts with ``~`` is left out of a narrow window.
@@ -123,12 +123,12 @@ def as_change(ratio: float) -> str:
 
 
 def is_tenfold(ratio: float) -> bool:
-    """Whether something changed by more than that, so that a percentage tells nobody how much."""
+    """Whether a ratio is beyond tenfold, where a percentage says little."""
     return not 1 / FAR <= ratio <= FAR
 
 
 def as_multiple(ratio: float) -> str:
-    """Such a change as a sentence has it: ``40 times as much``."""
+    """A change beyond tenfold in a sentence: ``40 times as much``."""
     if 1 / FURTHEST <= ratio <= FURTHEST:
         return f'{ratio:.3g} times as much'
     limit, how = (FURTHEST, 'more') if ratio > 1 else (1 / FURTHEST, 'less')
@@ -136,10 +136,10 @@ def as_multiple(ratio: float) -> str:
 
 
 def as_interval(low: float, high: float) -> str:
-    """From where to where a ratio may be.
+    """The interval of a ratio, such as ``-5.0% to +2.0%``.
 
-    Where it may be beyond tenfold both ways nothing is known of it. Of a few runs even the error is
-    hardly known, and as ratios are compared by their logarithms, the ends may be beyond all sense.
+    It is ``unknown`` if both ends are beyond tenfold. A few runs hardly tell their own error, and
+    ratios are compared by their logarithms, so that the ends may be beyond all sense.
     """
     if low < 1 / FAR and high > FAR:
         return 'unknown'

@@ -82,7 +82,8 @@ def show_all(found: Difference, out: Console, everything: bool) -> None:
     for line in _answer(found, everything):
         say(out, visible(line))
     out.print()
-    _show_runs(found, out)
+    for line in _head(found):
+        say(out, visible(line))
     if everything:
         _show_everything(found, out)
         return
@@ -302,11 +303,6 @@ def _show_most_changed(found: Difference, out: Console, lines: int) -> None:
         if captured.get().count('\n') <= lines or rows <= _FEWEST_FIGURES:
             break
     _figures(out, f'changed most, of {many(len(order), "figure")}', order[:rows])
-
-
-def _show_runs(found: Difference, out: Console) -> None:
-    for line in _head(found):
-        say(out, visible(line))
 
 
 def _head(found: Difference) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is said of two settings that were measured in turn: as text, and as JSON."""
+"""Two settings that were measured in turn, as text and as JSON."""
 
 from __future__ import annotations
 

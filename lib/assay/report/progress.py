@@ -48,7 +48,7 @@ class Progress:
         self._left: TimeLeft | None = None
 
     def hear(self, event: dict[str, Any]) -> bool:
-        """Be told of an event, and tell of it; whether there was anything to tell."""
+        """Show an event; whether there was anything to show."""
         out, now = console(), time.monotonic()
         if (cases := event.get(events.ROUND)) is not None:
             self._tell_round(out, [*map(name_of, cases)], event[events.NUMBER], now)

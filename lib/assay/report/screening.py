@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from assay.report.console import console, say
-from assay.screening.findings import Evidence, Finding
+from assay.screening.findings import Finding
 from assay.screening.measured import Screening
 from assay.screening.verdict import Verdict
 from assay.spelling import many
@@ -171,7 +171,7 @@ def as_text(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str
                     'members': one.members,
                     'name': one.name,
                     'chance': one.chance,
-                    'evidence': [_as_json(evidence) for evidence in one.evidence],
+                    'evidence': [asdict(evidence) for evidence in one.evidence],
                 }
                 for one in verdict.findings
             ],
@@ -182,7 +182,3 @@ def as_text(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str
         },
         indent=2,
     )
-
-
-def _as_json(evidence: Evidence) -> dict[str, object]:
-    return asdict(evidence)

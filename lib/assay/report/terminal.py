@@ -1,4 +1,4 @@
-"""What a run ends with on the terminal: sentences, a line for each check, and the verdict.
+"""The end of a run on the terminal: sentences, a line for each check, and the verdict.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -48,7 +48,7 @@ def show(
     everything: bool = False,
     below: Iterable[str] = (),
 ) -> None:
-    """Print what is to be known of a run, on one screen: sentences, and a line for each check.
+    """Print a run on one screen: sentences, and a line for each check.
 
     The sentences tell what was left in the environment of what passed, what was skipped, needed
     several attempts, was disturbed or failed; if nothing was, what came nearest to failing.
@@ -86,7 +86,7 @@ def show(
 
 
 def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
-    """Of each kind what there is room for, and how many more there are; the last matter most."""
+    """The sentences of each kind that there is room for; the last kinds matter most."""
     left = MOST_LINES
     found = []
     for sentences in reversed(said):
@@ -103,7 +103,7 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 
 
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
-    """What is said of cases, the sentences of a kind together."""
+    """Sentences about cases, those of a kind together."""
     from assay.results.failures import (
         disturbed_cases,
         failures,
@@ -160,7 +160,7 @@ def _nearest(run: Run) -> list[str]:
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Say what is no fault of what was run or asked for, but somebody should know."""
+    """Print warnings, which are no fault of the run or of its options."""
     for sentence in sentences:
         print(f'assay: {plain(sentence)}', file=sys.stderr)
 

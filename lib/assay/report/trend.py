@@ -1,4 +1,4 @@
-"""What a history shows, as text and as JSON."""
+"""Changes over the runs of a history, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -126,16 +126,12 @@ def _changed(out: Console, one: Found, line: FigureTrend, found: Trend) -> list[
         change, before = f'{one.per_week:+.2%} a week', line.values[:FEWEST]
     else:
         change = as_change(one.ratio)
-        before = line.values[: _session(line, found, one.bad)][-FEWEST:]
+        before = line.values[: line.sessions.index(found.runs.index(one.bad))][-FEWEST:]
     return [
         *(line.figure, _spark(out, line, found), change, _run(one.first)),
         *(f'{one.earliest.name} to {one.latest.name}', _typical(before)),
         *(_typical(line.values[-3:]), _state(one)),
     ]
-
-
-def _session(line: FigureTrend, found: Trend, run: StoredRun) -> int:
-    return line.sessions.index(found.runs.index(run))
 
 
 def _typical(values: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay import AssayError, paths, say
 from assay.config.fabrics import load_catalogue
-from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, told
+from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, query
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def switches() -> dict[str, tuple[str, ...]]:
     from ClusterShell.NodeSet import NodeSet, NodeSetException
 
     try:
-        shown = told('scontrol', '--oneliner', 'show', 'topology')
+        shown = query('scontrol', '--oneliner', 'show', 'topology')
         return {name: tuple(NodeSet(nodes)) for name, nodes in _LEAF.findall(shown)}
     except (AssayError, NodeSetException):
         return {}

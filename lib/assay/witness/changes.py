@@ -1,4 +1,4 @@
-"""What is exact and differs between the reports of two jobs: the program, and what it was given."""
+"""Exact differences between the reports of two jobs: in the program, and in what it was given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLLING = {
 
 
 def program_changes(one: Report, other: Report) -> list[str]:
-    """What is exact and differs: the program did something else."""
+    """Differences that only another program, or another use of it, makes."""
     found = []
     if one.command != other.command:
         found.append(f'command changed: {" ".join(one.command)} -> {" ".join(other.command)}')
@@ -40,7 +40,7 @@ def program_changes(one: Report, other: Report) -> list[str]:
 
 
 def setting_changes(one: Report, other: Report) -> list[str]:
-    """What the job was given and differs: hosts, MPI, its libraries, and variables, of any rank."""
+    """Differences in MPI, libraries, variables, settings and machines, of any rank."""
     found = []
     for name in ('library', 'path', 'thread_level'):
         old, new = (of_all_ranks(report, name) for report in (one, other))
@@ -70,7 +70,7 @@ def setting_changes(one: Report, other: Report) -> list[str]:
 
 
 def _changed_settings(one: Report, other: Report) -> list[str]:
-    """Beside variables; none where a witness did not look for them."""
+    """Settings beside variables; none if one of the witnesses did not look for them."""
     if not (one.settings and other.settings):
         return []
     before, after = facts(one), facts(other)

@@ -54,9 +54,9 @@ CORE_LATENCY = 'core_latency'
 #: Names of the figures that tell of a disturbance.
 DISTURBANCES = (*_WORDS, CORE_LATENCY)
 
-#: Of these others are the cause. Ranks that wait for a CPU may have too many threads themselves; a
-#: quota, or a network that loses what it carries, is a fault to be found. Another guest on a core
-#: is seen for two moments only, which neither excuse a value nor leave it out.
+#: The kinds that other users cause. Ranks that wait for a CPU may have too many threads themselves;
+#: a quota, or a lossy network, is a fault to be found. Another guest on a core is seen at two
+#: moments only, which neither excuse a value nor leave it out.
 TAKEN = ('foreign_share', 'steal_share')
 
 

@@ -1,4 +1,4 @@
-"""What steered ranks beside their variables: files, limits, kernels, interfaces and clocks.
+"""Settings of ranks beside their variables: files, limits, kernels, interfaces and clocks.
 
 Pure functions over a report of the witness. ``docs/witness.md`` lists the settings.
 """
@@ -256,10 +256,10 @@ def _in_force(report: Report, settings: Mapping[str, str]) -> Iterator[str]:
 
 
 def verify_settings(report: Report, carrier: str, only_if_all: bool = False) -> str | None:
-    """What no MPI can make good on any machine, in a sentence; None if there is nothing.
+    """A setting that no MPI can work around, in a sentence; None if there is none.
 
     :param carrier: of the fabric that was asked for.
-    :param only_if_all: leave out what is wrong with some hosts only, for the caller to tell.
+    :param only_if_all: leave out what is wrong on some hosts only: the caller reports it.
     """
     hosts = by_host(report)
     if len(hosts) < 2 or carrier not in _BROKEN:

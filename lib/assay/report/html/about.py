@@ -1,4 +1,4 @@
-"""What was measured: where, with which software, and by which suite; said once for all cases."""
+"""What was measured: where, with which software, and by which suite; once for all cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.results.cases import Case
 from assay.results.provenance import nodes_of
 from assay.text import plain
 
-#: Names of facts as people say them; others are told by their own.
+#: Facts in words; a fact that is not listed keeps its name.
 NAMES = {
     'by': 'built by',
     'spec': 'Spack spec',

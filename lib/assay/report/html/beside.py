@@ -28,7 +28,7 @@ _WORDS = {'higher': 'higher is better', 'lower': 'lower is better', 'exact': 'ne
 
 @dataclass(frozen=True)
 class Other:
-    """The run on the other system, as it is told for itself.
+    """The run on the other system.
 
     :param kind: of its verdict: ``good``, ``bad`` or ``odd``.
     :param counts: how many cases went which way, in words.
@@ -155,7 +155,7 @@ def _pairs(
 
 
 def _weight(one: _Seen, other: _Seen) -> tuple[bool, float]:
-    """What stands first where not all has room."""
+    """The order of figures if there is no room for all."""
     is_asked_for = one.row.verdict != 'no bound' or one.row.headline
     ratio = _ratio(one, other)
     return not is_asked_for, -abs(math.log(ratio)) if ratio else 0.0

@@ -74,12 +74,12 @@ class Chart:
 
     @property
     def quantity(self) -> str:
-        """What the numbers are."""
+        """The quantity in the table, with its unit."""
         return (self.upwards if self.kind == 'lines' else self.across).title
 
     @property
     def drawn(self) -> dict[str, Any]:
-        """What draws it."""
+        """The data for the script of the page."""
         return {**asdict(self), 'places': self.places}
 
     @property
@@ -170,12 +170,12 @@ class Grid:
 
     @property
     def quantity(self) -> str:
-        """What the numbers are."""
+        """The quantity in the table, with its unit."""
         return self.measure.title
 
     @property
     def drawn(self) -> dict[str, Any]:
-        """What draws it: all but its table."""
+        """The data for the script of the page: all but the table."""
         return {name: one for name, one in asdict(self).items() if name not in _OF_TABLE}
 
 

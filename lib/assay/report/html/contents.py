@@ -1,4 +1,4 @@
-"""What the page of a run tells, taken from its report, the history, and what its jobs left."""
+"""The contents of a run's page: from its report, the history, and the files of its jobs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tile:
 
 
 def tiles(table: Sequence[Line], found: Counts, left_out: int) -> list[Tile]:
-    """What was held stands beside what was not.
+    """Counts of what was held to references beside those of what was not.
 
     :param left_out: how many cases a budget left out.
     """
@@ -152,7 +152,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Contents:
-    """All that the page tells.
+    """All that is on the page.
 
     :param kind: of the verdict: ``good``, ``bad`` or ``odd``.
     :param counts: how many cases went which way, in words.
@@ -195,7 +195,7 @@ class Contents:
 
 
 def contents(subject: Subject) -> Contents:
-    """Gather all of it.
+    """The contents of the page of a run.
 
     :raises AssayError: if a run that belongs to it cannot be read.
     """
@@ -262,12 +262,12 @@ def _beside(run: Run, other: tuple[StoredRun, Run]) -> Beside:
 
 
 def _kind(word: str | None) -> str:
-    """What a verdict is to the page: no other word than that of a pass looks like one."""
+    """The kind of a verdict on the page: nothing but a pass looks like one."""
     return {'PASSED': 'good', 'DISTURBED': 'odd'}.get(word or '', 'bad')
 
 
 def _of_budget(chosen: int, left_out: int) -> str:
-    """What a run with a budget was not: all that was selected."""
+    """How many selected cases a run with a budget left out, in words."""
     return f'; only {chosen} of the {chosen + left_out} selected cases were chosen' * bool(left_out)
 
 

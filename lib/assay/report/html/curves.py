@@ -165,7 +165,7 @@ def _name(run: Overlay, case: Case) -> str:
 
 
 def gone(runs: Sequence[Overlay]) -> list[str]:
-    """For each run of which files were removed, that this is so."""
+    """A sentence for each run whose files were removed."""
     found = []
     for run in runs:
         had = [case for case in run.cases if case.result != 'skip' and case.job.id]

@@ -112,7 +112,7 @@ def write(path: Path, text: str) -> None:
         raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
-# Texts that the page has in itself ----------------------------------------------------------------
+# Texts embedded in the page -----------------------------------------------------------------------
 
 
 def as_json(value: object) -> Markup:
@@ -142,7 +142,7 @@ def packed(text: str) -> Markup:
 
 
 def digest(text: str) -> str:
-    """By which a page's policy lets a browser run this script, or use this style, and no other."""
+    """The hash by which the page's policy allows this script or style, and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -45,7 +45,7 @@ _KINDS = {0: 'good', 1: 'bad', 3: 'odd'}
 
 @dataclass(frozen=True)
 class Screened:
-    """What a screening tells.
+    """A screening on the page.
 
     :param kind: of its verdict: ``good``, ``bad`` or ``odd``.
     :param conclusion: that verdict.
@@ -86,7 +86,7 @@ def of_run(run: Run) -> list[Screened]:
 
 
 def screened(now: Screening, verdict: Verdict, run_begun: datetime) -> Screened:
-    """What one screening tells.
+    """One screening.
 
     :param run_begun: when the run began that it is shown with.
     """

@@ -35,7 +35,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Section:
-    """Cases of which the same became.
+    """Cases with the same result.
 
     :param kind: ``bad`` or ``odd``.
     :param more: how many are not told.
@@ -49,7 +49,7 @@ class Section:
 
 
 def sections(run: Run, log: Sequence[str] | None, causes: Sequence[Cause] = ()) -> list[Section]:
-    """Those that have a case.
+    """The sections that have a case.
 
     :param log: the lines of ReFrame's log; None to look for it where the run had it.
     :param causes: what is behind failures, as far as somebody said so.
