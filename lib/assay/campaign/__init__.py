@@ -1,9 +1,9 @@
-"""Whether the suite sees what it is for: faults are brought into a cluster, one after the other.
+"""Whether the suite detects what it is made for: faults are injected into a cluster one by one.
 
 ============  ====================================================================================
 catalogue.py  the faults, as ``tests/faults/catalogue`` declares them
-injected.py   brings a fault in, and undoes it
-look.py       one run of the suite, and what it said
+injected.py   injects a fault, and heals it
+look.py       one run of the suite, and what it reported
 course.py     the campaign: healthy, broken, healed, and so on
 ============  ====================================================================================
 """

@@ -1,9 +1,8 @@
-"""Runs after an upgrade against stored runs before it: what looks worse is measured again.
+"""Runs after an upgrade against stored runs before it: suspects are measured again.
 
-The old state is gone, so only sessions after can be added: rounds, each of all suspects and of some
-controls, so that the two alternate. The first comparison only chooses the suspects. A case that was
-measured again counts by its rounds alone: its first values look bad because it was chosen for
-looking bad.
+The old state is gone, so only sessions of the new one can be added: rounds, each of all suspects
+and some controls in turn. The first comparison only chooses the suspects. A case that was measured
+again counts by its rounds alone: it was chosen because its first values looked bad.
 
 **Why the promise holds.** At most 1% of upgrades that change nothing are called worse. Each look
 has a share of that rate, and all shares together are the rate: half for the first comparison, half
@@ -41,7 +40,7 @@ from assay.running.session import Suite
 from assay.running.supervise import noted
 from assay.spelling import many
 
-#: By which the history knows the rounds: they are chosen for looking bad, and teach nothing.
+#: The purpose of rounds in the history: their cases were chosen for looking bad, and teach nothing.
 PURPOSE = 'against'
 #: Rounds before the first look at them; before each next one as many again as there are.
 FIRST_LOOK = 3

@@ -21,13 +21,13 @@ FIRST = 2
 
 @dataclass(frozen=True)
 class ComparedSession:
-    """A session of one of the settings, and those that measured again what others disturbed.
+    """A session of a setting, with those that measured its disturbed cases again.
 
-    :param side: 0 of the first, 1 of the second.
+    :param side: 0 of the first setting, 1 of the second.
     :param uuids: of their runs, in order of time.
-    :param ran: its cases that were run, without what the settings choose of them.
-    :param failed: those of them that failed.
-    :param disturbed: those of them that others disturbed, each time.
+    :param ran: its cases that were run, without the parts of their names that the settings choose.
+    :param failed: those that failed.
+    :param disturbed: those that others disturbed each time.
     """
 
     side: int

@@ -1,4 +1,4 @@
-"""What is remembered from night to night, and that there is one at a time.
+"""What is remembered from night to night, and a lock that keeps nights apart.
 
 Each system and mode has a folder of its own in ``perflogs/nights``.
 """

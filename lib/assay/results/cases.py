@@ -1,7 +1,7 @@
 """A run as it was measured: its cases, their figures and jobs, and which attempts count.
 
-ReFrame's report is read into these types at one place (:mod:`assay.results.reframe_report`). What a
-report may lack has a default here, which means that there was none, or that nobody has told.
+Only :mod:`assay.results.reframe_report` reads ReFrame's report into these types. A field that a
+report may lack has a default, which means that there was none or that it is unknown.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import NamedTuple
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.text import plain
 
-#: The words with which a check begins why it failed, if that is no evidence.
+#: A check begins its reason with this if the failure is no evidence against the machine.
 NO_EVIDENCE = 'disturbed: '
 
-# So begins the only reason that is no evidence though there are no figures.
+# The beginning of the only such reason without figures.
 _PREEMPTED = NO_EVIDENCE + ENDED_BY_SCHEDULER[PREEMPTED].partition(':')[0]
 
 # ReFrame's results that do not fail a run. An expected failure is one that a reference announces.
@@ -47,8 +47,8 @@ class CaseFigure(NamedTuple):
     :param upper: likewise.
     :param unit: empty if it has none.
     :param result: ReFrame's word for it; None where ReFrame did not come to judge it.
-    :param better: ``higher``, ``lower`` or ``exact``; None of runs that were stored before it was,
-        and of checks that do not say.
+    :param better: ``higher``, ``lower`` or ``exact``; None if the check does not say, or the run is
+        older than this field.
     :param is_headline: whether it is shown even if nothing holds it.
     :param slowest_rank: who kept all ranks waiting, in words; empty if that is not known.
     """
@@ -111,9 +111,9 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """How long the stages of a case took; None of what it did not come to, NaN if that is damaged.
+    """How long the stages of a case took: None of one that it did not reach, NaN if damaged.
 
-    :param total: with what passed between them.
+    :param total: with the time between them.
     """
 
     setup: float | None = None
@@ -125,7 +125,7 @@ class Seconds:
 
     @property
     def of_stages(self) -> tuple[float | None, ...]:
-        """A case that waits for others' jobs between its stages is not working."""
+        """The stages alone: between them a case may only wait for other jobs."""
         return self.setup, self.compile, self.run, self.sanity, self.performance
 
 
@@ -340,7 +340,7 @@ class Run:
     def option(self, name: str) -> str | None:
         """The value of an option of ReFrame on its command line; None if it was not given.
 
-        What stands in the text of another option, such as a label, is none.
+        A name within the value of another option, such as a label, does not count.
         """
         words = _words(self.command)
         value = None
@@ -352,9 +352,9 @@ class Run:
 
     @property
     def not_repeated(self) -> str | None:
-        """That not all was run as often as was asked for, as where ``--maxfail`` ends a session.
+        """A sentence if a repetition is missing or was cut short, as by ``--maxfail``; else None.
 
-        A ``--duration`` ends the last repetition by itself.
+        A ``--duration`` ends the last repetition by itself, which is no problem.
         """
         if self.option('--duration') is not None:
             return None
@@ -402,24 +402,23 @@ def held_to(
 
 
 def what_counts(tries: list[Case]) -> Case:
-    """Of the attempts at a case the last; one that is no evidence takes nothing from a failure."""
+    """The last attempt at a case; but a failure before it counts if the last is no evidence."""
     failed = [case for case in tries if not is_no_evidence(case)]
     return failed[-1] if failed and is_no_evidence(tries[-1]) else tries[-1]
 
 
 def is_no_evidence(case: Case) -> bool:
-    """Whether figures of a case missed their references, and nothing else was wrong with it.
+    """Whether a case only missed references, or lost its job, because of others on its nodes.
 
-    One that met a reference unexpectedly was: no others have made it better. That others disturbed
-    its job, and what they took, is for the check to say; also that they took its nodes, and the job
-    came to no figures.
+    Its check decides whether others disturbed the job, or preempted it before there were figures. A
+    figure that unexpectedly met its reference is evidence: others do not make a job faster.
     """
     if case.result != 'fail' or not case.no_evidence:
         return False
     phase, _, reason = case.fail_reason.partition(' error: ')
     if phase != case.fail_phase or not reason.startswith(NO_EVIDENCE):
         return False
-    # Figures last: most cases passed, and thousands of figures are asked for each.
+    # The figures come last: there are thousands of them.
     return (phase == 'sanity' and reason.startswith(_PREEMPTED)) or (
         phase == 'performance'
         and all(one.value is not None and math.isfinite(one.value) for one in case.figures)
@@ -428,9 +427,9 @@ def is_no_evidence(case: Case) -> bool:
 
 
 def left_in(case: Case) -> Path | None:
-    """The folder with the files of a case; None where that is gone.
+    """The folder with the files of a case; None if it is gone.
 
-    Of one that passed it is ReFrame's output, of another its stage, though ReFrame names both.
+    A case that passed left its files in ReFrame's output folder, any other in its stage folder.
     """
     folders = (case.files.output, case.files.stage)
     for folder in folders if case.result in GOOD else reversed(folders):
@@ -451,7 +450,7 @@ def _short_name(display_name: str) -> str:
     return name.replace('%scale=', '').replace('%', '')
 
 
-# It is asked for several options of each session, and sessions of a year have one command line.
+# Called for several options of each session, and most sessions have the same command line.
 @lru_cache(maxsize=256)
 def _words(command: str) -> tuple[str, ...]:
     try:

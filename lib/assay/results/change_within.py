@@ -16,7 +16,7 @@ from assay.results.statistics.series import Series, series
 
 @dataclass(frozen=True)
 class TwoStates:
-    """Steps within the runs of a side: what is compared is neither of the two states.
+    """Steps within the runs of a side: the comparison matches neither of its two states.
 
     :param run: identifier of the run with which most figures are in the later state.
     :param figures: all that have a step, sorted.

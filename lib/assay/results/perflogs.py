@@ -163,8 +163,8 @@ def _told(path: Path) -> Iterator[None]:
 def runs_of(folder: Path) -> list[Run]:
     """The runs in a folder of perflogs, oldest first.
 
-    Not known are labels, modes, jobs, nodes, directions of figures, what disturbed a case, and
-    cases that ended without a figure.
+    Perflogs do not tell labels, modes, jobs, nodes, directions of figures, disturbances, and cases
+    without a figure.
 
     :raises AssayError: if it has none, or one of them is written neither as config/common.py has
         it, nor as ReFrame 3 or 4 does by itself.

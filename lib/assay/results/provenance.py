@@ -11,10 +11,10 @@ from assay.results.cases import Case, Facts, Run
 from assay.spack.lock_file import kept_spec
 from assay.text import fold_nodes
 
-# How the names of facts of nodes begin. A node that does not tell one has it all the same.
+# The prefix of facts of nodes. A node that does not tell one may have it all the same.
 _OF_NODES = 'ran_on_'
 
-#: How the names of settings begin. A job whose witness did not look for them has them all the same.
+#: The prefix of settings. A job whose witness did not look for one may have it all the same.
 OF_SETTINGS = 'setting '
 
 
@@ -81,10 +81,10 @@ def _settings(variables: str) -> Facts:
 def both_tell(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The facts of both sides; without settings where one side knows of none.
+    """The facts of both sides; without settings if one side knows of none.
 
-    Of two builds of Spack's whose specs were kept, the packages that they were made from one by
-    one, in place of the spec of all.
+    If the specs of two builds of Spack's were kept, their packages stand there one by one, in place
+    of the spec as a whole.
     """
     before, after = _packages_apart(before, after)
     sides = before, after
@@ -114,7 +114,7 @@ def _packages_apart(
 
 
 def changed_facts(then: Facts, now: Facts) -> Facts:
-    """The facts that changed, as lines of text; what one side does not know is no change."""
+    """The facts that changed, as lines of text; of nodes and settings those of both sides alone."""
     before, after = both_tell(dict(then), dict(now))
     return tuple(
         (name, f'{before.get(name) or "-"} -> {after.get(name) or "-"}')

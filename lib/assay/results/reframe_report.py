@@ -1,7 +1,7 @@
-"""ReFrame's JSON report, read into a run: the one place that knows how ReFrame writes it.
+"""ReFrame's JSON report, read into a run: no other file knows how ReFrame writes it.
 
-What other checks than ours, older versions of ours, and ReFrame where there was no job leave out
-may be missing. All else is an error that names the file and the field.
+Fields may be missing that other checks or older versions of ours do not write, or that ReFrame
+leaves out of a case without a job. Any other defect is an error that names the file and the field.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNDEFINED = '<undefined>'
 
 
 class _MalformedError(Exception):
-    """That a field is not as ReFrame writes it; its text begins with the field."""
+    """A field is not as ReFrame writes it; the message begins with the field."""
 
 
 def read_report(path: Path) -> Run:

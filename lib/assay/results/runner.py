@@ -123,7 +123,7 @@ class Runner:
     def release(self, own: RunFolder, is_good: bool, kind: int = 0) -> None:
         """A session is over: of the good ones of a kind only the newest keeps its folder.
 
-        A command that runs many would else push out the folders of all other runs.
+        Otherwise a command with many sessions would push out the folders of all other runs.
         """
         if is_good:
             if earlier := self._newest.get(kind):

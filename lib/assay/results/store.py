@@ -33,7 +33,7 @@ PATIENCE = 60.0
 #: ReFrame's lock beside the database, by which its processes create it one at a time.
 LOCK = '.db.lock'
 
-# Of a session whose identifier is damaged, a text by which it can be named and removed.
+# A session with a damaged identifier gets a text by which it can be named and removed.
 _NAME = """
 CASE WHEN typeof(uuid) = 'text' AND length(uuid) = 36 AND uuid NOT GLOB '*[^0-9a-f-]*'
 THEN uuid ELSE printf('%08x-damaged', rowid) END
@@ -61,8 +61,8 @@ class StoredSession:
     """A row of ReFrame's table.
 
     :param uuid: of the session.
-    :param begun: when it began, UTC; 1970 if that is damaged.
-    :param ended: when it ended, UTC; likewise.
+    :param begun: when it began, UTC; 1970 if the times are damaged.
+    :param ended: when it ended, likewise.
     :param problem: what is damaged in the row; None if nothing is.
     """
 

@@ -1,6 +1,6 @@
 """What counts as "nothing changed": which runs, and which of their figures, teach a spread.
 
-All that learns from the past asks here, so that it is said once. A run counts if
+Whatever learns from the past uses this one rule. A run counts if
 
 - it can be read, and it is known when it began: not in the future, and not in 1970;
 - it was made to show how the machine is: by ``assay run``, ``assay nightly`` or a plain ReFrame.
@@ -19,9 +19,9 @@ Of such a run a figure counts if
   processors and variables. Where none of their values has a majority, as after many upgrades, the
   steps between them are looked for instead (:func:`assay.results.figure_series.learn_past`).
 
-Labels are a user's words and mean nothing here. Two look at more, each for its reason: whether a
-reference was met before counts the cases that failed by it, and ``assay baseline`` takes the runs
-that somebody chose and refuses, figure by figure, what failed or was measured with several things.
+Labels are a user's words and mean nothing here. Two uses look at more runs: whether a reference was
+met before counts the cases that failed by it, and ``assay baseline`` takes the runs that somebody
+chose and refuses each figure that failed or was measured in several ways.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command line names, and no case is of: to ReFrame each name but one may match nothing."""
+"""Names on a command line that match no case: ReFrame objects only if all of them match none."""
 
 from __future__ import annotations
 
