@@ -22,7 +22,7 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layout.layouts import LAYOUTS, Node
+from assay.layout.layouts import LAYOUTS, NodeShape
 from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.application import Application, Problem
 from assay.programs.figure import Figure
@@ -38,7 +38,7 @@ def run(
     mpi: Mpi, application: Application, program: Path, problem: Problem, ranks: int, threads: int
 ) -> dict[str, Figure]:
     """The figures of one run on bound cores, in a folder of its own."""
-    node = Node(cores=len(os.sched_getaffinity(0)), numa_domains=1)
+    node = NodeShape(cores=len(os.sched_getaffinity(0)), numa_domains=1)
     placement = LAYOUTS['packed'].place(mpi.family, node, ranks, threads)
     options = ' '.join(placement.options).split()
     env = environment(mpi, 'shm') | placement.env

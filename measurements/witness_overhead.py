@@ -20,7 +20,7 @@ from pathlib import Path
 
 from common import build, environment, interval
 
-from assay.layout.layouts import LAYOUTS, Node
+from assay.layout.layouts import LAYOUTS, NodeShape
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')
@@ -47,7 +47,7 @@ def variants(mpi: Mpi, witness: Path) -> dict[str, list[str]]:
 
 def run(mpi: Mpi, load: str, program: Path, prefix: list[str], folder: Path) -> Times:
     """Nanoseconds of each thing that the load measures."""
-    placement = LAYOUTS['packed'].place(mpi.family, Node(cores=2, numa_domains=1), ranks=2)
+    placement = LAYOUTS['packed'].place(mpi.family, NodeShape(cores=2, numa_domains=1), ranks=2)
     options = ' '.join(placement.options).split()
     command = [mpi.launcher, '-n', '2', *options, *prefix, str(program), load]
     done = subprocess.run(

@@ -8,7 +8,7 @@ from assay.config.environments import AS_ROOT, environment, environs, spack_spec
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import SCALES
 from assay.machine.candidates import wheels
-from assay.machine.mpi import examine
+from assay.machine.mpi import examine_mpi
 from assay.mpis import FAMILIES
 from assay.vcluster.cluster import size
 from assay.vcluster.node import ENVIRONMENT
@@ -19,7 +19,7 @@ nodes, cpus = size()
 pmis = {key: family.srun_pmi for key, family in FAMILIES.items() if family.srun_pmi}
 
 # The same on every machine. Debian 12's MPICH 4.0.2 hangs in MPI_Finalize in one job of ten here.
-mpis = [mpi for mpi in map(examine, wheels()) if mpi and mpi.family in pmis]
+mpis = [mpi for mpi in map(examine_mpi, wheels()) if mpi and mpi.family in pmis]
 specs = spack_specs(mpis)
 
 # All that need no device, each by one launcher at least: by both they would take twice the time.

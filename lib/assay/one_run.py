@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay.comparing.against import Against
 from assay.report import junit
-from assay.report.conclusion import conclude
+from assay.report.conclusion import conclude_run
 from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.report.terminal import show_budget
@@ -54,7 +54,7 @@ def measure(
     end = suite.run(own, label, options, handles, Progress(own, given))
     if not end.code and not own.report.exists():
         selection.explain(site, given)
-    return conclude(own, end, given, seconds + time.monotonic() - began, choice, site), end
+    return conclude_run(own, end, given, seconds + time.monotonic() - began, choice, site), end
 
 
 def measure_against(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.machine.topology import read
+from assay.machine.topology import read_topology
 from building import SOURCES
 from machines import lay
 from sites import sites
@@ -122,7 +122,7 @@ MACHINES = (
 def test_a_host_is_what_the_suite_takes_it_for(places, tmp_path, machine):
     (site,) = (one for one in sites('topology') if str(one) == machine)
     laid = lay(site.text('machine'))
-    host, there = places('tree', laid.write(tmp_path))['host'], read(laid)
+    host, there = places('tree', laid.write(tmp_path))['host'], read_topology(laid)
     assert members(host['cpus']) == there.cpus
     assert members(host['cores']) == {min(core) for core in there.cores}
     domains = [members(domain['cpus']) for domain in host['numa']]

@@ -9,7 +9,7 @@ from reframe.utility.cpuinfo import cpuinfo
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.layout.launchers import add_part_script, command_of_parts
-from assay.layout.layouts import LAYOUTS, Node
+from assay.layout.layouts import LAYOUTS, NodeShape
 from assay.witness.traffic import verify_traffic
 
 pytestmark = pytest.mark.differs_by_mpi
@@ -24,7 +24,7 @@ def node():
     cores = topology['num_cpus'] // topology['num_cpus_per_core']
     if cores < 2 or len(os.sched_getaffinity(0)) < topology['num_cpus']:
         pytest.skip('needs a machine with two cores, and all of its CPUs')
-    return Node(cores, len(topology['topology']['numa_nodes']))
+    return NodeShape(cores, len(topology['topology']['numa_nodes']))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def exchange(mpi, compiled, witnessed, node, tmp_path):
             env={**placement.env, **(env or {})},
         )
         assert ended.code == 0, ended.out + ended.err
-        report = witness.read(ended.files / 'report.json')
+        report = witness.read_witness(ended.files / 'report.json')
         return LAYOUTS[layout].verify(report, placement)
 
     return run
@@ -130,7 +130,7 @@ def test_fabric_is_proved_twice(mpi, compiled, witnessed, used):
     env = CATALOGUE.variables(used, mpi.family)
     ended = witnessed(compiled('exchange', '-fopenmp'), env=env)
     assert ended.code == 0, ended.err
-    report = witness.read(ended.files / 'report.json')
+    report = witness.read_witness(ended.files / 'report.json')
     carried_by = CATALOGUE.fabrics[used].carrier
     for asked, fabric in CATALOGUE.fabrics.items():
         if CATALOGUE.recipe(asked, mpi.family) is None or fabric.needs_device:

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.witness.reading import WitnessError, read
+from assay.witness.reading import WitnessError, read_witness
 from building import PROGRAMS, check_command, configure, make
 from families import MPIS, on_one_mpi
 from running import Run, kill_session, processes_of
@@ -240,7 +240,7 @@ def test_sessions_only(same, endings):
     assert 'without MPI_Init nothing is recorded' in witness_lines(run)[0]
     assert (run.report['sessions'], run.report['ranks']) == (True, 2)
     with pytest.raises(WitnessError, match='sessions without MPI_Init'):
-        read(run.files / 'report.json')
+        read_witness(run.files / 'report.json')
 
 
 def test_sessions_before_mpi_init(same, endings):

@@ -8,7 +8,7 @@ import sys
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
-from assay.layout.layouts import LAYOUTS, Node
+from assay.layout.layouts import LAYOUTS, NodeShape
 from assay.machine.mpi import find_mpis
 
 MPIS = {mpi.name: mpi for mpi in find_mpis()}
@@ -25,7 +25,7 @@ def node():
         pytest.skip('needs a machine with two cores: this one has 1')
     if len(os.sched_getaffinity(0)) < topology['num_cpus']:
         pytest.skip('needs all CPUs of the machine: this process may use only some of them')
-    return Node(cores, len(topology['topology']['numa_nodes']))
+    return NodeShape(cores, len(topology['topology']['numa_nodes']))
 
 
 @pytest.mark.parametrize('layout', LAYOUTS)

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 
 import witnessed
 from assay.report.html import page
-from assay.report.html.screened import screened
+from assay.report.html.screened import screening_section
 from assay.results.history import of_file
 from assay.screening.verdict import judge
 from pages import FIGURES, HOSTILE, filled, found_in, history_of
@@ -70,7 +70,7 @@ def opened(browser, golden_report, tmp_path):
         witnessed.write(tmp_path / 'output' / 'witness.json', crowded(node))
         change(report)
         path = tmp_path / 'page.html'
-        page.write(path, page.page(found_in(report, screened=[one_bad(node)], **others)))
+        page.write_page(path, page.page(found_in(report, screened=[one_bad(node)], **others)))
         show(browser, path)
         return browser
 
@@ -92,7 +92,7 @@ def one_bad(name):
     now = screening(slow={('dgemm alone', 3): 0.5})
     now = slow_links(now, lambda a, b: {a, b} == {7, 11}, alone=True)
     now = replace(now, nodes=(*now.nodes[:3], name, *now.nodes[4:]))
-    return screened(now, judge(now), BEGUN)
+    return screening_section(now, judge(now), BEGUN)
 
 
 def crowded(name):
@@ -345,7 +345,7 @@ def large(browser, golden_report, tmp_path):
     history = history_of(report, RUNS, tmp_path)
     path = tmp_path / 'page.html'
     found = found_in(report, 'FAILED', ['1 of 5000 cases failed'], history=history)
-    page.write(path, page.page(found))
+    page.write_page(path, page.page(found))
     assert path.stat().st_size < 5_000_000 * CASES / 1000
     show(browser, path)
     return browser

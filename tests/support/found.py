@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from assay.discovery.node import Facts
+from assay.discovery.node import NodeFacts
 from assay.machine.mpi import Mpi
 
 MPICH = Mpi(
@@ -62,4 +62,4 @@ def facts(name='n1', allowed=range(64), **changed):
     }
     told = {'boot': name, 'processor': processor, 'allowed': [*allowed], 'memory': 257000}
     told |= {'interface': 'eth0', 'interfaces': ['eth0'], 'devices': []}
-    return Facts(name=name, **(told | changed))
+    return NodeFacts(name=name, **(told | changed))

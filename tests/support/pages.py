@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.report.html import page
-from assay.report.html.contents import Subject, contents
+from assay.report.html.contents import Subject, page_contents
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import History, of_file
 from reports import LOG, cases, passing, run_of
@@ -128,7 +128,7 @@ def found_in(report, word='PASSED', problems=(), log=LOG, beside=None, **others)
     """What the page of a report tells."""
     if beside:
         others['beside'] = (beside[0], run_of(beside[1]))
-    return contents(Subject(run_of(report), word, problems, log, **others))
+    return page_contents(Subject(run_of(report), word, problems, log, **others))
 
 
 def html_of(report, **others):

@@ -18,7 +18,7 @@ from assay.comparing import interleaved
 from assay.comparing.interleaved import Foursomes, InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored
-from assay.report.interleaved import as_text, conclusion, show
+from assay.report.interleaved import interleaved_conclusion, interleaved_json, show_interleaved
 from assay.results import runner
 from assay.results.diff import earlier
 from assay.results.diff.difference import difference
@@ -180,7 +180,7 @@ def test_what_looks_worse_is_measured_again_alone_until_it_is_decided(machine, c
     assert machine.ran[8:] == [(name, 2) for name in order[:4] * (len(machine.ran[8:]) // 4)]
     assert found.suspects == 2
     assert found.pairs == 4
-    show(found, everything=True)
+    show_interleaved(found, everything=True)
     text = capsys.readouterr().out
     assert 'before is openmpi, after is mpich' in text
     assert 'worse: 2 of 2 figures over tcp, by' in text
@@ -245,7 +245,7 @@ def test_without_a_history_pairs_decide_about_what_looks_changed(machine):
         ('%fabric=ofi-tcp', 'same'),
     }
     assert not found.is_worse
-    told = json.loads(as_text(found))
+    told = json.loads(interleaved_json(found))
     assert told['settings'] == ['openmpi', 'mpich']
     assert told['verdict'] == 'not worse'
     assert told['measured_again'] == 2
@@ -383,7 +383,9 @@ def test_what_others_always_disturb_cannot_be_told(machine):
     machine.change = lambda *about: about[2].update(taken_by_others=['others took 60%'])
     found, code = compared(machine, seconds=0)
     assert (code, found.suspects, found.pairs, len(machine.ran)) == (3, 6, 0, 12)
-    assert re.match('STOPPED: UNDECIDED: .* of 6 .*; the time of 0 min', conclusion(found))
+    assert re.match(
+        'STOPPED: UNDECIDED: .* of 6 .*; the time of 0 min', interleaved_conclusion(found)
+    )
     assert {one.reason.partition(':')[0] for one in found.difference.figures} == {
         'no value before is left'
     }
@@ -405,9 +407,9 @@ def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
     assert [one.case for one in found.uneven] == [
         'Ring %fabric=tcp %layout=packed %scale=1_node @toy:node'
     ]
-    assert conclusion(found).startswith('WORSE: ')
-    assert '1 case failed more often with one setting' in conclusion(found)
-    show(found)
+    assert interleaved_conclusion(found).startswith('WORSE: ')
+    assert '1 case failed more often with one setting' in interleaved_conclusion(found)
+    show_interleaved(found)
     assert f'4 of 4 sessions with {failing}' in capsys.readouterr().out
 
 
@@ -422,7 +424,7 @@ def test_the_only_case_may_fail_with_one_of_them(machine, capsys, failing):
     machine.change = change
     found, code = compared(machine)
     assert (code, len(found.uneven), found.difference.figures) == (1, 1, ())
-    show(found)
+    show_interleaved(found)
     text = capsys.readouterr().out
     assert f'4 of 4 sessions with {failing}' in text
     assert re.search(r'\nWORSE: .* of 0 figures, 1 case failed more often with one', text)
@@ -466,7 +468,7 @@ def test_a_case_that_fails_with_both_is_no_difference(machine, capsys):
     machine.change = change
     found, _ = compared(machine)
     assert not found.is_worse
-    show(found)
+    show_interleaved(found)
     assert re.search(
         r'failed with both, .* @toy:node: 4 of 4 sessions with openmpi, 4 of 4 sessions with mpich',
         capsys.readouterr().out,
@@ -490,8 +492,8 @@ def test_what_was_known_before_a_session_that_is_no_good_is_told(machine, sessio
     machine.problems[session] = ('ReFrame was killed by SIGKILL',)
     found, code = compared(machine)
     assert (code, found.pairs, len(machine.ran)) == (1, pairs, session)
-    assert conclusion(found).startswith('STOPPED: ')
-    assert conclusion(found).endswith('is no good: ReFrame was killed by SIGKILL')
+    assert interleaved_conclusion(found).startswith('STOPPED: ')
+    assert interleaved_conclusion(found).endswith('is no good: ReFrame was killed by SIGKILL')
 
 
 @pytest.mark.parametrize(('works', 'failed'), [(1, (1, 2)), (2, (2, 1))])
@@ -564,7 +566,7 @@ def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
     ]
     assert machine.cases[:8] == of_both * 2
     assert machine.cases[8:12] == [names[1:] for names in of_both]
-    show(found)
+    show_interleaved(found)
     assert 'before is fabric=shm, after is fabric=tcp' in capsys.readouterr().out
 
 
@@ -597,9 +599,12 @@ def test_what_looks_worse_and_is_not_decided_has_an_exit_code_of_its_own(machine
     machine.change = worse_over('tcp')
     found, code = compared(machine, seconds=0)
     assert (code, found.verdict, len(found.difference.suspects)) == (3, 'undecided', 2)
-    assert conclusion(found).startswith('STOPPED: UNDECIDED: 0 worse, ')
-    assert '; more time (--minutes), fewer cases (-n) or a quieter machine' in conclusion(found)
-    assert json.loads(as_text(found))['verdict'] == 'undecided'
+    assert interleaved_conclusion(found).startswith('STOPPED: UNDECIDED: 0 worse, ')
+    assert (
+        '; more time (--minutes), fewer cases (-n) or a quieter machine'
+        in interleaved_conclusion(found)
+    )
+    assert json.loads(interleaved_json(found))['verdict'] == 'undecided'
 
 
 def test_what_looks_better_and_is_not_decided_is_not_worse(machine):
@@ -620,7 +625,7 @@ def test_a_bound_in_time_leaves_what_is_open_undecided(machine):
     assert [name for name, _ in machine.ran] == ['openmpi', 'mpich', 'mpich', 'openmpi']
     unsure = [one for one in found.difference.figures if one.word == 'cannot tell']
     assert {one.reason for one in unsure} == {'not decided by pairs: the time of 0 min was over'}
-    assert conclusion(found).startswith('STOPPED: ')
+    assert interleaved_conclusion(found).startswith('STOPPED: ')
 
 
 @pytest.mark.parametrize(('session', 'pairs'), [(3, 0), (7, 0), (10, 0), (14, 2)])
@@ -632,7 +637,7 @@ def test_a_signal_ends_it_with_what_is_known(machine, session, pairs):
     assert (code, found.stopped) == (128 + signal.SIGINT, 'stopped by SIGINT')
     assert found.pairs == pairs
     assert not {'worse', 'better'} & {one.word for one in found.difference.figures}
-    assert conclusion(found).startswith('STOPPED: ')
+    assert interleaved_conclusion(found).startswith('STOPPED: ')
 
 
 def test_a_signal_between_sessions_counts_too(machine, monkeypatch):

@@ -44,7 +44,7 @@ def concluded(tmp_path, monkeypatch):
             run.report.write_text(json.dumps(report))
             put(database, report)
         given = Given(frozenset(), None, [], [*names], [], [], copy, junit, page=page)
-        found = conclusion.conclude(run, end or Ended(), given, 3.2)
+        found = conclusion.conclude_run(run, end or Ended(), given, 3.2)
         return found, store.verdicts(database).get(name)
 
     return conclude

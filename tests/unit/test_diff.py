@@ -21,7 +21,7 @@ from assay.results.history import load
 from assay.results.run_selectors import choose
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
-from assay.witness.reading import read
+from assay.witness.reading import read_witness
 from reports import cases
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
@@ -312,7 +312,7 @@ def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tm
 
 def test_where_the_time_went_is_the_median_of_all_jobs_that_still_tell(site, told, tmp_path):
     jobs = [HALO / name for name in ('openmpi-shm', 'intelmpi-ofi-tcp', 'mpich-ucx-shm')]
-    seen = {job: figures(read(job / 'witness.json')) for job in jobs}
+    seen = {job: figures(read_witness(job / 'witness.json')) for job in jobs}
     in_transfer = sorted(jobs, key=lambda job: seen[job].transfer_share)
     site.runs(10)
     # The median is neither the first nor the last.

@@ -15,8 +15,8 @@ from assay.config import settings
 from assay.config.scales import SCALES
 from assay.discovery import draft as drafting
 from assay.discovery import init as steps
-from assay.discovery.draft import Asked, draft
-from assay.discovery.init import read_again, written
+from assay.discovery.draft import InitOptions, draft
+from assay.discovery.init import read_again, system_text
 from assay.discovery.node import look
 from assay.discovery.partitions import _away, see
 from assay.discovery.policies import Named, as_minutes
@@ -138,7 +138,7 @@ def test_a_partition_that_sbatch_refuses(slurm, monkeypatch):
     assert see([], []).left_out == {'all': f'{REFUSED} (try --access=--account=NAME)'}
     monkeypatch.setattr(steps, 'find_mpis', lambda: [MPICH])
     with pytest.raises(AssayError, match=r'(?s)You must name an account.*named by --access'):
-        steps.find('toy', Asked(), 1)
+        steps.find_system('toy', InitOptions(), 1)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def made(slurm, elsewhere, monkeypatch):
         seen = see([], [])
         (one,) = seen.partitions
         probed = {one.name: Probed([*told], ways, faults or {})}
-        return draft('toy', asked or Asked(), seen, probed, [MPICH, OPENMPI])
+        return draft('toy', asked or InitOptions(), seen, probed, [MPICH, OPENMPI])
 
     return make
 
@@ -333,7 +333,7 @@ def loaded(text):
 def test_the_file_is_what_was_found(made):
     processor_flags = drafting.flags(['zen3'], MPICH.compiler)
     found = made(facts('n1'), facts('n2'), ways=BOTH)
-    (one,) = loaded(written(found, {}))
+    (one,) = loaded(system_text(found, {}))
     assert settings.load('toy')['systems'][0]['partitions'] == [one]
     assert one['access'] == ['--partition=all', '--exclusive']
     assert one['launcher'] == 'srun' and one['scheduler'] == 'squeue'
@@ -357,11 +357,11 @@ def test_the_file_is_what_was_found(made):
 
 
 def test_limits_of_jobs_stand_in_the_file(slurm, made):
-    (one,) = loaded(written(made(facts('n1'), ways=BOTH), {}))
+    (one,) = loaded(system_text(made(facts('n1'), ways=BOTH), {}))
     assert 'time_limit' not in one and one['sched_options'] == {'use_nodes_option': True}
     short = ALL.replace('MaxTime=UNLIMITED', 'MaxTime=00:20:00 MaxMemPerNode=100000')
     slurm([node(f'n{i}') for i in range(1, 5)], [short], memory='CR_CORE_MEMORY')
-    text = written(made(facts('n1'), ways=BOTH), {})
+    text = system_text(made(facts('n1'), ways=BOTH), {})
     (one,) = loaded(text)
     assert one['time_limit'] == '20m' and one['extras'] == {'memory_gib': 97}
     assert one['access'] == ['--partition=all', '--exclusive', '--mem=100000']
@@ -378,8 +378,8 @@ def test_nodes_that_are_away_are_named_and_not_waited_for(slurm, made):
     )
     scales = ['scale_1_node', 'scale_2_nodes', 'scale_4_nodes']
     # What confirms has the nodes that are there, and the file has all.
-    assert loaded(written(found, None))[0]['features'][:2] == ['scale_1_node', 'tcp']
-    assert loaded(written(found, {}))[0]['features'][:3] == scales
+    assert loaded(system_text(found, None))[0]['features'][:2] == ['scale_1_node', 'tcp']
+    assert loaded(system_text(found, {}))[0]['features'][:3] == scales
 
 
 @pytest.mark.parametrize(
@@ -405,31 +405,31 @@ def test_states_of_nodes(state, is_away):
 
 
 def test_lines_are_short_enough(made):
-    lines = written(made(facts(), ways=BOTH), {}).splitlines()
+    lines = system_text(made(facts(), ways=BOTH), {}).splitlines()
     assert not [line for line in lines if len(line) > steps.WIDTH]
 
 
 def test_two_launchers_are_two_partitions(made):
     found = made(facts(), ways={'mpich': 'mpirun', OPENMPI.name: 'pmix'})
-    by_mpiexec, by_srun = loaded(written(found, {}))
+    by_mpiexec, by_srun = loaded(system_text(found, {}))
     # This MPICH has no mpirun.
     assert (by_mpiexec['name'], by_mpiexec['launcher']) == ('all-mpiexec', 'mpiexec')
     assert (by_srun['name'], by_srun['launcher']) == ('all', 'srun')
     assert by_mpiexec['environs'] == ['mpich'] and by_srun['environs'] == [OPENMPI.name]
-    (alone,) = loaded(written(made(facts(), ways={OPENMPI.name: 'mpirun'}), {}))
+    (alone,) = loaded(system_text(made(facts(), ways={OPENMPI.name: 'mpirun'}), {}))
     assert (alone['name'], alone['launcher']) == ('all', 'mpirun')
 
 
 def test_what_was_not_confirmed_is_left_out(made):
     found = made(facts(), ways=BOTH)
     gone = {'all': {'mpich': {'ucx-tcp': 'shm was used "instead"'}}}
-    loaded(written(found, gone))
+    loaded(system_text(found, gone))
     file = runpy.run_path(str(paths.SYSTEMS / 'toy.py'))
     mpich, openmpi = file['site_configuration']['environments'][2:]
     assert mpich['features'] == ['mpi', 'mpich', 'ucx-shm'] and 'ucx-tcp' in openmpi['features']
-    assert read_again(paths.SYSTEMS / 'toy.py') == (Asked(), gone)
+    assert read_again(paths.SYSTEMS / 'toy.py') == (InitOptions(), gone)
     gone['all']['mpich']['ucx-shm'] = 'it hung'
-    (one,) = loaded(written(found, gone))
+    (one,) = loaded(system_text(found, gone))
     assert one['environs'] == [OPENMPI.name]
     assert not found.without(
         {'all': {name: dict.fromkeys(FABRICS, '') for name in BOTH}}
@@ -441,11 +441,11 @@ FABRICS = ('tcp', 'ucx-shm', 'ucx-tcp')
 
 def test_a_device_is_a_fabric_and_ucx_is_left_to_find_it(made):
     has = {'devices': ['ucx-ib']}
-    (one,) = loaded(written(made(facts('n1', **has), facts('n2', **has), ways=BOTH), {}))
+    (one,) = loaded(system_text(made(facts('n1', **has), facts('n2', **has), ways=BOTH), {}))
     assert 'ucx-ib' in one['features']
     assert 'UCX_NET_DEVICES' not in dict(one['env_vars'])
     found = made(facts('n1', **has), facts('n2'), ways=BOTH)
-    assert 'ucx-ib' not in loaded(written(found, {}))[0]['features']
+    assert 'ucx-ib' not in loaded(system_text(found, {}))[0]['features']
     assert found.missing == ('all: no fabric ucx-ib: n2 has no device for it',)
 
 
@@ -469,9 +469,9 @@ def test_a_core_of_two_threads(slurm, elsewhere, allowed):
         },
     }
     job = Probed([facts(allowed=allowed, processor=processor, memory=24105)], BOTH)
-    found = draft('toy', Asked(), see([], []), {'all': job}, [MPICH, OPENMPI])
+    found = draft('toy', InitOptions(), see([], []), {'all': job}, [MPICH, OPENMPI])
     assert not found.missing
-    (one,) = loaded(written(found, {}))
+    (one,) = loaded(system_text(found, {}))
     assert one['access'][-1] == '--threads-per-core=1'
     assert one['descr'] == '1 socket of 1 core, 4 GiB'
     mask, count = ('0x1', 1) if allowed == [0] else ('0x3', 2)
@@ -485,7 +485,7 @@ def test_cores_that_a_job_may_not_use(made):
     # Whichever they are, the description is the same: another node may leave out others.
     for allowed in (range(2, 32), [*range(20), *range(22, 32)]):
         found = made(facts(allowed=allowed), ways=BOTH)
-        (one,) = loaded(written(found, {}))
+        (one,) = loaded(system_text(found, {}))
         cpu = one['processor']
         assert (cpu['num_cpus'], cpu['num_sockets']) == (30, 1)
         assert cpu['topology']['numa_nodes'] == ['0x3fffffff']
@@ -505,7 +505,7 @@ def test_what_nodes_do_not_agree_on_is_said(made):
         'MPI chooses by itself: n1 eth0, n2 ib0',
         'all: its nodes have different processors: AMD EPYC 7543, Xeon',
     )
-    assert loaded(written(found, {}))[0]['env_vars'] == []
+    assert loaded(system_text(found, {}))[0]['env_vars'] == []
     found = made(facts(interface=None), ways=BOTH)
     assert found.missing == (
         'all: no interface of n1 has the address that Slurm knows, so each MPI chooses among eth0',
@@ -515,7 +515,7 @@ def test_what_nodes_do_not_agree_on_is_said(made):
 def test_of_two_nodes_the_one_with_fewer_cores_counts(made):
     for first, second in ((64, 60), (60, 64)):
         told = facts('n1', allowed=range(first)), facts('n2', allowed=range(second))
-        (one,) = loaded(written(made(*told, ways=BOTH), {}))
+        (one,) = loaded(system_text(made(*told, ways=BOTH), {}))
         assert one['processor']['num_cpus'] == 60
 
 
@@ -527,15 +527,15 @@ def test_an_mpi_that_does_not_start_is_named(made):
 
 def test_a_second_look_shows_what_has_changed(made, capsys):
     path = paths.SYSTEMS / 'toy.py'
-    asked = Asked(access=('--account=staff',), mpis=('mpich',))
-    path.write_text(written(made(facts('n1'), ways=BOTH, asked=asked), {}))
+    asked = InitOptions(access=('--account=staff',), mpis=('mpich',))
+    path.write_text(system_text(made(facts('n1'), ways=BOTH, asked=asked), {}))
     before, left_out = read_again(path)
     assert before == asked
     again = made(facts('n2'), ways=BOTH, asked=before)
-    assert _show_change(path, written(again, left_out)) == 0
+    assert _show_change(path, system_text(again, left_out)) == 0
     assert capsys.readouterr().out == ''
     other = made(facts('n2', memory=200000), ways=BOTH, asked=before)
-    assert _show_change(path, written(other, left_out)) == 1
+    assert _show_change(path, system_text(other, left_out)) == 1
     said = capsys.readouterr().out
     assert "-                    'extras': {'memory_gib': 250}," in said
     assert "+                    'extras': {'memory_gib': 195}," in said
@@ -597,21 +597,21 @@ def test_a_file_of_somebody_else_is_left_alone():
 def test_a_machine_without_slurm(monkeypatch):
     monkeypatch.setenv('PATH', '/nowhere')
     with pytest.raises(AssayError, match=r'no sbatch on PATH.*A single machine needs no'):
-        steps.file_of('toy')
+        steps.init_file('toy')
 
 
 def test_the_name_is_slurms_by_default(slurm):
     slurm([node('n1')], [ALL])
-    assert steps.file_of(None) == paths.SYSTEMS / 'toy.py'
+    assert steps.init_file(None) == paths.SYSTEMS / 'toy.py'
     with pytest.raises(AssayError, match='cannot be called'):
-        steps.file_of('../toy')
+        steps.init_file('../toy')
 
 
 def test_an_unknown_mpi(slurm, monkeypatch):
     slurm([node(f'n{i}') for i in range(1, 5)], [ALL])
     monkeypatch.setattr(steps, 'find_mpis', lambda: [MPICH])
     with pytest.raises(AssayError, match=r'--mpi mpihc: .*did you mean mpich'):
-        steps.find('toy', Asked(mpis=('mpihc',)), 1)
+        steps.find_system('toy', InitOptions(mpis=('mpihc',)), 1)
 
 
 def test_a_machine_without_an_mpi(slurm, monkeypatch, capsys):
@@ -633,7 +633,7 @@ def test_a_machine_without_an_mpi(slurm, monkeypatch, capsys):
     there.clear()
     monkeypatch.setattr(steps.prepare, 'install_mpis', no_index)
     with pytest.raises(AssayError, match=r'there is no MPI on this machine: .*cannot fetch mpich'):
-        steps.find('toy', Asked(), 1)
+        steps.find_system('toy', InitOptions(), 1)
 
 
 def test_an_mpi_is_named_by_its_name_or_its_place(monkeypatch):
@@ -716,7 +716,7 @@ def test_a_machine_without_sockets_and_a_cache_of_none(made):
     odd = facts(allowed=range(8))
     odd.processor['topology']['sockets'] = []
     odd.processor['topology']['caches'][0]['cpusets'] = ['0xff00']
-    (one,) = loaded(written(made(odd, ways=BOTH), {}))
+    (one,) = loaded(system_text(made(odd, ways=BOTH), {}))
     assert (one['processor']['num_sockets'], one['processor']['num_cpus']) == (1, 8)
     assert one['processor']['topology']['caches'] == []
 
@@ -724,8 +724,8 @@ def test_a_machine_without_sockets_and_a_cache_of_none(made):
 def test_memory_that_nobody_told_slurm(slurm, made):
     slurm([node(f'n{i}', memory=1) for i in range(1, 5)], [ALL])
     seen = see([], [])
-    found = draft('toy', Asked(), seen, {'all': Probed([facts()], BOTH)}, [MPICH, OPENMPI])
-    (one,) = loaded(written(found, {}))
+    found = draft('toy', InitOptions(), seen, {'all': Probed([facts()], BOTH)}, [MPICH, OPENMPI])
+    (one,) = loaded(system_text(found, {}))
     assert one['extras'] == {'memory_gib': 250} and one['descr'] == '2 sockets of 32 cores'
 
 
@@ -738,7 +738,7 @@ def test_an_mpi_whose_build_has_no_fabric_is_named(made, monkeypatch):
 
 def test_what_was_stopped_says_so_and_is_not_compared(made):
     path = paths.SYSTEMS / 'toy.py'
-    path.write_text(written(made(facts(), ways=BOTH), None))
+    path.write_text(system_text(made(facts(), ways=BOTH), None))
     assert read_again(path)[1] is None
     assert 'did not come to confirm: it was stopped' in path.read_text()
 

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import stored
 from assay import AssayError
 from assay.commands.main import app
-from assay.report.history import as_text
+from assay.report.history import history_json
 from assay.results import figures, store
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
@@ -199,7 +199,7 @@ def test_one_damaged_row_is_named_among_good_ones(database, made, column, value)
     assert '`assay history --remove 00000002` drops it' in notice
     assert '\n' not in notice
     assert history.figures(history.runs)['run'].n_unique() == 2
-    assert json.loads(as_text(history.runs))
+    assert json.loads(history_json(history.runs))
     assert names(choose(history, 'last')) == ['00000003']
     with pytest.raises(AssayError, match='means a run that cannot be read'):
         choose(history, '00000002')

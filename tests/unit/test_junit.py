@@ -38,7 +38,7 @@ ALLOWED = {
 def written(tmp_path, report, exit_code=0, log=LOG):
     run = run_of(report) if report else None
     verdict = judge(run, exit_code, log)
-    junit.write(tmp_path / 'new' / 'junit.xml', run, verdict, log or [], 1234.5678)
+    junit.write_junit(tmp_path / 'new' / 'junit.xml', run, verdict, log or [], 1234.5678)
     root = ElementTree.parse(tmp_path / 'new' / 'junit.xml').getroot()
     assert root.tag == 'testsuites'
     for element in root.iter():
@@ -168,4 +168,4 @@ def test_a_file_that_cannot_be_written(golden_report):
     run = run_of(golden_report('Passed'))
     verdict = judge(run, 0, LOG)
     with pytest.raises(AssayError, match='cannot be written'):
-        junit.write(junit.Path('/proc/nothing/junit.xml'), run, verdict, LOG, 1.0)
+        junit.write_junit(junit.Path('/proc/nothing/junit.xml'), run, verdict, LOG, 1.0)

@@ -43,7 +43,7 @@ def test_sentences_have_the_names_of_slurm(tmp_path, monkeypatch):
     launch = launch_on(2, tmp_path / 'launch')
     hosts = {host.name for host in launch.witnessed.hosts}
     tell_names(tmp_path, ['hpc-1', 'hpc-2'])
-    report = witness.read(tmp_path / 'launch' / WITNESS)
+    report = witness.read_witness(tmp_path / 'launch' / WITNESS)
     assert hosts == {'n1', 'n2'} and {*report.by_host()} == {'hpc-1', 'hpc-2'}
     tell_names(tmp_path, ['hpc-1', 'hpc-2'])
     assert json.loads((tmp_path / witness.HOSTS).read_text()) == {'n1': 'hpc-1', 'n2': 'hpc-2'}

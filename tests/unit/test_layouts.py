@@ -2,9 +2,9 @@
 
 import pytest
 
-from assay.layout.layouts import LAYOUTS, Node, layout_of
+from assay.layout.layouts import LAYOUTS, NodeShape, layout_of
 
-NODE = Node(cores=64, numa_domains=4)
+NODE = NodeShape(cores=64, numa_domains=4)
 LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
 
 
@@ -45,8 +45,8 @@ def test_words():
 
 
 def test_ranks_that_differ_fill_the_node():
-    assert LAYOUTS['mixed'].place('srun', Node(cores=5, numa_domains=1)).widths == (2, 1, 1, 1)
-    assert LAYOUTS['mixed'].place('srun', Node(cores=2, numa_domains=1)).widths == (1, 1)
+    assert LAYOUTS['mixed'].place('srun', NodeShape(cores=5, numa_domains=1)).widths == (2, 1, 1, 1)
+    assert LAYOUTS['mixed'].place('srun', NodeShape(cores=2, numa_domains=1)).widths == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_ranks_that_differ_fill_the_node():
         (('packed', 'ssh', NODE), "no layouts for launcher 'ssh'"),
         (('packed', 'srun', NODE, 33, 2), '33 ranks of 2 core'),
         (('packed', 'srun', NODE, 65), '65 ranks of 1 core'),
-        (('mixed', 'srun', Node(cores=1, numa_domains=1)), 'ranks that differ do not fit'),
+        (('mixed', 'srun', NodeShape(cores=1, numa_domains=1)), 'ranks that differ do not fit'),
     ],
 )
 def test_refusals(arguments, words):

@@ -41,7 +41,9 @@ def golden():
 @pytest.mark.parametrize(('run', 'file'), [*golden()])
 def test_clean_jobs_have_none(run, file):
     family, _, fabric = run.partition('-')
-    assert leftovers(of_ranks(witness.read(file)), set_for(family, fabric), {}, family) == []
+    assert (
+        leftovers(of_ranks(witness.read_witness(file)), set_for(family, fabric), {}, family) == []
+    )
 
 
 def recorded(name):

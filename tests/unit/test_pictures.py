@@ -12,7 +12,7 @@ from witnessed import call, halo, host, partner, process, report, wait, write
 @pytest.fixture
 def job(tmp_path):
     def make(ranks, hosts=1):
-        return witness.read(write(tmp_path / 'r.json', halo(ranks, hosts)))
+        return witness.read_witness(write(tmp_path / 'r.json', halo(ranks, hosts)))
 
     return make
 

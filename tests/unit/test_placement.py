@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from assay.cpus import as_list
-from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, Placement
+from assay.layout.layouts import LAYOUTS, DoesNotFitError, NodeShape, Placement
 from witnessed import cpus_of, host, process, report, thread
 
 
@@ -51,7 +51,7 @@ def seats(layout, domains, ranks, threads, widths):
 
 def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more):
     """A report with everything in its place, and what was asked; None where that does not fit."""
-    node = Node(cores=sum(map(len, domains)), numa_domains=len(domains))
+    node = NodeShape(cores=sum(map(len, domains)), numa_domains=len(domains))
     try:
         asked = LAYOUTS[layout].place('srun', node, ranks, cores_per_rank)
     except DoesNotFitError:

@@ -148,7 +148,7 @@ def test_a_job_of_no_time():
 
 
 def test_pairs_and_sizes(tmp_path):
-    found = witness.read(write(tmp_path / 'r.json', halo(4)))
+    found = witness.read_witness(write(tmp_path / 'r.json', halo(4)))
     first = profile.pairs(found)[0]
     assert (first.sender, first.receiver, first.messages, first.bytes) == (0, 1, 100, 10**6)
     assert len(profile.pairs(found)) == 8

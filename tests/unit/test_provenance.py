@@ -170,9 +170,9 @@ def repository(tmp_path, monkeypatch):
     subprocess.run(['git', '-C', root, 'add', 'file'], check=True)
     subprocess.run(['git', '-C', root, *committer, 'commit', '--quiet', '-m', 'one'], check=True)
     monkeypatch.setattr(paths, 'ROOT', root)
-    provenance.suite.cache_clear()
+    provenance.suite_commit.cache_clear()
     yield root
-    provenance.suite.cache_clear()
+    provenance.suite_commit.cache_clear()
 
 
 def head(root):
@@ -182,17 +182,17 @@ def head(root):
 
 def test_the_commit_of_the_checkout(repository):
     commit = head(repository)
-    assert provenance.suite() == commit
-    provenance.suite.cache_clear()
+    assert provenance.suite_commit() == commit
+    provenance.suite_commit.cache_clear()
     (repository / 'file').write_text('changed')
-    assert provenance.suite() == f'{commit}-dirty'
+    assert provenance.suite_commit() == f'{commit}-dirty'
 
 
 def test_the_commit_of_a_worktree(repository, monkeypatch):
     other = repository.with_name('other')
     subprocess.run(['git', '-C', repository, 'worktree', 'add', '-q', other], check=True)
     monkeypatch.setattr(paths, 'ROOT', other)
-    assert provenance.suite() == head(repository)
+    assert provenance.suite_commit() == head(repository)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make somebody else's checkout")
@@ -201,10 +201,10 @@ def test_the_commit_of_somebody_elses_checkout(repository, monkeypatch):
     monkeypatch.setenv('GIT_CONFIG_GLOBAL', '/dev/null')
     for path in (repository, *repository.rglob('*')):
         os.chown(path, 65534, 65534)
-    assert provenance.suite() == commit
+    assert provenance.suite_commit() == commit
 
 
 def test_a_copy_inside_another_repository_has_no_commit(repository, monkeypatch):
     (repository / 'copy').mkdir()
     monkeypatch.setattr(paths, 'ROOT', repository / 'copy')
-    assert provenance.suite() == ''
+    assert provenance.suite_commit() == ''

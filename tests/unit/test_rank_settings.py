@@ -18,11 +18,11 @@ from assay.screening.where import Where
 from assay.witness.changes import setting_changes
 from assay.witness.settings import (
     LEAST_LOCKED,
-    differences,
+    binary_size,
     facts,
+    host_differences,
     left_in_files,
     set_by_files,
-    size,
     verify_settings,
 )
 from launched import over_infiniband
@@ -53,7 +53,7 @@ def read(content):
 
 def test_a_report_of_an_earlier_witness_tells_nothing():
     report = read(halo(4, 2))
-    assert (facts(report), differences(report), left_in_files(report)) == ({}, [], [])
+    assert (facts(report), host_differences(report), left_in_files(report)) == ({}, [], [])
     assert verify_settings(report, 'sockets') is None
 
 
@@ -103,7 +103,7 @@ def test_a_library_that_one_host_preloads_was_left(by, words):
 
 def test_hosts_that_differ_are_told_with_what_they_have():
     content = job(n2={SCALING: '0', 'limit:memlock': '65536', 'preloaded:/x.so': 'unknown'})
-    assert differences(read(content)) == [
+    assert host_differences(read(content)) == [
         'net.ipv4.tcp_window_scaling (0 on n2, 1 on n1)',
         'limit of memlock (64 KiB on n2, unlimited on n1)',
         'preloaded library /x.so (not there on n1, unknown on n2)',
@@ -118,14 +118,14 @@ def test_a_variable_that_one_host_has_is_told():
         own = {'UCX_RANK': str(rank), 'LOADEDMODULES': process['host']}
         slow = {'LD_PRELOAD': '/x.so'} if process['host'] == 'n2' else {}
         process['differs'] = {'environment': own | slow}
-    assert differences(read(content)) == ['LD_PRELOAD (/x.so on n2, unset on n1)']
+    assert host_differences(read(content)) == ['LD_PRELOAD (/x.so on n2, unset on n1)']
 
 
 def test_ranks_of_a_host_that_differ_are_told():
     content = job(hosts=1)
     content['processes'][3]['differs'] = {'settings': {'limit:nofile': '256'}}
     assert facts(read(content))['limit of nofile'] == '1024 / 256'
-    assert differences(read(content)) == []
+    assert host_differences(read(content)) == []
 
 
 def with_clocks(*days, error=1e-5):
@@ -154,7 +154,7 @@ def _of_more_hosts(count):
 def test_a_clock_of_the_day_that_is_off(days, told, words):
     report = with_clocks(*days)
     assert facts(report).get('clock of the day') == told
-    found = [one for one in differences(report) if one.startswith('clock')]
+    found = [one for one in host_differences(report) if one.startswith('clock')]
     assert len(found) == len(words)
     assert all(word in one for word, one in zip(words, found, strict=True))
     assert all('to within 0.01 ms' in one for one in found)
@@ -184,7 +184,7 @@ def test_the_interface_that_was_used_is_told():
             for name in ('eth0', 'eth1')
         ]
     report = read(content)
-    assert differences(report) == ['MTU of eth0 (1500 on n2, 9000 on n1)']
+    assert host_differences(report) == ['MTU of eth0 (1500 on n2, 9000 on n1)']
     assert facts(report)['speed of eth0'] == '25 Gbit/s'
     assert not any('eth1' in name for name in facts(report))
 
@@ -200,7 +200,7 @@ def test_the_interface_that_was_used_is_told():
     ],
 )
 def test_sizes(number, words):
-    assert size(number) == words
+    assert binary_size(number) == words
 
 
 @pytest.mark.parametrize('carrier', ['sockets', 'infiniband', 'cxi', 'memory'])

@@ -12,7 +12,7 @@ from assay.acceptance import archive as archives
 from assay.acceptance import facts
 from assay.acceptance.recompute import _partition, compute_again
 from assay.machine import topology
-from assay.machine.topology import read
+from assay.machine.topology import read_topology
 from assay.results.reframe_report import read_report
 from machines import lay
 from sites import sites
@@ -75,7 +75,7 @@ def test_what_a_case_left_that_missed_a_reference_is_kept_as_well(tmp_path):
 def test_the_domains_that_checks_saw_are_kept(monkeypatch):
     """A container, or taskset, may leave a job one socket of two."""
     (site,) = (one for one in sites('topology') if str(one) == 'cascade-lake-smt')
-    there = read(lay(site.text('machine')))
+    there = read_topology(lay(site.text('machine')))
     assert len(there.domains) == 2
     monkeypatch.setattr(topology, 'this_machine', lambda: there)
     monkeypatch.setattr(os, 'sched_getaffinity', lambda _: {*there.domains[1]})

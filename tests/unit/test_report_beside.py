@@ -39,7 +39,7 @@ def two(golden_report):
 def compared(here, there):
     here, there = ([case_of(case) for case in some] for some in (here, there))
     other = beside.Other('PASSED', 'good', '', (), [('system', 'there'), ('begun', 'then')], there)
-    return beside.beside(RUN, here, other)
+    return beside.compare_systems(RUN, here, other)
 
 
 def line(found, figure, number=0):
@@ -238,7 +238,7 @@ def test_names_of_systems_are_text(golden_report, two, text):
     run = [('system', text), ('begun', text)]
     here, there = ([case_of(case) for case in some] for some in two)
     other = beside.Other(text, 'bad', text, [text], run, there)
-    seen = Seen(page.page(replace(found, beside=beside.beside(run, here, other))))
+    seen = Seen(page.page(replace(found, beside=beside.compare_systems(run, here, other))))
     plain = Seen(page.page(found))
     assert seen.tags.count('script') == plain.tags.count('script') and 'img' not in seen.tags
     assert not [one for one in seen.attributes if one[1].startswith('on') or one[1] == 'src']

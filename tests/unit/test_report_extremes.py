@@ -10,7 +10,7 @@ import stored
 from assay.report.console import sparkline
 from assay.report.html import page
 from assay.report.html.contents import MOST_OVER
-from assay.report.html.page import LONGEST, as_json
+from assay.report.html.page import LONGEST, embedded_json
 from assay.results.history import load, of_file
 from pages import Seen, filled, found_in, html_of, left
 from reports import cases
@@ -76,7 +76,7 @@ def test_a_line_of_the_greatest_numbers():
 
 
 def test_the_greatest_number_of_all_is_json():
-    assert json.loads(as_json([1.7976931348623157e308, -1.7976931348623157e308])) == [
+    assert json.loads(embedded_json([1.7976931348623157e308, -1.7976931348623157e308])) == [
         1.7976931348623157e308,
         -1.7976931348623157e308,
     ]

@@ -37,7 +37,7 @@ def only(found):
 
 
 def shown(some):
-    return jobs.charts([*map(case_of, some)])
+    return jobs.job_charts([*map(case_of, some)])
 
 
 # Which jobs ---------------------------------------------------------------------------------------

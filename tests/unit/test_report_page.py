@@ -13,8 +13,8 @@ import witnessed
 from assay import AssayError
 from assay.commands import main
 from assay.report.html import page
-from assay.report.html.page import as_json, plotly, write_stored
-from assay.report.html.screened import screened
+from assay.report.html.page import embedded_json, plotly, write_stored
+from assay.report.html.screened import screening_section
 from assay.report.html.sections import LINES, WIDTH, last_lines, log_of
 from assay.results import history as histories
 from assay.results.history import load, of_file
@@ -160,13 +160,15 @@ def test_whatever_is_in_a_report_is_text(golden_report, text, tmp_path):
 
 
 def test_json_ends_no_script():
-    text = as_json({'</script>': ['<!--', '\u2028', '\x1b[2J', 'x\x00', '\ud800', 1.23456, None]})
+    text = embedded_json(
+        {'</script>': ['<!--', '\u2028', '\x1b[2J', 'x\x00', '\ud800', 1.23456, None]}
+    )
     assert re.fullmatch(r'[\x20-\x7e]+', text)
     assert not {'<', '>', '&'} & {*text}
     (found,) = json.loads(text).values()
     assert found == ['<!--', ' ', r'\x1b[2J', r'x\x00', r'\ud800', 1.2346, None]
     with pytest.raises(ValueError, match='not JSON compliant'):
-        as_json([float('nan')])
+        embedded_json([float('nan')])
 
 
 def test_an_output_of_any_length_and_kind_is_cut(golden_report, tmp_path):
@@ -246,7 +248,7 @@ def test_a_thousand_cases_take_5_mb(golden_report, tmp_path):
     now.values['triad alone'][::30] *= 0.5
     found = found_in(
         report,
-        screened=[screened(now, judge(now), BEGUN)],
+        screened=[screening_section(now, judge(now), BEGUN)],
         beside=(*of_file(tmp_path / 'other.json'), other),
     )
     assert len(found.drawn) == 77 and len(found.beside.lines) == 1000

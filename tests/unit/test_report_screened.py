@@ -21,7 +21,7 @@ from stored import NOW, made, put
 
 
 def shown(now, hours=3):
-    return screened.screened(now, judge(now), BEGUN + timedelta(hours=hours))
+    return screened.screening_section(now, judge(now), BEGUN + timedelta(hours=hours))
 
 
 @pytest.fixture
@@ -41,20 +41,20 @@ def of_toy(tmp_path, monkeypatch):
 
 def test_the_newest_at_or_before_the_run(golden_report, of_toy):
     report = made(golden_report, 1, days=5)
-    assert screened.of_run(run_of(report)) == []
+    assert screened.screenings_of(run_of(report)) == []
     of_toy(4)
-    assert screened.of_run(run_of(report)) == []
+    assert screened.screenings_of(run_of(report)) == []
     of_toy(9), of_toy(7, slow={('dgemm alone', 3): 0.5}), of_toy(6)
-    (found,) = screened.of_run(run_of(report))
+    (found,) = screened.screenings_of(run_of(report))
     assert f'{NOW - timedelta(days=6):%Y-%m-%d %H:%M} UTC (24.0 hours before this run)' in (
         found.about
     )
     assert found.about.endswith('held against 2 earlier screenings')
     assert (found.kind, found.conclusion, found.told) == ('good', 'NOTHING FOUND of 8 nodes', [])
-    (found,) = screened.of_run(run_of(made(golden_report, 1, days=6.5)))
+    (found,) = screened.screenings_of(run_of(made(golden_report, 1, days=6.5)))
     assert (found.kind, found.told[0][0].partition(' (')[0]) == ('bad', 'n3 is bad')
     # As of the check `Screen` itself, which begins within it.
-    (found,) = screened.of_run(run_of(made(golden_report, 1, days=7 + 8 / 86400)))
+    (found,) = screened.screenings_of(run_of(made(golden_report, 1, days=7 + 8 / 86400)))
     assert '(during this run)' in found.about
 
 
@@ -66,7 +66,7 @@ def test_of_many_partitions_the_first_are_shown(golden_report, of_toy):
     for number in range(1, 5):
         one = replace(screening(4), system=f'toy:p{number}', begun=NOW - timedelta(days=number))
         kept.keep(one)
-    found = screened.of_run(run_of(report))
+    found = screened.screenings_of(run_of(report))
     assert [one.about.partition(',')[0] for one in found] == [
         '4 nodes of toy:p1',
         '4 nodes of toy:p2',
@@ -88,7 +88,7 @@ def test_clocks_of_any_zone_name_files(golden_report, tmp_path, monkeypatch, hou
 def test_one_that_is_damaged_is_left_out_and_told(golden_report, of_toy, capsys):
     of_toy(9)
     of_toy(6).write_text('{')
-    (found,) = screened.of_run(run_of(made(golden_report, 1, days=5)))
+    (found,) = screened.screenings_of(run_of(made(golden_report, 1, days=5)))
     assert '4.0 days' not in found.about and '4 days before' in found.about
     assert 'not the file of a screening' in capsys.readouterr().err
 

@@ -7,10 +7,10 @@ from rich.console import Console
 
 from assay.commands import provenance
 from assay.report import witness
-from assay.report.console import MOST_ROWS, sparkline, table
+from assay.report.console import MOST_ROWS, print_table, sparkline
 from assay.report.html.page import page, page_of_job
 from assay.report.matrix import matrix
-from assay.witness import WitnessError, read
+from assay.witness import WitnessError, read_witness
 from pages import filled, found_in
 from reports import cases, run_of
 from witnessed import call, entries, partner, process, report, wait, write
@@ -31,7 +31,7 @@ def shown(out):
 @pytest.mark.parametrize('cell', ['', 'x', 'word ' * 30])
 @pytest.mark.parametrize('columns', ['<a|b', '<|<', '|', '~a|<b', '<|~<'])
 def test_a_table(out, count, cell, columns):
-    table(out, 'Title', columns, [[cell, cell]] * count)
+    print_table(out, 'Title', columns, [[cell, cell]] * count)
     assert ('Title: none' in shown(out)) == (not count)
     assert (f'... and {count - MOST_ROWS} more' in shown(out)) == (count > MOST_ROWS)
 
@@ -59,7 +59,7 @@ def job(ranks, calls, partners):
 @pytest.mark.parametrize(('ranks', 'calls', 'partners'), [(1, 0, 0), (1, 1, 1), (20, 200, 20)])
 def test_a_job(out, ranks, calls, partners):
     found = job(ranks, calls, partners)
-    witness.show(found, out)
+    witness.show_job(found, out)
     assert ('Sizes of messages: none' in shown(out)) == (not partners)
     assert (': none' in shown(out)) == (not partners)
     witness.show_difference(found, job(1, 0, 0), out)
@@ -69,7 +69,7 @@ def test_a_job(out, ranks, calls, partners):
 def test_a_job_of_no_ranks_is_none(tmp_path):
     path = write(tmp_path / 'r.json', entries([]))
     with pytest.raises(WitnessError, match='ranks'):
-        read(path)
+        read_witness(path)
 
 
 @pytest.mark.parametrize('count', COUNTS)

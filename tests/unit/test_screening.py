@@ -498,8 +498,8 @@ def test_the_same_data_give_the_same_verdict(tmp_path):
     for name in ('a', 'b'):
         write(tmp_path / name, now)
         again = read(tmp_path / name)
-        texts.append(report.as_text(again, judge(again), 'slurm', tmp_path))
-    assert texts[0] == texts[1] == report.as_text(now, judge(now), 'slurm', tmp_path)
+        texts.append(report.screening_json(again, judge(again), 'slurm', tmp_path))
+    assert texts[0] == texts[1] == report.screening_json(now, judge(now), 'slurm', tmp_path)
 
 
 def test_nodes_that_did_not_meet_are_kept_as_well(tmp_path):
@@ -690,14 +690,14 @@ def test_a_host_whose_name_in_slurm_is_another(tmp_path, monkeypatch):
 
 def test_what_is_shown(capsys, tmp_path):
     now = screening(slow={('dgemm alone', 3): 0.7})
-    report.show(now, judge(now), 'slurm', tmp_path)
+    report.show_screening(now, judge(now), 'slurm', tmp_path)
     shown = capsys.readouterr().out
     assert 'n3 is bad (by chance ' in shown
     assert 'dgemm alone: 3' in shown and '15 peers' in shown
     assert "scontrol update NodeName=n3 State=DRAIN Reason='assay screen 2026-01-01" in shown
     assert shown.endswith('FOUND: 1 bad node of 16 nodes\n')
     assert 'resume' not in shown.lower()
-    found = json.loads(report.as_text(now, judge(now), 'pbs', tmp_path))
+    found = json.loads(report.screening_json(now, judge(now), 'pbs', tmp_path))
     assert found['drain'] == ['n3'] and found['exit_code'] == 1
     assert found['drain_commands'][0].startswith("pbsnodes -o -C 'assay screen")
 
@@ -717,7 +717,7 @@ def test_how_often_it_would_be_chance(chance, words):
 
 
 def test_nothing_found_is_said(capsys, tmp_path):
-    report.show(screening(), judge(screening()), 'slurm', tmp_path)
+    report.show_screening(screening(), judge(screening()), 'slurm', tmp_path)
     assert capsys.readouterr().out.endswith('NOTHING FOUND of 16 nodes\n')
 
 
@@ -726,11 +726,11 @@ def test_nodes_that_were_not_measured_are_named(capsys, tmp_path):
     now = replace(screening(4), left_out=left)
     write(tmp_path / 'one', now)
     now = read(tmp_path / 'one')
-    report.show(now, judge(now), 'slurm', tmp_path)
+    report.show_screening(now, judge(now), 'slurm', tmp_path)
     shown = capsys.readouterr().out
     assert '\nnot measured: n7 (drained: bad DIMM)\nnot measured: n[8-9] (allocated)\n' in shown
     assert shown.endswith('NOTHING FOUND of 4 of 7 nodes\n') and judge(now).exit_code == 0
-    found = json.loads(report.as_text(now, judge(now), 'slurm', tmp_path))
+    found = json.loads(report.screening_json(now, judge(now), 'slurm', tmp_path))
     assert found['left_out'] == left
 
 
@@ -738,7 +738,7 @@ def test_nodes_that_were_not_measured_are_named(capsys, tmp_path):
 def test_a_node_that_gives_no_answer_is_not_nothing(capsys, tmp_path, state):
     now = replace(screening(4), left_out={'n7': state})
     verdict = judge(now)
-    report.show(now, verdict, 'slurm', tmp_path)
+    report.show_screening(now, verdict, 'slurm', tmp_path)
     assert verdict.exit_code == 3
     words = 'CANNOT TELL: no answer of n7; nothing found of 4 of 5 nodes\n'
     assert capsys.readouterr().out.endswith(words)
@@ -772,7 +772,7 @@ long|n4|mixed|none
 
 
 def test_nodes_without_peers_are_told(capsys, tmp_path):
-    report.show(screening(2), judge(screening(2)), 'slurm', tmp_path)
+    report.show_screening(screening(2), judge(screening(2)), 'slurm', tmp_path)
     assert 'too few of a kind to be judged: n[0-1]' in capsys.readouterr().out
 
 

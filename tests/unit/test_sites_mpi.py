@@ -14,7 +14,7 @@ import yaml
 from assay.config.environments import environment
 from assay.config.fabrics import load_catalogue
 from assay.machine.candidates import Candidate
-from assay.machine.mpi import examine
+from assay.machine.mpi import examine_mpi
 from sites import sites
 
 
@@ -47,7 +47,7 @@ def found(request, tmp_path, monkeypatch):
         content = b'\x7fELF\0' + text.encode() + b'\0'
         (tmp_path / 'opt' / 'lib' / 'libmpi.so').write_bytes(content)
     monkeypatch.setenv('PATH', str(path))
-    mpi = examine(Candidate(None, 'PATH', bindir, suffix='path'))
+    mpi = examine_mpi(Candidate(None, 'PATH', bindir, suffix='path'))
     assert mpi
     return mpi, request.param.expect
 

@@ -4,18 +4,18 @@ import pytest
 from reframe.core.systems import ProcessorInfo
 
 from assay.cpus import parse_cpus
-from assay.discovery.draft import usable
-from assay.discovery.node import Facts
+from assay.discovery.draft import usable_processor
+from assay.discovery.node import NodeFacts
 from assay.layout.launchers import WORDS
-from assay.layout.layouts import LAYOUTS, DoesNotFitError, Node, layout_of
-from assay.machine.topology import core_count, domain_count, of_processor, read
+from assay.layout.layouts import LAYOUTS, DoesNotFitError, NodeShape, layout_of
+from assay.machine.topology import core_count, domain_count, of_processor, read_topology
 from machines import lay, record
 from sites import sites
 
 
 @pytest.mark.parametrize('site', sites('topology'), ids=str)
 def test_a_machine(site):
-    there = read(lay(site.text('machine')))
+    there = read_topology(lay(site.text('machine')))
     expect = site.expect
     assert expect.keys() >= {'cpus', 'cores', 'sockets', 'domains'}
     found = {'cpus': len(there.cpus), 'kinds': there.core_kinds, 'offline': len(there.offline)}
@@ -36,7 +36,9 @@ def test_a_machine(site):
 
 def _hold_description(there, allowed, expect):
     """As `assay init` and the generic system describe it to ReFrame, and layouts take it."""
-    told = usable(Facts('n1', '', {'arch': 'any'} | there.described(), allowed, 1, None, [], []))
+    told = usable_processor(
+        NodeFacts('n1', '', {'arch': 'any'} | there.described(), allowed, 1, None, [], [])
+    )
     assert told == {'arch': 'any'} | there.only(allowed).for_reframe()
     processor = ProcessorInfo(told)
     assert processor.num_cores == expect['cores'] == core_count(told)
@@ -47,7 +49,7 @@ def _hold_description(there, allowed, expect):
     assert of_processor(told).for_reframe() == {
         key: value for key, value in told.items() if key != 'arch'
     }
-    node = Node(core_count(told), domain_count(told))
+    node = NodeShape(core_count(told), domain_count(told))
     for launcher in WORDS:
         for layout in LAYOUTS.values():
             if layout.name != 'mixed' or node.cores > 1:

@@ -10,7 +10,7 @@ from assay.programs.figure import Figure
 from assay.results.failures import failures, unheld
 from assay.witness.disturbance import greatest
 from assay.witness.profile import STARTUP, slowest_ranks, startup_figures
-from assay.witness.reading import read
+from assay.witness.reading import read_witness
 from reports import cases, run_of
 from witnessed import halo, write
 
@@ -23,7 +23,7 @@ def started(path, mains, inits, finalized=''):
     write(path, content)
     if finalized:
         path.with_name(f'{path.name}.finalized').write_text(finalized)
-    return read(path)
+    return read_witness(path)
 
 
 def test_the_slowest_rank_counts(tmp_path):
@@ -57,7 +57,7 @@ def test_what_nobody_told_is_no_figure(tmp_path):
     report = started(tmp_path / 'witness.json', (None,) * 2, (1.0, 2.0))
     assert startup_figures(report).keys() == {'mpi_init'}
     write(tmp_path / 'old.json', halo(2, 2))
-    old = read(tmp_path / 'old.json')
+    old = read_witness(tmp_path / 'old.json')
     assert (startup_figures(old), slowest_ranks([old])) == ({}, {})
 
 

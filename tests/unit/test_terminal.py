@@ -16,7 +16,7 @@ def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
     for case in cases(report):
         for values in case['perfvalues'].values():
             values[0] = 123456.789
-    terminal.show(run_of(report), LOG, everything=True)
+    terminal.show_run(run_of(report), LOG, everything=True)
     shown = capsys.readouterr().out
     assert shown.count('123457 us') == 4  # two rows, two sentences
     assert len(re.findall(r' 20\.00 +at most 22\.00 +fail *$', shown, re.MULTILINE)) == 2
@@ -27,12 +27,12 @@ def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
 
 def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('FailedBuild')
-    terminal.conclude(run_of(report), judge(run_of(report), 1, LOG), 12.3)
+    terminal.show_verdict(run_of(report), judge(run_of(report), 1, LOG), 12.3)
     shown = capsys.readouterr()
     assert shown.out == 'FAILED: 0 passed, 2 failed, 0 skipped of 2 cases in 12 s\n'
     assert shown.err == 'assay: 2 of 2 cases failed\n'
     report = golden_report('Passed')
-    terminal.conclude(run_of(report), judge(run_of(report), 0, LOG), 3)
+    terminal.show_verdict(run_of(report), judge(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
 
 
@@ -40,22 +40,22 @@ def test_what_was_left_in_the_environment_is_told_once(capsys, golden_report):
     report = golden_report('Passed')
     for case in cases(report):
         case['leftovers'] = ['UCX_TLS=rc']
-    terminal.show(run_of(report), LOG)
+    terminal.show_run(run_of(report), LOG)
     said = [line for line in capsys.readouterr().out.splitlines() if 'UCX_TLS' in line]
     assert len(said) == 1 and said[0].endswith(': UCX_TLS=rc (2 of 2 cases)')
 
 
 def test_disturbed_cases_are_counted_apart(capsys, golden_report):
     report = disturbed(golden_report('FailedReference'), 1)
-    terminal.show(run_of(report), LOG)
-    terminal.conclude(run_of(report), judge(run_of(report), 1, LOG), 3)
+    terminal.show_run(run_of(report), LOG)
+    terminal.show_verdict(run_of(report), judge(run_of(report), 1, LOG), 3)
     shown = capsys.readouterr().out.splitlines()
     assert shown[-1] == 'FAILED: 0 passed, 1 failed, 1 disturbed, 0 skipped of 2 cases in 3 s'
     case = 'FailedReference %fabric=tcp %layout=packed @toy:node+gnu'
     assert f'disturbed: {case}: {NO_EVIDENCE}' in shown
     assert not any(line.startswith(f'failed: {case}') for line in shown)
     report = disturbed(golden_report('FailedReference'))
-    terminal.conclude(run_of(report), judge(run_of(report), 1, LOG), 3)
+    terminal.show_verdict(run_of(report), judge(run_of(report), 1, LOG), 3)
     shown = capsys.readouterr()
     assert shown.out == (
         'DISTURBED: 0 passed, 0 failed, 2 disturbed, 0 skipped of 2 cases in 3 s\n'
@@ -73,7 +73,7 @@ def test_what_a_job_printed_obeys_no_terminal(monkeypatch, capsys, golden_report
         case['fail_reason'] = f'sanity error: {hostile}'
         case['environ'] = case['stagedir'] = case['fabric'] = case['implementation'] = hostile
         case['perfvalues'] = {f'toy:node:{hostile}': [42.5, 42, -0.1, 0.1, hostile, 'pass']}
-    terminal.show(run_of(report), LOG)
+    terminal.show_run(run_of(report), LOG)
     shown = capsys.readouterr().out
     assert shown.replace('\n', '').isprintable()
     assert not any(line.startswith('PASSED') for line in shown.splitlines())
@@ -82,24 +82,24 @@ def test_what_a_job_printed_obeys_no_terminal(monkeypatch, capsys, golden_report
 
 def test_a_line_counts_the_figures_that_nothing_holds(capsys, golden_report):
     report = golden_report('NoReference')
-    terminal.show(run_of(report), LOG)
+    terminal.show_run(run_of(report), LOG)
     shown = capsys.readouterr().out.splitlines()
     assert shown[-1] == '2 of 2 figures have no reference; see `assay report`, --all, perflogs'
-    terminal.show(run_of(report), LOG, ['--- Logging error ---'])
+    terminal.show_run(run_of(report), LOG, ['--- Logging error ---'])
     shown = capsys.readouterr().out.splitlines()
     assert shown[-1] == '2 of 2 figures have no reference; not all could be recorded'
-    terminal.show(run_of(report), LOG, everything=True)
+    terminal.show_run(run_of(report), LOG, everything=True)
     assert capsys.readouterr().out.count(' 42.50 us ') == 2
 
 
 def test_what_came_nearest_to_failing_is_told_where_nothing_failed(capsys, golden_report):
-    terminal.show(run_of(passing(golden_report('Passed'))), LOG)
+    terminal.show_run(run_of(passing(golden_report('Passed'))), LOG)
     shown = capsys.readouterr().out.splitlines()
     # Of one check one figure, as all would say the same.
     assert [one for one in shown if one.startswith('least margin')] == [
         'least margin: Passed gnu shm: latency 42.50 us (37.80 to 46.20)'
     ]
-    terminal.show(run_of(golden_report('FailedReference')), LOG)
+    terminal.show_run(run_of(golden_report('FailedReference')), LOG)
     assert 'least margin' not in capsys.readouterr().out
 
 
@@ -113,10 +113,10 @@ def test_cases_that_were_skipped_for_the_same_reason_are_counted(capsys, golden_
             for n, fabric in enumerate(('shm', 'tcp'), 1)
         ),
     ]
-    terminal.show(run_of(report), log)
+    terminal.show_run(run_of(report), log)
     shown = [one for one in capsys.readouterr().out.splitlines() if 'skipped' in one]
     assert shown == ['skipped: 2 cases: no room']
-    terminal.show(run_of(report), log, everything=True)
+    terminal.show_run(run_of(report), log, everything=True)
     shown = [one for one in capsys.readouterr().out.splitlines() if 'skipped' in one]
     assert len(shown) == 2 and all(one.endswith('@toy:node+gnu: no room') for one in shown)
 
@@ -128,11 +128,11 @@ def test_of_many_failures_the_rest_is_counted(capsys, golden_report):
     run['testcases'] = [
         last | {'display_name': f'FailedSanity %fabric=tcp %size={n}'} for n in range(40)
     ]
-    terminal.show(run_of(report), LOG)
+    terminal.show_run(run_of(report), LOG)
     shown = capsys.readouterr().out.splitlines()
     assert sum(one.startswith('failed: FailedSanity ') for one in shown) == 8
     assert 'failed: 32 more, of which --all tells' in shown
-    terminal.show(run_of(report), LOG, everything=True)
+    terminal.show_run(run_of(report), LOG, everything=True)
     assert capsys.readouterr().out.count('\nfailed: FailedSanity ') == 40
 
 
@@ -150,8 +150,8 @@ def test_however_much_is_wrong_it_is_one_screen(monkeypatch, capsys, golden_repo
         for n in range(20)
     ] + [other | {'display_name': f'Passed %fabric=shm %size={n}'} for n in range(good)]
     verdict = judge(run_of(report), 1, LOG)
-    terminal.show(run_of(report), LOG, below=terminal.why_not_good(verdict))
-    terminal.conclude(run_of(report), verdict, 3)
+    terminal.show_run(run_of(report), LOG, below=terminal.why_not_good(verdict))
+    terminal.show_verdict(run_of(report), verdict, 3)
     shown = ''.join(capsys.readouterr()).splitlines()
     assert sum(max(1, -(-len(line) // width)) for line in shown) <= 40
     for word in ('failed', 'disturbed'):
@@ -163,7 +163,7 @@ def test_however_much_is_wrong_it_is_one_screen(monkeypatch, capsys, golden_repo
 def test_a_case_that_needed_a_second_attempt_is_told(capsys, golden_report):
     retry = passing(golden_report('FailedSanity'))
     report = then(golden_report('FailedSanity'), retry, only_failed=True)
-    terminal.show(run_of(report), LOG)
+    terminal.show_run(run_of(report), LOG)
     assert (
         'passed at the 2nd attempt: FailedSanity %fabric=shm %layout=packed @toy:node+gnu: '
         'first: another fabric was used\n'

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from assay.report.progress import about
+from assay.report.progress import time_left_in_words
 from assay.results.case_history import TRUST, TimeLeft, earlier_seconds
 from assay.results.reframe_report import name_of
 from reports import cases
@@ -94,4 +94,4 @@ def test_times_that_are_none_tell_nothing_that_is_no_time(golden_report, tmp_pat
     ],
 )
 def test_words(seconds, words):
-    assert about(seconds) == words
+    assert time_left_in_words(seconds) == words

@@ -9,9 +9,9 @@ import pytest
 from assay import paths
 from assay.config import settings
 from assay.config.references import Layer, merge
-from assay.layout.layouts import Node
+from assay.layout.layouts import NodeShape
 from assay.machine import topology
-from assay.machine.topology import core_count, domain_count, of_processor, read
+from assay.machine.topology import core_count, domain_count, of_processor, read_topology
 from assay.programs.figure import Figure
 from assay.programs.sizes import last_level_caches
 from checks import check_on
@@ -24,13 +24,13 @@ SYSTEM = paths.ROOT / 'tests' / 'support' / 'system.py'
 def machine(name):
     """One of the corpus."""
     (site,) = (one for one in sites('topology') if str(one) == name)
-    return read(lay(site.text('machine')))
+    return read_topology(lay(site.text('machine')))
 
 
 def test_this_machine():
     there = topology.this_machine()
     assert len(there.cpus) == os.cpu_count()
-    assert topology.usable().cpus == os.sched_getaffinity(0)
+    assert topology.usable_topology().cpus == os.sched_getaffinity(0)
     assert topology.names()['platform'] == os.uname().machine
 
 
@@ -111,9 +111,9 @@ def test_a_check_has_no_more_cores_than_this_process(tmp_path, monkeypatch):
     with check_on(SYSTEM, 'golden', tmp_path, 'node/stream', 'Stream', 'mpich') as found:
         check, partition, _ = found
         check._current_partition = partition
-        assert check.node == Node(cores=2, numa_domains=1)
+        assert check.node == NodeShape(cores=2, numa_domains=1)
         monkeypatch.setattr(topology, 'usable_cores', lambda: 1)
-        assert check.node == Node(cores=1, numa_domains=1)
+        assert check.node == NodeShape(cores=1, numa_domains=1)
 
 
 def test_the_generic_system_is_this_machine():

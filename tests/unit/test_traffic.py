@@ -3,7 +3,7 @@
 import pytest
 
 from assay.config.fabrics import load_catalogue
-from assay.witness.traffic import WIRE_UP, account, size, verify_traffic
+from assay.witness.traffic import WIRE_UP, account, decimal_size, verify_traffic
 from witnessed import call, device, host, partner, process, report, socket
 
 MB = 10**6
@@ -217,4 +217,4 @@ def test_an_incomplete_report_shows_no_fabric():
     ],
 )
 def test_sizes(count, text):
-    assert size(count) == text
+    assert decimal_size(count) == text

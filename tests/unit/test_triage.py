@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import stored
 from assay import AssayError
 from assay.commands.main import app
-from assay.report.history import as_text, show
+from assay.report.history import history_json, show_history
 from assay.report.html.page import write_stored
 from assay.results import history as histories
 from assay.results import store
@@ -104,7 +104,7 @@ def test_it_goes_with_its_run(database):
 
 
 def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
-    show(load(database).runs, 20)
+    show_history(load(database).runs, 20)
     assert 'behind it' not in capsys.readouterr().out
     for text in HOSTILE:
         classify(*runs_of(database, 3), TCP, 'network', text)
@@ -112,10 +112,10 @@ def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
         seen = Seen((tmp_path / 'page.html').read_text())
         assert 'behind it: network: ' in seen.text
         assert 'img' not in seen.tags and seen.tags.count('script') == 4
-    show(load(database).runs, 20)
+    show_history(load(database).runs, 20)
     out = capsys.readouterr().out
     assert 'behind it' in out and 'network 1' in out
-    (run,) = json.loads(as_text(runs_of(database, 3)[1]))
+    (run,) = json.loads(history_json(runs_of(database, 3)[1]))
     assert run['triage'][0]['kind'] == 'network'
 
 

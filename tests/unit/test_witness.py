@@ -57,7 +57,7 @@ def test_a_list_has_no_more_cpus_than_a_machine():
 
 
 def test_a_report_is_read(tmp_path):
-    found = witness.read(write(tmp_path / 'r.json', halo(4)))
+    found = witness.read_witness(write(tmp_path / 'r.json', halo(4)))
     assert found.complete and found.has_profile and found.has_matrix
     assert found.processes[3].cpus == {3}
     assert found.processes[0].partners[0].sizes == {8192: 100}
@@ -65,7 +65,10 @@ def test_a_report_is_read(tmp_path):
     assert found.ended == []
     content = halo(2)
     content['processes'][0]['partners'][0]['rank'] = -1  # spawned, or connected
-    assert witness.read(write(tmp_path / 'r.json', content)).processes[0].partners[0].rank == -1
+    assert (
+        witness.read_witness(write(tmp_path / 'r.json', content)).processes[0].partners[0].rank
+        == -1
+    )
 
 
 def test_an_incomplete_report_and_what_ranks_left(tmp_path):
@@ -75,7 +78,7 @@ def test_an_incomplete_report_and_what_ranks_left(tmp_path):
     # A rank that is killed while it writes leaves a part of a line.
     with path.with_name('r.json.ranks').open('a') as lines:
         lines.write('{"rank": 3, "rea')
-    found = witness.read(path)
+    found = witness.read_witness(path)
     assert not (found.has_profile or found.has_matrix)
     assert [one.rank for one in found.ended] == [0, 1]
     assert found.ended[1].inside == 'MPI_Recv' and found.ended[1].since == 280.1
@@ -127,7 +130,7 @@ def edited(edit, content=None):
 def test_a_wrong_report_is_named_with_its_field(tmp_path, edit, words):
     path = write(tmp_path / 'r.json', edited(edit))
     with pytest.raises(WitnessError, match=words) as error:
-        witness.read(path)
+        witness.read_witness(path)
     assert str(error.value).startswith(f'{path}: ')
 
 
@@ -137,7 +140,7 @@ def test_sections_that_are_off_need_not_be_there(tmp_path):
     for one in content['processes']:
         for name in ('mpi_time', 'calls', 'waits', 'partners'):
             del one[name]
-    found = witness.read(write(tmp_path / 'r.json', content))
+    found = witness.read_witness(write(tmp_path / 'r.json', content))
     assert not (found.has_profile or found.has_matrix)
 
 
@@ -147,27 +150,27 @@ def test_many_faults_are_counted(tmp_path, faults, end):
     for one in content['processes'][:faults]:
         del one['pid']
     with pytest.raises(WitnessError, match=rf'processes\.2\.pid: [^;]*{end}$'):
-        witness.read(write(tmp_path / 'r.json', content))
+        witness.read_witness(write(tmp_path / 'r.json', content))
 
 
 def test_no_report(tmp_path):
     with pytest.raises(WitnessError, match=r'^no witness report .*r\.json: was the library prel'):
-        witness.read(tmp_path / 'r.json')
+        witness.read_witness(tmp_path / 'r.json')
     with pytest.raises(WitnessError, match='cannot be read'):
-        witness.read(tmp_path)
+        witness.read_witness(tmp_path)
 
 
 @pytest.mark.parametrize('text', ['', '{"schema": 1,', 'MPI_Init', '[1, 2'])
 def test_what_is_no_json(tmp_path, text):
     (tmp_path / 'r.json').write_text(text)
     with pytest.raises(WitnessError, match=r'r\.json: not JSON'):
-        witness.read(tmp_path / 'r.json')
+        witness.read_witness(tmp_path / 'r.json')
 
 
 def test_a_wrong_line_of_a_rank_is_named(tmp_path):
     path = write(tmp_path / 'r.json', incomplete(), [ENDED, {**ENDED, 'wall': 'long'}])
     with pytest.raises(WitnessError, match=r'r\.json\.ranks: line 2: .*wall'):
-        witness.read(path)
+        witness.read_witness(path)
 
 
 def test_the_variables_of_a_rank_are_rank_0s_but_for_those_that_differ():
@@ -243,7 +246,7 @@ def test_the_report_of_the_contract(tmp_path):
     text = json.dumps(content)
     path = tmp_path / 'r.json'
     path.write_text(text)
-    assert witness.read(path).processes[0].sockets[0].received == 2
+    assert witness.read_witness(path).processes[0].sockets[0].received == 2
 
 
 @pytest.mark.parametrize(

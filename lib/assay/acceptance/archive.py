@@ -28,7 +28,7 @@ from assay.acceptance import facts, journal
 from assay.acceptance.files import Checksum, Files, checksums_in, digest
 from assay.acceptance.journal import AnyEntry, Begun, Ended, Reported, Screened, Started
 from assay.files import read_bounded, write_whole
-from assay.machine.provenance import suite
+from assay.machine.provenance import suite_commit
 from assay.results.cases import Case, left_in
 from assay.results.reframe_report import read_report
 from assay.running.runs import RunFolder
@@ -121,7 +121,9 @@ def create(folder: Path, contract: Path, system: str) -> Archive:
         write_whole(archive.contract, text)
     except OSError as error:
         raise AssayError(f'{error.filename}: {error.strerror}') from None
-    journal.begin(archive.journal, Begun(contract=digest(text), commit=suite(), system=system))
+    journal.begin(
+        archive.journal, Begun(contract=digest(text), commit=suite_commit(), system=system)
+    )
     return archive
 
 

@@ -130,7 +130,7 @@ def _with_usable_domains(processor: dict[str, Any]) -> dict[str, Any]:
     """A processor with no more NUMA domains than this process may use."""
     shown = processor.get('topology') or {}
     domains = [mask for mask in shown.get('numa_nodes', []) if int(mask, 16)]
-    kept = domains[: len(topology.usable().domains)]
+    kept = domains[: len(topology.usable_topology().domains)]
     return {**processor, 'topology': {**shown, 'numa_nodes': kept}}
 
 

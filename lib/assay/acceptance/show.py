@@ -18,7 +18,7 @@ from assay.acceptance.files import canonical, parse_record
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
 from assay.files import explained, read_bounded, write_whole
-from assay.report.console import console, percent, say, table
+from assay.report.console import console, percent, print_line, print_table
 from assay.results.rows import number
 from assay.spelling import many
 from assay.text import plain
@@ -31,35 +31,35 @@ def show_plan(plan: Plan) -> None:
     """What runs, what it takes, how likely a machine is to pass, and whether the risks are held."""
     out = console()
     contract = plan.contract
-    say(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
+    print_line(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
     for one in dict.fromkeys(one.case.title for one in plan.asked):
-        say(out, f'  {one}')
-    table(out, 'commitments', _ASKED, map(_asked, plan.asked), all_rows=True)
+        print_line(out, f'  {one}')
+    print_table(out, 'commitments', _ASKED, map(_asked, plan.asked), all_rows=True)
     out.print()
-    say(out, _cost(plan))
+    print_line(out, _cost(plan))
     if not plan.curve:
         unknown = [one.case.commitment.id for one in plan.asked if not one.spread]
-        say(
+        print_line(
             out,
             f'probability of passing: unknown, since nobody knows how much runs of '
             f'{", ".join(unknown)} differ: give expected_spread, or measure it 5 times',
         )
         return
-    table(
+    print_table(
         out,
         'probability of passing, by how much better all figures really are than committed',
         'better by|passes|at least|at most|<least likely',
         (_chance(plan, number) for number in range(len(plan.curve))),
         all_rows=True,
     )
-    say(
+    print_line(
         out,
         'passes: if the commitments are independent; at least, at most: however they depend\n'
         'on each other. Failed cases, hours and nodes are not in it.',
     )
     out.print()
     for sentence in risks(plan):
-        say(out, sentence)
+        print_line(out, sentence)
 
 
 def _asked(one: Asked) -> list[object]:
@@ -159,11 +159,11 @@ def show_status(status: Status) -> None:
     """Commitments, conditions, what gave no value, and the verdict."""
     out = console()
     contract = status.contract
-    say(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
-    table(out, 'commitments', _STANDS, map(cells, status.decisions), all_rows=True)
+    print_line(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
+    print_table(out, 'commitments', _STANDS, map(cells, status.decisions), all_rows=True)
     out.print()
     for sentence in sentences(status):
-        say(out, plain(sentence))
+        print_line(out, plain(sentence))
 
 
 def cells(one: Decision) -> list[str]:

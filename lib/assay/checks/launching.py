@@ -21,7 +21,7 @@ from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.layout.launchers import SRUN, is_srun, srun_step
-from assay.layout.layouts import DoesNotFitError, Node, Placement, layout_of
+from assay.layout.layouts import DoesNotFitError, NodeShape, Placement, layout_of
 from assay.machine import topology
 from assay.machine.topology import core_count, domain_count
 from assay.running import runs
@@ -62,7 +62,7 @@ class IsStarted(RegressionTestPlugin):
     cores_per_rank: int = variable(int, value=1)
 
     @property
-    def node(self) -> Node:
+    def node(self) -> NodeShape:
         """What the partition's nodes have.
 
         :raises ReframeError: if nobody has said it.
@@ -78,8 +78,8 @@ class IsStarted(RegressionTestPlugin):
         domains = domain_count(processor)
         if partition.scheduler.is_local:
             cores = min(cores, topology.usable_cores())
-            domains = min(domains, len(topology.usable().domains))
-        return Node(cores=cores, numa_domains=min(domains, cores))
+            domains = min(domains, len(topology.usable_topology().domains))
+        return NodeShape(cores=cores, numa_domains=min(domains, cores))
 
     def place(self, ranks: int | None, threads: int) -> Placement:
         """Where the layout puts ranks with their threads on each node; skips what does not fit."""

@@ -24,7 +24,7 @@ from assay import say
 from assay.job.ending import EndedJob
 from assay.job.launch import Launch, witnessed_in
 from assay.text import plain
-from assay.witness.settings import differences, left_in_files, set_by_files
+from assay.witness.settings import host_differences, left_in_files, set_by_files
 from assay.witness.variables import MOST, leftovers, of_ranks, steering
 
 #: Those of OpenMP that a layout sets, for a job or for each of its ranks.
@@ -92,7 +92,7 @@ class TellsLeftovers(RegressionTestPlugin):
                 for name, values in of_ranks(report).items()
             }
             self.leftovers_in_files = left_in_files(report)[:MOST]
-            self.hosts_differ_in = differences(report)[:MOST]
+            self.hosts_differ_in = host_differences(report)[:MOST]
         else:  # schedulers hand on the environment of this process, and the script sets the rest
             handed_on = {
                 name: value

@@ -14,7 +14,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay import witness
 from assay.checks.build import BuildSources
 from assay.job.launch import Launch
-from assay.machine.provenance import Provenance, suite
+from assay.machine.provenance import Provenance, suite_commit
 from assay.witness.settings import facts, machine_facts
 
 
@@ -70,7 +70,7 @@ class Attributed(RegressionTestPlugin):
             return  # nothing was built
         for name, value in asdict(self.provenance).items():
             setattr(self, f'built_{name}', value)
-        self.suite_commit = suite()
+        self.suite_commit = suite_commit()
 
     @property
     def ran(self) -> witness.Report:

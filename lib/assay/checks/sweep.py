@@ -120,7 +120,7 @@ class ApplicationSweep(ApplicationJob):
 
     @property
     def ran(self) -> witness.Report:
-        return witness.read(self.ended_job.folder / self.runs[0].point.name / WITNESS)
+        return witness.read_witness(self.ended_job.folder / self.runs[0].point.name / WITNESS)
 
     def table(self) -> str:
         """One line a point: its rate, its fraction of the limit, and where its time went."""

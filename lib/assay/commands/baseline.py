@@ -61,7 +61,7 @@ def baseline(
         written,
     )
     from assay.config.reference_files import LEARNED
-    from assay.report.baseline import difference, show
+    from assay.report.baseline import file_change, show_baseline
     from assay.report.terminal import warn
     from assay.results.baseline import of_the_past, propose, system_of
     from assay.results.figure_series import measured
@@ -83,7 +83,7 @@ def baseline(
     if result.added:
         assert_right(result.text, path)
         if dry_run:
-            print(difference(path, text, result.text), end='')
+            print(file_change(path, text, result.text), end='')
         elif result.text != text:
             replace_text(path, text, result.text)
-    show(proposal, result, path, worst / 100, dry_run, len(chosen) - len(runs))
+    show_baseline(proposal, result, path, worst / 100, dry_run, len(chosen) - len(runs))

@@ -78,7 +78,7 @@ def compare(
       assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
     from assay.comparing.interleaved import Foursomes, InterleavedMeasurement
-    from assay.report.interleaved import as_text, show
+    from assay.report.interleaved import interleaved_json, show_interleaved
     from assay.results.diff.judging import assert_margin
     from assay.results.runner import make_ready
     from assay.running import reframe_options, selection, session, setting
@@ -115,7 +115,7 @@ def compare(
     foursomes = Foursomes(suite, sides, given, options, handles)
     found, code = InterleavedMeasurement(foursomes, margin, seconds).run()
     if as_json:
-        print(as_text(found))
+        print(interleaved_json(found))
     else:
-        show(found, everything)
+        show_interleaved(found, everything)
     raise typer.Exit(code)

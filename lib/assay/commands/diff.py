@@ -33,7 +33,7 @@ def diff(
       assay diff before-upgrade after-upgrade
       assay diff 2026-11-01..2026-11-10 2026-11-12 --all
     """
-    from assay.report.diff import as_text, show
+    from assay.report.diff import diff_json, show_diff
     from assay.report.terminal import warn
     from assay.results.diff.difference import difference
     from assay.results.history import load
@@ -44,7 +44,7 @@ def diff(
     warn(stored.notices())
     found = difference(stored, old, new, margin)
     if as_json:
-        print(as_text(found))
+        print(diff_json(found))
     else:
-        show(found, everything)
+        show_diff(found, everything)
     raise typer.Exit(found.exit_code)

@@ -49,7 +49,7 @@ def history(
       assay history --remove 5d38a3d3
       assay history --keep 365d --dry-run
     """
-    from assay.report.history import as_text, show, show_removed
+    from assay.report.history import history_json, show_history, show_removed
     from assay.report.terminal import warn
     from assay.results.history import load, remove_runs
     from assay.results.perflogs import old_lines, remove_old_lines
@@ -80,6 +80,6 @@ def history(
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if as_json:
-        print(as_text(runs[-last:]))
+        print(history_json(runs[-last:]))
     else:
-        show(runs, last)
+        show_history(runs, last)

@@ -69,8 +69,8 @@ def init(
       assay init mycluster --mpi openmpi-module-openmpi-5_0_8 --mpi /opt/acme-mpi
       assay init mycluster --replace
     """
-    from assay.discovery.draft import Asked
-    from assay.discovery.init import alone, file_of, find, read_again, written
+    from assay.discovery.draft import InitOptions
+    from assay.discovery.init import alone, find_system, init_file, read_again, system_text
     from assay.machine.slurm import forget_defaults
 
     if not wait > 0:
@@ -78,20 +78,20 @@ def init(
     # Nor may they steer the jobs that confirm.
     if defaults := forget_defaults():
         say(f'ignored: {", ".join(defaults)}. Name what sbatch needs by --access.')
-    path = file_of(name)
+    path = init_file(name)
     with alone(path.stem):
         before = _content(path)
-        told, left_out = read_again(path) if before else (Asked(), None)
-        asked = Asked(
+        told, left_out = read_again(path) if before else (InitOptions(), None)
+        asked = InitOptions(
             tuple(access or told.access),
             tuple(partition or told.partitions),
             tuple(mpi or told.mpis),
         )
-        found = find(path.stem, asked, 60 * wait)
+        found = find_system(path.stem, asked, 60 * wait)
         if _content(path) != before:
             raise AssayError(f'{path} was changed meanwhile: nothing is written')
         if left_out is not None and not replace:
-            raise typer.Exit(_show_change(path, written(found, left_out)))
+            raise typer.Exit(_show_change(path, system_text(found, left_out)))
         _confirm(path, found, before)
 
 
@@ -127,9 +127,9 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
 
     :param before: what is in it; that again if nothing is confirmed.
     """
-    from assay.discovery.init import prove, written
+    from assay.discovery.init import prove, system_text
 
-    unconfirmed = written(found, None).encode()
+    unconfirmed = system_text(found, None).encode()
     if before and before != unconfirmed:
         _keep(path, before)
     try:
@@ -147,7 +147,7 @@ def _confirm(path: Path, found: Draft, before: bytes | None) -> None:
             else:
                 write_whole(path, before)
         raise
-    write_whole(path, written(found, left_out))
+    write_whole(path, system_text(found, left_out))
     _show(found, left_out, noted)
     say(f'wrote {path.relative_to(paths.ROOT)}. Next: ./assay run --system {path.stem}')
 

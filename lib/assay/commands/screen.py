@@ -85,7 +85,7 @@ def screen(
     now = read(path)
     verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
     if as_json:
-        print(report.as_text(now, verdict, where.scheduler, path))
+        print(report.screening_json(now, verdict, where.scheduler, path))
     else:
-        report.show(now, verdict, where.scheduler, path)
+        report.show_screening(now, verdict, where.scheduler, path)
     raise typer.Exit(verdict.exit_code)

@@ -40,7 +40,7 @@ def trend(
       assay trend -n 'latency.*fabric=tcp' --all
     """
     from assay.report.terminal import warn
-    from assay.report.trend import as_text, show
+    from assay.report.trend import show_trend, trend_json
     from assay.results.history import load
     from assay.results.run_selectors import choose_or_all
     from assay.results.trend import trend
@@ -52,7 +52,7 @@ def trend(
         runs = [run for run in runs if not run.summary.purpose]
     found = trend(stored, runs, name)
     if as_json:
-        print(as_text(found))
+        print(trend_json(found))
     else:
-        show(found, show_all)
+        show_trend(found, show_all)
     raise typer.Exit(1 if found.is_bad else 0)

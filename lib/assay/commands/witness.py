@@ -36,22 +36,22 @@ def witness(
       assay witness witness.json --picture job.html
       assay witness before.json --diff after.json
     """
-    from assay.report.console import console, say
-    from assay.report.witness import show, show_difference
-    from assay.witness.reading import read
+    from assay.report.console import console, print_line
+    from assay.report.witness import show_difference, show_job
+    from assay.witness.reading import read_witness
 
-    first = read(report)
-    second = read(diff) if diff else None
+    first = read_witness(report)
+    second = read_witness(diff) if diff else None
     if picture:
         from assay.report.html import page  # which takes time to load
 
         if picture.suffix != '.html':
             raise AssayError(f'{picture}: a picture is a page for a browser: call it .html')
-        page.write(picture, page.page_of_job(first))
+        page.write_page(picture, page.page_of_job(first))
     out = console()
     if second:
         show_difference(first, second, out)
     else:
-        show(first, out)
+        show_job(first, out)
     if picture:
-        say(out, f'\npicture: {picture}')
+        print_line(out, f'\npicture: {picture}')

@@ -32,9 +32,7 @@ from assay.results.run_selectors import choose
 from assay.results.runner import Runner
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.running import runs
 from assay.running.reframe_options import Given
-from assay.running.runs import RunFolder
 from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import noted

@@ -26,7 +26,7 @@ from assay.discovery.policies import (
 )
 from assay.machine import modules
 from assay.machine.candidates import WRAPPERS, Candidate
-from assay.machine.mpi import Mpi, examine
+from assay.machine.mpi import Mpi, examine_mpi
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.machine.topology import core_count
 from assay.running.doctor import Findings
@@ -279,7 +279,7 @@ def _asked(environment: Mapping[str, Any], system: str) -> Mpi:
     if Path(compiler).name not in WRAPPERS:
         raise AssayError(f'{compiler} is not an mpicc: what is behind it is not asked')
     folder = Path(compiler).parent
-    mpi = examine(Candidate(environment['name'], 'PATH', folder, names, loaded=loaded))
+    mpi = examine_mpi(Candidate(environment['name'], 'PATH', folder, names, loaded=loaded))
     if mpi is None:
         raise AssayError(f'{compiler} is of no MPI that is known')
     return mpi

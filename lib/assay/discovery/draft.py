@@ -12,8 +12,8 @@ from typing import Any
 
 from assay.config.environments import TUNED, tcp_over
 from assay.config.fabrics import load_catalogue
-from assay.discovery.node import Facts
-from assay.discovery.partitions import Partition, Seen, in_words, unlike
+from assay.discovery.node import NodeFacts
+from assay.discovery.partitions import Partition, Seen, away_in_words, unlike
 from assay.discovery.probing import MPIRUN, Probed
 from assay.machine.mpi import Mpi
 from assay.machine.topology import of_processor
@@ -27,7 +27,7 @@ LeftOut = dict[str, dict[str, dict[str, str]]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class InitOptions:
     """The options of `assay init`, which are used again when it looks again.
 
     :param access: options of sbatch.
@@ -41,7 +41,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Use:
+class MpiUse:
     """An MPI in a partition.
 
     :param fabrics: those that both have.
@@ -67,8 +67,8 @@ class Drafted:
 
     name: str
     where: Partition
-    facts: tuple[Facts, ...]
-    uses: tuple[Use, ...]
+    facts: tuple[NodeFacts, ...]
+    uses: tuple[MpiUse, ...]
     is_this_machine: bool
 
     @property
@@ -131,7 +131,7 @@ class Drafted:
     @property
     def processor(self) -> dict[str, Any]:
         """As ReFrame describes one: the cores that a job may use on each of the nodes."""
-        return min(map(usable, self.facts), key=lambda one: len(one['topology']['cores']))
+        return min(map(usable_processor, self.facts), key=lambda one: len(one['topology']['cores']))
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Draft:
     """
 
     name: str
-    asked: Asked
+    asked: InitOptions
     scheduler: str
     partitions: tuple[Drafted, ...]
     missing: tuple[str, ...]
@@ -180,7 +180,7 @@ class Draft:
 
 def draft(
     name: str,
-    asked: Asked,
+    asked: InitOptions,
     seen: Seen,
     probed: Mapping[str, Probed | str],
     mpis: Iterable[Mpi],
@@ -196,7 +196,7 @@ def draft(
         if where.away:
             missing.append(
                 f'{where.name}: {len(where.away)} of its {len(where.nodes)} nodes can have no job '
-                f'now and were not looked at: {in_words(dict(where.away))}'
+                f'now and were not looked at: {away_in_words(dict(where.away))}'
             )
         found = probed[where.name]
         if isinstance(found, str):
@@ -228,12 +228,12 @@ def _drafted(where: Partition, found: Probed, mpis: Sequence[Mpi]) -> Iterator[D
         for key, one in catalogue.fabrics.items()
         if not one.device or all(key in each.devices for each in found.facts)
     ]
-    uses: dict[str, list[Use]] = {}
+    uses: dict[str, list[MpiUse]] = {}
     for mpi in mpis:
         if way := found.ways.get(mpi.name):
             fabrics = tuple(key for key in there if catalogue.no_recipe(key, mpi) is None)
             options = flags([one.processor.get('arch', '') for one in found.facts], mpi.compiler)
-            use = Use(mpi, fabrics, way if way != MPIRUN else None, options)
+            use = MpiUse(mpi, fabrics, way if way != MPIRUN else None, options)
             uses.setdefault(_launcher(use), []).append(use)
     boot = Path('/proc/sys/kernel/random/boot_id').read_text().strip()
     is_this_machine = all(one.boot == boot for one in found.facts)
@@ -242,15 +242,15 @@ def _drafted(where: Partition, found: Probed, mpis: Sequence[Mpi]) -> Iterator[D
         yield Drafted(name, where, tuple(found.facts), tuple(own), is_this_machine)
 
 
-def _launcher(use: Use) -> str:
+def _launcher(use: MpiUse) -> str:
     """ReFrame's name of what starts its programs; some MPIs have no mpirun, but an mpiexec."""
     return 'srun' if use.pmi else Path(use.mpi.launcher).name
 
 
-def _differences(where: Partition, facts: Sequence[Facts]) -> Iterator[str]:
+def _differences(where: Partition, facts: Sequence[NodeFacts]) -> Iterator[str]:
     """What Slurm and the nodes do not agree on."""
     for one in facts:
-        cores = len(usable(one)['topology']['cores'])
+        cores = len(usable_processor(one)['topology']['cores'])
         if cores != where.type.cores:
             yield (
                 f'{where.name}: a job may use {cores} core(s) of {one.name}, but Slurm says '
@@ -332,7 +332,7 @@ def _version(compiler: str) -> tuple[str, str]:
     return 'clang' if 'clang' in said.lower() else 'gcc', numbers[0] if numbers else '0'
 
 
-def usable(facts: Facts) -> dict[str, Any]:
+def usable_processor(facts: NodeFacts) -> dict[str, Any]:
     """A processor without what of it a job may not use, the same whichever that is.
 
     A node of the same type is described by the same words.

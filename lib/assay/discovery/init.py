@@ -18,7 +18,7 @@ from assay import AssayError, locks, paths, say
 from assay.config import settings
 from assay.config.environments import AS_ROOT, environment
 from assay.config.fabrics import load_catalogue
-from assay.discovery.draft import Asked, Draft, LeftOut, draft
+from assay.discovery.draft import Draft, InitOptions, LeftOut, draft
 from assay.discovery.partitions import cluster_name, see, unlike
 from assay.discovery.probing import probe
 from assay.machine.modules import modules_tool
@@ -30,7 +30,7 @@ from assay.running import prepare, reframe_options, session
 from assay.spelling import many, unknown
 
 
-def file_of(name: str | None) -> Path:
+def init_file(name: str | None) -> Path:
     """The file of a system; of Slurm's cluster if no name is given.
 
     :raises AssayError: if there is no Slurm here, or no system can have the name.
@@ -63,7 +63,7 @@ def alone(name: str) -> Iterator[None]:
         yield
 
 
-def find(name: str, asked: Asked, patience: float) -> Draft:
+def find_system(name: str, asked: InitOptions, patience: float) -> Draft:
     """Look at everything, and submit a job for each type of nodes.
 
     :param name: of the system.
@@ -143,7 +143,7 @@ TEMPLATE = Path(__file__).with_name('system.py.jinja')
 WIDTH = 100
 
 
-def written(made: Draft, left_out: LeftOut | None) -> str:
+def system_text(made: Draft, left_out: LeftOut | None) -> str:
     """The text of the file.
 
     :param left_out: what was not confirmed; None before anything was.
@@ -198,7 +198,7 @@ def _python(value: Any, depth: int, beside: int = 24) -> str:
     return '\n'.join([first, *(f'{" " * inner}{line}' for line in lines), f'{" " * depth}{last}'])
 
 
-def read_again(path: Path) -> tuple[Asked, LeftOut | None]:
+def read_again(path: Path) -> tuple[InitOptions, LeftOut | None]:
     """The options of an earlier `assay init` and what it did not confirm, from the file it wrote.
 
     :returns: for the second None where it was stopped before it confirmed anything.
@@ -207,7 +207,7 @@ def read_again(path: Path) -> tuple[Asked, LeftOut | None]:
     try:
         values = runpy.run_path(str(path))
         asked = {key: tuple(words) for key, words in values['asked'].items()}
-        return Asked(**asked), values['left_out']
+        return InitOptions(**asked), values['left_out']
     except Exception as error:  # a configuration file is a program: it can raise anything
         raise AssayError(
             f'{path} is not as `assay init` writes it, which changes no other file: '

@@ -32,7 +32,7 @@ ANSWER, ANSWERS = struct.calcsize('16sHHI16x'), 1024
 
 
 @dataclass(frozen=True)
-class Facts:
+class NodeFacts:
     """What a node says of itself.
 
     :param boot: the kernel's id of its start: nodes with the same one share a machine.
@@ -56,14 +56,14 @@ class Facts:
     core_kinds: list[int] = field(default_factory=list)
 
 
-def look(address: str | None) -> Facts:
+def look(address: str | None) -> NodeFacts:
     """The facts of this node.
 
     :param address: its IPv4 address, by which the scheduler reaches it.
     """
     interfaces, found = _interfaces(), topology.this_machine()
     fabrics = load_catalogue().fabrics.items()
-    return Facts(
+    return NodeFacts(
         name=os.environ.get('SLURMD_NODENAME', socket.gethostname()),
         boot=Path('/proc/sys/kernel/random/boot_id').read_text().strip(),
         processor=topology.names() | found.described(),
@@ -72,13 +72,13 @@ def look(address: str | None) -> Facts:
         interface=interfaces.get(address or ''),
         interfaces=sorted({name for own, name in interfaces.items() if not own.startswith('127.')}),
         devices=[name for name, one in fabrics if one.device and glob.glob(one.device)],
-        core_kinds=topology.usable().core_kinds,
+        core_kinds=topology.usable_topology().core_kinds,
     )
 
 
-def read(path: Path) -> Facts:
+def read_facts(path: Path) -> NodeFacts:
     """What a node wrote."""
-    return Facts(**json.loads(path.read_text()))
+    return NodeFacts(**json.loads(path.read_text()))
 
 
 def _interfaces() -> dict[str, str]:

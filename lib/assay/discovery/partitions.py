@@ -13,7 +13,14 @@ from typing import Any
 from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
-from assay.discovery.policies import Named, Nodes, Terms, UntriedError, named, with_memory_of
+from assay.discovery.policies import (
+    Named,
+    NodesOfType,
+    Terms,
+    UntriedError,
+    named_access,
+    with_memory_of,
+)
 from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
 from assay.spelling import many
 
@@ -108,7 +115,10 @@ class Partition:
         :param ranks: on each node.
         :param minutes: that it takes, where the partition allows them.
         """
-        return [*self.options, *policies.size(nodes, ranks, min(minutes, self.minutes or minutes))]
+        return [
+            *self.options,
+            *policies.size_options(nodes, ranks, min(minutes, self.minutes or minutes)),
+        ]
 
 
 @dataclass(frozen=True)
@@ -145,7 +155,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     :raises AssayError: if it does not answer, a wanted partition is not there, or an option is not
         for the user to name.
     """
-    asked = named(access)
+    asked = named_access(access)
     nodes = {one['NodeName']: one for one in records('node')}
     cluster = _configuration()
     known = {one['PartitionName']: with_memory_of(cluster, one) for one in records('partition')}
@@ -265,8 +275,8 @@ def _split(
         away = {node['NodeName']: why for node in own if (why := _away(node, asked))}
         try:
             if len(away) == len(own):
-                raise RefusedError(f'no job can have a node of it now: {in_words(away)}')
-            there = Nodes(
+                raise RefusedError(f'no job can have a node of it now: {away_in_words(away)}')
+            there = NodesOfType(
                 records=own,
                 options=[option for option, _ in access],
                 threads=kind.threads_per_core,
@@ -300,7 +310,7 @@ def _split(
     return found
 
 
-def _agreed(name: str, nodes: Nodes, left_out: dict[str, str]) -> tuple[Terms, list[str]]:
+def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Terms, list[str]]:
     """How sbatch takes jobs, and the scales that it takes them at.
 
     :param name: of the partition.
@@ -349,7 +359,7 @@ def _away(node: Record, asked: Named) -> str | None:
     return state if _AWAY.search('+'.join(words)) else None
 
 
-def in_words(away: Mapping[str, str]) -> str:
+def away_in_words(away: Mapping[str, str]) -> str:
     """Nodes that are away, by their states."""
     states: dict[str, list[str]] = {}
     for name, state in away.items():

@@ -130,7 +130,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Nodes:
+class NodesOfType:
     """Nodes of one type in a partition, and what is known of jobs there before sbatch is asked.
 
     :param records: of Slurm.
@@ -198,7 +198,7 @@ class UntriedError(AssayError):
     """sbatch does not let anybody ask in advance."""
 
 
-def named(access: Sequence[str]) -> Named:
+def named_access(access: Sequence[str]) -> Named:
     """What a user's options come to.
 
     :raises AssayError: if one is none, or is not for the user to name.
@@ -296,7 +296,7 @@ def _of_qos(name: str) -> tuple[int | None, int | None]:
 # The words of a job -----------------------------------------------------------------------------
 
 
-def size(nodes: int, ranks: int, minutes: int) -> list[str]:
+def size_options(nodes: int, ranks: int, minutes: int) -> list[str]:
     """What each job asks: of ReFrame's, ReFrame writes the same.
 
     :param ranks: on each node.
@@ -326,7 +326,7 @@ _ABOUT = {
 }
 
 
-def agree(nodes: Nodes) -> tuple[Terms, dict[str, str]]:
+def agree(nodes: NodesOfType) -> tuple[Terms, dict[str, str]]:
     """How sbatch takes jobs.
 
     :returns: the terms, and by each scale at which it refuses jobs its words.
@@ -359,14 +359,14 @@ def agree(nodes: Nodes) -> tuple[Terms, dict[str, str]]:
     return agreed, refusals
 
 
-def unasked(nodes: Nodes) -> Terms:
+def unasked(nodes: NodesOfType) -> Terms:
     """How a job is asked for where sbatch does not let anybody ask in advance."""
     agreed, _ = _terms(nodes, lambda options, minutes: None)
     return agreed
 
 
 def _terms(
-    nodes: Nodes, refusal: Callable[[Sequence[str], int], str | None]
+    nodes: NodesOfType, refusal: Callable[[Sequence[str], int], str | None]
 ) -> tuple[Terms, str | None]:
     """How sbatch takes a job, beginning with what measures best.
 
@@ -436,7 +436,7 @@ def _changed(
     return step
 
 
-def _ways_to_be_alone(nodes: Nodes) -> Iterator[tuple[str, str]]:
+def _ways_to_be_alone(nodes: NodesOfType) -> Iterator[tuple[str, str]]:
     if nodes.asked.has('--exclusive', '--oversubscribe', '-s', '--mincpus'):
         yield '', ''
         return
@@ -447,7 +447,7 @@ def _ways_to_be_alone(nodes: Nodes) -> Iterator[tuple[str, str]]:
         yield f'--mincpus={nodes.cpus}', 'all of a node, where sbatch does not take --exclusive'
 
 
-def _ways_to_have_memory(nodes: Nodes) -> Iterator[tuple[str, str]]:
+def _ways_to_have_memory(nodes: NodesOfType) -> Iterator[tuple[str, str]]:
     if nodes.asked.has('--mem=', '--mem ', '--mem-per'):
         yield '', ''
         return
@@ -466,14 +466,14 @@ def _ways_to_have_memory(nodes: Nodes) -> Iterator[tuple[str, str]]:
         yield '', ''
 
 
-def _ways_to_have_cores(nodes: Nodes) -> Iterator[tuple[str, str]]:
+def _ways_to_have_cores(nodes: NodesOfType) -> Iterator[tuple[str, str]]:
     if nodes.threads > 1 and not nodes.asked.has('--threads-per-core'):
         # Not --hint, beside which srun does not bind.
         yield '--threads-per-core=1', 'ranks get cores, not hardware threads'
     yield '', ''
 
 
-def _memory(nodes: Nodes, options: Iterable[str]) -> int | None:
+def _memory(nodes: NodesOfType, options: Iterable[str]) -> int | None:
     """MiB of a node that a job has by its options, as far as Slurm tells."""
     for word in [*options, *nodes.asked.options]:
         if match := re.fullmatch(r'--mem(-per-cpu)?=(\d+)([KMGT]?)B?', word):
@@ -514,7 +514,9 @@ def answer_of_sbatch(
     try:
         # An option and its value may be two words, as in the lines of a job script.
         words = [word for option in options for word in shlex.split(option)]
-        query_patiently('sbatch', '--test-only', *words, *size(count, 1, minutes), '--wrap=true')
+        query_patiently(
+            'sbatch', '--test-only', *words, *size_options(count, 1, minutes), '--wrap=true'
+        )
     except ValueError as error:
         return f'{" ".join(options)}: {error}', True
     except RefusedError as error:

@@ -20,7 +20,7 @@ from pathlib import Path
 from assay import AssayError, say
 from assay.config.environments import AS_ROOT
 from assay.config.scales import SCALES
-from assay.discovery.node import Facts, read
+from assay.discovery.node import NodeFacts, read_facts
 from assay.discovery.partitions import Partition, Seen
 from assay.discovery.policies import own_words, refuses, remedy
 from assay.job.output import Output, reason
@@ -54,7 +54,7 @@ class Probed:
     :param faults: why an MPI's programs do not start, likewise.
     """
 
-    facts: list[Facts]
+    facts: list[NodeFacts]
     ways: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
 
@@ -205,7 +205,9 @@ class _Job:
             return
         words = self.where.job(self.nodes, self.ranks, MINUTES)
         try:
-            said = query_patiently('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
+            said = query_patiently(
+                'sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments
+            )
         except RefusedError as error:
             self.problem = refuses('; '.join(own_words(str(error))))
             return
@@ -250,7 +252,7 @@ class _Job:
         # A listing, since NFS may remember for a while that a file was not there.
         while not wanted <= {*(there := os.listdir(self.folder))} and time.monotonic() < deadline:
             time.sleep(INTERVAL)
-        facts = [read(self.folder / name) for name in sorted(wanted & {*there} - {'done'})]
+        facts = [read_facts(self.folder / name) for name in sorted(wanted & {*there} - {'done'})]
         if len(facts) != self.nodes:
             return (
                 f'{len(facts)} of {self.nodes} nodes of its job told something{self.end}: '

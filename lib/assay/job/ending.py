@@ -165,7 +165,7 @@ def last_seen(folder: Path) -> str:
     if not reports:
         return 'its ranks had not come through MPI_Init'
     try:
-        report = witness.read(reports[-1])
+        report = witness.read_witness(reports[-1])
     except witness.WitnessError as error:
         return str(error)
     if report.complete:

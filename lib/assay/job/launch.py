@@ -95,7 +95,7 @@ def witnessed_in(folder: Path) -> Iterator[witness.Report]:
     """What the witness saw of each launch of a job, in the job's folder if that is still there."""
     for path in folder.rglob(WITNESS):
         with suppress(witness.WitnessError):
-            yield witness.read(path)
+            yield witness.read_witness(path)
 
 
 def tell_names(folder: Path, nodes: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ class Launch:
     # Of ten thousand ranks it takes some 100 MB: a run keeps that of one job at a time.
     @single_cached_property
     def _report(self) -> witness.Report:
-        return witness.read(self.folder / WITNESS)
+        return witness.read_witness(self.folder / WITNESS)
 
     @property
     def seen(self) -> witness.Report | None:

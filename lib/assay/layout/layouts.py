@@ -29,7 +29,7 @@ from assay.cpus import as_list
 from assay.layout.launchers import WORDS
 from assay.spelling import many
 from assay.witness.placement import (
-    Host,
+    PlacedHost,
     Rank,
     cores_in_words,
     crowded,
@@ -46,7 +46,7 @@ class DoesNotFitError(ValueError):
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeShape:
     """What a layout needs to know of a node.
 
     :param cores: physical cores.
@@ -91,28 +91,28 @@ class Binding(ABC):
     """Which cores a rank must have. ``number`` is a rank's place on its host, from 0."""
 
     @abstractmethod
-    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+    def is_kept(self, host: PlacedHost, number: int, rank: Rank, placement: Placement) -> bool:
         """Whether a rank has the cores that it is bound to."""
 
     @abstractmethod
-    def most(self, host: Host, placement: Placement) -> float:
+    def most(self, host: PlacedHost, placement: Placement) -> float:
         """The most cores of a bound rank; with more, and all of the host's, it is not bound."""
 
     @abstractmethod
-    def rule(self, host: Host, placement: Placement) -> str:
+    def rule(self, host: PlacedHost, placement: Placement) -> str:
         """What the layout does with a rank, to go on from ``layout packed``."""
 
 
 class ToCores(Binding):
     """To as many cores as it has threads."""
 
-    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+    def is_kept(self, host: PlacedHost, number: int, rank: Rank, placement: Placement) -> bool:
         return len(rank.cores) == placement.cores[number]
 
-    def most(self, host: Host, placement: Placement) -> float:
+    def most(self, host: PlacedHost, placement: Placement) -> float:
         return max(placement.widths, default=placement.threads)
 
-    def rule(self, host: Host, placement: Placement) -> str:
+    def rule(self, host: PlacedHost, placement: Placement) -> str:
         if placement.widths:
             return f'gives the ranks {", ".join(map(str, placement.widths))}'
         return f'gives each rank {placement.threads}'
@@ -121,13 +121,13 @@ class ToCores(Binding):
 class ToDomain(Binding):
     """To the cores of one NUMA domain."""
 
-    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+    def is_kept(self, host: PlacedHost, number: int, rank: Rank, placement: Placement) -> bool:
         return rank.cores in host.domains.values()
 
-    def most(self, host: Host, placement: Placement) -> float:
+    def most(self, host: PlacedHost, placement: Placement) -> float:
         return max(map(len, host.domains.values()))
 
-    def rule(self, host: Host, placement: Placement) -> str:
+    def rule(self, host: PlacedHost, placement: Placement) -> str:
         domains = '; '.join(
             f'domain {id}: {cores_in_words(cores)}' for id, cores in host.domains.items()
         )
@@ -137,13 +137,13 @@ class ToDomain(Binding):
 class ToNothing(Binding):
     """It may use all cores of the host."""
 
-    def is_kept(self, host: Host, number: int, rank: Rank, placement: Placement) -> bool:
+    def is_kept(self, host: PlacedHost, number: int, rank: Rank, placement: Placement) -> bool:
         return rank.cores == host.cores
 
-    def most(self, host: Host, placement: Placement) -> float:
+    def most(self, host: PlacedHost, placement: Placement) -> float:
         return math.inf
 
-    def rule(self, host: Host, placement: Placement) -> str:
+    def rule(self, host: PlacedHost, placement: Placement) -> str:
         return f'leaves it all {len(host.cores)}'
 
 
@@ -163,7 +163,7 @@ class Order(ABC):
         return 0
 
     @abstractmethod
-    def is_kept(self, host: Host, threads: int) -> bool:
+    def is_kept(self, host: PlacedHost, threads: int) -> bool:
         """Whether ranks of so many threads sit in this order on a host of several domains."""
 
 
@@ -172,7 +172,7 @@ class Filled(Order):
 
     rule = 'fills one NUMA domain after the other'
 
-    def is_kept(self, host: Host, threads: int) -> bool:
+    def is_kept(self, host: PlacedHost, threads: int) -> bool:
         domains = [host.domain(rank) for rank in host.ranks]
         in_turn = [d for i, d in enumerate(domains) if i == 0 or d != domains[i - 1]]
         touched = {id for id, cores in host.domains.items() if cores & host.used}
@@ -184,7 +184,7 @@ class Dealt(Order):
 
     rule = 'deals the ranks round the NUMA domains'
 
-    def is_kept(self, host: Host, threads: int) -> bool:
+    def is_kept(self, host: PlacedHost, threads: int) -> bool:
         counts = _counts(host)
         least = min((counts[id] for id in _roomy(host, threads)), default=max(counts.values()))
         is_even = max(counts.values()) - least <= 1
@@ -199,7 +199,7 @@ class OneEach(Order):
     def domains_needed(self, placement: Placement) -> int:
         return placement.ranks
 
-    def is_kept(self, host: Host, threads: int) -> bool:
+    def is_kept(self, host: PlacedHost, threads: int) -> bool:
         if not _fits_everywhere(host, threads):
             return True
         return not _spanning(host) and all(count == 1 for count in _counts(host).values())
@@ -208,27 +208,27 @@ class OneEach(Order):
 class AnyOrder(Order):
     """Ranks may sit in any."""
 
-    def is_kept(self, host: Host, threads: int) -> bool:
+    def is_kept(self, host: PlacedHost, threads: int) -> bool:
         return True
 
 
-def _counts(host: Host) -> dict[int, int]:
+def _counts(host: PlacedHost) -> dict[int, int]:
     """Ranks in each domain."""
     domains = [host.domain(rank) for rank in host.ranks]
     return {id: domains.count(id) for id in host.domains}
 
 
-def _roomy(host: Host, threads: int) -> set[int]:
+def _roomy(host: PlacedHost, threads: int) -> set[int]:
     """The domains that another rank fits into."""
     return {id for id, cores in host.domains.items() if len(cores - host.used) >= threads}
 
 
-def _fits_everywhere(host: Host, threads: int) -> bool:
+def _fits_everywhere(host: PlacedHost, threads: int) -> bool:
     """Whether a rank fits into each domain."""
     return min(map(len, host.domains.values())) >= threads
 
 
-def _spanning(host: Host) -> list[Rank]:
+def _spanning(host: PlacedHost) -> list[Rank]:
     """The ranks with cores of several domains."""
     return [r for r in host.ranks if not r.cores <= host.domains.get(host.domain(r), frozenset())]
 
@@ -248,12 +248,12 @@ class Layout:
     """
 
     name: str
-    share: Callable[[Node, int | None, int], Placement]
+    share: Callable[[NodeShape, int | None, int], Placement]
     binding: Binding
     order: Order
 
     def place(
-        self, launcher: str, node: Node, ranks: int | None = None, cores_per_rank: int = 1
+        self, launcher: str, node: NodeShape, ranks: int | None = None, cores_per_rank: int = 1
     ) -> Placement:
         """Translate it for a launcher.
 
@@ -301,7 +301,7 @@ class Layout:
                 return found[0] + more
         return None
 
-    def _small_cpuset(self, placement: Placement, host: Host) -> str | None:
+    def _small_cpuset(self, placement: Placement, host: PlacedHost) -> str | None:
         what = f'the cpuset of the job on {host.name}' if host.is_limited else host.name
         cores, needed = len(host.cores), sum(placement.cores)
         if cores < needed:
@@ -317,7 +317,7 @@ class Layout:
             )
         return None
 
-    def _cpu_limit(self, placement: Placement, host: Host) -> str | None:
+    def _cpu_limit(self, placement: Placement, host: PlacedHost) -> str | None:
         limits = [r.process.cpu_limit for r in host.ranks if r.process.cpu_limit is not None]
         needed = sum(placement.cores)
         if not limits or min(limits) >= needed:
@@ -328,7 +328,7 @@ class Layout:
             f'and layout {self.name} needs {needed}'
         )
 
-    def _unbound(self, placement: Placement, host: Host) -> str | None:
+    def _unbound(self, placement: Placement, host: PlacedHost) -> str | None:
         most = self.binding.most(host, placement)
         ranks = [rank for rank in host.ranks if rank.cores >= host.cores and len(rank.cores) > most]
         if not ranks:
@@ -339,7 +339,7 @@ class Layout:
             f'{len(host.cores)} cores, layout {self.name} {self.binding.rule(host, placement)}'
         )
 
-    def _wrong_cores(self, placement: Placement, host: Host) -> str | None:
+    def _wrong_cores(self, placement: Placement, host: PlacedHost) -> str | None:
         wrong = [
             rank
             for number, rank in enumerate(host.ranks)
@@ -355,13 +355,13 @@ class Layout:
             f'{self.binding.rule(host, placement)}'
         )
 
-    def _wrong_domain(self, placement: Placement, host: Host) -> str | None:
+    def _wrong_domain(self, placement: Placement, host: PlacedHost) -> str | None:
         if len(host.domains) < 2 or self.order.is_kept(host, placement.threads):
             return None
         return f'layout {self.name} {self.order.rule}, but on {host.name} sit {host.seats()}'
 
 
-def _wrong_counts(hosts: list[Host], placement: Placement) -> str | None:
+def _wrong_counts(hosts: list[PlacedHost], placement: Placement) -> str | None:
     wrong = [host for host in hosts if len(host.ranks) != placement.ranks]
     if not wrong:
         return None
@@ -379,7 +379,7 @@ def _wrong_counts(hosts: list[Host], placement: Placement) -> str | None:
 # All of them --------------------------------------------------------------------------------------
 
 
-def _as_asked(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
+def _as_asked(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
     ranks = node.cores // cores_per_rank if ranks is None else ranks
     if ranks * cores_per_rank > node.cores:
         raise DoesNotFitError(
@@ -389,20 +389,20 @@ def _as_asked(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
     return Placement(ranks, threads=cores_per_rank, cpus=cores_per_rank)
 
 
-def _one_per_numa(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
+def _one_per_numa(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
     return Placement(node.numa_domains, threads=1, cpus=node.cores // node.numa_domains)
 
 
-def _one_per_node(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
+def _one_per_node(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
     return Placement(ranks=1, threads=1, cpus=node.cores)
 
 
-def _hybrid(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
+def _hybrid(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
     cores = node.cores // node.numa_domains
     return Placement(node.numa_domains, threads=cores, cpus=cores)
 
 
-def _mixed(node: Node, ranks: int | None, cores_per_rank: int) -> Placement:
+def _mixed(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
     if node.cores < 2:
         raise DoesNotFitError('ranks that differ do not fit on the 1 core of a node')
     wide = node.cores // 2

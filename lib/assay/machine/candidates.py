@@ -32,7 +32,7 @@ HOMES = ('CRAY_MPICH_DIR', 'I_MPI_ROOT', 'MPI_HOME', 'MPI_ROOT')
 PATIENCE = 60
 
 
-class NoAnswerError(Exception):
+class MpiNoAnswerError(Exception):
     """A command that belongs to an MPI is missing or fails; the message says which and why.
 
     :param said: all that the command printed.
@@ -118,9 +118,9 @@ class Candidate:
                 timeout=PATIENCE,
             )
         except OSError as error:
-            raise NoAnswerError(f'{asked}: {error.strerror}') from None
+            raise MpiNoAnswerError(f'{asked}: {error.strerror}') from None
         except subprocess.TimeoutExpired:
-            raise NoAnswerError(f'{asked}: no answer in {PATIENCE} s') from None
+            raise MpiNoAnswerError(f'{asked}: no answer in {PATIENCE} s') from None
         if answer.returncode == 0:
             return answer.stdout
         said = telling_line(answer.stderr) or telling_line(answer.stdout)
@@ -128,7 +128,7 @@ class Candidate:
         said = said.removeprefix(f'{command}: ') or 'it printed nothing'
         words, code = answer.stdout + answer.stderr, answer.returncode
         ending = f'exit code {code}' if code >= 0 else signal.Signals(-code).name
-        raise NoAnswerError(f'{asked}: {said} ({ending})', words)
+        raise MpiNoAnswerError(f'{asked}: {said} ({ending})', words)
 
 
 def telling_line(text: str) -> str:

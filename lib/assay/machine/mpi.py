@@ -15,7 +15,7 @@ from pathlib import Path
 
 from assay import AssayError, paths
 from assay.machine import candidates, modules
-from assay.machine.candidates import WRAPPERS, Candidate, NoAnswerError, Source, telling_line
+from assay.machine.candidates import WRAPPERS, Candidate, MpiNoAnswerError, Source, telling_line
 from assay.machine.wheels import wheel_names
 from assay.mpis import FAMILIES, Family, strangers
 from assay.mpis.family import Expression, search
@@ -92,7 +92,7 @@ def find_mpis() -> list[Mpi]:
     for candidate in [one for source in sources for one in source()]:
         each.setdefault(candidate.key, candidate)
     with ThreadPoolExecutor() as pool:
-        mpis = [mpi for mpi in pool.map(examine, each.values()) if mpi]
+        mpis = [mpi for mpi in pool.map(examine_mpi, each.values()) if mpi]
     return list({mpi.name: mpi for mpi in reversed(mpis)}.values())[::-1]
 
 
@@ -101,12 +101,12 @@ def find_in(place: str) -> Mpi:
 
     :raises AssayError: if there is none.
     """
-    if mpi := examine(modules.in_place(place)):
+    if mpi := examine_mpi(modules.in_place(place)):
         return mpi
     raise AssayError(f'mpicc and mpirun of {place} are of no MPI')
 
 
-def examine(candidate: Candidate) -> Mpi | None:
+def examine_mpi(candidate: Candidate) -> Mpi | None:
     """The MPI of a candidate, with its fault if it has one; None if it is no MPI at all."""
     family = version = launcher = stranger = None
     description = compiler = ''
@@ -115,7 +115,7 @@ def examine(candidate: Candidate) -> Mpi | None:
     if not fault:
         try:
             if re.search(r"""[\s:;,'"`$\\&|<>()*?!#]""", str(candidate.bindir)):
-                raise NoAnswerError('its path has a character that job scripts cannot hold')
+                raise MpiNoAnswerError('its path has a character that job scripts cannot hold')
             launcher, words, broken = _launcher(candidate)
             answers = _answers_of_wrapper(candidate)
             said = _said({key: one.wrapper_says for key, one in FAMILIES.items()}, answers)
@@ -123,7 +123,7 @@ def examine(candidate: Candidate) -> Mpi | None:
             if said or told:
                 family, version = (told or said)[0]
                 its = FAMILIES[(said or told)[0][0]]
-                with contextlib.suppress(NoAnswerError):
+                with contextlib.suppress(MpiNoAnswerError):
                     description = _describe(candidate, its)
                 # Its own launcher describes an MPI that has no command for that.
                 if (its.key, version) in told and not its.description:
@@ -136,7 +136,7 @@ def examine(candidate: Candidate) -> Mpi | None:
                 family, version, launcher = _agreed(candidate, launcher, words, said, told)
                 description = description or _describe(candidate, FAMILIES[family]) or words
                 compiler = _compiler(candidate, FAMILIES[family])
-        except NoAnswerError as error:
+        except MpiNoAnswerError as error:
             fault = str(error)
     if fault and candidate.modules:
         stranger = strangers.of_module(candidate.modules[-1])
@@ -174,14 +174,14 @@ def examine(candidate: Candidate) -> Mpi | None:
     )
 
 
-def _launcher(candidate: Candidate) -> tuple[str | None, str, NoAnswerError | None]:
+def _launcher(candidate: Candidate) -> tuple[str | None, str, MpiNoAnswerError | None]:
     """Its launcher, what that says, and how it failed; None where srun takes its place."""
     path = candidate.command(*LAUNCHERS)
     if path is None:
         return None, '', None
     try:
         return path, candidate.ask(path, '--version'), None
-    except NoAnswerError as error:
+    except MpiNoAnswerError as error:
         # As Spack's in place of those that it left out.
         if re.search(r'\bsrun\b', error.said):
             return None, error.said, None
@@ -209,7 +209,7 @@ def _stranger(
         return None
     for name, *arguments in strangers.COMMANDS:
         if command := candidate.command(name):
-            with contextlib.suppress(NoAnswerError):
+            with contextlib.suppress(MpiNoAnswerError):
                 if stranger := strangers.known(candidate.ask(command, *arguments)):
                     return stranger
     # It takes up to a second.
@@ -241,7 +241,7 @@ def _answers_of_wrapper(candidate: Candidate) -> str:
     """What it says to the questions of all families."""
     words = ''
     for option in dict.fromkeys(family.wrapper_option for family in FAMILIES.values()):
-        with contextlib.suppress(NoAnswerError):
+        with contextlib.suppress(MpiNoAnswerError):
             words += candidate.ask(str(candidate.cc), option)
     return words
 
@@ -259,23 +259,25 @@ def _agreed(
     :raises NoAnswerError: if one of them is missing, or they are of different MPIs.
     """
     if launcher and told and not os.access(candidate.cc, os.X_OK):
-        raise NoAnswerError(f'there is no mpicc that can be run beside {launcher}')
+        raise MpiNoAnswerError(f'there is no mpicc that can be run beside {launcher}')
     if not told:
         if said and said[0][1] and shutil.which('srun', path=candidate.environment['PATH']):
             return said[0][0], said[0][1], ''
         if launcher is None:
-            raise NoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')
+            raise MpiNoAnswerError(f'there is no mpirun or mpiexec beside {candidate.cc}')
         whose = f', and is not the launcher of {FAMILIES[said[0][0]].name}' if said else ''
         name = Path(launcher).name
-        raise NoAnswerError(f'{name} --version says {telling_line(words)!r}{whose}')
+        raise MpiNoAnswerError(f'{name} --version says {telling_line(words)!r}{whose}')
     assert launcher
     for family, version in said or told:
         if version and ({(family, version), (family, None)} & {*told}):
             return family, version, launcher
     name = Path(launcher).name
     if not said:
-        raise NoAnswerError(f'neither {name} nor mpicc says its version')
-    raise NoAnswerError(f'{name} is that of {_spoken(told[0])}, mpicc that of {_spoken(said[0])}')
+        raise MpiNoAnswerError(f'neither {name} nor mpicc says its version')
+    raise MpiNoAnswerError(
+        f'{name} is that of {_spoken(told[0])}, mpicc that of {_spoken(said[0])}'
+    )
 
 
 def _spoken(saying: tuple[str, str | None]) -> str:
@@ -293,7 +295,7 @@ def _describe(candidate: Candidate, family: Family) -> str:
     if command := candidate.command(name):
         return candidate.ask(command, *arguments)
     if family.needs_description:
-        raise NoAnswerError(f'there is no {name} beside {candidate.cc}')
+        raise MpiNoAnswerError(f'there is no {name} beside {candidate.cc}')
     return ''
 
 
@@ -311,8 +313,8 @@ def _compiler(candidate: Candidate, family: Family) -> str:
         if compiler := shutil.which(command, path=candidate.environment['PATH']):
             return compiler
     if not commands:
-        raise NoAnswerError(f"'{candidate.cc} -show' does not say which C compiler it calls")
-    raise NoAnswerError(
+        raise MpiNoAnswerError(f"'{candidate.cc} -show' does not say which C compiler it calls")
+    raise MpiNoAnswerError(
         f"no C compiler: '{commands[0]}', which {candidate.cc} calls, is not on PATH. "
         'Install gcc (Debian: apt install gcc libc6-dev; Red Hat: dnf install gcc) '
         f'or name another compiler with {family.compiler_variable}'

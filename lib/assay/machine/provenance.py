@@ -113,7 +113,7 @@ def _effective_flags(command: str) -> dict[str, str]:
 
 
 @functools.cache
-def suite() -> str:
+def suite_commit() -> str:
     """The commit of this checkout, ending in -dirty if its files differ; empty outside of Git."""
     # Of a repository that is named Git does not ask who owns it; one that it finds by itself it
     # refuses everybody but the owner.

@@ -142,7 +142,7 @@ class Topology:
 # What the kernel shows ---------------------------------------------------------------------------
 
 
-def read(root: Path = Path('/')) -> Topology:
+def read_topology(root: Path = Path('/')) -> Topology:
     """What a machine has.
 
     :param root: of its /sys.
@@ -183,17 +183,17 @@ def read(root: Path = Path('/')) -> Topology:
 @lru_cache(maxsize=1)
 def this_machine() -> Topology:
     """What this machine has; asked once, as it does not change during a run."""
-    return read()
+    return read_topology()
 
 
-def usable() -> Topology:
+def usable_topology() -> Topology:
     """What of this machine this process may use, by its affinity, which control groups limit."""
     return this_machine().only(os.sched_getaffinity(0))
 
 
 def usable_cores() -> int:
     """How many cores this process can keep busy: it may be allowed less time than theirs."""
-    return int(max(1, min([len(usable().cores), *cpu_limits()])))
+    return int(max(1, min([len(usable_topology().cores), *cpu_limits()])))
 
 
 def names() -> dict[str, str]:

@@ -23,7 +23,7 @@ from assay.nights.outcome import (
     worse_by,
 )
 from assay.one_run import choose_for, measure
-from assay.report.diff import conclusion, show
+from assay.report.diff import diff_conclusion, show_diff
 from assay.results.budget import Choice
 from assay.results.cases import Run
 from assay.results.diff.difference import Difference, difference
@@ -180,9 +180,9 @@ class NightMeasurement:
             found = self._difference(load(), good, uuids, margin)
         outcome = of_difference(found, no_more if self.choice else cases_not_run(found))
         if outcome.word == 'PASSED':
-            print(f'against {many(len(good), "good night")}: {conclusion(found)}')
+            print(f'against {many(len(good), "good night")}: {diff_conclusion(found)}')
         else:
-            show(found)
+            show_diff(found)
         return outcome
 
     def _difference(

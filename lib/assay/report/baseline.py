@@ -17,7 +17,7 @@ from assay.spelling import many
 from assay.text import plain
 
 
-def difference(path: Path, old: str, new: str) -> str:
+def file_change(path: Path, old: str, new: str) -> str:
     """A unified diff, which `git apply` takes in the checkout; empty if nothing changes."""
     name = _shown(path)
     lines = difflib.unified_diff(
@@ -30,7 +30,7 @@ def difference(path: Path, old: str, new: str) -> str:
     return ''.join(line if line.endswith('\n') else f'{line}\n{ends}' for line in lines)
 
 
-def show(
+def show_baseline(
     proposal: Proposal, written: Written, path: Path, worst: float, dry_run: bool, future: int
 ) -> None:
     """Print what was written and what was not; on standard error if the diff is on the other.

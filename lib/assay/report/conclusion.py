@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 
-def conclude(
+def conclude_run(
     own: RunFolder,
     end: Ended,
     given: Given,
@@ -68,9 +68,9 @@ def conclude(
         if site and is_all:
             notes += unmeasured_parts(site, run, given)
         below = [*notes, *terminal.why_not_good(verdict)]
-        terminal.show(run, log or [], end.printed, given.everything, below)
+        terminal.show_run(run, log or [], end.printed, given.everything, below)
         terminal.warn(notes)
-    terminal.conclude(run, verdict, seconds, choice)
+    terminal.show_verdict(run, verdict, seconds, choice)
     return verdict
 
 
@@ -88,7 +88,7 @@ def _write(
     """
 
     def of_junit(path: Path) -> None:
-        junit.write(path, run, verdict, log, seconds, left_out)
+        junit.write_junit(path, run, verdict, log, seconds, left_out)
 
     def of_page(path: Path) -> None:
         if run is None:

@@ -56,7 +56,7 @@ FAR = 10.0
 FURTHEST = 1000.0
 
 
-def say(out: Console, text: str) -> None:
+def print_line(out: Console, text: str) -> None:
     """Print a line of text as it is, without markup and without wrapping it."""
     out.print(text, markup=False, soft_wrap=True)
 
@@ -66,7 +66,7 @@ def height(text: str, width: int) -> int:
     return sum(max(1, -(-len(line) // width)) for line in text.split('\n'))
 
 
-def table(
+def print_table(
     out: Console, title: str, columns: str, rows: Iterable[Iterable[object]], all_rows: bool = False
 ) -> None:
     """Print a table under a title: its first rows and how many more there are, or ``none``.
@@ -82,7 +82,7 @@ def table(
     rows = list(rows)
     out.print()
     if not rows:
-        say(out, f'{title}: none')
+        print_line(out, f'{title}: none')
         return
     first = rows if all_rows else rows[:MOST_ROWS]
     cells = [[plain(row[n]) for n in kept] for row in map(list, first)]
@@ -103,10 +103,10 @@ def table(
     most = out.measure(shown, options=out.options.update(max_width=1000)).maximum
     # What is too wide for its words and numbers is wrapped by the window: none is cut here.
     shown.width = min(most, max(least - GAP, out.width))
-    say(out, f'{title}:')
+    print_line(out, f'{title}:')
     out.print(shown, crop=False, no_wrap=True, overflow='ignore')
     if len(rows) > len(first):
-        say(out, f'... and {len(rows) - len(first)} more')
+        print_line(out, f'... and {len(rows) - len(first)} more')
 
 
 def percent(fraction: float) -> str:
@@ -146,7 +146,7 @@ def as_interval(low: float, high: float) -> str:
     return f'{as_change(low)} to {as_change(high)}'
 
 
-def seconds(time: float) -> str:
+def in_seconds(time: float) -> str:
     """To the microsecond, so that a column can be compared at a glance."""
     return f'{time:.6f}'
 

@@ -24,8 +24,8 @@ from assay.report.console import (
     height,
     is_tenfold,
     percent,
-    say,
-    table,
+    print_line,
+    print_table,
 )
 from assay.results.diff.causes import Cause, Fact
 from assay.results.diff.compared import Compared, worst_first
@@ -67,32 +67,32 @@ _MOST_OF_A_FACT = 60
 SCREEN, _MOST_CAUSES, _FACTS_OF_A_CAUSE, _MOST_FIGURES, _FEWEST_FIGURES = 40, 5, 2, 8, 2
 
 
-def show(found: Difference, everything: bool = False) -> None:
+def show_diff(found: Difference, everything: bool = False) -> None:
     """The difference as text on one screen: what is worse first, and the verdict in the last line.
 
     :param everything: all rows of all tables, and a table of what is the same.
     """
     out = console()
     show_all(found, out, everything)
-    say(out, conclusion(found))
+    print_line(out, diff_conclusion(found))
 
 
 def show_all(found: Difference, out: Console, everything: bool) -> None:
     """All but the last line."""
     for line in _answer(found, everything):
-        say(out, visible(line))
+        print_line(out, visible(line))
     out.print()
     for line in _head(found):
-        say(out, visible(line))
+        print_line(out, visible(line))
     if everything:
         _show_everything(found, out)
         return
     notes = [''] + [visible(one) for one in _short_notes(found)]
-    below = sum(height(one, out.width) for one in [*notes, conclusion(found)])
+    below = sum(height(one, out.width) for one in [*notes, diff_conclusion(found)])
     above = sum(height(one, out.width) for one in [*_answer(found, False), '', *_head(found)])
     _show_most_changed(found, out, SCREEN - above - below)
     for line in notes:
-        say(out, line)
+        print_line(out, line)
 
 
 def _show_everything(found: Difference, out: Console) -> None:
@@ -101,11 +101,11 @@ def _show_everything(found: Difference, out: Console) -> None:
     if found.lost:
         rows = ((one.case, _ends(one)) for one in found.lost)
         title = f'lost: {many(len(found.lost), "case")} gave figures before, and none after'
-        table(out, title, '<case|<result', rows, all_rows=True)
+        print_table(out, title, '<case|<result', rows, all_rows=True)
     if found.gone:
         title = f'gone: {many(len(found.gone), "figure")} that had a value before'
         rows = ((str(one.figure), one.reason) for one in found.gone)
-        table(out, title, '<figure|<why', rows, all_rows=True)
+        print_table(out, title, '<figure|<why', rows, all_rows=True)
     for cause in found.causes:
         _show_cause(cause, out)
     unsure = [one for one in found.figures if one.word == 'cannot tell' and not one.has_followed]
@@ -116,21 +116,21 @@ def _show_everything(found: Difference, out: Console) -> None:
     _show_facts(found.facts, len(found.figures), out)
     out.print()
     for line in _notes(found):
-        say(out, visible(line))
+        print_line(out, visible(line))
 
 
-def conclusion(found: Difference, decides: str | None = None) -> str:
+def diff_conclusion(found: Difference, decides: str | None = None) -> str:
     """The last line.
 
     :param decides: what would decide it, if that is known better than by stored runs alone.
     """
-    told = f'{found.verdict.upper()}: {counted(found)}'
+    told = f'{found.verdict.upper()}: {word_counts(found)}'
     if found.verdict == 'undecided':
         told += f'; {decides or _what_decides(found)}'
     return told
 
 
-def counted(found: Difference) -> str:
+def word_counts(found: Difference) -> str:
     """How many figures have which word, and what is missing: ``1 worse, 0 better, ...``."""
     counts = found.counts
     words = [f'{counts[word]} {word}' for word in get_args(Word)]
@@ -144,7 +144,7 @@ def counted(found: Difference) -> str:
 
 
 def show_against(held: AgainstResult, word: str, everything: bool = False) -> None:
-    """As :func:`show`, of runs that were measured for it, and some of which again.
+    """As :func:`show_diff`, of runs that were measured for it, and some of which again.
 
     :param word: of the verdict on these runs.
     """
@@ -152,16 +152,18 @@ def show_against(held: AgainstResult, word: str, everything: bool = False) -> No
     show_all(held.difference, out, everything)
     if held.rounds:
         again = f'measured again: {many(held.rounds, "round")} in {in_minutes(held.seconds)}'
-        say(out, f'{again}; of a case that was in them these count, and not its first values')
-    say(out, visible(conclusion_against(held, word)))
+        print_line(
+            out, f'{again}; of a case that was in them these count, and not its first values'
+        )
+    print_line(out, visible(conclusion_against(held, word)))
 
 
 def conclusion_against(held: AgainstResult, word: str) -> str:
     """The last line of :func:`show_against`."""
     found = held.difference
     if held.signal or held.is_broken:
-        return f'STOPPED: {found.verdict.upper()}: {counted(found)}; {held.stopped}'
-    told = conclusion(found, _what_rounds_decide(held))
+        return f'STOPPED: {found.verdict.upper()}: {word_counts(found)}; {held.stopped}'
+    told = diff_conclusion(found, _what_rounds_decide(held))
     if word == 'FAILED':
         return f'FAILED, see above; and with what was run before: {told}'
     if word == 'DISTURBED' and found.verdict == 'not worse':
@@ -347,13 +349,13 @@ def _show_machine(found: Difference, out: Console) -> None:
         )
         _figures(out, title, found.followed)
     if found.time:
-        say(out, visible(f'  {_time(found.time)}'))
+        print_line(out, visible(f'  {_time(found.time)}'))
 
 
 def _show_cause(cause: Cause, out: Console) -> None:
     _figures(out, visible(cause_title(cause)), cause.figures)
     if places := _places(cause):
-        say(out, visible(f'  {places}'))
+        print_line(out, visible(f'  {places}'))
     group = cause.group
     if group:
         kinds = {kind for kind, _ in (*group.likewise, *group.shared)}
@@ -361,14 +363,14 @@ def _show_cause(cause: Cause, out: Console) -> None:
         implied = {'node': 'nodes', 'figure': 'quantity'}
         likewise = [one for one in group.likewise if implied.get(one[0]) not in kinds]
         if likewise:
-            say(out, visible(f'  the same figures are those {_shared(likewise, " and ")}'))
+            print_line(out, visible(f'  the same figures are those {_shared(likewise, " and ")}'))
         of_it = {*group.changed, *group.others}
         for fact in cause.facts:
             others = len(fact.figures - of_it)
             where = f'here and for {many(others, "other figure")}' if others else 'only here'
-            say(out, visible(f'  changed {where}: {_fact(fact, everything=True)}'))
+            print_line(out, visible(f'  changed {where}: {_fact(fact, everything=True)}'))
     if cause.time:
-        say(out, visible(f'  {_time(cause.time)}'))
+        print_line(out, visible(f'  {_time(cause.time)}'))
 
 
 def _places(cause: Cause) -> str:
@@ -420,7 +422,7 @@ def _show_unsure(unsure: Sequence[Compared], out: Console) -> None:
     if told:
         _figures(out, title, told, more=True)
     else:
-        say(out, f'\n{title}:')
+        print_line(out, f'\n{title}:')
     reasons: dict[str, list[Compared]] = {}
     for one in unsure:
         # How many more runs that are is not the same of all.
@@ -429,7 +431,9 @@ def _show_unsure(unsure: Sequence[Compared], out: Console) -> None:
         if more := sorted(int(one.reason.split()[0]) for one in alike if one.reason[:1].isdigit()):
             reason = f'{" to ".join(map(str, dict.fromkeys((more[0], more[-1]))))} {reason}'
         names = ', '.join(str(one.figure) for one in alike if not one.verdict)
-        say(out, visible(f'  {many(len(alike), "figure")}: {reason}{names and f": {names}"}'))
+        print_line(
+            out, visible(f'  {many(len(alike), "figure")}: {reason}{names and f": {names}"}')
+        )
 
 
 def _show_facts(facts: Sequence[Fact], total: int, out: Console) -> None:
@@ -439,7 +443,7 @@ def _show_facts(facts: Sequence[Fact], total: int, out: Console) -> None:
         (fact.name, *_values(fact, everything=True), f'{len(fact.figures)} of {total}')
         for fact in facts
     )
-    table(out, 'what else changed', '<fact|<before|<after|figures', rows, all_rows=True)
+    print_table(out, 'what else changed', '<fact|<before|<after|figures', rows, all_rows=True)
 
 
 def _short_notes(found: Difference) -> Iterator[str]:
@@ -521,7 +525,7 @@ def _figures(
         (*_names(one.figure, is_narrow), *_cells(one), *([_more_runs(one)] if more else []))
         for one in figures
     )
-    table(out, title, '|'.join(columns), rows, all_rows=True)
+    print_table(out, title, '|'.join(columns), rows, all_rows=True)
 
 
 def _names(figure: Figure, is_narrow: bool) -> tuple[str, ...]:
@@ -587,12 +591,12 @@ def _listed(names: Sequence[str], everything: bool) -> str:
     return ', '.join([*names[:most], *more])
 
 
-def as_text(found: Difference) -> str:
+def diff_json(found: Difference) -> str:
     """JSON: all that is known."""
-    return json.dumps(as_json(found), indent=2, allow_nan=False)
+    return json.dumps(diff_as_object(found), indent=2, allow_nan=False)
 
 
-def as_json(found: Difference) -> dict[str, Any]:
+def diff_as_object(found: Difference) -> dict[str, Any]:
     """All that is known; fractions and ratios as numbers, what there is none of as None."""
     keys = {id(one): number for number, one in enumerate(found.figures)}
     return {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from assay.report.console import console, say, table
+from assay.report.console import console, print_line, print_table
 from assay.results.history import StoredRun
 from assay.results.store import Cause
 from assay.results.triage import TriagedFailure
@@ -18,19 +18,19 @@ from assay.text import plain
 _COLUMNS = '<run|<begun|<label|<mode|<system|~commit|<verdict|passed|failed|disturbed|skipped'
 
 
-def show(runs: Sequence[StoredRun], most: int) -> None:
+def show_history(runs: Sequence[StoredRun], most: int) -> None:
     """The newest runs, newest last, in the time of this machine's clock."""
     out = console()
     if not runs:
-        say(out, 'no run is stored')
+        print_line(out, 'no run is stored')
         return
     shown = runs[-most:]
     title = f'{len(shown)} of {len(runs)} runs'
     columns, rows = _COLUMNS, [_cells(run) for run in shown]
     if any(run.causes for run in shown):
         columns += '|<behind it'
-        rows = [[*row, counted(run.causes)] for row, run in zip(rows, shown, strict=True)]
-    table(out, title, columns, rows, all_rows=True)
+        rows = [[*row, causes_in_words(run.causes)] for row, run in zip(rows, shown, strict=True)]
+    print_table(out, title, columns, rows, all_rows=True)
 
 
 def show_removed(runs: Sequence[StoredRun], lines: Mapping[Path, int], dry_run: bool) -> None:
@@ -60,7 +60,7 @@ def _cells(run: StoredRun) -> list[object]:
     ]
 
 
-def as_text(runs: Sequence[StoredRun]) -> str:
+def history_json(runs: Sequence[StoredRun]) -> str:
     """JSON: an object a run, with times in ISO 8601 (UTC)."""
     found = [
         {
@@ -84,7 +84,7 @@ def show_failures(found: Sequence[TriagedFailure]) -> None:
     """Each failure with its class and note, the newest last."""
     out = console()
     if not found:
-        say(out, 'nothing failed in these runs')
+        print_line(out, 'nothing failed in these runs')
         return
     open_ones = sum(one.cause is None for one in found)
     title = f'{many(len(found), "failure")}, {open_ones} without a class'
@@ -99,10 +99,10 @@ def show_failures(found: Sequence[TriagedFailure]) -> None:
         )
         for one in found
     )
-    table(out, title, '<run|<begun|<failed|<class|<note|~<reason', rows, all_rows=True)
+    print_table(out, title, '<run|<begun|<failed|<class|<note|~<reason', rows, all_rows=True)
 
 
-def counted(causes: Sequence[Cause]) -> str:
+def causes_in_words(causes: Sequence[Cause]) -> str:
     """Such as ``network 2, unknown 1``; ``-`` for none."""
     kinds = Counter(cause.kind for cause in causes).most_common()
     return ', '.join(f'{kind} {count}' for kind, count in kinds) or '-'

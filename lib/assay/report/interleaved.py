@@ -7,7 +7,7 @@ import json
 from assay.comparing.interleaved import Interleaved
 from assay.comparing.sessions import Failing
 from assay.report import diff
-from assay.report.console import console, say
+from assay.report.console import console, print_line
 from assay.spelling import many
 from assay.text import visible
 
@@ -15,7 +15,7 @@ from assay.text import visible
 _DECIDES = 'more time (--minutes), fewer cases (-n) or a quieter machine may decide it'
 
 
-def show(found: Interleaved, everything: bool = False) -> None:
+def show_interleaved(found: Interleaved, everything: bool = False) -> None:
     """As of stored runs; before it which settings these are, at its end what failed.
 
     :param everything: all rows of all tables, and a table of what is the same.
@@ -23,21 +23,23 @@ def show(found: Interleaved, everything: bool = False) -> None:
     out = console()
     before, after = found.settings
     if found.stopped:
-        say(out, visible(f'what follows is what was known when it ended: {found.stopped}'))
-    say(out, visible(f'before is {before}, after is {after}'))
+        print_line(out, visible(f'what follows is what was known when it ended: {found.stopped}'))
+    print_line(out, visible(f'before is {before}, after is {after}'))
     again = f'{many(found.suspects, "figure")} measured again in {many(found.pairs, "pair")}'
-    say(out, f'{again}, A B B A; of these the pairs alone decide')
+    print_line(out, f'{again}, A B B A; of these the pairs alone decide')
     diff.show_all(found.difference, out, everything)
     for one in found.uneven:
-        say(out, visible(f'failed: {_failing(one, found)}'))
+        print_line(out, visible(f'failed: {_failing(one, found)}'))
     for one in found.failed:
-        say(out, visible(f'failed with both, which is no difference: {_failing(one, found)}'))
-    say(out, visible(conclusion(found)))
+        print_line(
+            out, visible(f'failed with both, which is no difference: {_failing(one, found)}')
+        )
+    print_line(out, visible(interleaved_conclusion(found)))
 
 
-def conclusion(found: Interleaved) -> str:
+def interleaved_conclusion(found: Interleaved) -> str:
     """The last line."""
-    told = diff.conclusion(found.difference, _DECIDES)
+    told = diff.diff_conclusion(found.difference, _DECIDES)
     if found.uneven:
         counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
         told = f'WORSE: {counts}, {cases} failed more often with one setting'
@@ -52,7 +54,7 @@ def _failing(one: Failing, found: Interleaved) -> str:
     return f'{one.case}: {", ".join(told)}'
 
 
-def as_text(found: Interleaved) -> str:
+def interleaved_json(found: Interleaved) -> str:
     """JSON: that of stored runs, and what is known beside it."""
     told = {
         'settings': [str(one) for one in found.settings],
@@ -61,7 +63,7 @@ def as_text(found: Interleaved) -> str:
         'stopped': found.stopped or None,
         'uneven': [vars(one) for one in found.uneven],
         'failed_with_both': [vars(one) for one in found.failed],
-        **diff.as_json(found.difference),
+        **diff.diff_as_object(found.difference),
     }
     told['verdict'] = found.verdict
     return json.dumps(told, indent=2, allow_nan=False)

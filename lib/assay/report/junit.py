@@ -27,7 +27,7 @@ from assay.running.runs import RunFolder
 from assay.text import plain, visible_lines
 
 
-def write(
+def write_junit(
     path: Path,
     run: Run | None,
     verdict: Verdict,
@@ -86,7 +86,7 @@ def write_of_run(
     """Likewise of a run that has ended, with a verdict that goes beyond it.
 
     :param own: the run; None if it never began.
-    :param left_out: as of :func:`write`.
+    :param left_out: as of :func:`write_junit`.
     :raises AssayError: if the file cannot be written.
     """
     report, log, seconds = None, [], 0.0
@@ -95,7 +95,7 @@ def write_of_run(
             log = own.log.read_text(errors='replace').splitlines()
             report = read_report(own.report)
             seconds = report.seconds or 0.0
-    write(path, report, verdict, log, seconds, left_out)
+    write_junit(path, report, verdict, log, seconds, left_out)
 
 
 def _add_cases(suite: Element, run: Run, log: list[str]) -> None:

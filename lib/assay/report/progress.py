@@ -65,7 +65,7 @@ class Progress:
         self._total, self._ended = len(cases), set()
         self._left = TimeLeft([case.title for case in cases], earlier_seconds())
         words = many(self._total, 'case')
-        if left := about(self._left.seconds(now)):
+        if left := time_left_in_words(self._left.seconds(now)):
             words += f', {left}'
         if number:
             _say(out, f'round {number + 1}: {words}')
@@ -91,7 +91,7 @@ class Progress:
         head = f'{count} {word:{WORD}} {_short(case)}'
         detail = plain(why_skipped) if word == 'skip' else _detail(case, word)
         if word not in SENTENCES:  # which are told as they are
-            detail = '; '.join(filter(None, (detail, about(left))))
+            detail = '; '.join(filter(None, (detail, time_left_in_words(left))))
         if not detail:
             _say(out, head, word)
         elif len(head) + len(detail) + 2 <= out.width:
@@ -102,7 +102,7 @@ class Progress:
         return True
 
 
-def about(seconds: float | None) -> str:
+def time_left_in_words(seconds: float | None) -> str:
     """A time that is left, in words; nothing if it is not known, or next to nothing."""
     if seconds is None or seconds < 5:
         return ''

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from assay.report.console import console, say
+from assay.report.console import console, print_line
 from assay.screening.findings import Finding
 from assay.screening.measured import Screening
 from assay.screening.verdict import Verdict
@@ -24,27 +24,27 @@ _DRAIN = {
 _DRAIN['squeue'] = _DRAIN['slurm']
 
 
-def show(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
+def show_screening(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
     """All that was found, what would drain the bad nodes, and the verdict in the last line."""
     out = console()
-    say(out, about(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
+    print_line(out, screening_subject(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
     if verdict.without_peers:
-        say(out, unjudged(verdict))
+        print_line(out, unjudged(verdict))
     for line in not_measured(now):
-        say(out, line)
+        print_line(out, line)
     for one in verdict.findings:
-        say(out, f'\n{headline(one)}')
+        print_line(out, f'\n{headline(one)}')
         for evidence in one.evidence:
-            say(out, f'  {evidence.figure}: {evidence.text}')
+            print_line(out, f'  {evidence.figure}: {evidence.text}')
     if lines := [*drain_lines(now, verdict, scheduler)]:
-        say(out, '\nto drain them:')
+        print_line(out, '\nto drain them:')
         for line in lines:
-            say(out, f'  {line}')
-    say(out, f'\nkept in {path}')
-    say(out, conclusion(now, verdict))
+            print_line(out, f'  {line}')
+    print_line(out, f'\nkept in {path}')
+    print_line(out, screening_conclusion(now, verdict))
 
 
-def about(now: Screening, verdict: Verdict, begun: str) -> str:
+def screening_subject(now: Screening, verdict: Verdict, begun: str) -> str:
     """What was measured of how many nodes, and what it was held against.
 
     :param begun: when that was, in words.
@@ -128,7 +128,7 @@ def _reason(now: Screening, one: Finding) -> str:
     return f'assay screen {now.begun:%Y-%m-%d}: {strongest.figure}: {strongest.text}'
 
 
-def conclusion(now: Screening, verdict: Verdict) -> str:
+def screening_conclusion(now: Screening, verdict: Verdict) -> str:
     """One line: what was found, of how many nodes."""
     word = {0: 'NOTHING FOUND', 1: 'FOUND', 3: 'CANNOT TELL'}[verdict.exit_code]
     names = {
@@ -151,7 +151,7 @@ def conclusion(now: Screening, verdict: Verdict) -> str:
     return f'{word}{": " * bool(told)}{told} of {of}{many(total, "node")}'
 
 
-def as_text(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str:
+def screening_json(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str:
     """JSON of all that is known."""
     return json.dumps(
         {

@@ -41,7 +41,7 @@ MOST_NAMED = 5
 NEAREST = 3
 
 
-def show(
+def show_run(
     run: Run,
     log: Sequence[str],
     printed: Iterable[str] = (),
@@ -59,7 +59,7 @@ def show(
     :param below: what else is to be told on this screen, on standard error.
     """
     from assay.report import matrix
-    from assay.report.console import say
+    from assay.report.console import print_line
     from assay.results.rows import rows
     from assay.running import reframe_log
 
@@ -72,7 +72,7 @@ def show(
     said = [kind for kind in _sentences(run, log, everything) if kind]
     lines = [one for kind in (said if everything else _shortened(said, out.width)) for one in kind]
     for one in lines:
-        say(out, one)
+        print_line(out, one)
     out.print()
     others = (*lines, *(f'assay: {one}' for one in below))
     left = SCREEN - OTHERS - sum(height(one, out.width) for one in others)
@@ -82,7 +82,7 @@ def show(
         unheld = sum(row.verdict == 'no bound' for row in measured)
         recorded = reframe_log.is_recorded([*log, *printed])
         where = 'see `assay report`, --all, perflogs' if recorded else 'not all could be recorded'
-        say(out, f'{unheld} of {many(len(measured), "figure")} have no reference; {where}')
+        print_line(out, f'{unheld} of {many(len(measured), "figure")} have no reference; {where}')
 
 
 def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
@@ -197,14 +197,14 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
         for row in figures:
             head = [f'  {plain(row.figure)}'] if narrow else map(plain, [*name, row.figure])
             style = 'red' if row.verdict in BAD else None
-            table.add_row(*map(Text, [*head, *cells(row)]), style=style)
+            table.add_row(*map(Text, [*head, *figure_cells(row)]), style=style)
     return table
 
 
 CASE = ('check', 'environment', 'fabric', 'layout')
 
 
-def cells(row: Row) -> list[str]:
+def figure_cells(row: Row) -> list[str]:
     """Value, reference, bounds and verdict, as text."""
     from assay.results.rows import allowed, number, of_unit
 
@@ -226,7 +226,7 @@ def why_not_good(verdict: Verdict) -> list[str]:
     ]
 
 
-def conclude(
+def show_verdict(
     run: Run | None, verdict: Verdict, seconds: float, choice: Choice | None = None
 ) -> None:
     """The last line, with counts and wall time; before it why the run is not good.

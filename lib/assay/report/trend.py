@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.report.console import FAR, as_change, console, say, sparkline, table
+from assay.report.console import FAR, as_change, console, print_line, print_table, sparkline
 from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, FigureTrend, Found, Trend
@@ -27,7 +27,7 @@ _CHANGED = '<figure|<trend|change|~first bad run|~plausible|~before|now|<state'
 _UNCHANGED = '<figure|<trend|runs|newest|<state'
 
 
-def show(found: Trend, show_all: bool) -> None:
+def show_trend(found: Trend, show_all: bool) -> None:
     """Groups of steps, drifts, and a sentence about all.
 
     :param show_all: each figure, those in which nothing changed too.
@@ -46,14 +46,14 @@ def show(found: Trend, show_all: bool) -> None:
         changed = {one.figure for one in found.found}
         rest = [line for line in found.lines if line.figure not in changed]
         rows = [_unchanged(out, line, found) for line in rest]
-        table(out, f'{len(rest)} figures without a change', _UNCHANGED, rows, all_rows=True)
+        print_table(out, f'{len(rest)} figures without a change', _UNCHANGED, rows, all_rows=True)
     if found.groups or found.drifts or show_all:
         out.print()
-    for sentence in sentences(found):
-        say(out, plain(sentence))
+    for sentence in trend_sentences(found):
+        print_line(out, plain(sentence))
 
 
-def sentences(found: Trend) -> list[str]:
+def trend_sentences(found: Trend) -> list[str]:
     """What was found in how much, and what could not be looked at."""
     runs, states = found.runs, found.states()
     looked = sum(states.values()) - sum(states[one] for one in ('too few', 'has zeros', 'one time'))
@@ -118,7 +118,7 @@ def _show(
     """Changes that belong together: how many, what else changed, and then each."""
     rows = (_changed(out, one, lines[one.figure], found) for one in some)
     whole = '\n'.join([title, *_facts(some, between), '  the figures'])
-    table(out, whole, _CHANGED, rows, all_rows=show_all)
+    print_table(out, whole, _CHANGED, rows, all_rows=show_all)
 
 
 def _changed(out: Console, one: Found, line: FigureTrend, found: Trend) -> list[object]:
@@ -198,7 +198,7 @@ def _run(run: StoredRun) -> str:
     return f'{run.name}, {run.begun.astimezone():%Y-%m-%d}'
 
 
-def as_text(found: Trend) -> str:
+def trend_json(found: Trend) -> str:
     """JSON: what was looked at, each change, and each figure; times in ISO 8601 (UTC)."""
     whole = {
         'runs': len(found.runs),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.report.console import MOST_ROWS, percent, say, seconds, table
+from assay.report.console import MOST_ROWS, in_seconds, percent, print_line, print_table
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from assay.witness.report import Process, Report
 
 
-def show(report: Report, out: Console) -> None:
+def show_job(report: Report, out: Console) -> None:
     """All that a report holds."""
-    say(out, plain(' '.join(report.command)))
+    print_line(out, plain(' '.join(report.command)))
     if not report.complete:
         show_ended(report, out)
-    say(out, summary(report))
+    print_line(out, job_summary(report))
     show_placement(report, out)
     if report.complete:
         show_disturbance(report, out)
@@ -34,7 +34,7 @@ def show(report: Report, out: Console) -> None:
         show_matrix(report, out)
 
 
-def summary(report: Report) -> str:
+def job_summary(report: Report) -> str:
     """Ranks, hosts, start and MPI in one line."""
     words = f'ranks: {report.ranks}, hosts: {len(report.hosts)}, started {plain(report.started)}'
     if report.complete:
@@ -46,13 +46,15 @@ def summary(report: Report) -> str:
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
     """That the report is incomplete, and where each rank was."""
-    say(out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.')
+    print_line(
+        out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.'
+    )
     for one in report.ended[:MOST_ROWS]:
-        say(out, f'  {plain(one.words)}')
+        print_line(out, f'  {plain(one.words)}')
     if len(report.ended) > MOST_ROWS:
-        say(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
+        print_line(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
     if not report.ended:
-        say(out, '  No rank left word of its end.')
+        print_line(out, '  No rank left word of its end.')
 
 
 def show_placement(report: Report, out: Console) -> None:
@@ -60,7 +62,7 @@ def show_placement(report: Report, out: Console) -> None:
     from assay.cpus import as_list
 
     rows = [placement_row(process) for process in report.processes]
-    table(
+    print_table(
         out,
         'Placement',
         'rank|<host|~pid|<cores|<CPUs|<NUMA|~<package|~last CPU|busy threads|~<memory|CPU limit',
@@ -78,7 +80,7 @@ def show_placement(report: Report, out: Console) -> None:
         )
         for host in report.hosts
     )
-    table(
+    print_table(
         out,
         'Hosts',
         '<host|ranks|<CPUs|<CPUs of the job|<cores of the job|<CPUs of NUMA domains',
@@ -114,36 +116,42 @@ def show_disturbance(report: Report, out: Console) -> None:
 
     for words in disturbed([report]):
         out.print()
-        say(out, f'{words[0].upper()}{plain(words[1:])}.')
+        print_line(out, f'{words[0].upper()}{plain(words[1:])}.')
 
 
 def show_traffic(report: Report, out: Console) -> None:
     """What ranks sent, what sockets and devices carried, and what the network was like."""
-    from assay.witness.traffic import account, size, ways
+    from assay.witness.traffic import account, decimal_size, ways
 
     whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
-    table(
+    print_table(
         out,
         f'Fabric (what the ranks of a host sent {whom}, and what carried it)',
         '<host|ranks|had to travel|TCP sockets between ranks',
         (
-            (one.host, one.ranks, size(one.had_to_travel), size(one.sockets))
+            (one.host, one.ranks, decimal_size(one.had_to_travel), decimal_size(one.sockets))
             for one in account(report)
         ),
     )
     devices = [(host, device) for host in report.hosts for device in host.devices]
     if devices:
-        table(
+        print_table(
             out,
             'Devices (change of their counters, by whatever program)',
             '<host|<device|<kind|sent|received',
             (
-                (host.name, device.name, device.kind, size(device.sent), size(device.received))
+                (
+                    host.name,
+                    device.name,
+                    device.kind,
+                    decimal_size(device.sent),
+                    decimal_size(device.received),
+                )
                 for host, device in devices
             ),
         )
     if found := ways([report]):
-        table(
+        print_table(
             out,
             'Network (TCP connections between the ranks of two hosts)',
             '<host|<host|segments|sent again|shortest round trip ms',
@@ -162,10 +170,10 @@ def show_traffic(report: Report, out: Console) -> None:
 def show_profile(report: Report, out: Console) -> None:
     """The table that users of IPM know."""
     from assay.witness.profile import figures, summarise_calls
-    from assay.witness.traffic import size
+    from assay.witness.traffic import decimal_size
 
     job = figures(report)
-    table(
+    print_table(
         out,
         f'Profile ({percent(job.comm_share)} of the time in MPI; '
         f'{job.messages} messages, {job.bytes} bytes)',
@@ -174,19 +182,21 @@ def show_profile(report: Report, out: Console) -> None:
             (
                 one.name,
                 one.count,
-                seconds(one.time),
+                in_seconds(one.time),
                 percent(one.share_of_mpi),
                 percent(one.share_of_wall),
-                seconds(one.time_min),
-                seconds(one.time_mean),
-                seconds(one.time_max),
+                in_seconds(one.time_min),
+                in_seconds(one.time_mean),
+                in_seconds(one.time_max),
                 percent(one.waiting / one.time if one.time else 0.0),
-                size(one.bytes),
+                decimal_size(one.bytes),
             )
             for one in summarise_calls(report)
         ),
     )
-    say(out, 'min, avg, max: over all ranks; waiting: for other ranks, of the time of the call.')
+    print_line(
+        out, 'min, avg, max: over all ranks; waiting: for other ranks, of the time of the call.'
+    )
 
 
 def show_waits(report: Report, out: Console) -> None:
@@ -196,13 +206,13 @@ def show_waits(report: Report, out: Console) -> None:
 
     job = figures(report)
     splits = [split(process) for process in report.processes]
-    table(
+    print_table(
         out,
         'Time of the ranks (of their wall time)',
         '<|computation|transfer|imbalance|late sender|late receiver',
         [('mean', *map(percent, mean_shares(splits).values()))],
     )
-    say(
+    print_line(
         out,
         f'{percent(job.analysed)} of the time in MPI was analysed for wait states; '
         f'the rest is counted as transfer.\n'
@@ -211,12 +221,12 @@ def show_waits(report: Report, out: Console) -> None:
         f'load balance {percent(job.load_balance)}.',
     )
     if gave_up := [process.rank for process in report.processes if process.waits_incomplete]:
-        say(
+        print_line(
             out,
             f'INCOMPLETE: ranks that gave up comparing what they waited for: {as_list(gave_up)}.',
         )
     most = slowest(report, MOST_ROWS // 2)
-    table(
+    print_table(
         out,
         'Slowest ranks (those with the most computation)',
         'rank|<host|computation s|of wall|waiting|transfer',
@@ -224,7 +234,7 @@ def show_waits(report: Report, out: Console) -> None:
             (
                 one.rank,
                 one.host,
-                seconds(one.computation),
+                in_seconds(one.computation),
                 *(percent(part / one.wall if one.wall else 0.0) for part in parts(one)),
             )
             for one in most
@@ -239,10 +249,10 @@ def parts(one: Split) -> tuple[float, float, float]:
 def show_matrix(report: Report, out: Console) -> None:
     """The heaviest pairs, and the sizes of messages."""
     from assay.witness.profile import message_sizes, pairs
-    from assay.witness.traffic import size
+    from assay.witness.traffic import decimal_size
 
     found = pairs(report)
-    table(
+    print_table(
         out,
         f'Matrix ({len(found)} pairs, the heaviest first)',
         'sender|<|receiver|messages|bytes|mean size',
@@ -252,15 +262,15 @@ def show_matrix(report: Report, out: Console) -> None:
                 '->',
                 one.receiver if one.receiver >= 0 else 'outside',
                 one.messages,
-                size(one.bytes),
-                size(one.bytes / one.messages if one.messages else 0),
+                decimal_size(one.bytes),
+                decimal_size(one.bytes / one.messages if one.messages else 0),
             )
             for one in found
         ),
     )
     sizes = message_sizes(report)
     most = max(sizes.values(), default=1)
-    table(
+    print_table(
         out,
         'Sizes of messages',
         'from B|to B|messages|<',
@@ -294,7 +304,7 @@ def show_difference(one: Report, other: Report, out: Console) -> None:
         if not report.complete:
             show_ended(report, out, f' {name} report')
     for change in changes or ['program, MPI and settings: the same']:
-        say(out, plain(change))
+        print_line(out, plain(change))
     if one.has_profile and other.has_profile:
         compare_figures(one, other, out)
         compare_calls(one, other, out)
@@ -305,19 +315,21 @@ def compare_figures(one: Report, other: Report, out: Console) -> None:
     from assay.witness.profile import figures
 
     before, after = figures(one), figures(other)
-    rows = [('wall s', seconds(before.wall), seconds(after.wall), change(before.wall, after.wall))]
+    rows = [
+        ('wall s', in_seconds(before.wall), in_seconds(after.wall), change(before.wall, after.wall))
+    ]
     for key in ('messages', 'bytes'):
         old, new = getattr(before, key), getattr(after, key)
         rows.append((key, str(old), str(new), change(old, new)))
     for name, key in SHARES.items():
         old, new = getattr(before, key), getattr(after, key)
         rows.append((name, percent(old), percent(new), f'{100 * (new - old):+.1f} points'))
-    table(out, 'Figures', '<figure|first|second|change', rows)
+    print_table(out, 'Figures', '<figure|first|second|change', rows)
 
 
 def compare_calls(one: Report, other: Report, out: Console) -> None:
     from assay.witness.profile import summarise_calls
-    from assay.witness.traffic import size
+    from assay.witness.traffic import decimal_size
 
     calls = {call.name: call for call in summarise_calls(one)}
     others = {call.name: call for call in summarise_calls(other)}
@@ -330,13 +342,13 @@ def compare_calls(one: Report, other: Report, out: Console) -> None:
                 abs(times[1] - times[0]),
                 name,
                 *(call.count if call else 0 for call in (old, new)),
-                *map(seconds, times),
+                *map(in_seconds, times),
                 change(*times),
-                *(size(call.bytes if call else 0) for call in (old, new)),
+                *(decimal_size(call.bytes if call else 0) for call in (old, new)),
             )
         )
     rows.sort(reverse=True)
-    table(
+    print_table(
         out,
         'Calls (those whose time changed most first)',
         '<call|count|-> count|time s|-> time s|change|bytes|-> bytes',
@@ -364,6 +376,6 @@ def compare_placement(one: Report, other: Report, out: Console) -> None:
     ]
     if rows:
         columns = 'rank|<host|<cores|<NUMA|<|<host|<cores|<NUMA'
-        table(out, f'Placement (ranks that sat elsewhere: {len(rows)})', columns, rows)
+        print_table(out, f'Placement (ranks that sat elsewhere: {len(rows)})', columns, rows)
     else:
-        say(out, '\nPlacement: the same')
+        print_line(out, '\nPlacement: the same')

@@ -15,7 +15,7 @@ from assay.results import store
 from assay.results.history import History, StoredRun
 from assay.running.runs import KEPT
 from assay.witness.profile import figures, summarise_calls
-from assay.witness.reading import WitnessError, read
+from assay.witness.reading import WitnessError, read_witness
 from assay.witness.report import Report
 
 
@@ -79,7 +79,7 @@ def time_spent(before: Folders, after: Folders, cases: Iterable[str]) -> TimeSpe
 def _seen(folder: Path) -> Report | None:
     """What the witness saw; None where that is gone or damaged, or says nothing of time."""
     try:
-        report = read(folder / 'witness.json')
+        report = read_witness(folder / 'witness.json')
     except WitnessError:
         return None
     return report if report.has_profile else None

@@ -173,7 +173,7 @@ def _spack(found: Findings) -> None:
 
 def _hardware(found: Findings) -> None:
     found.section('Hardware')
-    name, there, usable = topology.names(), topology.this_machine(), topology.usable()
+    name, there, usable = topology.names(), topology.this_machine(), topology.usable_topology()
     found.good(
         f'{name["model"]} ({name["arch"]}): {len(there.sockets)} socket(s), '
         f'{len(there.domains)} NUMA domain(s), {len(there.cores)} core(s), {len(there.cpus)} CPU(s)'

@@ -26,9 +26,9 @@ from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
 from assay.text import plain
 from assay.witness import HOSTS, names_in
-from assay.witness.traffic import links_down, times
 from assay.witness.report import Machine
-from assay.witness.settings import OF_MEMORY, by_host, label, told
+from assay.witness.settings import OF_MEMORY, by_host, label, setting_in_words
+from assay.witness.traffic import links_down, times
 
 #: What the job leaves: of `nodes`, and of the two tournaments of `pairs` (checks/mpi/screen.py).
 NODES, WITNESS = 'nodes/result.json', 'nodes/witness.json'
@@ -60,13 +60,14 @@ def collect(
         names = [*name_of.values()]
         for entry in results:
             entry['node'] = name_of[entry['node']]
-        report = witness.named(witness.read(folder / WITNESS), known)
+        report = witness.with_host_names(witness.read_witness(folder / WITNESS), known)
         misplaced = {
             known.get(host, host): why for host, why in _read_json(folder / MISPLACED).items()
         }
         # One after the other: of a large machine each is large.
         more = (
-            witness.named(witness.read(folder / one), known) for one in WITNESSES_OF_TOURNAMENTS
+            witness.with_host_names(witness.read_witness(folder / one), known)
+            for one in WITNESSES_OF_TOURNAMENTS
         )
         carrier = load_catalogue().fabrics[where.fabric].carrier
         down = links_down(chain([report], more), carrier)
@@ -131,7 +132,11 @@ def _facts(
 
 def _setting(key: str, value: str | None) -> str | int:
     """In words, except for a part of the memory: hosts have different amounts of memory."""
-    return int(value) if key == OF_MEMORY and value and value.isdecimal() else told(key, value)
+    return (
+        int(value)
+        if key == OF_MEMORY and value and value.isdecimal()
+        else setting_in_words(key, value)
+    )
 
 
 def _faults(

@@ -27,7 +27,7 @@ from assay.screening.findings import (
 from assay.screening.links import find_links
 from assay.screening.measured import Screening, behind_one_switch
 from assay.screening.nodes import find_nodes, kinds
-from assay.witness.settings import OF_MEMORY, label, size
+from assay.witness.settings import OF_MEMORY, binary_size, label
 
 #: What is nearer to the past than this is as it was.
 LEAST = 0.02
@@ -267,7 +267,7 @@ def _text(fact: str, value: str | int | None) -> str:
         return 'nothing told'
     if fact == 'memory':
         return f'{int(value) / GIB:.1f} GiB'
-    return size(value) if isinstance(value, int) and fact in MEMORY else str(value)
+    return binary_size(value) if isinstance(value, int) and fact in MEMORY else str(value)
 
 
 #: The part of the nodes beyond which it is not each one's own link.

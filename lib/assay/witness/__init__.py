@@ -2,7 +2,7 @@
 
 from assay.cpus import as_list, parse_cpus
 from assay.witness.library import verify_mpi, verify_version
-from assay.witness.reading import HOSTS, WitnessError, named, names_in, read
+from assay.witness.reading import HOSTS, WitnessError, names_in, read_witness, with_host_names
 from assay.witness.report import Report
 
 __all__ = [
@@ -10,10 +10,10 @@ __all__ = [
     'Report',
     'WitnessError',
     'as_list',
-    'named',
     'names_in',
     'parse_cpus',
-    'read',
+    'read_witness',
     'verify_mpi',
     'verify_version',
+    'with_host_names',
 ]

@@ -37,7 +37,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Host:
+class PlacedHost:
     """A host with its ranks, the cores that the job may use, and those of each NUMA domain."""
 
     name: str
@@ -69,7 +69,7 @@ class Host:
         return '; '.join(seats)
 
 
-def hosts_of(report: Report, cores: Sequence[int]) -> list[Host]:
+def hosts_of(report: Report, cores: Sequence[int]) -> list[PlacedHost]:
     """The hosts, with their ranks.
 
     :param cores: how many each rank of a host in turn was given. With one, it has those of its main
@@ -94,7 +94,7 @@ def hosts_of(report: Report, cores: Sequence[int]) -> list[Host]:
             ranks.append(Rank(process, own, _omp_threads(report.environment_of(process))))
         usable = {id: its for id, its in domains.items() if its} or {0: host.cores}
         is_limited = host.allowed < host.cpus
-        hosts.append(Host(host.name, ranks, host.cores, usable, is_limited))
+        hosts.append(PlacedHost(host.name, ranks, host.cores, usable, is_limited))
     return hosts
 
 
@@ -110,7 +110,7 @@ def _took_time(process: Process, thread: Thread) -> bool:
 # Faults ---------------------------------------------------------------------------------------
 
 
-def shared(host: Host) -> str | None:
+def shared(host: PlacedHost) -> str | None:
     """Cores of several ranks."""
     users: dict[int, list[Rank]] = {}
     for rank in host.ranks:
@@ -130,7 +130,7 @@ def shared(host: Host) -> str | None:
     return f'{_numbered("rank", numbers)} share {cores_in_words(cores)}{more} of node {host.name}'
 
 
-def strayed(host: Host) -> str | None:
+def strayed(host: PlacedHost) -> str | None:
     """A busy thread where its rank has no core: most likely on another rank's."""
     found = []
     for rank in host.ranks:
@@ -153,7 +153,7 @@ def strayed(host: Host) -> str | None:
     return _first_of(found)
 
 
-def crowded(host: Host) -> str | None:
+def crowded(host: PlacedHost) -> str | None:
     """More threads than cores, or threads on one core though they are bound."""
     found = []
     for rank in host.ranks:

@@ -10,9 +10,9 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from assay import AssayError
-from assay.witness.report import SCHEMA, Ended, Finalized, Report
+from assay.witness.report import SCHEMA, EndedRank, Finalized, Report
 
-Beside = TypeVar('Beside', Ended, Finalized)
+Beside = TypeVar('Beside', EndedRank, Finalized)
 
 #: In the folder of a job: the scheduler's names of its hosts, where they call themselves otherwise.
 HOSTS = 'hosts.json'
@@ -25,7 +25,7 @@ class WitnessError(AssayError):
     """A report cannot be used; the message names the file and, where one is wrong, the field."""
 
 
-def read(path: Path) -> Report:
+def read_witness(path: Path) -> Report:
     """Read and validate a report, and what ranks that ended early left beside it.
 
     Its hosts have the names that :data:`HOSTS` gives them, in its folder or in the one above.
@@ -46,10 +46,10 @@ def read(path: Path) -> Report:
         problems = OF_SESSIONS if _is_of_sessions(text) else _problems(error)
         raise WitnessError(f'{path}: {problems}') from None
     beside = {
-        'ended': _read_lines(path.with_name(f'{path.name}.ranks'), Ended),
+        'ended': _read_lines(path.with_name(f'{path.name}.ranks'), EndedRank),
         'finalized': _read_lines(path.with_name(f'{path.name}.finalized'), Finalized),
     }
-    return named(report, names_in(path.parent)).model_copy(update=beside)
+    return with_host_names(report, names_in(path.parent)).model_copy(update=beside)
 
 
 def names_in(folder: Path) -> dict[str, str]:
@@ -66,7 +66,7 @@ def names_in(folder: Path) -> dict[str, str]:
     return {}
 
 
-def named(report: Report, names: Mapping[str, str]) -> Report:
+def with_host_names(report: Report, names: Mapping[str, str]) -> Report:
     """A report whose hosts have other names, each one of its own."""
     hosts = [names.get(host.name, host.name) for host in report.hosts]
     if not names or len({*hosts}) < len(hosts):

@@ -260,7 +260,7 @@ class Process(_Record):
     state_bytes: int = 0
 
 
-class Ended(_Record):
+class EndedRank(_Record):
     """A rank that ended before MPI_Finalize, and the call it was in since ``since``."""
 
     rank: int
@@ -309,7 +309,7 @@ class Report(_Record):
     settings: dict[str, str] = {}
     hosts: list[Host]
     processes: list[Process]
-    ended: list[Ended] = []
+    ended: list[EndedRank] = []
     finalized: list[Finalized] = []
 
     @model_validator(mode='after')

@@ -116,16 +116,16 @@ def label(key: str) -> str:
     return _LABELS.get(key, key)
 
 
-def told(key: str, value: str | None) -> str:
+def setting_in_words(key: str, value: str | None) -> str:
     """A setting's value in words."""
     if value is None:
         return _MISSING.get(key.partition(':')[0], 'not known')
     if key in _SIZES and value.isdecimal():
-        return size(int(value))
+        return binary_size(int(value))
     return value
 
 
-def size(number: int) -> str:
+def binary_size(number: int) -> str:
     """Bytes with a binary unit: to two digits, as /dev/shm is a part of a memory like no other."""
     units = ('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')
     power = min((number.bit_length() - 1) // 10 if number else 0, len(units) - 1)
@@ -151,11 +151,11 @@ def _alike(key: str, hosts: Mapping[str, Mapping[str, str]]) -> dict[str, list[s
     """The hosts that have each value of a setting."""
     found: dict[str, list[str]] = {}
     for name, settings in hosts.items():
-        found.setdefault(told(key, settings.get(key)), []).append(name)
+        found.setdefault(setting_in_words(key, settings.get(key)), []).append(name)
     return found
 
 
-def differences(report: Report) -> list[str]:
+def host_differences(report: Report) -> list[str]:
     """Settings and variables in which the hosts of a job differ, each as text.
 
     The value of most hosts comes first.
@@ -268,7 +268,7 @@ def verify_settings(report: Report, carrier: str, only_if_all: bool = False) -> 
     bad = [name for name, settings in hosts.items() if is_bad(settings)]
     if not bad or (only_if_all and len(bad) < len(hosts)):
         return None
-    return sentence.format(hosts=fold_nodes(bad), value=told(key, hosts[bad[0]][key]))
+    return sentence.format(hosts=fold_nodes(bad), value=setting_in_words(key, hosts[bad[0]][key]))
 
 
 def _locks_little(settings: Mapping[str, str]) -> bool:

@@ -125,28 +125,29 @@ def verify_traffic(report: Report, carrier: str, fabric: str) -> str | None:
         for one in account(report, within=True):
             if one.had_to_travel >= WIRE_UP * one.ranks and one.sockets < 0.9 * one.had_to_travel:
                 return (
-                    f'{asked}of {size(one.had_to_travel)} sent within {one.host} TCP sockets '
-                    f'between its ranks carried {size(one.sockets)}'
+                    f'{asked}of {decimal_size(one.had_to_travel)} sent within {one.host} TCP '
+                    f'sockets between its ranks carried {decimal_size(one.sockets)}'
                 )
     for one in account(report):
         few = WIRE_UP * one.ranks
         if one.had_to_travel < few:
             continue
-        sent = f'{size(one.had_to_travel)} {"sent" if alone else f"that {one.host} sent to others"}'
+        where = 'sent' if alone else f'that {one.host} sent to others'
+        sent = f'{decimal_size(one.had_to_travel)} {where}'
         by_sockets = f'TCP sockets between the {"ranks" if alone else "hosts"} carried '
         if carrier == 'sockets':
             if one.sockets < 0.9 * one.had_to_travel:
-                return f'{asked}of {sent} {by_sockets}{size(one.sockets)}'
+                return f'{asked}of {sent} {by_sockets}{decimal_size(one.sockets)}'
             continue
         if one.sockets > max(few, 0.1 * one.had_to_travel):
-            return f'{asked}{by_sockets}{size(one.sockets)} of the {sent}'
+            return f'{asked}{by_sockets}{decimal_size(one.sockets)} of the {sent}'
         by_device = one.devices.get(carrier, 0)
         if carrier != 'memory' and by_device < 0.9 * one.had_to_travel:
-            return f'{asked}of {sent} its {carrier} devices carried {size(by_device)}'
+            return f'{asked}of {sent} its {carrier} devices carried {decimal_size(by_device)}'
     return None
 
 
-def size(count: float) -> str:
+def decimal_size(count: float) -> str:
     """Bytes as people read them: ``12.1 MB``."""
     for unit in ('B', 'kB', 'MB', 'GB'):
         if round(count, 1) < 1000:

@@ -28,7 +28,7 @@ MOST = 12
 
 
 @dataclass(frozen=True)
-class Fact:
+class MeasuredWith:
     """What was measured with, in one respect.
 
     :param values: each value, and in how many cases.
@@ -40,7 +40,7 @@ class Fact:
     more: int = 0
 
 
-def about(cases: Sequence[Case]) -> tuple[list[Fact], list[Fact]]:
+def measured_with(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list[MeasuredWith]]:
     """Facts of some cases, and the environment variables that their jobs had."""
     told: dict[str, Counter[str]] = {
         name: Counter() for name in ('system', 'partition', 'environment', 'fabric', 'nodes')
@@ -58,12 +58,12 @@ def about(cases: Sequence[Case]) -> tuple[list[Fact], list[Fact]]:
     return _as_facts(told), _as_facts(variables)
 
 
-def _as_facts(told: dict[str, Counter[str]]) -> list[Fact]:
+def _as_facts(told: dict[str, Counter[str]]) -> list[MeasuredWith]:
     found = []
     for name, counts in told.items():
         values = [(plain(value), count) for value, count in counts.most_common() if value]
         if values:
             words = NAMES.get(name, name.removeprefix('ran_on_').removeprefix('ran_'))
             label = plain(words if name.isupper() else words.replace('_', ' '))
-            found.append(Fact(label, values[:MOST], len(values[MOST:])))
+            found.append(MeasuredWith(label, values[:MOST], len(values[MOST:])))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from assay.report.html.about import Fact, about
+from assay.report.html.about import MeasuredWith, measured_with
 from assay.results.cases import Case
 from assay.results.rows import Row, is_number, number, of_unit, rows_of
 from assay.spelling import many
@@ -45,7 +45,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Line:
+class BesideLine:
     """A figure of a case that both systems have.
 
     :param better: the system on which it is better; ``same``, or ``-`` where nobody has said which
@@ -75,8 +75,8 @@ class Beside:
     systems: tuple[str, str]
     other: Other
     runs: Sequence[tuple[str, str, str]]
-    facts: Sequence[tuple[str, Fact | None, Fact | None]]
-    lines: Sequence[Line]
+    facts: Sequence[tuple[str, MeasuredWith | None, MeasuredWith | None]]
+    lines: Sequence[BesideLine]
     notes: Sequence[str]
 
 
@@ -92,7 +92,7 @@ class _Seen:
     value: float
 
 
-def beside(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) -> Beside:
+def compare_systems(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) -> Beside:
     """Compare the run that is shown with one on another system.
 
     :param run: what is known of it.
@@ -116,7 +116,7 @@ def beside(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) 
         systems,
         other,
         [(name, value, of_other.get(name, '-')) for name, value in run],
-        _facts(about(cases)[0], about(other.cases)[0]),
+        _facts(measured_with(cases)[0], measured_with(other.cases)[0]),
         [_line(*pairs[at], systems) for at in sorted(kept)],
         notes,
     )
@@ -166,11 +166,11 @@ def _ratio(one: _Seen, other: _Seen) -> float | None:
     return ratio if 0 < ratio < math.inf else None
 
 
-def _line(one: _Seen, other: _Seen, systems: tuple[str, str]) -> Line:
+def _line(one: _Seen, other: _Seen, systems: tuple[str, str]) -> BesideLine:
     known = {one.row.better, other.row.better} - {None}
     better = known.pop() if len(known) == 1 else None
     ratio = _ratio(one, other)
-    return Line(
+    return BesideLine(
         '-'
         if 'disturbed' in (one.row.verdict, other.row.verdict)
         else _better(one.value, other.value, better, systems),
@@ -195,7 +195,7 @@ def _value(one: _Seen) -> str:
 
 
 def _facts(
-    here: Sequence[Fact], there: Sequence[Fact]
-) -> list[tuple[str, Fact | None, Fact | None]]:
+    here: Sequence[MeasuredWith], there: Sequence[MeasuredWith]
+) -> list[tuple[str, MeasuredWith | None, MeasuredWith | None]]:
     own, others = ({fact.name: fact for fact in facts} for facts in (here, there))
     return [(name, own.get(name), others.get(name)) for name in {**own, **others}]

@@ -24,7 +24,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Series:
+class ChartSeries:
     """Values that belong together.
 
     :param at: shape (n,), where each stands.
@@ -60,7 +60,7 @@ class Chart:
     kind: Literal['lines', 'bars', 'stacked']
     across: Axis
     upwards: Axis
-    series: tuple[Series, ...]
+    series: tuple[ChartSeries, ...]
     notes: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from assay.report.html.chart import Axis, Chart, Series
+from assay.report.html.chart import Axis, Chart, ChartSeries
 from assay.results.cases import Case
 from assay.results.rows import Row, is_number, rows_of
 from assay.text import plain
@@ -35,7 +35,7 @@ def reached(figure: str, value: float | None) -> float | None:
     return part if part is not None and is_number(100 * part) else None
 
 
-def charts(cases: Sequence[Case]) -> list[Chart]:
+def figure_charts(cases: Sequence[Case]) -> list[Chart]:
     """All of them that the figures of these cases give."""
     found = [*_limits(cases), *_scaling(cases), _time(cases)]
     return [chart for chart in found if chart.series]
@@ -60,12 +60,12 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
         of_it = {_what(row): part for part, row in rows if row.environment == environment}
         names = [name for name in kept if name in of_it]
         values = [100 * of_it[name] for name in names]
-        series.append(Series(plain(environment), names, values, colour=number, style=number))
+        series.append(ChartSeries(plain(environment), names, values, colour=number, style=number))
     least = {_what(row): bound for _, row in rows if (bound := _least(row)) is not None}
     names = [name for name in kept if name in least]
     if names:
         bounds = [100 * least[name] for name in names]
-        series.append(Series('the least that passes', names, bounds, form='marks'))
+        series.append(ChartSeries('the least that passes', names, bounds, form='marks'))
     notes = [
         'A latency that is a multiple of the limit is shown as the part of it that it reaches.'
     ]
@@ -95,7 +95,7 @@ def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:
         if case.sweep in ('strong', 'weak'):
             kinds.setdefault((case.check, case.sweep), []).append(case)
     for (check, sweep), some in kinds.items():
-        series, ranks = list[Series](), set[float]()
+        series, ranks = list[ChartSeries](), set[float]()
         for number, case in enumerate(some):
             points, knee = _points(case)
             if len(points) < 2:
@@ -105,14 +105,14 @@ def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:
             words = (case.fabric, case.environment, case.size, case.scale)
             name = plain(' '.join(filter(None, words)))
             at = [points[one] for one in places]
-            series.append(Series(name, places, at, colour=number, style=number))
+            series.append(ChartSeries(name, places, at, colour=number, style=number))
             if knee in points:
                 at = [points[knee]]
-                series.append(Series(f'knee of {name}', [knee], at, number, number, 'marks'))
+                series.append(ChartSeries(f'knee of {name}', [knee], at, number, number, 'marks'))
         if ranks:
             least = min(ranks)
             ideal = [one / least for one in sorted(ranks)]
-            series.append(Series('ideal', sorted(ranks), ideal, 7, 1, 'faint'))
+            series.append(ChartSeries('ideal', sorted(ranks), ideal, 7, 1, 'faint'))
         yield Chart(
             f'{sweep.capitalize()} scaling: {check}',
             'lines',
@@ -156,7 +156,7 @@ def _time(cases: Sequence[Case]) -> Chart:
         waiting.append(100 * waits)
     parts = {'computation': computation, 'transfer': transfer, 'waiting for others': waiting}
     series = [
-        Series(name, names[:MOST], values[:MOST], colour=number, style=number)
+        ChartSeries(name, names[:MOST], values[:MOST], colour=number, style=number)
         for number, (name, values) in enumerate(parts.items())
         if values
     ]

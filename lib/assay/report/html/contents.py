@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from assay.report.console import as_change
 from assay.report.html import charts, curves, jobs
-from assay.report.html.about import Fact, about
-from assay.report.html.beside import Beside, Other, beside
+from assay.report.html.about import MeasuredWith, measured_with
+from assay.report.html.beside import Beside, Other, compare_systems
 from assay.report.html.chart import Chart, Grid
-from assay.report.html.figures import RUNS, Line, lines, past
-from assay.report.html.screened import Screened
+from assay.report.html.figures import RUNS, FigureLine, figure_lines, past
+from assay.report.html.screened import ScreeningSection
 from assay.report.html.sections import Section, sections
 from assay.report.terminal import counted_words
 from assay.results.cases import Case, Run
@@ -35,7 +35,7 @@ class Tile:
     link: str
 
 
-def tiles(table: Sequence[Line], found: Counts, left_out: int) -> list[Tile]:
+def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Tile]:
     """Counts of what was held to references beside those of what was not.
 
     :param left_out: how many cases a budget left out.
@@ -60,7 +60,7 @@ def tiles(table: Sequence[Line], found: Counts, left_out: int) -> list[Tile]:
     ]
 
 
-def sentence(table: Sequence[Line], found: Counts) -> str:
+def sentence(table: Sequence[FigureLine], found: Counts) -> str:
     """What the verdict rests on, in one sentence."""
     held = sum(line.is_held for line in table)
     measured = sum(line.row.figure != '-' for line in table)
@@ -146,7 +146,7 @@ class Subject:
     log: Sequence[str] | None = None
     others: Sequence[StoredRun] = ()
     history: History | None = None
-    screened: Sequence[Screened] = ()
+    screened: Sequence[ScreeningSection] = ()
     beside: tuple[StoredRun, Run] | None = None
 
 
@@ -175,11 +175,11 @@ class Contents:
     tiles: Sequence[Tile]
     sections: Sequence[Section]
     run: Sequence[tuple[str, str]]
-    screened: Sequence[Screened]
-    facts: Sequence[Fact]
-    variables: Sequence[Fact]
-    first: Sequence[Line]
-    rest: Sequence[Line]
+    screened: Sequence[ScreeningSection]
+    facts: Sequence[MeasuredWith]
+    variables: Sequence[MeasuredWith]
+    first: Sequence[FigureLine]
+    rest: Sequence[FigureLine]
     before: str
     charts: Sequence[Chart | Grid]
     notes: Sequence[str]
@@ -194,7 +194,7 @@ class Contents:
         return [*(chart for one in self.screened for chart in one.charts), *self.charts]
 
 
-def contents(subject: Subject) -> Contents:
+def page_contents(subject: Subject) -> Contents:
     """The contents of the page of a run.
 
     :raises AssayError: if a run that belongs to it cannot be read.
@@ -207,7 +207,7 @@ def contents(subject: Subject) -> Contents:
     runs = _earlier(history, this)
     before = others[-1] if others else None
     known = past(history, [*runs, *(stored for stored in others if stored not in runs)])
-    table = lines(ran, known, runs, before)
+    table = figure_lines(ran, known, runs, before)
     shown = [curves.Overlay('', ran)]
     if history:
         over = reversed(others[-MOST_OVER:])
@@ -215,8 +215,8 @@ def contents(subject: Subject) -> Contents:
     if subject.beside:
         stored, other = subject.beside
         shown.append(curves.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
-    facts, variables = about(ran)
-    witnessed, not_shown = jobs.charts(ran)
+    facts, variables = measured_with(ran)
+    witnessed, not_shown = jobs.job_charts(ran)
     return Contents(
         word=subject.word or NO_VERDICT,
         kind=_kind(subject.word),
@@ -232,7 +232,7 @@ def contents(subject: Subject) -> Contents:
         first=[line for line in table if line.is_shown_first],
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
-        charts=[*curves.charts(shown), *charts.charts(ran), *witnessed],
+        charts=[*curves.curve_charts(shown), *charts.figure_charts(ran), *witnessed],
         notes=[*curves.gone(shown), *_not_laid_over(others), *not_shown],
         runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         steps=steps(history, runs),
@@ -258,7 +258,7 @@ def _beside(run: Run, other: tuple[StoredRun, Run]) -> Beside:
         _of_run(its_report),
         _ran(its_report),
     )
-    return beside(_of_run(run), _ran(run), told)
+    return compare_systems(_of_run(run), _ran(run), told)
 
 
 def _kind(word: str | None) -> str:

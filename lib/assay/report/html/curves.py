@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from assay.report.html.chart import Axis, Chart, Series
+from assay.report.html.chart import Axis, Chart, ChartSeries
 from assay.results.cases import Case, left_in
 from assay.running.runs import KEPT
 from assay.spelling import many
@@ -58,7 +58,7 @@ class Overlay:
     cases: Sequence[Case]
 
 
-def read(case: Case) -> Curve | None:
+def read_curve(case: Case) -> Curve | None:
     """The curve of a case; None where its files are gone, or it has none."""
     where = left_in(case)
     report = _result(where) if where else None
@@ -103,7 +103,7 @@ def _points(results: Iterable[Any], wanted: Mapping[str, str]) -> list[tuple[int
     return [found[size] for size in sorted(found)]
 
 
-def charts(runs: Sequence[Overlay]) -> list[Chart]:
+def curve_charts(runs: Sequence[Overlay]) -> list[Chart]:
     """For each program, partition, layout and scale the times, and the bandwidths.
 
     Fabrics have colours, environments lines and marks of their own.
@@ -113,7 +113,7 @@ def charts(runs: Sequence[Overlay]) -> list[Chart]:
     curves: dict[tuple[str, str, str, str], list[tuple[Overlay, Case, Curve]]] = {}
     for run in runs:
         for case in run.cases:
-            if curve := read(case):
+            if curve := read_curve(case):
                 at = (case.partition, case.layout, case.scale)
                 curves.setdefault((curve.program, *at), []).append((run, case, curve))
     drawn = [case for some in curves.values() for _, case, _ in some]
@@ -144,11 +144,11 @@ def _series(
     quantity: str,
     fabrics: Sequence[str],
     environments: Sequence[str],
-) -> Series:
+) -> ChartSeries:
     # An empty message has neither a place on a logarithmic axis nor a bandwidth.
     places = [number for number, size in enumerate(curve.sizes) if size]
     values = curve.times if quantity == 'Time' else curve.bandwidths
-    return Series(
+    return ChartSeries(
         _name(run, case),
         [float(curve.sizes[number]) for number in places],
         [values[number] for number in places],

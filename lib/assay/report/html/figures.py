@@ -24,7 +24,7 @@ Past = Mapping[Key, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class Line:
+class FigureLine:
     """A figure of the table.
 
     :param anchor: what a link to it ends with; the same in the page of every run.
@@ -62,9 +62,9 @@ class Line:
         return self.row.verdict != 'no bound' or self.row.headline
 
 
-def lines(
+def figure_lines(
     cases: Sequence[Case], past: Past, runs: Sequence[StoredRun], before: StoredRun | None
-) -> list[Line]:
+) -> list[FigureLine]:
     """All figures of some cases, and a line for each case that has none.
 
     :param past: their values in these runs.
@@ -81,7 +81,7 @@ def lines(
             seen[text] = seen.get(text, 0) + 1
             anchor = f'f{hashlib.sha1(text.encode(errors="replace")).hexdigest()[:10]}'
             found.append(
-                Line(
+                FigureLine(
                     row,
                     case.partition,
                     anchor if seen[text] == 1 else f'{anchor}-{seen[text]}',

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from assay import AssayError
 from assay.job.launch import WITNESS
-from assay.report.html.chart import Axis, Chart, Grid, Mark, Panel, Series
+from assay.report.html.chart import Axis, Chart, ChartSeries, Grid, Mark, Panel
 from assay.results.cases import Case, left_in
 from assay.spelling import many
 from assay.text import plain
-from assay.witness import Report, WitnessError, as_list, read
-from assay.witness.placement import Host, cores_in_words, hosts_of, ranks_in_words, shared
+from assay.witness import Report, WitnessError, as_list, read_witness
+from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
 from assay.witness.profile import PARTS, mean_shares, pairs, split
-from assay.witness.traffic import size
+from assay.witness.traffic import decimal_size
 
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
 MOST, MOST_ROWS, MOST_PAIRS, MOST_SEATS, WIDE = 12, 32, 16, 32, 16
@@ -30,7 +30,7 @@ WIDTH = 40
 MOST_DOTS = 128
 
 
-def charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
+def job_charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
     """Two for each job of an application, as far as its files are there; and what is missing."""
     found: list[Grid] = []
     notes: list[str] = []
@@ -72,7 +72,7 @@ def _read(path: Path) -> Report:
             raise WitnessError(
                 f'{one}: no file, or of more than {MOST_BYTES >> 20} MiB: it is not read'
             )
-    return read(path)
+    return read_witness(path)
 
 
 def _title(case: Case, path: Path) -> str:
@@ -156,7 +156,7 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
                 str(pair.receiver) if pair.receiver >= 0 else 'outside',
                 str(pair.messages),
                 str(pair.bytes),
-                size(pair.bytes),
+                decimal_size(pair.bytes),
             ]
             for pair in found[:MOST_PAIRS]
         ],
@@ -195,7 +195,7 @@ def _time(report: Report, title: str) -> Chart:
         spent = _sums(row_of, [getattr(one, part) for one in splits])
         values = [100 * seconds / wall for seconds, wall in zip(spent, walls, strict=True)]
         name = f'{part.replace("_", " ")} ({shares[part]:.1%})'
-        series.append(Series(name, names, values, colour=number, style=number))
+        series.append(ChartSeries(name, names, values, colour=number, style=number))
     return Chart(
         f'What the time of each rank went into: {title}',
         'stacked',
@@ -283,7 +283,7 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
     )
 
 
-def _of(host: Host) -> Iterator[tuple[Host, int, list[int]]]:
+def _of(host: PlacedHost) -> Iterator[tuple[PlacedHost, int, list[int]]]:
     """The rows of a host: its domains, with some of their cores each."""
     for domain, cores in sorted(host.domains.items()):
         in_order = sorted(cores)

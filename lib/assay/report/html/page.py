@@ -19,8 +19,8 @@ from assay import AssayError, __version__
 from assay.files import write_whole
 from assay.report.html import jobs, screened
 from assay.report.html.chart import Chart, Grid
-from assay.report.html.contents import Contents, Subject, contents
-from assay.report.witness import summary
+from assay.report.html.contents import Contents, Subject, page_contents
+from assay.report.witness import job_summary
 from assay.results.cases import Run
 from assay.results.history import History, StoredRun, load
 from assay.results.verdict import Verdict
@@ -46,7 +46,7 @@ def page_of_job(report: Report) -> str:
     charts = jobs.of_job(report)
     program, *arguments = report.command or ['']
     title = plain(' '.join([Path(program).name, *arguments]), LONGEST)
-    lines = summary(report).splitlines()
+    lines = job_summary(report).splitlines()
     return _filled('job.html.jinja', charts, title=title, lines=lines, of_job=charts)
 
 
@@ -75,9 +75,9 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
     policy = '; '.join(
         [
             "default-src 'none'",
-            f'script-src {digest(begin)} {digest(script)} {drawing.digest}'.rstrip(),
+            f'script-src {policy_digest(begin)} {policy_digest(script)} {drawing.digest}'.rstrip(),
             # Plotly puts its rules into a style that is empty at first.
-            f'style-src {digest(style)} {digest("")}',
+            f'style-src {policy_digest(style)} {policy_digest("")}',
             'img-src data: blob:',
             "base-uri 'none'",
             "form-action 'none'",
@@ -92,7 +92,7 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
         script=Markup(script),
         plotly=drawing.packed,
         unused_style=drawing.style,
-        charts=packed(as_json([chart.drawn for chart in charts])) if charts else '',
+        charts=packed(embedded_json([chart.drawn for chart in charts])) if charts else '',
     )
 
 
@@ -100,7 +100,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else plain(name, LONGEST)
 
 
-def write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """Write a page, whole or not at all.
 
     :raises AssayError: if the file cannot be written.
@@ -115,7 +115,7 @@ def write(path: Path, text: str) -> None:
 # Texts embedded in the page -----------------------------------------------------------------------
 
 
-def as_json(value: object) -> Markup:
+def embedded_json(value: object) -> Markup:
     """JSON in which nothing ends a script, begins a comment, or is obeyed by anything."""
     text = json.dumps(_visible(value), separators=(',', ':'), allow_nan=False)
     for sign in '<>&':
@@ -141,7 +141,7 @@ def packed(text: str) -> Markup:
     return Markup(base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode())
 
 
-def digest(text: str) -> str:
+def policy_digest(text: str) -> str:
     """The hash by which the page's policy allows this script or style, and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -168,7 +168,7 @@ def plotly() -> Plotly:
 
     script: str = get_plotlyjs()
     style = re.search(r'getElementById\("([0-9a-f]{64})"\)', script)
-    return Plotly(digest(script), packed(script), style[1] if style else '')
+    return Plotly(policy_digest(script), packed(script), style[1] if style else '')
 
 
 # Pages of runs ------------------------------------------------------------------------------------
@@ -203,10 +203,10 @@ def write_stored(path: Path, history: History, runs: Sequence[StoredRun]) -> Non
         others,
         history,
         # Of a report from elsewhere the machine is another, whatever it is called.
-        screened.of_run(run) if shown.file is None else (),
+        screened.screenings_of(run) if shown.file is None else (),
         (there, history.run_of(there)) if there else None,
     )
-    write(path, page(contents(subject)))
+    write_page(path, page(page_contents(subject)))
 
 
 def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> None:
@@ -214,6 +214,6 @@ def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> N
 
     :raises AssayError: if the history cannot be read, or the file cannot be written.
     """
-    seen = screened.of_run(run)
+    seen = screened.screenings_of(run)
     subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
-    write(path, page(contents(subject)))
+    write_page(path, page(page_contents(subject)))

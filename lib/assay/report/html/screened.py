@@ -9,7 +9,13 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from assay.report.html.chart import Axis, Grid, Mark, Panel
-from assay.report.screening import about, conclusion, headline, not_measured, unjudged
+from assay.report.screening import (
+    headline,
+    not_measured,
+    screening_conclusion,
+    screening_subject,
+    unjudged,
+)
 from assay.results.cases import Run
 from assay.results.rows import number
 from assay.spelling import many
@@ -44,7 +50,7 @@ _KINDS = {0: 'good', 1: 'bad', 3: 'odd'}
 
 
 @dataclass(frozen=True)
-class Screened:
+class ScreeningSection:
     """A screening on the page.
 
     :param kind: of its verdict: ``good``, ``bad`` or ``odd``.
@@ -63,14 +69,14 @@ class Screened:
     charts: Sequence[Grid]
 
 
-def of_run(run: Run) -> list[Screened]:
+def screenings_of(run: Run) -> list[ScreeningSection]:
     """The newest screening at or before a run, of each of its partitions that has one."""
     from assay.screening.findings import MOST_EARLIER
     from assay.screening.kept import earlier, newest
     from assay.screening.verdict import judge
 
     partitions = dict.fromkeys(f'{case.system}:{case.partition}' for case in run.own_cases)
-    found: list[Screened] = []
+    found: list[ScreeningSection] = []
     for place, partition in enumerate(partitions):
         if len(found) == MOST:
             note = (
@@ -81,11 +87,11 @@ def of_run(run: Run) -> list[Screened]:
         if kept := newest(partition, run.ended):
             path, now = kept
             verdict = judge(now, earlier(path, now, MOST_EARLIER))
-            found.append(screened(now, verdict, run.begun))
+            found.append(screening_section(now, verdict, run.begun))
     return found
 
 
-def screened(now: Screening, verdict: Verdict, run_begun: datetime) -> Screened:
+def screening_section(now: Screening, verdict: Verdict, run_begun: datetime) -> ScreeningSection:
     """One screening.
 
     :param run_begun: when the run began that it is shown with.
@@ -96,10 +102,10 @@ def screened(now: Screening, verdict: Verdict, run_begun: datetime) -> Screened:
         for one in verdict.findings
     ]
     found = _found(verdict)
-    return Screened(
+    return ScreeningSection(
         _KINDS[verdict.exit_code],
-        plain(conclusion(now, verdict)),
-        plain(about(now, verdict, f'{when} ({_ago(now.begun, run_begun)})')),
+        plain(screening_conclusion(now, verdict)),
+        plain(screening_subject(now, verdict, f'{when} ({_ago(now.begun, run_begun)})')),
         told[:MOST_TOLD],
         len(told[MOST_TOLD:]),
         [
