@@ -206,7 +206,9 @@ class _Job:
             return
         words = self.where.job(self.nodes, self.ranks, MINUTES)
         try:
-            said = query_patiently('sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments)
+            said = query_patiently(
+                'sbatch', *words, *options, str(HERE / 'probe.sh'), *self.arguments
+            )
         except RefusedError as error:
             self.problem = refuses('; '.join(own_words(str(error))))
             return

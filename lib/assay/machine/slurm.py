@@ -114,7 +114,9 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
     :raises AssayError: if Slurm does not answer.
     """
     found = {}
-    for line in query('sinfo', '--all', '--Node', '--noheader', '--format=%P|%N|%T|%E').splitlines():
+    for line in query(
+        'sinfo', '--all', '--Node', '--noheader', '--format=%P|%N|%T|%E'
+    ).splitlines():
         partition, _, rest = line.strip().partition('|')
         node, _, rest = rest.partition('|')
         state, _, reason = rest.partition('|')
