@@ -1,4 +1,4 @@
-"""What launchers are told of a layout: their options, and the program where ranks differ.
+"""The options of launchers for a layout, and the program that they start where ranks differ.
 
 An MPI's own launcher speaks the MPI's words (:mod:`assay.mpis`), srun those here. Launchers bind
 all ranks alike, or each in other words of its own. So where ranks differ in threads, cores and
