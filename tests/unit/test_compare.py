@@ -15,7 +15,7 @@ import pytest
 from assay import AssayError, paths
 from assay.commands import main as cli
 from assay.comparing import interleaved
-from assay.comparing.interleaved import Foursomes, InterleavedMeasurement, session_label
+from assay.comparing.interleaved import InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored
 from assay.report.interleaved import interleaved_conclusion, interleaved_json, show_interleaved
@@ -151,8 +151,7 @@ def machine(tmp_path, golden_report, monkeypatch):
 
 def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
     given = reframe_options.read_for('a comparison', [])
-    four_by_four = Foursomes(machine, settings, given, [], [])
-    return InterleavedMeasurement(four_by_four, margin, seconds).run()
+    return InterleavedMeasurement(machine, settings, given, [], [], margin, seconds).run()
 
 
 def worse_over(fabric, factor=1.2):

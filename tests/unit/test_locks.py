@@ -65,8 +65,8 @@ USES = [
     'from assay import paths\npaths.RUNS = Path(sys.argv[1])\nfrom assay.running import runs\n'
     'runs.begin()',
     'from assay.results import store\nwith store._locked(Path(sys.argv[1]) / "results.db"): pass',
-    'from assay.nights import folder\npath = Path(sys.argv[1], "lock")\n'
-    'with path.open("w") as file: folder._locked(file.fileno(), path)',
+    'from assay import paths\npaths.NIGHTS = Path(sys.argv[1])\n'
+    'from assay.nights.folder import Folder\nwith Folder("toy", "smoke").alone(): pass',
     'from assay.acceptance import journal\nfile = Path(sys.argv[1], "journal")\nfile.touch()\n'
     'with journal._locked(file): pass',
 ]

@@ -61,7 +61,7 @@ def test_a_session_that_was_stopped_tells_by_what(database, golden_report):
     stopped = Ended(-signal.SIGTERM, signal.SIGTERM)
     one = runner(Suite(database, (passing(golden_report('Passed')), stopped)))
     ended = one.run(one.begin(), None, [])
-    assert ended.stopped is signal.SIGTERM
+    assert ended.stopped is signal.SIGTERM and one.signals == [signal.SIGTERM]
     assert store.verdicts(database)[ended.run.uuid].verdict == 'FAILED'
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -167,12 +166,12 @@ class Measuring:
         suite, given = self.prepared.suite, self.prepared.given
         handles = make_ready(suite, self.site, names)
         runner = Runner(suite, given, handles, 'accept', suite.own)
-        with noted() as signals:
+        with noted() as runner.signals:
             while True:
                 now = status_in(self.archive, self.contract)
                 cases = next_cases(now, self.selected)
-                if signals:
-                    return now, 128 + signals[0]
+                if runner.signals:
+                    return now, 128 + runner.signals[0]
                 if not cases:
                     return now, now.verdict.exit_code
                 if now.jobs + len(cases) > self.contract.most_jobs:
@@ -181,15 +180,9 @@ class Measuring:
                         f'{many(len(cases), "more case")} would be needed: nothing more is run'
                     )
                     return now, now.verdict.exit_code
-                self._session(cases, once(now, cases), runner, signals)
+                self._session(cases, once(now, cases), runner)
 
-    def _session(
-        self,
-        cases: Sequence[SelectedCase],
-        more: Sequence[str],
-        runner: Runner,
-        signals: list[signal.Signals],
-    ) -> None:
+    def _session(self, cases: Sequence[SelectedCase], more: Sequence[str], runner: Runner) -> None:
         """Run some cases.
 
         :param more: options of ReFrame, for this run alone.
@@ -215,7 +208,6 @@ class Measuring:
         word = 'STOPPED' if ended.stopped else ended.verdict.word
         archives.end_run(self.archive, number, own, word, self.site)
         if ended.stopped:
-            signals.insert(0, ended.stopped)
             return
         ended.tell_failures()
         if ended.problems:

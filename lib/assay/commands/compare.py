@@ -77,7 +77,7 @@ def compare(
       assay compare --b sources=../assay-before -n '^MiniFE%fabric=shm'
       assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
     """
-    from assay.comparing.interleaved import Foursomes, InterleavedMeasurement
+    from assay.comparing.interleaved import InterleavedMeasurement
     from assay.report.interleaved import interleaved_json, show_interleaved
     from assay.results.diff.judging import assert_margin
     from assay.results.runner import make_ready
@@ -112,8 +112,8 @@ def compare(
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)
     seconds = None if minutes is None else 60 * minutes
-    foursomes = Foursomes(suite, sides, given, options, handles)
-    found, code = InterleavedMeasurement(foursomes, margin, seconds).run()
+    made = suite, sides, given, options, handles
+    found, code = InterleavedMeasurement(*made, margin, seconds).run()
     if as_json:
         print(interleaved_json(found))
     else:

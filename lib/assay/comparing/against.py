@@ -182,13 +182,14 @@ class Against:
         :raises AssayError: if there is nothing to compare.
         """
         began, stopped = time.monotonic(), None
-        with noted() as signals:
+        with noted() as self.runner.signals:
             found = self._look()
             while budget and not stopped and found.verdict == 'undecided' and in_doubt(found):
-                stopped = self._until_next_look(found, began, budget, signals)
+                stopped = self._until_next_look(found, began, budget)
                 if len(self.rounds) > self._looked_at:
                     found = self._look()
         why, is_broken = stopped or ('', False)
+        signals = self.runner.signals
         decided = found.verdict != 'undecided'
         return AgainstResult(
             found,
@@ -215,7 +216,7 @@ class Against:
         return difference(history, self.before, after, MARGIN, rate=rate, remeasured=rounds)
 
     def _until_next_look(
-        self, found: Difference, began: float, budget: float, signals: list[signal.Signals]
+        self, found: Difference, began: float, budget: float
     ) -> tuple[str, bool] | None:
         """Rounds until there is something to look at.
 
@@ -233,26 +234,19 @@ class Against:
         took = self.took or self._run_took * len(cases) / max(1, len(self.selected))
         while len(self.rounds) < until:
             left = budget - (time.monotonic() - began)
-            if signals:
-                return f'stopped by {signals[0].name}', False
+            if self.runner.signals:
+                return f'stopped by {self.runner.signals[0].name}', False
             if left < took:
                 return f'the {budget / 60:.3g} min for measuring again are over', False
-            if problem := self._round(cases, environments, left, signals):
-                return problem, not signals
+            if problem := self._round(cases, environments, left):
+                return problem, not self.runner.signals
             took = self.took
         return None
 
-    def _round(
-        self,
-        cases: Collection[str],
-        environments: Collection[str],
-        left: float,
-        signals: list[signal.Signals],
-    ) -> str:
+    def _round(self, cases: Collection[str], environments: Collection[str], left: float) -> str:
         """One round, judged and stored; what is wrong with it as a whole, empty if nothing is.
 
         :param left: seconds of the budget.
-        :param signals: gets the one that it was stopped by.
         """
         began, own = time.monotonic(), self.runner.begin()
         # Nor is it waited longer than that for those who disturb it.
@@ -263,7 +257,6 @@ class Against:
         say(f'round {len(self.rounds) + 1}')
         ended = self.runner.run(own, self.label, options)
         if ended.stopped:
-            signals.insert(0, ended.stopped)
             return f'stopped by {ended.stopped.name}'
         ended.tell_failures()
         if ended.problems or ended.run is None:

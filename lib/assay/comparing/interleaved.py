@@ -5,7 +5,6 @@ Sessions are run in fours, A B B A.
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -47,81 +46,6 @@ class StoppedError(Exception):
 
 class NoGoodError(StoppedError):
     """A session was no good as a whole."""
-
-
-class Foursomes:
-    """Measures two settings, four sessions at a time.
-
-    :param suite: what its sessions are started with.
-    :param settings: of the two sides.
-    :param options: of ReFrame, for all of them.
-    :param handles: locks that are held all the while.
-    """
-
-    def __init__(
-        self,
-        suite: Suite,
-        settings: Settings,
-        given: Given,
-        options: Sequence[str],
-        handles: Sequence[int],
-    ) -> None:
-        self.settings, self.options = settings, options
-        self.runner = Runner(suite, given, handles, 'compare', suite.own)
-        self.number = 0
-
-    def measure(
-        self, done: list[ComparedSession], left_out: Iterable[str], signals: list[signal.Signals]
-    ) -> None:
-        """Measure four sessions.
-
-        :param done: gets each session that is complete.
-        :param left_out: names of cases.
-        :param signals: to stop, that this command was sent; gets those that a session took.
-        :raises StoppedError: if there is one, or a session is no good.
-        :raises AssayError: if the first two have no case in common.
-        """
-        left_out = {*left_out}
-        for side in FOURSOME:
-            one = self._session(side, left_out, signals)
-            # Those that others disturbed at once, so that the four stay in their order.
-            for _ in range(AGAIN):
-                if one.disturbed:
-                    disturbed = {without_partition(case) for case in one.disturbed}
-                    # A case of two partitions is run on both again.
-                    calm = {without_partition(case) for case in one.ran} - disturbed
-                    say(f'others disturbed {many(len(one.disturbed), "case")}: measured again')
-                    one = one.then(self._session(side, left_out | calm, signals))
-            done.append(one)
-            if len(done) == 2:
-                assert_something_in_common(done, self.settings)
-
-    def _session(
-        self, side: int, left_out: Iterable[str], signals: list[signal.Signals]
-    ) -> ComparedSession:
-        """One session, judged and stored.
-
-        :raises NoGoodError: if more is wrong with it than that cases failed.
-        :raises StoppedError: if this command was told to stop.
-        """
-        if signals:
-            raise StoppedError(f'stopped by {signals[0].name}')
-        setting = self.settings[side]
-        self.number += 1
-        say(f'session {self.number}: {setting}')
-        without = selection.leaving_out(map(setting.named, left_out))
-        own = self.runner.begin()
-        options = [*setting.options, *self.options, *without]
-        ended = self.runner.run(own, session_label(self.settings, side), options, setting.exports)
-        if ended.stopped:
-            signals.insert(0, ended.stopped)
-            raise StoppedError(f'stopped by {ended.stopped.name}')
-        ended.tell_failures()
-        if ended.problems:
-            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(ended.problems)}')
-        assert ended.run
-        self.runner.release(own, not ended.verdict.problems, side)
-        return session(ended.run, side, self.settings)
 
 
 def session_label(settings: Settings, side: int) -> str:
@@ -217,18 +141,31 @@ def finish(
 class InterleavedMeasurement:
     """A comparison under way.
 
-    :param foursomes: what measures its sessions.
+    :param suite: what its sessions are started with.
+    :param settings: of the two sides.
+    :param options: of ReFrame, for all sessions.
+    :param handles: locks that are held all the while.
     :param margin: a change within it is called the same.
     :param seconds: after which no further four sessions begin that would end later; the first four
         are measured in any case. None for no such bound.
     """
 
-    def __init__(self, foursomes: Foursomes, margin: float, seconds: float | None) -> None:
-        self.foursomes, self.margin, self.seconds = foursomes, margin, seconds
-        self.settings = foursomes.settings
+    def __init__(
+        self,
+        suite: Suite,
+        settings: Settings,
+        given: Given,
+        options: Sequence[str],
+        handles: Sequence[int],
+        margin: float,
+        seconds: float | None,
+    ) -> None:
+        self.settings, self.options = settings, options
+        self.margin, self.seconds = margin, seconds
+        self.runner = Runner(suite, given, handles, 'compare', suite.own)
         self.began = time.monotonic()
-        #: Of the last four sessions.
-        self.took = 0.0
+        #: How many sessions there were, and seconds of the last four.
+        self.number, self.took = 0, 0.0
         self.first: list[ComparedSession] = []
         self.pairs: list[ComparedSession] = []
 
@@ -240,36 +177,36 @@ class InterleavedMeasurement:
             measured, or there is nothing to compare.
         :raises SystemExit: if it was told to stop before that.
         """
-        with noted() as signals:
-            stopped = self._first(signals)
+        with noted() as self.runner.signals:
+            stopped = self._first()
             found = compare_at_first(load(), self.first, self.settings, self.margin)
             wanted = find_suspects(found, self.settings)
             say(
                 f'{many(len(found.figures), "figure")} of both, of which {len(wanted)} '
                 'are measured again, in pairs'
             )
-            self.foursomes.runner.begin_stage()
-            stopped = stopped or self._again(wanted, signals)
+            self.runner.begin_stage()
+            stopped = stopped or self._again(wanted)
             sessions = self.first, self.pairs
             why = str(stopped or '')
             result = finish(load(), found, wanted, *sessions, self.settings, why)
-            if signals:
-                return result, 128 + signals[0]
+            if self.runner.signals:
+                return result, 128 + self.runner.signals[0]
             return result, 1 if isinstance(stopped, NoGoodError) else result.exit_code
 
-    def _first(self, signals: list[signal.Signals]) -> StoppedError | None:
+    def _first(self) -> StoppedError | None:
         """The first sessions; why they ended early, if they did."""
         try:
             for _ in range(FIRST):
                 self._assert_time_is_left()
-                self._foursome(self.first, (), signals)
+                self._foursome(self.first, ())
         except StoppedError as stopped:
             if {one.side for one in self.first} != {0, 1}:
-                self._end(stopped, signals)
+                self._end(stopped)
             return stopped
         return None
 
-    def _end(self, stopped: StoppedError, signals: Sequence[signal.Signals]) -> NoReturn:
+    def _end(self, stopped: StoppedError) -> NoReturn:
         """End before both settings were measured."""
         told = f'{stopped}, before both were measured'
         if self.first:
@@ -278,11 +215,9 @@ class InterleavedMeasurement:
         if isinstance(stopped, NoGoodError):
             raise AssayError(f'{told}.')
         say(told)
-        raise SystemExit(128 + signals[0])
+        raise SystemExit(128 + self.runner.signals[0])
 
-    def _again(
-        self, wanted: Sequence[Suspect], signals: list[signal.Signals]
-    ) -> StoppedError | None:
+    def _again(self, wanted: Sequence[Suspect]) -> StoppedError | None:
         """Suspects alone, until decided; why that ended early, if it did."""
         cases = {without_partition(case) for one in self.first for case in one.ran}
         still = [*wanted]
@@ -297,23 +232,61 @@ class InterleavedMeasurement:
                     f'{many(len(still), "figure")} of {many(len(open_cases), "case")} are open; '
                     f'at most {at_most / 60:.0f} min more'
                 )
-                self._foursome(self.pairs, cases - open_cases, signals)
+                self._foursome(self.pairs, cases - open_cases)
             except StoppedError as stopped:
                 return stopped
             told = decisions(load(), wanted, self.pairs, self.settings, self.margin)
             still = [one for one in wanted if not told[one.figure].is_decided]
         return None
 
-    def _foursome(
-        self, done: list[ComparedSession], left_out: Iterable[str], signals: list[signal.Signals]
-    ) -> None:
-        """Four sessions, and how long they took.
+    def _foursome(self, done: list[ComparedSession], left_out: Iterable[str]) -> None:
+        """Measure four sessions, A B B A.
 
-        :raises StoppedError: as :meth:`Foursomes.measure`.
+        :param done: gets each session that is complete.
+        :param left_out: names of cases.
+        :raises StoppedError: if somebody stops it, or a session is no good.
+        :raises AssayError: if the first two have no case in common.
         """
         began = time.monotonic()
-        self.foursomes.measure(done, left_out, signals)
+        left_out = {*left_out}
+        for side in FOURSOME:
+            one = self._session(side, left_out)
+            # Those that others disturbed at once, so that the four stay in their order.
+            for _ in range(AGAIN):
+                if one.disturbed:
+                    disturbed = {without_partition(case) for case in one.disturbed}
+                    # A case of two partitions is run on both again.
+                    calm = {without_partition(case) for case in one.ran} - disturbed
+                    say(f'others disturbed {many(len(one.disturbed), "case")}: measured again')
+                    one = one.then(self._session(side, left_out | calm))
+            done.append(one)
+            if len(done) == 2:
+                assert_something_in_common(done, self.settings)
         self.took = time.monotonic() - began
+
+    def _session(self, side: int, left_out: Iterable[str]) -> ComparedSession:
+        """One session, judged and stored.
+
+        :raises NoGoodError: if more is wrong with it than that cases failed.
+        :raises StoppedError: if this command was told to stop.
+        """
+        if self.runner.signals:
+            raise StoppedError(f'stopped by {self.runner.signals[0].name}')
+        setting = self.settings[side]
+        self.number += 1
+        say(f'session {self.number}: {setting}')
+        without = selection.leaving_out(map(setting.named, left_out))
+        own = self.runner.begin()
+        options = [*setting.options, *self.options, *without]
+        ended = self.runner.run(own, session_label(self.settings, side), options, setting.exports)
+        if ended.stopped:
+            raise StoppedError(f'stopped by {ended.stopped.name}')
+        ended.tell_failures()
+        if ended.problems:
+            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(ended.problems)}')
+        assert ended.run
+        self.runner.release(own, not ended.verdict.problems, side)
+        return session(ended.run, side, self.settings)
 
     def _assert_time_is_left(self) -> None:
         """:raises StoppedError: if four more sessions would end too late, and are not the first."""

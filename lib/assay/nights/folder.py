@@ -9,9 +9,8 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -44,17 +43,14 @@ class Folder:
         path = self.path / 'lock'
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise AssayError(f'{error.filename}: {error.strerror}') from None
-        try:
-            if _locked(handle, path):
+        with ExitStack() as opened:
+            handle: int | None = None
+            with suppress(locks.LockedError):
+                handle = opened.enter_context(locks.held(path, wait=False))
                 os.utime(handle)
-                yield handle
-            else:
-                yield None
-        finally:
-            os.close(handle)
+            yield handle
 
     def busy_for(self) -> timedelta:
         """How long another night has been under way."""
@@ -87,11 +83,3 @@ class Folder:
             yield
         except OSError as error:
             raise AssayError(f'{self.file}: cannot be {done}: {error.strerror}') from None
-
-
-def _locked(handle: int, path: Path) -> bool:
-    try:
-        locks.lock(handle, path, wait=False)
-    except locks.LockedError:
-        return False
-    return True

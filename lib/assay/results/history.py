@@ -143,21 +143,13 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
         found = Summary(problem=one.problem) if one.problem else read.summaries.get(one.uuid)
         if found is None:  # it was removed meanwhile
             continue
-        said = verdicts.get(one.uuid)
-        if isinstance(said, AssayError) and not found.problem:
-            found = Summary(problem=str(said))
-        judged = said if isinstance(said, store.StoredVerdict) else None
-        runs.append(
-            StoredRun(
-                one.uuid,
-                one.begun,
-                one.ended,
-                found,
-                verdict=judged.verdict if judged else None,
-                problems=judged.problems if judged else (),
-                causes=causes.get(one.uuid, ()),
-            )
-        )
+        verdict = verdicts.get(one.uuid)
+        if isinstance(verdict, AssayError):
+            found = found if found.problem else Summary(problem=str(verdict))
+            verdict = None
+        word, problems = (verdict.verdict, verdict.problems) if verdict else (None, ())
+        own = causes.get(one.uuid, ())
+        runs.append(StoredRun(one.uuid, one.begun, one.ended, found, word, problems, causes=own))
     return History(tuple(runs), database, read.figures)
 
 

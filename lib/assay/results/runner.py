@@ -92,6 +92,8 @@ class Runner:
         first: RunFolder | None = None,
     ) -> None:
         self.suite, self.given, self.handles, self.purpose = suite, given, handles, purpose
+        #: Those that this command was sent, to stop: whoever runs several sessions notes them.
+        self.signals: list[signal.Signals] = []
         self._first = first
         self._newest: dict[int, RunFolder] = {}
 
@@ -116,6 +118,8 @@ class Runner:
         :param audience: it hears what goes on.
         """
         end = self.suite.run(own, label, options, self.handles, audience, self.purpose, exports)
+        if end.stopped:
+            self.signals.insert(0, end.stopped)
         found = judge_session(own, end, self.given)
         unstored = store_verdict(found.run, found.verdict) if found.run else []
         return replace(found, stopped=end.stopped, unstored=tuple(unstored))
