@@ -6,8 +6,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_before
 from reframe.core.exceptions import SanityError
 
+from assay.checks.application import SpackApplicationCheck
 from assay.checks.benchmark import RESULT, read_report
-from assay.checks.upstream import SpackApplicationCheck
 from assay.job.launch import LaunchError, apart
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import check_stream

@@ -3,9 +3,8 @@
 import reframe as rfm
 from reframe.core.builtins import fixture
 
-from assay.checks.application import ApplicationCheck, BuildMiniFE
+from assay.checks.application import ApplicationCheck, BuildMiniFE, UpstreamCheck
 from assay.checks.sweep import ApplicationSweep, series_measures
-from assay.checks.upstream import UpstreamCheck
 from assay.programs.figure import Quantity
 from assay.programs.minife import MiniFE as Application
 

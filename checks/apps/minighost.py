@@ -3,9 +3,8 @@
 import reframe as rfm
 from reframe.core.builtins import fixture
 
-from assay.checks.application import ApplicationCheck, BuildMiniGhost
+from assay.checks.application import ApplicationCheck, BuildMiniGhost, UpstreamCheck
 from assay.checks.sweep import ApplicationSweep, series_measures
-from assay.checks.upstream import UpstreamCheck
 from assay.programs.figure import Quantity
 from assay.programs.minighost import MiniGhost as Application
 

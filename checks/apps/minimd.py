@@ -3,9 +3,8 @@
 import reframe as rfm
 from reframe.core.builtins import fixture, parameter
 
-from assay.checks.application import ApplicationCheck, BuildMiniMD
+from assay.checks.application import ApplicationCheck, BuildMiniMD, UpstreamCheck
 from assay.checks.sweep import ApplicationSweep, series_measures
-from assay.checks.upstream import UpstreamCheck
 from assay.programs.figure import Quantity
 from assay.programs.minimd import MiniMD as Application
 

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from assay.checks.node_benchmark import OF_DISTURBANCE, NodeBenchmark
+from assay.checks.benchmark import OF_DISTURBANCE, NodeBenchmark
 from assay.programs.figure import Quantity
 
 

@@ -3,8 +3,13 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import over_limit, refusing, whole_of_best
-from assay.checks.node_benchmark import OF_DISTURBANCE, NodeBenchmark
+from assay.checks.benchmark import (
+    OF_DISTURBANCE,
+    NodeBenchmark,
+    over_limit,
+    refusing,
+    whole_of_best,
+)
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_dgemm
 from assay.programs.figure import Quantity

@@ -11,7 +11,6 @@ from reframe.core.fields import make_convertible
 from reframe.utility import import_module_from_file
 
 # As the check itself, before ReFrame has a system: all fabrics and scales are parameters.
-import assay.checks.node_benchmark
 import assay.checks.sweep  # noqa: F401
 from assay import paths
 from assay.machine import topology

@@ -8,7 +8,7 @@ import reframe.core.runtime as rt
 from reframe.frontend.executors import generate_testcases
 from reframe.utility import import_module_from_file
 
-import assay.checks.node_benchmark  # noqa: F401  # before ReFrame has a system, as in checks.py
+import assay.checks.benchmark  # noqa: F401  # before ReFrame has a system, as in checks.py
 from assay import paths
 from assay.config.environments import environs
 

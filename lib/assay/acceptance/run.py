@@ -113,15 +113,10 @@ def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
 
 def _alone(archive: Archive) -> int:
     """:raises AssayError: if another command runs cases for an acceptance."""
-    try:
+    with explained(archive.contract, 'opened'):
         handle = os.open(archive.contract, os.O_RDWR | os.O_CLOEXEC)
-        locks.lock(handle, archive.contract, wait=False)
-    except locks.LockedError:
-        raise AssayError(
-            f'{archive.folder}: another `assay accept run` is at it: wait for its end'
-        ) from None
-    except OSError as error:
-        raise AssayError(f'{archive.contract}: {error.strerror}') from None
+    if not locks.try_lock(handle, archive.contract):
+        raise AssayError(f'{archive.folder}: another `assay accept run` is at it: wait for its end')
     return handle
 
 

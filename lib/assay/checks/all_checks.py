@@ -7,7 +7,6 @@ from functools import cache
 from reframe.utility import import_module_from_file
 
 # Their bases too, which files of checks name, before ReFrame has a system: see all_checks.
-import assay.checks.node_benchmark
 import assay.checks.sweep  # noqa: F401
 from assay import AssayError, paths
 from assay.checks.check import MpiCheck

@@ -111,6 +111,11 @@ class Application(ABC):
         """
 
 
+def is_ours(output: str) -> bool:
+    """Whether an application of ours wrote an output."""
+    return 'Implementation: assay' in output
+
+
 def prints_fingerprints(output: str) -> bool:
     """Whether an application of ours is one that prints what its answer is known by."""
     version = _VERSION.search(output)

@@ -15,6 +15,7 @@ from assay.programs.application import (
     Problem,
     WrongAnswerError,
     is_of_both_clocks,
+    is_ours,
     limit_figures,
     prints_fingerprints,
     window_figures,
@@ -201,14 +202,10 @@ class Hpl(Application):
             if name := _PHASES.get(phase['key']):
                 values[f'{name}_time'] = _number(phase['seconds'], f'{name} time')
         limits = limit_figures(output)
-        if _ours(output) and 'hpl_of_limit' not in limits:
+        if is_ours(output) and 'hpl_of_limit' not in limits:
             raise WrongAnswerError("HPL's output ends before the limit that it measures")
         figures = figures_of(self.measures, values)
         return figures | window_figures(output, 'factorisation') | limits
-
-
-def _ours(output: str) -> bool:
-    return 'Implementation: assay' in output
 
 
 def _number(text: str, what: str) -> float:
@@ -250,7 +247,7 @@ def _check_problem(
             raise WrongAnswerError(f'HPL ran on {run["p"]} x {run["q"]} ranks instead of {ranks}')
     asked = {'RANKS': ranks, 'THREADS': threads}
     told = {found['key']: int(found['value']) for found in _OURS.finditer(output)}
-    if _ours(output) and told != asked:
+    if is_ours(output) and told != asked:
         raise WrongAnswerError(
             f'HPL ran on {told.get("RANKS")} ranks with {told.get("THREADS")} threads each instead '
             f'of {ranks} with {threads}'

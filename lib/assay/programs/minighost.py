@@ -15,6 +15,7 @@ from assay.programs.application import (
     WrongAnswerError,
     check_times,
     check_windows,
+    is_ours,
     limit_figures,
     steady_windows,
     times_of,
@@ -180,7 +181,7 @@ class MiniGhost(Application):
         (total,) = _numbers(_TOTAL, output, 'total time')
         mean_stencil, *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
         (rate,) = _numbers(_GFLOPS, output, 'rate')
-        if _ours(output):
+        if is_ours(output):
             _check_fingerprints(output, problem)
             check_times(output, {'total': total, 'stencil': stencil, **_parts(output, ranks)})
             # As the rank with the most, no rank took less in all than the mean in parts.
@@ -191,7 +192,7 @@ class MiniGhost(Application):
         steps: int = problem.facts['the number of time steps']
         of_step = math.prod(problem.facts['the mesh']) * problem.facts['the number of variables']
         updates = of_step * steps * problem.facts['the number of spikes']
-        if _ours(output):
+        if is_ours(output):
             windows, bytes_of_step = steady_windows(steps, range(steps)), _UPDATE_BYTES * of_step
             check_windows(
                 output, 'stencil', windows, 1e-9 * bytes_of_step, stencil, ranks * stencil
@@ -199,7 +200,7 @@ class MiniGhost(Application):
         if not (total > 0 and stencil > 0):
             raise WrongAnswerError('miniGhost printed a time that is not above zero')
         operations = 27 * updates / total * 1e-9
-        if _ours(output) and not abs(rate / operations - 1) < 1e-3:  # it has four digits
+        if is_ours(output) and not abs(rate / operations - 1) < 1e-3:  # it has four digits
             raise WrongAnswerError(f'miniGhost says {rate} Gflop/s, but did {operations:.4g}')
         values = {
             'total_time': total,
@@ -243,10 +244,6 @@ def _parts(output: str, ranks: int) -> dict[str, float]:
     return times if 'sums' in times_of(output) else {}
 
 
-def _ours(output: str) -> bool:
-    return 'Implementation: assay' in output
-
-
 def _check_verdict(output: str) -> None:
     if complaint := _COMPLAINT.search(output):
         raise WrongAnswerError(
@@ -268,17 +265,17 @@ def _check_verdict(output: str) -> None:
 
 def _check_whole(output: str, ranks: int) -> None:
     # Upstream's report has no end if there is one rank only.
-    needs_end = _ours(output) or ranks > 1
+    needs_end = is_ours(output) or ranks > 1
     if not _LAST_OF_SUMS.search(output) or (needs_end and _END not in output):
         raise WrongAnswerError("miniGhost's report is not whole; was it run with --report_perf 1?")
-    if _ours(output) and not limit_figures(output):
+    if is_ours(output) and not limit_figures(output):
         raise WrongAnswerError("miniGhost's output ends before the machine's limit")
 
 
 def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> None:
     asked = {**problem.facts, 'the number of processes': ranks}
     patterns = dict(_SAID)
-    if _ours(output):
+    if is_ours(output):
         asked['the number of threads'] = threads
         patterns['the number of threads'] = re.compile(r'executing, (\d+) threads? each')
     for name, value in asked.items():
@@ -291,7 +288,7 @@ def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> N
 def _check_checks(output: str, variables: int) -> None:
     """That each variable was held against the tolerance asked for."""
     tolerance = 10.0**-_DIGITS
-    if not _ours(output):
+    if not is_ours(output):
         said = _TOLERANCE.search(output)
         if not said or not _plain_number(said[1]) <= tolerance:
             words = said[1] if said else 'nothing'

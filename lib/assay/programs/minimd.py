@@ -17,6 +17,7 @@ from assay.programs.application import (
     WrongAnswerError,
     check_times,
     check_windows,
+    is_ours,
     limit_figures,
     steady_windows,
     times_of,
@@ -143,7 +144,7 @@ class MiniMD(Application):
         _check_states(output, problem)
         _check_summary(summary, problem, ranks, threads)
 
-        if _ours(output):
+        if is_ours(output):
             _check_fingerprints(output, problem)
             check_times(output, {name: summary[name] for name in ('total', *_PHASES)})
             _check_windows(output, problem, ranks)
@@ -153,7 +154,7 @@ class MiniMD(Application):
         values['performance'] = summary['performance']
         values['force_rate'] = summary['atoms'] * summary['steps'] / summary['force']
         figures = figures_of(self.measures, values)
-        return figures | _figures_of_ours(output) if _ours(output) else figures
+        return figures | _figures_of_ours(output) if is_ours(output) else figures
 
 
 def _box(cells: float) -> tuple[int, int, int]:
@@ -168,16 +169,12 @@ def _box(cells: float) -> tuple[int, int, int]:
     return x, y, math.floor(cells / (x * y))
 
 
-def _ours(output: str) -> bool:
-    return 'Implementation: assay' in output
-
-
 def _check_verdict(output: str) -> None:
     """Of ours; upstream has none. First, as a run that failed may lack anything else."""
     failed = [m['oracle'] for m in _VERDICT.finditer(output) if m['word'] == 'FAILED']
     if failed:
         raise WrongAnswerError(f"miniMD's own check failed: {failed[0]}")
-    if _ours(output) and '\t# All: PASSED' not in output:
+    if is_ours(output) and '\t# All: PASSED' not in output:
         raise WrongAnswerError('miniMD printed no verdict: its output is not whole')
 
 

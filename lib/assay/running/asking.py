@@ -9,13 +9,15 @@ sentence that says why, if the scheduler does not bring it to one.
 from __future__ import annotations
 
 import math
+import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import reframe.core.runtime as rt
-from reframe.core.exceptions import JobError
+import reframe.utility.osext as osext
+from reframe.core.exceptions import JobError, SpawnedProcessError
 from reframe.core.schedulers import Job
 
 from assay import say
@@ -28,6 +30,9 @@ SOON, SELDOM = 2.0, 30.0
 
 #: Of the time since the last change that is waited for the next.
 SHARE = 0.25
+
+#: Seconds that a command may take.
+PATIENCE = 60
 
 #: Seconds for which a scheduler may not answer before its jobs are given up.
 OUTAGE = 1800.0
@@ -51,6 +56,21 @@ _RATES = {'poll_rate_max': 10, 'poll_rate_min': 0.1}
 
 class NoAnswerError(Exception):
     """A scheduler has not told anything of its jobs; the message is what it said instead."""
+
+
+def answer_of(command: str, patience: int = PATIENCE) -> subprocess.CompletedProcess[str]:
+    """What a command of a scheduler answers, whatever its exit code.
+
+    :raises NoAnswerError: if it does not end in time, or cannot be started.
+    """
+    name = command.split()[0]
+    try:
+        answer: subprocess.CompletedProcess[str] = osext.run_command(command, timeout=patience)
+    except SpawnedProcessError:
+        raise NoAnswerError(f'{name}: no answer in {patience} s') from None
+    except OSError as error:
+        raise NoAnswerError(f'{name}: {error.strerror}') from None
+    return answer
 
 
 @dataclass

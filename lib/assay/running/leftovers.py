@@ -9,17 +9,15 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from assay import say
+from assay import AssayError, say
 from assay.machine.job_states import ENDING
+from assay.machine.slurm import told
 from assay.running import runs
 from assay.running.processes import pids
 from assay.running.runs import RunFolder
 
 #: Seconds that a process which was left behind has to end once it was told to.
 PATIENCE = 5
-
-#: Seconds that Slurm has to say which jobs there are.
-PATIENCE_WITH_SLURM = 60
 
 
 def stop_jobs(run: RunFolder) -> str:
@@ -52,18 +50,11 @@ def _all_slurm_jobs() -> list[tuple[str, str, str, Path]]:
     """Id, state, reason and folder of each job of ours; none where there is no Slurm."""
     columns = ['--noheader', '--format=%i|%T|%r|%Z']
     try:
-        told = subprocess.run(
-            ['squeue', f'--user={os.getuid()}', *columns],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors='replace',
-            timeout=PATIENCE_WITH_SLURM,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        answer = told('squeue', f'--user={os.getuid()}', *columns)
+    except AssayError:
         return []
     found = []
-    for line in told.splitlines():
+    for line in answer.splitlines():
         job, state, reason, folder = [*line.split('|', 3), '', '', ''][:4]
         found.append((job, state, reason, Path(folder)))
     return found

@@ -6,17 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import reframe.utility.osext as osext
 from reframe.core.exceptions import SpawnedProcessError
 from reframe.core.schedulers import pbs
 
 from assay import say
 from assay.machine import job_states
-from assay.running.asking import UNKNOWN, AsksInMeasure, NoAnswerError, Record
+from assay.running.asking import UNKNOWN, AsksInMeasure, NoAnswerError, Record, answer_of
 from assay.text import plain
-
-#: Seconds that a command may take.
-_PATIENCE = 60
 
 # What qstat says of jobs that it has forgotten, or has among those that ended, which is no failure.
 _NONE = re.compile(r'unknown job|job has finished', re.IGNORECASE)
@@ -43,12 +39,7 @@ class Pbs(AsksInMeasure, pbs.PbsJobScheduler):
         return found
 
     def _told(self, command: str, numbers: list[str]) -> dict[str, Record]:
-        try:
-            answer = osext.run_command(f'{command} {" ".join(numbers)}', timeout=_PATIENCE)
-        except SpawnedProcessError:
-            raise NoAnswerError(f'qstat: no answer in {_PATIENCE} s') from None
-        except OSError as error:
-            raise NoAnswerError(f'qstat: {error.strerror}') from None
+        answer = answer_of(f'{command} {" ".join(numbers)}')
         # Of several jobs it may know some, and tell of the others beside them.
         if answer.returncode and not _NONE.search(answer.stderr):
             said = answer.stderr or answer.stdout or f'exit code {answer.returncode}'

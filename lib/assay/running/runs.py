@@ -75,17 +75,14 @@ class RunFolder:
     @property
     def is_under_way(self) -> bool:
         """Whether a process still has it open."""
+        path = self.folder / LOCK
         try:
-            handle = os.open(self.folder / LOCK, os.O_RDWR)
+            with path.open('r+b') as file:
+                return not locks.try_lock(file.fileno(), path)
         except FileNotFoundError:
             return False
-        try:
-            locks.lock(handle, self.folder / LOCK, wait=False)
-        except AssayError:  # also where a file system has no locks
+        except AssayError:  # a file system without locks
             return True
-        finally:
-            os.close(handle)
-        return False
 
 
 def begin() -> RunFolder:

@@ -20,14 +20,19 @@ from reframe.core.schedulers import Job, slurm
 from assay import say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES
-from assay.running.asking import OUTAGE, UNKNOWN, AsksInMeasure, NoAnswerError, Record
+from assay.running.asking import (
+    OUTAGE,
+    PATIENCE,
+    UNKNOWN,
+    AsksInMeasure,
+    NoAnswerError,
+    Record,
+    answer_of,
+)
 from assay.text import plain
 
-#: Seconds that a command may take.
-_PATIENCE = 60
-
-#: The same for scancel, on which a run that is stopped waits for each of its jobs; and seconds
-#: after which one is tried again that failed.
+#: Seconds that scancel may take, on which a run that is stopped waits for each of its jobs; and
+#: seconds after which one is tried again that failed.
 CANCELLING, AGAIN = 10, 60
 
 #: Seconds for which squeue may not know a new job: so long ReFrame waits, too.
@@ -104,7 +109,7 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
 
     def _exit_code(self, number: str) -> int | None:
         """Of a job that has ended; None if Slurm does not know it."""
-        told = osext.run_command(f'scontrol --oneliner show job {number}', timeout=_PATIENCE)
+        told = osext.run_command(f'scontrol --oneliner show job {number}', timeout=PATIENCE)
         code = re.search(r'\bExitCode=(\S+)', told.stdout)
         return _exit_code(code[1]) if code else None
 
@@ -116,18 +121,13 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
     def is_cancelled(self, job: Any) -> bool:
         return bool(job.is_cancelling)
 
-    def _run(self, command: str, *nothing: str, patience: int = _PATIENCE) -> str:
+    def _run(self, command: str, *nothing: str, patience: int = PATIENCE) -> str:
         """What one of Slurm's commands prints.
 
         :param nothing: errors that only say that there is nothing.
         :raises NoAnswerError: if it fails, or prints nothing but an error.
         """
-        try:
-            told = osext.run_command(command, timeout=patience)
-        except SpawnedProcessError:
-            raise NoAnswerError(f'{command.split()[0]}: no answer in {patience} s') from None
-        except OSError as error:
-            raise NoAnswerError(f'{command.split()[0]}: {error.strerror}') from None
+        told = answer_of(command, patience)
         failed = told.returncode or ('error' in told.stderr and not told.stdout.strip())
         if failed and not any(words in told.stderr for words in nothing):
             said = told.stderr or told.stdout or f'exit code {told.returncode}'

@@ -234,11 +234,10 @@ class _Voice:
 
     def tell(self, pipe: int) -> None:
         """Pass on events."""
-        with (
-            open(pipe, errors='replace') as stream,
-            suppress(ValueError),
-        ):  # cut where it was killed
+        with open(pipe, errors='replace') as stream:
             for line in stream:
+                if not line.endswith('\n'):  # ReFrame was killed meanwhile
+                    return
                 event = json.loads(line)
                 self._note(event)
                 if self.audience:

@@ -269,9 +269,7 @@ def turn(spack: Spack) -> Iterator[None]:
     try:
         spack.state.mkdir(parents=True, exist_ok=True)
         with (spack.state / 'lock').open('a+') as lock:
-            try:
-                locks.lock(lock.fileno(), spack.state / 'lock', wait=False)
-            except locks.LockedError:
+            if not locks.try_lock(lock.fileno(), spack.state / 'lock'):
                 lock.seek(0)
                 say(f'waiting for process {lock.read() or "?"}, which has Spack at work ...')
                 locks.lock(lock.fileno(), spack.state / 'lock')
