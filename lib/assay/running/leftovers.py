@@ -11,7 +11,7 @@ from pathlib import Path
 
 from assay import AssayError, say
 from assay.machine.job_states import ENDING
-from assay.machine.slurm import told
+from assay.machine.slurm import query
 from assay.running import runs
 from assay.running.processes import pids
 from assay.running.runs import RunFolder
@@ -50,7 +50,7 @@ def _all_slurm_jobs() -> list[tuple[str, str, str, Path]]:
     """Id, state, reason and folder of each job of ours; none where there is no Slurm."""
     columns = ['--noheader', '--format=%i|%T|%r|%Z']
     try:
-        answer = told('squeue', f'--user={os.getuid()}', *columns)
+        answer = query('squeue', f'--user={os.getuid()}', *columns)
     except AssayError:
         return []
     found = []
