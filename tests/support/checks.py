@@ -41,7 +41,7 @@ def check_on(configuration, system, prefix, file, name, environment, given=None,
             environ = next(e for e in partition.environs if e.name == environment)
             # The machine of the configuration, of which the process may use all.
             here = topology.of_processor(partition.processor.info)
-            has_all = {'usable': lambda: here, 'usable_cores': lambda: len(here.cores)}
+            has_all = {'usable_topology': lambda: here, 'usable_cores': lambda: len(here.cores)}
             with patch.multiple(topology, **has_all):
                 yield check, partition, environ
     finally:
