@@ -291,11 +291,11 @@ def test_ranks_that_gave_up_are_told(tmp_path, assay):
 
 
 def test_a_picture(tmp_path, assay):
-    path = tmp_path / 'job.svg'
+    path = tmp_path / 'job.html'
     code, shown = assay(write(tmp_path / 'r.json', halo(2)), '--picture', path)
     assert not code
     assert shown.endswith(f'picture: {path}\n')
-    assert '% of wall time' in path.read_text()
+    assert 'What the time of each rank went into' in path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_picture(tmp_path, assay):
     [
         (['absent.json'], 'assay: no witness report absent.json: was the library preloaded'),
         (['r.json', '--diff', 'absent.json'], 'assay: no witness report absent.json'),
-        (['r.json', '--picture', 'job.pdf'], 'assay: job.pdf: a picture ends in .png or .svg'),
+        (['r.json', '--picture', 'job.pdf'], 'assay: job.pdf: a picture is a page for a browser'),
         (['broken.json'], 'assay: broken.json: not JSON'),
         (['sessions.json'], 'assay: sessions.json: the program uses MPI sessions without MPI_Init'),
     ],
