@@ -10,7 +10,7 @@
 static struct set cpus; /* of all ranks of the host */
 static struct disturbance before;
 static double additions; /* a cycle, at the start; 0 if unknown */
-static double distance;  /* of cores, in seconds; 0 if unknown */
+static double distance;  /* of cores, in seconds, at the start; 0 if unknown */
 
 void disturbed_start(void)
 {
@@ -37,6 +37,8 @@ void disturbed_write(struct json *json)
     PMPI_Reduce(waits, most, 2, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
     double at_end = disturbance_additions_per_cycle();
     double more = fmax(additions, at_end), less = fmin(additions, at_end);
+    /* All ranks of a host know it, or none. */
+    double distance_at_end = distance > 0 ? distance_of_cores() : 0;
     double most_additions, least_additions;
     PMPI_Reduce(&more, &most_additions, 1, MPI_DOUBLE, MPI_MAX, 0, witness.host_comm);
     PMPI_Reduce(&less, &least_additions, 1, MPI_DOUBLE, MPI_MIN, 0, witness.host_comm);
@@ -52,8 +54,10 @@ void disturbed_write(struct json *json)
         json_number(json, "most_additions", most_additions);
         json_number(json, "least_additions", least_additions);
     }
-    if (distance > 0)
-        json_number(json, "core_latency", distance);
+    if (distance_at_end > 0) {
+        json_number(json, "most_core_latency", fmax(distance, distance_at_end));
+        json_number(json, "least_core_latency", fmin(distance, distance_at_end));
+    }
     if (passed.thermal_known)
         json_integer(json, "thermal_events", (long long)passed.thermal_events);
     json_end(json);

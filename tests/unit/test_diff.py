@@ -649,6 +649,82 @@ def test_a_job_of_which_others_took_more_than_of_the_rest_stays_left_out(site):
     assert found.alike_disturbed == 0
 
 
+def on_cores(latency, move=1.0):
+    """A job on cores so many nanoseconds apart, which took so many times as long at its end."""
+
+    def change(case, values):
+        if latency is None:
+            return
+        if latency > 100 or move > 2:
+            values['bandwidth'] /= 4
+        values |= {'core_latency': latency, 'core_move': move, 'dot_in_caches_rate': 1.0}
+        case['directions'] = case['directions'] | {
+            'core_latency': 'lower',
+            'core_move': 'lower',
+            'dot_in_caches_rate': 'higher',
+        }
+        case['units'] = {'core_latency': 'ns', 'core_move': '1', 'dot_in_caches_rate': 'Gflop/s'}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'counted'),
+    [
+        ((40, 40, 40), (40, 300, 41), (3, 2)),
+        ((40, 300, 300), (300, 40, 290), (2, 2)),
+        ((40, 45, 55), (50, 44, 38), (3, 3)),
+        # Nothing is known of these.
+        ((40, 300, 300), (None, None, None), (3, 3)),
+    ],
+)
+def test_jobs_whose_cores_a_hypervisor_moved_are_left_out(site, before, after, counted):
+    for label, latencies in (('before', before), ('after', after)):
+        for latency in latencies:
+            site.runs(1, on_cores(latency), label=label)
+    found = site.difference('before', 'after')
+    sizes = {
+        (len(one.before.values), len(one.after.values))
+        for one in found.figures
+        if 'in_caches' not in one.figure.figure
+    }
+    assert sizes == {counted}
+
+
+def test_a_job_whose_cores_were_moved_meanwhile_is_left_out(site):
+    site.runs(3, on_cores(40), label='before')
+    site.runs(2, on_cores(40), label='after')
+    site.runs(1, on_cores(150, move=3.7), label='after')
+    found = site.difference('before', 'after')
+    sizes = {one.figure.figure: len(one.after.values) for one in found.figures}
+    assert sizes == {'latency': 2, 'bandwidth': 2, 'dot_in_caches_rate': 3}
+    assert found.exit_code == 0
+
+
+def test_where_all_cores_were_moved_only_figures_of_single_cores_are_compared(site, told):
+    site.runs(3, on_cores(40), label='before')
+    site.runs(3, on_cores(300), label='after')
+    code, text = told('before', 'after')
+    assert code == 3
+    assert 'the cores of the node were at another distance from each other' in text
+    found = site.difference('before', 'after')
+    compared = {one.figure.figure for one in found.figures if one.verdict}
+    assert compared == {'dot_in_caches_rate'}
+
+
+def test_a_side_of_one_session_proves_nothing_without_a_history(site):
+    """It may have met a spell: three before do not show how often that is."""
+
+    def slow(case, values):
+        values['bandwidth'] /= 2
+
+    site.runs(3, label='before')
+    site.runs(1, slow, label='after')
+    assert site.difference('before', 'after').verdict == 'undecided'
+    site.runs(1, slow, label='after')
+    assert site.difference('before', 'after').verdict == 'worse'
+
+
 def noisy(factor):
     def change(case, values):
         values['bandwidth'] = factor * 100 * math.exp(noise.uniform(-1, 1))

@@ -67,6 +67,14 @@ def test_a_core_that_another_guest_uses(least, most, share):
     assert disturbed([shared(n1=additions | {'seconds': 40.0})]) == []
 
 
+def test_cores_that_a_hypervisor_moved():
+    latencies = {'least_core_latency': 40e-9, 'most_core_latency': 160e-9}
+    found = disturbance_figures(shared(n1=latencies, n2={}))
+    assert found['core_latency'].value == pytest.approx(160)
+    assert found['core_move'].value == pytest.approx(4)
+    assert 'core_move' not in disturbance_figures(shared(n1={}))
+
+
 def test_a_report_that_does_not_say():
     assert disturbance_figures(report([process()], [host()])) == {}
     assert disturbed([report([process()], [host()])]) == []

@@ -47,12 +47,12 @@ _WORDS = {
     'waited_share': 'a rank waited for a CPU in {} of its time',
 }
 
-#: Nanoseconds that a cache line takes from core to core: on a virtual machine the hypervisor may
-#: move them apart.
-CORE_LATENCY = 'core_latency'
+#: Nanoseconds that a cache line takes from core to core, and how many times as long at the end as
+#: at the start, or the reverse: on a virtual machine the hypervisor may move cores apart.
+CORE_LATENCY, CORE_MOVE = 'core_latency', 'core_move'
 
 #: Names of the figures that tell of a disturbance.
-DISTURBANCES = (*_WORDS, CORE_LATENCY)
+DISTURBANCES = (*_WORDS, CORE_LATENCY, CORE_MOVE)
 
 #: The kinds that other users cause. Ranks that wait for a CPU may have too many threads themselves;
 #: a quota, or a lossy network, is a fault to be found. Another guest on a core is seen at two
@@ -68,8 +68,9 @@ def disturbance_figures(report: Report) -> dict[str, Figure]:
         for name in _WORDS
         if seen
     }
-    if latency := max((one.core_latency for one in seen), default=0.0):
+    if latency := max((one.most_core_latency for one in seen), default=0.0):
         found[CORE_LATENCY] = Figure(1e9 * latency, 'ns', 'lower')
+        found[CORE_MOVE] = Figure(max(one.core_move for one in seen), '1', 'lower')
     return found
 
 

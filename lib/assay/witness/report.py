@@ -96,8 +96,9 @@ class Disturbance(_Record):
 
     ``most_additions`` and ``least_additions`` are those that the core of a rank carried out in a
     cycle, of all ranks at their start and end; 0 where no other guest can share a core unseen.
-    ``core_latency`` is how long a cache line took from one rank's core to the next one's, of pairs
-    of ranks the longest; 0 where a hypervisor cannot move cores, or it is not known.
+    ``most_core_latency`` and ``least_core_latency`` are how many seconds a cache line took from one
+    rank's core to the next one's, of pairs of ranks the longest, at start or end; 0 where a
+    hypervisor cannot move cores, or it is not known.
     """
 
     seconds: float
@@ -108,13 +109,19 @@ class Disturbance(_Record):
     thermal_events: int = 0
     most_additions: float = 0.0
     least_additions: float = 0.0
-    core_latency: float = 0.0
+    most_core_latency: float = 0.0
+    least_core_latency: float = 0.0
 
     @property
     def core_share(self) -> float:
         """The share of a core that another guest took, of the rank that lost most."""
         most = max(self.most_additions, FEWEST_ADDERS)
         return 1 - self.least_additions / most if self.least_additions else 0.0
+
+    @property
+    def core_move(self) -> float:
+        """How many times as long a cache line took at the end as at the start, or the reverse."""
+        return self.most_core_latency / self.least_core_latency if self.least_core_latency else 1.0
 
 
 class Machine(_Record):

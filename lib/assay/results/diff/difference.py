@@ -16,12 +16,14 @@ from assay import AssayError
 from assay.results.change_within import TwoStates, two_states
 from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
+from assay.results.diff.cores import on_alike_cores
 from assay.results.diff.earlier import Earlier, learn_earlier
 from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
 from assay.results.diff.families import Finding, findings, suspects
 from assay.results.diff.followed import figures_that_moved, not_blamed_on_software, slowed
 from assay.results.diff.judging import assert_margin, judge_figures
 from assay.results.diff.sides import (
+    Tables,
     alike_disturbed,
     assert_comparable,
     paired,
@@ -157,7 +159,9 @@ def difference(
             'they were read twice, from perflogs and from the database or a report.'
         )
     without_first = without_first_values(tables[1], remeasured)
-    counting = alike_disturbed((tables[0], without_first))
+    undisturbed = alike_disturbed((tables[0], without_first))
+    # Sessions of two settings are in turn: they meet the same cores.
+    counting = undisturbed if settings else on_alike_cores(undisturbed)
     old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
@@ -218,8 +222,8 @@ def difference(
         families=findings(families, compared, facts),
         suspects=suspects(families, compared, margin),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
-        disturbances=(left_out := _disturbances(pl.concat(counting))),
-        alike_disturbed=_total(_disturbances(pl.concat(tables))) - _total(left_out),
+        disturbances=_disturbances(counting),
+        alike_disturbed=_total(_disturbances(tables)) - _total(_disturbances(undisturbed)),
     )
 
 
@@ -227,8 +231,8 @@ def _total(disturbances: Iterable[tuple[str, int]]) -> int:
     return sum(values for _, values in disturbances)
 
 
-def _disturbances(table: pl.DataFrame) -> tuple[tuple[str, int], ...]:
-    said = table.filter(
+def _disturbances(tables: Tables) -> tuple[tuple[str, int], ...]:
+    said = pl.concat(tables, how='vertical_relaxed').filter(
         pl.col('disturbances').is_not_null()
         & (pl.col('figure') != '-')
         & ~pl.col('figure').cast(pl.String).is_in([*CONDITIONS])

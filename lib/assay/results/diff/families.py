@@ -27,7 +27,7 @@ _WHOLE = frozenset(
     }
 )
 #: In names of figures of kernels on so few data that they stay in the caches of the cores.
-_IN_CACHES = 'in_caches'
+IN_CACHES = 'in_caches'
 #: The family of figures that say how quiet it was, and what is in their names.
 JITTER = 'jitter'
 _JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance')
@@ -62,7 +62,7 @@ def family_of(compared: Compared) -> str:
     if check.startswith(_APPLICATIONS):
         if any(part in figure for part in _COMMUNICATION):
             return f'communication of applications{over}'
-        if _IN_CACHES in figure:
+        if IN_CACHES in figure:
             return f'application kernels in caches{where}'
         return f'applications{where}' if figure in _WHOLE else f'application kernels{where}'
     if check.startswith('Collectives'):

@@ -17,9 +17,9 @@ Pair = tuple[Measured, Measured]
 Tables = tuple[pl.DataFrame, pl.DataFrame]
 
 #: The columns that tell cases apart.
-_CASE = ('system', 'partition', 'environment', 'case')
+CASE = ('system', 'partition', 'environment', 'case')
 #: Likewise jobs.
-_JOB = (*_CASE, 'run', 'repeat')
+JOB = (*CASE, 'run', 'repeat')
 #: Sessions of a side that nobody disturbed: of as many or more the others are left out.
 ENOUGH_CALM = 3
 #: What others took of the CPUs before and after is as much if it differs by less than this share.
@@ -107,8 +107,8 @@ def without_first_values(table: pl.DataFrame, again: Sequence[StoredRun]) -> pl.
         return table
     is_again = pl.col('run').cast(pl.String).is_in([run.uuid for run in again])
     counts = (pl.col('figure') != '-') & pl.col('disturbances').is_null()
-    cases = table.filter(is_again & counts).select(_CASE).unique()
-    first = table.filter(~is_again).join(cases, on=_CASE, how='anti', maintain_order='left')
+    cases = table.filter(is_again & counts).select(CASE).unique()
+    first = table.filter(~is_again).join(cases, on=CASE, how='anti', maintain_order='left')
     return pl.concat([first, table.filter(is_again)])
 
 
@@ -123,22 +123,22 @@ def alike_disturbed(tables: Tables) -> Tables:
     """
     jobs = [_taken_of_jobs(table) for table in tables]
     of_case = [
-        table.group_by(_CASE).agg(
+        table.group_by(CASE).agg(
             pl.col('run').filter('calm').n_unique().alias('calm'), pl.col('taken').median()
         )
         for table in jobs
     ]
-    both = of_case[0].join(of_case[1], on=_CASE)
+    both = of_case[0].join(of_case[1], on=CASE)
     lacks = pl.min_horizontal('calm', 'calm_right') < ENOUGH_CALM
     alike = both.filter(lacks & ((pl.col('taken') - pl.col('taken_right')).abs() < ALIKE)).select(
-        *_CASE, most=pl.max_horizontal('taken', 'taken_right') + ALIKE
+        *CASE, most=pl.max_horizontal('taken', 'taken_right') + ALIKE
     )
     before, after = (
         table.join(
-            of_jobs.join(alike, on=_CASE)
+            of_jobs.join(alike, on=CASE)
             .filter(pl.col('taken') < pl.col('most'))
-            .select(*_JOB, counts=pl.lit(True)),
-            on=_JOB,
+            .select(*JOB, counts=pl.lit(True)),
+            on=JOB,
             how='left',
             maintain_order='left',
         )
@@ -154,7 +154,7 @@ def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
     by_others = pl.col('figure').cast(pl.String).is_in(TAKEN)
     return (
         table.filter(pl.col('figure') != '-')
-        .group_by(_JOB)
+        .group_by(JOB)
         .agg(
             calm=pl.col('disturbances').is_null().all(),
             # Of what nobody saw it is null, and as much as nothing.

@@ -41,6 +41,9 @@ POWER = 0.9
 UNSEEN = 5.0
 #: What the compared runs show of their own spread weighs no more than this beside a history.
 MOST_UNSEEN = 6.0
+#: Of single sessions this share is anywhere: it met a spell, or is of another mode. Where no
+#: history shows how many are, a side of one session proves no more than that.
+OUTLYING = 0.05
 #: Nobody is told to run more often than this.
 MOST_RUNS = 1000
 
@@ -59,6 +62,7 @@ class Comparison:
     :param term: where the error comes from.
     :param single: variance of the location of one session.
     :param alike: by how much locations vary more than those of independent sessions.
+    :param least_p: what it proves at most, as a p-value: a side of one session may be an outlier.
     :param reason: why it cannot be told whatever the numbers are; empty if it can.
     """
 
@@ -72,12 +76,18 @@ class Comparison:
     term: str
     single: float = 0.0
     alike: float = 1.0
+    least_p: float = 0.0
     reason: str = ''
 
     @property
     def ratio(self) -> float:
         """After over before; infinite beyond all numbers."""
         return ratio(self.change)
+
+    @property
+    def proven_p(self) -> float:
+        """The p-value, or what may be by chance however small that is."""
+        return max(self.p_value, self.least_p)
 
     @property
     def is_seen(self) -> bool:
@@ -211,6 +221,7 @@ def compare(
         term,
         single.value,
         max(one.value for one in factors),
+        OUTLYING if min(sizes) == 1 and term.startswith(THESE_RUNS) else 0.0,
     )
     return replace(found, p_value=_p_value(found))
 

@@ -197,17 +197,17 @@ def _tested(
     of_families = _indices(members, comparisons, wholes)
     of_kinds = _indices(members, comparisons, parts)
     sizes = [one.history.size if one.history else 0 for one in members]
-    alone = [one.p_value for one in empirical(comparisons, sizes)]
+    alone = [one.proven_p for one in empirical(comparisons, sizes)]
     tested = []
     for family, kinds in by_family.items():
         inner = []
         for kind, numbers in kinds.items():
             index = of_kinds[family, kind]
-            p = _any_of(index.p_value, [alone[number] for number in numbers])
+            p = _any_of(index.proven_p, [alone[number] for number in numbers])
             inner.append(Tested(kind, tuple(numbers), index, *p))
         index = of_families[family]
         figures = [alone[n] for one in inner if len(one.members) > 1 for n in one.members]
-        p = _any_of(index.p_value, [one.index.p_value for one in inner], figures)
+        p = _any_of(index.proven_p, [one.index.proven_p for one in inner], figures)
         tested.append(Tested(family, tuple(wholes[family]), index, *p, tuple(inner)))
     adjusted = holm([one.p_value for one in tested]).tolist()
     found = [

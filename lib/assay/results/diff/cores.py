@@ -1,0 +1,107 @@
+"""Jobs that a hypervisor gave other cores than the rest, which are not held against these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from assay.results.diff.families import IN_CACHES
+from assay.results.diff.sides import CASE, JOB, Tables
+from assay.results.machine_figures import OF_THE_NODE
+from assay.witness.disturbance import CORE_LATENCY, CORE_MOVE
+
+#: Cores are as far apart if a cache line takes less than so many times as long: on one chip it
+#: takes 40 ns, between two 155, as measured on an EPYC.
+AS_FAR = 1.5
+
+#: The columns of a table that tell jobs apart.
+Job = tuple[object, ...]
+
+_MOVED = 'the hypervisor moved the cores of the node apart or together'
+_ELSEWHERE = 'the cores of the node were at another distance from each other than in most jobs'
+
+
+@dataclass(frozen=True)
+class _Cores:
+    """What is known of a job's cores.
+
+    :param latency: nanoseconds from core to core.
+    """
+
+    is_moved: bool
+    latency: float
+
+    def differs(self, usual: _Cores) -> str | None:
+        """How from those of most jobs, in words; None if they are alike."""
+        if self.is_moved:
+            return _MOVED
+        is_as_far = usual.latency / AS_FAR < self.latency < usual.latency * AS_FAR
+        return None if is_as_far else _ELSEWHERE
+
+
+def on_alike_cores(tables: Tables) -> Tables:
+    """Both tables, in which of each case those jobs count whose cores were as far from each other.
+
+    A hypervisor moves cores apart for minutes: messages take up to three times as long then,
+    whatever the software does. The distance counts that most jobs of both sides have; of several
+    the shortest. Figures of single cores count whatever it is.
+    """
+    sides = [_cores_of(table) for table in tables]
+    of_cases = [_by_case(side) for side in sides]
+    in_both = of_cases[0].keys() & of_cases[1].keys()
+    usual = {case: _usual(*(one[case] for one in of_cases)) for case in in_both}
+    before, after = (
+        _without_rest(table, side, usual) for table, side in zip(tables, sides, strict=True)
+    )
+    return before, after
+
+
+def _cores_of(table: pl.DataFrame) -> dict[Job, _Cores]:
+    """Of the jobs that count and tell of their cores."""
+
+    def told(name: str) -> pl.Expr:
+        return pl.col('value').filter(pl.col('figure').cast(pl.String) == name).max().alias(name)
+
+    found = (
+        table.filter(pl.col('disturbances').is_null() & (pl.col('figure') != '-'))
+        .group_by(JOB)
+        .agg(told(CORE_MOVE), told(CORE_LATENCY))
+        .drop_nulls(CORE_LATENCY)
+    )
+    return {
+        tuple(job): _Cores((move or 1) >= AS_FAR, latency) for *job, move, latency in found.rows()
+    }
+
+
+def _by_case(side: Mapping[Job, _Cores]) -> dict[Job, list[_Cores]]:
+    found: dict[Job, list[_Cores]] = {}
+    for job, cores in side.items():
+        found.setdefault(job[: len(CASE)], []).append(cores)
+    return found
+
+
+def _usual(before: Sequence[_Cores], after: Sequence[_Cores]) -> _Cores:
+    def in_common(usual: _Cores) -> int:
+        return min(sum(not one.differs(usual) for one in side) for side in (before, after))
+
+    return max(sorted({*before, *after}, key=lambda one: one.latency), key=in_common)
+
+
+def _without_rest(
+    table: pl.DataFrame, cores: Mapping[Job, _Cores], usual: Mapping[Job, _Cores]
+) -> pl.DataFrame:
+    rest = {
+        job: said
+        for job, one in cores.items()
+        if (case := job[: len(CASE)]) in usual and (said := one.differs(usual[case]))
+    }
+    reasons = pl.Series([rest.get(job) for job in table.select(JOB).rows()], dtype=pl.String)
+    figure = pl.col('figure').cast(pl.String)
+    needs_one_core = figure.str.contains(IN_CACHES) | figure.is_in(OF_THE_NODE['Clock'])
+    return table.with_columns(
+        disturbances=pl.when(needs_one_core)
+        .then(pl.col('disturbances').cast(pl.String))
+        .otherwise(pl.coalesce(pl.col('disturbances').cast(pl.String), reasons))
+    )
