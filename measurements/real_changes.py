@@ -32,6 +32,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -44,16 +45,8 @@ from assay.running import turn
 
 DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'
 DATA_BETWEEN_NODES = DATA.with_stem('upgrade_day_between_nodes')
-#: The system of these sessions, in a configuration of its own.
-SYSTEM, ENVIRONMENT = 'upgrade-day', 'openmpi-system'
 #: What the sessions leave, and the clones of the suite that changes are made in.
 WORK = paths.STATE / 'upgrade-day'
-#: The same between the nodes of the virtual cluster, which has to be up.
-CLUSTER, ITS_ENVIRONMENT = 'vcluster:srun', 'openmpi'
-#: Cases of the smoke mode that are measured, and those for which everything is built.
-SELECTION = '%fabric=(shm|tcp)'
-BETWEEN_TWO = '%fabric=tcp%layout=packed%scale=2_nodes'
-BUILT = '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
 #: Sessions of changes between two of the unchanged machine.
@@ -62,7 +55,37 @@ EACH = 3
 PERIOD = 0.02
 
 
-def next_of(stored: Sequence[str], changes: Sequence[Change]) -> Change:
+@dataclass(frozen=True)
+class Place:
+    """Where sessions are measured.
+
+    :param cases: those that are measured, an expression.
+    :param built: those for which everything is built.
+    :param is_cluster: whether it is the virtual cluster, as it is configured.
+    """
+
+    system: str
+    environment: str
+    changes: Sequence[Change]
+    cases: str
+    built: str
+    is_cluster: bool = False
+
+
+#: A system of its own on this machine, configured for each change.
+HERE = Place(
+    'upgrade-day',
+    'openmpi-system',
+    CHANGES,
+    '%fabric=(shm|tcp)',
+    '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
+)
+BETWEEN_TWO = '%fabric=tcp%layout=packed%scale=2_nodes'
+#: Nodes of the virtual cluster, which has to be up.
+CLUSTER = Place('vcluster:srun', 'openmpi', BETWEEN_NODES, BETWEEN_TWO, BETWEEN_TWO, True)
+
+
+def next_of(stored: Sequence[str], place: Place) -> Change:
     """What is measured next: a change with the fewest sessions, forth and back.
 
     :param stored: the labels of the sessions so far, in their order.
@@ -72,40 +95,39 @@ def next_of(stored: Sequence[str], changes: Sequence[Change]) -> Change:
     if counts[UNCHANGED.name] < FIRST or EARLIER.name in since:
         return UNCHANGED
     if len(since) >= EACH:
-        with_earlier = changes is not BETWEEN_NODES and counts[UNCHANGED.name] % 2 == 0
+        with_earlier = not place.is_cluster and counts[UNCHANGED.name] % 2 == 0
         return EARLIER if with_earlier else UNCHANGED
-    fewest = min(counts[one.name] for one in changes)
-    candidates = [one for one in changes if counts[one.name] == fewest]
+    fewest = min(counts[one.name] for one in place.changes)
+    candidates = [one for one in place.changes if counts[one.name] == fewest]
     return candidates[-1 if fewest % 2 else 0]
 
 
-def session(change: Change, number: int, selection: str) -> pl.DataFrame:
+def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFrame:
     """The figures of one session, with a change made.
 
     :param number: of the session.
-    :param selection: an expression for the cases.
+    :param cases: those that are measured, an expression.
     :raises AssayError: if no figure came of it.
     """
+    WORK.mkdir(parents=True, exist_ok=True)
     root = checkout(change)
-    between_nodes = selection == BETWEEN_TWO
-    system, environment = (CLUSTER, ITS_ENVIRONMENT) if between_nodes else (SYSTEM, ENVIRONMENT)
-    if not between_nodes:
-        configure(change)
+    if not place.is_cluster:
+        configure(change, place.system)
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, turn.take('measurement of real changes', say))
         stack.enter_context(kernel_set_to(change))
         stack.enter_context(beside(change))
         stack.enter_context(broken(change))
-        path = Path(stack.enter_context(tempfile.TemporaryDirectory()), 'report.json')
-        command = [root / 'assay', 'run', '--system', system, '-p', f'^{environment}$']
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=WORK)), 'report.json')
+        command = [root / 'assay', 'run', '--system', place.system]
+        command += ['-p', f'^{place.environment}$', '-n', cases]
         # What others disturb is no evidence, and what a change disturbs would be so again.
         command += ['--label', change.name, '-S', 'wait_for_quiet=0', f'--report-file={path}']
-        command += ['-n', selection]
         surroundings = os.environ | {
             turn.VARIABLE: 'yes',
             paths.RESULTS_VARIABLE: str(WORK / 'results'),
         }
-        if not between_nodes:
+        if not place.is_cluster:
             surroundings[paths.SYSTEMS_VARIABLE] = str(WORK / 'systems')
         # Signals of a terminal are this process's, which ends the run by its own.
         process = subprocess.Popen(
@@ -159,10 +181,10 @@ def checkout(change: Change) -> Path:
     return folder
 
 
-def configure(change: Change) -> None:
+def configure(change: Change, name: str) -> None:
     """Write the configuration of the system: that of this machine, with a change made."""
     generic = (paths.CONFIG / 'systems' / 'generic.py').read_text()
-    named = generic.replace("'name': 'generic'", f"'name': '{SYSTEM}'")
+    named = generic.replace("'name': 'generic'", f"'name': '{name}'")
     lines = [named.replace("stand_in_for('generic')\n", '')]
     variables = [[*one] for one in change.variables.items()]
     lines += ["(system,) = site_configuration['systems']"]
@@ -173,7 +195,7 @@ def configure(change: Change) -> None:
             f'    environment |= dict.fromkeys(("cflags", "cxxflags"), {change.flags.split()})'
         ]
     (WORK / 'systems').mkdir(parents=True, exist_ok=True)
-    (WORK / 'systems' / f'{SYSTEM}.py').write_text('\n'.join(lines) + '\n')
+    (WORK / 'systems' / f'{name}.py').write_text('\n'.join(lines) + '\n')
 
 
 @contextlib.contextmanager
@@ -244,21 +266,20 @@ def store(data: Path, sessions: Sequence[pl.DataFrame]) -> None:
     draft.replace(data)
 
 
-def measure(data: Path, minutes: float, changes: Sequence[Change], selection: str) -> None:
-    """Measure some cases for so long, and store after each session."""
+def measure(data: Path, minutes: float, place: Place) -> None:
+    """Measure for so long, and store after each session."""
     ends = time.monotonic() + 60 * minutes
     sessions = [pl.read_parquet(data)] if data.exists() else []
     # What they need is built, before any of them counts.
     if not sessions:
-        built = [EARLIER, *(one for one in changes if one.flags or one.sources)]
-        session(UNCHANGED, 0, BUILT if selection == SELECTION else selection)
-        for change in built if selection == SELECTION else []:
-            session(change, 0, BUILT)
+        built = [EARLIER, *(one for one in place.changes if one.flags or one.sources)]
+        for change in [UNCHANGED, *([] if place.is_cluster else built)]:
+            session(change, 0, place, place.built)
     stored = labels_of(sessions[0]) if sessions else []
     while time.monotonic() < ends:
-        change = next_of(stored, changes)
+        change = next_of(stored, place)
         stored.append(change.name)
-        sessions.append(session(change, len(stored), selection))
+        sessions.append(session(change, len(stored), place, place.cases))
         store(data, sessions)
 
 
@@ -286,11 +307,10 @@ def main() -> None:
         signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
         if options.between_nodes:
-            data = options.data or DATA_BETWEEN_NODES
-            measure(data, options.minutes, BETWEEN_NODES, BETWEEN_TWO)
+            measure(options.data or DATA_BETWEEN_NODES, options.minutes, CLUSTER)
         else:
             changes = [one for one in CHANGES if one.name in options.only]
-            measure(options.data or DATA, options.minutes, changes, SELECTION)
+            measure(options.data or DATA, options.minutes, replace(HERE, changes=changes))
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 
