@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from assay.results.diff.families import IN_CACHES
+from assay.results.diff.families import is_of_a_kernel
 from assay.results.diff.sides import CASE, JOB, Tables
-from assay.results.machine_figures import OF_THE_NODE
 from assay.witness.disturbance import CORE_LATENCY, CORE_MOVE
 
 #: Cores are as far apart if a cache line takes less than so many times as long: on one chip it
@@ -46,7 +45,7 @@ def on_alike_cores(tables: Tables) -> Tables:
 
     A hypervisor moves cores apart for minutes: messages take up to three times as long then,
     whatever the software does. The distance counts that most jobs of both sides have; of several
-    the shortest. Figures of single cores count whatever it is.
+    the shortest. Figures of kernels count whatever it is.
     """
     sides = [_cores_of(table) for table in tables]
     of_cases = [_by_case(side) for side in sides]
@@ -98,10 +97,10 @@ def _without_rest(
         if (case := job[: len(CASE)]) in usual and (said := one.differs(usual[case]))
     }
     reasons = pl.Series([rest.get(job) for job in table.select(JOB).rows()], dtype=pl.String)
-    figure = pl.col('figure').cast(pl.String)
-    needs_one_core = figure.str.contains(IN_CACHES) | figure.is_in(OF_THE_NODE['Clock'])
+    figures = table.select(pl.col('check', 'figure').cast(pl.String)).rows()
+    without_messages = pl.Series([is_of_a_kernel(*one) for one in figures], dtype=pl.Boolean)
     return table.with_columns(
-        disturbances=pl.when(needs_one_core)
+        disturbances=pl.when(without_messages)
         .then(pl.col('disturbances').cast(pl.String))
         .otherwise(pl.coalesce(pl.col('disturbances').cast(pl.String), reasons))
     )

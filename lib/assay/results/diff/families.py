@@ -27,7 +27,7 @@ _WHOLE = frozenset(
     }
 )
 #: In names of figures of kernels on so few data that they stay in the caches of the cores.
-IN_CACHES = 'in_caches'
+_IN_CACHES = 'in_caches'
 #: The family of figures that say how quiet it was, and what is in their names.
 JITTER = 'jitter'
 _JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance')
@@ -62,7 +62,7 @@ def family_of(compared: Compared) -> str:
     if check.startswith(_APPLICATIONS):
         if any(part in figure for part in _COMMUNICATION):
             return f'communication of applications{over}'
-        if IN_CACHES in figure:
+        if _IN_CACHES in figure:
             return f'application kernels in caches{where}'
         return f'applications{where}' if figure in _WHOLE else f'application kernels{where}'
     if check.startswith('Collectives'):
@@ -73,6 +73,14 @@ def family_of(compared: Compared) -> str:
         is_of_bandwidth = any(part in figure for part in _BANDWIDTH)
         return f'bandwidth{over}' if is_of_bandwidth else f'latency{over}'
     return f'{check}{over}'
+
+
+def is_of_a_kernel(check: str, figure: str) -> bool:
+    """Whether it is of the clock, DGEMM or a kernel of an application: no message is in it."""
+    if figure in STARTUP or any(part in figure for part in (*_JITTER, *_COMMUNICATION)):
+        return False
+    is_kernel = check.startswith(_APPLICATIONS) and figure not in _WHOLE
+    return is_kernel or check.startswith(('Clock', 'Dgemm'))
 
 
 def kind_of(one: Measured) -> str:
