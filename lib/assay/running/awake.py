@@ -54,7 +54,8 @@ class _Awake(_PollController):
             return
         with ExitStack() as opened:
             try:
-                handles = [_open(job, opened) for job in self._jobs()]
+                # Of a step that waits for nodes there is none.
+                handles = [_open(job, opened) for job in self._jobs() if job.proc]
             except (AttributeError, OSError):
                 # Not a job of this machine; or one that has ended and is to be measured again; or
                 # a kernel before 5.3.
