@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING
 from assay import AssayError, say
 from assay.config.scales import SCALES
 from assay.machine import job_around
-from assay.machine.slurm import SCHEDULERS, RefusedError, told, told_at_last, without_defaults
+from assay.machine.slurm import (
+    SCHEDULERS,
+    RefusedError,
+    node_states,
+    partitions_in,
+    told,
+    told_at_last,
+    without_defaults,
+)
 from assay.running.listing import Listed
 from assay.running.supervise import noted
 from assay.text import plain
@@ -37,6 +45,9 @@ BEYOND = 300
 
 #: Seconds in which salloc that was told to stop takes its request back.
 PATIENCE = 30
+
+#: What states of nodes begin with that have jobs, or may have.
+_IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
 _SCALE = re.compile(r'%scale=(\S+)')
 _NUMBER = re.compile(r'job (?:allocation )?(\d+)')
@@ -110,7 +121,7 @@ def folded(nodes: Iterable[str]) -> str:
 def request(
     site: _SiteConfig, cases: Sequence[Listed], jobs: Iterable[str], budget: float | None
 ) -> list[str]:
-    """The options of salloc for the largest of the cases.
+    """The options of salloc for cases: as many nodes as the site lets their jobs have at once.
 
     :param jobs: what ``-J`` says, which overrides all else.
     :param budget: seconds that the run may take, if that is given.
@@ -130,12 +141,23 @@ def request(
             f'--one-job: no job can have the nodes of {" and ".join(sorted(used))}, whose access '
             'differs: choose a partition, as --system NAME:PARTITION.'
         )
-    options = ['--exclusive', f'--nodes={max(map(_nodes_of, cases), default=1)}']
+    words = shlex.split(' '.join(access.pop() if access else ()))
+    most = max((one['max_jobs'] for one in partitions), default=1)
+    nodes = sorted(map(_nodes_of, cases), reverse=True) or [1]
+    count = max(nodes[0], min(sum(nodes[:most]), _usable(words)))
+    options = ['--exclusive', f'--nodes={count}']
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
-    for option in [*(access.pop() if access else ()), *map(_option, jobs)]:
-        options += shlex.split(option)
-    return options
+    return [*options, *words, *(word for one in jobs for word in shlex.split(_option(one)))]
+
+
+def _usable(access: Sequence[str]) -> int:
+    """How many nodes of a partition are neither down nor taken out.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    states = node_states(partitions_in(' '.join(access)))
+    return sum(state.startswith(_IN_USE) for state in states.values())
 
 
 def _nodes_of(case: Listed) -> int:

@@ -52,10 +52,13 @@ class _Awake(_PollController):
         if self._has_work:
             self._has_work = False
             return
+        jobs = [*self._jobs()]
+        if any(getattr(job, 'is_new', False) for job in jobs):
+            return  # a step, whose nodes may be free
         with ExitStack() as opened:
             try:
-                # Of a step that waits for nodes there is none.
-                handles = [_open(job, opened) for job in self._jobs() if job.proc]
+                # A step that waits for nodes has no process.
+                handles = [_open(job, opened) for job in jobs if job.proc]
             except (AttributeError, OSError):
                 # Not a job of this machine; or one that has ended and is to be measured again; or
                 # a kernel before 5.3.
@@ -63,6 +66,8 @@ class _Awake(_PollController):
             else:
                 if handles:
                     _wait(handles, SECONDS)
+                elif jobs:
+                    super().snooze()
 
     def _jobs(self) -> Iterator[Any]:
         for task in self._tasks:

@@ -70,6 +70,8 @@ class _Job(slurm._SlurmJob):
     #: What :mod:`assay.running.awake` asks of a job whose end is seen at once.
     cancel_time = None
     client: subprocess.Popen[bytes] | None = None
+    #: Whether ReFrame has not looked at it since it was submitted.
+    is_new = False
     tries = 0
 
     @property
@@ -139,13 +141,14 @@ class _Allocation:
         self._submitted += 1
         job._jobid, job._submit_time = f'{self.number}+{self._submitted}', time.time()
         job._state = 'PENDING'
+        job.want, job.is_new = want, True
         self._plan.add(job, want)
-        job.want = want
         self._refuse()
-        self._start()
 
-    def poll(self) -> None:
-        """See what has ended, and start what can be."""
+    def poll(self, jobs: Iterable[Any]) -> None:
+        """See what has ended, and start what can be: ReFrame has submitted all that it could."""
+        for job in jobs:
+            job.is_new = False
         for one in [*self._running]:
             if one.state:
                 self._clear(one)
@@ -401,8 +404,8 @@ class Steps(slurm.SqueueJobScheduler):
         _allocation().submit(job, Want(-(-job.num_tasks // _per_node(job)), among))
 
     def poll(self, *jobs: Any) -> None:
-        if any(jobs):
-            _allocation().poll()
+        if submitted := [job for job in jobs if job]:
+            _allocation().poll(submitted)
 
     def finished(self, job: Any) -> bool:
         return job_states.has_ended(job.state)
