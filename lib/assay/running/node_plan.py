@@ -6,12 +6,14 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 Case = TypeVar('Case')
 
 
-class Want(NamedTuple):
+@dataclass(frozen=True)
+class Want:
     """The nodes that a case needs.
 
     :param count: how many.
@@ -75,7 +77,7 @@ class NodePlan(Generic[Case]):
         return None
 
     def has_ended(self, nodes: Iterable[str]) -> None:
-        """A case has ended: its nodes are free, but for those that are lost."""
+        """A case has ended: those of its nodes that are not lost are free."""
         self._running -= 1
         for node in nodes:
             if node in self._places:
@@ -89,7 +91,7 @@ class NodePlan(Generic[Case]):
             self._free.discard(node)
 
     def too_large(self) -> list[Case]:
-        """Take out the cases for which there are too few nodes, whoever ends."""
+        """Take out the cases for which there are too few nodes, even if all were free."""
         found: list[Case] = []
         for want, cases in self._waiting.items():
             if cases and len(self._possible(want)) < want.count:

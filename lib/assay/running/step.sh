@@ -14,6 +14,7 @@ for name in ${!SLURM_*}; do
     *) unset "$name" ;;
     esac
 done
+# shellcheck disable=SC2163 # they are assignments
 export "$@"
 # All of a node, as the allocation has it.
 export SLURM_CPUS_ON_NODE=$cpus SLURM_JOB_CPUS_PER_NODE="$cpus(x$SLURM_NNODES)"

@@ -3,7 +3,7 @@
 Slurm's own steps do the work. The script of a case runs on the first of its nodes, in a step that
 overlaps all others (``srun --overlap``): it uses up nothing that a program of the case needs. The
 programs that it starts are steps of their own, by ``srun`` or by an MPI's launcher, on the nodes
-that its variables name, of which no other case has any.
+that its variables name. No other case has one of these nodes meanwhile.
 """
 
 from __future__ import annotations
@@ -213,7 +213,8 @@ class _Allocation:
             found['SLURM_NTASKS_PER_NODE'] = f'{job.num_tasks_per_node}'
         if job.num_cpus_per_task:
             found['SLURM_CPUS_PER_TASK'] = f'{job.num_cpus_per_task}'
-        return found | job.handed_on
+        found.update(job.handed_on)
+        return found
 
     def _judge(self, one: _Running) -> None:
         """See how a case ended whose srun has: its own exit code is 0 also if a node died."""
@@ -271,7 +272,7 @@ class _Allocation:
         self._refuse()
 
     def _refuse(self) -> None:
-        """Let no case wait for nodes that there are not."""
+        """Let no case wait for more nodes than there are."""
         for job in self._plan.too_large():
             among = self._names if job.want.among is None else self._names & job.want.among
             left = len(among & self._plan.nodes)
@@ -376,7 +377,7 @@ def _allocation() -> _Allocation:
 
 
 class Steps(slurm.SqueueJobScheduler):
-    """Slurm, of whose jobs each is a step of the allocation that the environment names."""
+    """Slurm; each of its jobs is a step of the allocation that the environment names."""
 
     def __init__(self) -> None:
         super().__init__()
