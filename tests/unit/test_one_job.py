@@ -2,6 +2,7 @@
 
 import heapq
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from reframe.core.exceptions import JobError, SkipTestError
 from test_sites_jobs import CONFIGURATION
 
 from assay import AssayError, paths
-from assay.running import allocation, steps
+from assay.running import allocation, leftovers, runs, steps
 from assay.running.listing import Listed
 from assay.running.node_plan import NodePlan, Want
 
@@ -152,7 +153,7 @@ class Cluster:
         self.jobs = []
 
     def has(self, nodes='n[1-4]'):
-        (self.state / 'job').write_text(f'RUNNING|{nodes}|NO\n')
+        (self.state / 'job').write_text(f'RUNNING|{nodes}|NO|all\n')
 
     def job(self, script, ranks=1, per_node=1, options=''):
         work = self.folder / f'case{len(self.jobs)}'
@@ -205,7 +206,7 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.setenv(allocation.VARIABLE, '7')
     monkeypatch.setattr(steps, 'AGAIN', 0)
     (tmp_path / 'settings.py').write_text(CONFIGURATION)
-    (tmp_path / 'state' / 'job').write_text('RUNNING|n[1-4]|NO\n')
+    (tmp_path / 'state' / 'job').write_text('RUNNING|n[1-4]|NO|all\n')
     steps._allocation.cache_clear()
     steps._warn_once.cache_clear()
     with rt.temp_runtime(str(tmp_path / 'settings.py'), 'made'):
@@ -424,6 +425,83 @@ def test_what_else_is_asked_for(idle):
         *('--exclusive', '--nodes=2', '--time=25', '-p', 'all'),
         *('--nodes=3', '-t', '10', '--qos=high'),
     ]
+
+
+SALLOC = """#!/bin/bash
+pwd >"$STATE/folder"
+echo "$@" >"$STATE/asked"
+echo 'salloc: Pending job allocation 12'
+source "$STATE/then"
+"""
+GRANTED = "echo 'salloc: Granted job allocation 12'"
+REFUSED = "echo 'salloc: error: Job submit/allocate failed: Invalid account'; exit 1"
+STOPPED = """
+trap 'echo "salloc: Job allocation 12 has been revoked."; exit 1' TERM
+kill -TERM $PPID
+for _ in $(seq 3000); do sleep 0.1; done
+"""
+
+
+@pytest.fixture
+def salloc(cluster, monkeypatch):
+    """Lets salloc go on so after it has asked."""
+    program = cluster.folder / 'salloc'
+    program.write_text(SALLOC)
+    program.chmod(stat.S_IRWXU)
+    monkeypatch.setattr(allocation, 'release', lambda job: (cluster.state / 'free').write_text(job))
+    return lambda then: (cluster.state / 'then').write_text(then)
+
+
+def test_a_job_is_obtained_and_given_back(cluster, salloc):
+    salloc(GRANTED)
+    with allocation.one_job(None, ['--nodes=4'], cluster.folder) as number:
+        assert number == '12'
+        assert not (cluster.state / 'free').exists()
+    assert (cluster.state / 'free').read_text() == '12'
+    assert (cluster.state / 'folder').read_text() == f'{cluster.folder}\n'
+    asked = '--no-shell --no-kill --job-name=assay --nodes=4\n'
+    assert (cluster.state / 'asked').read_text() == asked
+
+
+def test_a_job_that_is_refused(cluster, salloc):
+    salloc(REFUSED)
+    with pytest.raises(AssayError, match=r'no job for all cases: .*: Invalid account'):
+        allocation.obtain([], cluster.folder)
+
+
+def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
+    salloc(STOPPED)
+    with pytest.raises(allocation.StoppedError) as stopped:
+        allocation.obtain([], cluster.folder)
+    assert stopped.value.args == (signal.SIGTERM,)
+    assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_what_a_killed_run_left_is_cancelled_by_the_next(cluster, monkeypatch):
+    """A run under way keeps its own."""
+    monkeypatch.setattr(runs.paths, 'RUNS', cluster.folder)
+    killed, other = runs.begin(), runs.begin()
+    os.close(killed.handle)
+    jobs = {5: ('RUNNING', killed), 6: ('COMPLETING', killed), 7: ('RUNNING', other)}
+    lines = [f'{job}|{state}|None|{run.folder}\n' for job, (state, run) in jobs.items()]
+    (cluster.state / 'job').write_text(''.join(lines))
+    (cluster.folder / 'scancel').write_text('#!/bin/bash\necho "$@" >>"$STATE/cancelled"\n')
+    monkeypatch.setattr(leftovers, 'say', [].append)
+    try:
+        leftovers.stop_what_was_left()
+    finally:
+        os.close(other.handle)
+    assert (cluster.state / 'cancelled').read_text() == '5\n'
+
+
+def test_a_job_around_this_command(cluster):
+    with allocation.one_job('7', ['--partition=all,big'], cluster.folder) as number:
+        assert number == '7'
+    with pytest.raises(AssayError, match="in Slurm's partition all, and the cases are for small"):
+        allocation.one_job('7', ['-p', 'small'], cluster.folder).__enter__()
+    (cluster.state / 'job').unlink()
+    with pytest.raises(AssayError, match='the job 7 does not run'):
+        allocation.one_job('7', [], cluster.folder).__enter__()
 
 
 @pytest.mark.parametrize(

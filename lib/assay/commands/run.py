@@ -167,6 +167,8 @@ def run(
         raise typer.Exit(run_it())
     cases = [case for one in choice.chosen for case in one.cases] if choice else selected
     cases = cases or listed(suite.command, context.args, suite.environment)
+    if not cases:
+        raise typer.Exit(run_it())
     asked = allocation.request(site, cases, given.jobs, seconds)
     try:
         with allocation.one_job(around, asked, suite.own.folder) as number:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.config.scales import SCALES
-from assay.machine import job_around
+from assay.machine import job_around, job_states
 from assay.machine.slurm import (
     SCHEDULERS,
     RefusedError,
@@ -62,13 +62,15 @@ class Standing:
     """What Slurm says of an allocation.
 
     :param is_running: whether steps can be started in it.
-    :param nodes: that it has; one that died it has no longer.
+    :param nodes: its nodes; one that died is no longer among them.
     :param is_shared: whether other jobs may run on its nodes.
+    :param partition: of Slurm.
     """
 
     is_running: bool
     nodes: tuple[str, ...] = ()
     is_shared: bool = False
+    partition: str = ''
 
 
 def standing(job: str) -> Standing:
@@ -76,12 +78,10 @@ def standing(job: str) -> Standing:
 
     :raises AssayError: if Slurm does not answer.
     """
-    try:
-        said = told_at_last('squeue', '--noheader', f'--jobs={job}', '--format=%T|%N|%h')
-    except RefusedError:  # it is forgotten
-        return Standing(is_running=False)
-    state, nodes, sharing = [*said.strip().split('|'), '', ''][:3]
-    return Standing(state == 'RUNNING', tuple(expanded(nodes)), sharing != 'NO')
+    said = _squeue(f'--jobs={job}', '--format=%T|%N|%h|%P')
+    state, nodes, sharing, partition = [*said.strip().split('|'), '', '', ''][:4]
+    goes_on = state in (*job_states.RUNNING, 'SUSPENDED')
+    return Standing(goes_on, tuple(expanded(nodes)), goes_on and sharing != 'NO', partition)
 
 
 def steps(job: str) -> dict[str, set[str]]:
@@ -89,16 +89,22 @@ def steps(job: str) -> dict[str, set[str]]:
 
     :raises AssayError: if Slurm does not answer.
     """
-    try:
-        said = told_at_last('squeue', '--noheader', '--steps', f'--jobs={job}', '--format=%i|%N')
-    except RefusedError:
-        return {}
     found = {}
-    for line in said.splitlines():
+    for line in _squeue('--steps', f'--jobs={job}', '--format=%i|%N').splitlines():
         step, _, nodes = line.strip().partition('|')
-        if re.fullmatch(rf'{job}\.\d+', step):
+        if re.fullmatch(r'\d+\.\d+', step):
             found[step] = {*expanded(nodes)}
     return found
+
+
+def _squeue(*options: str) -> str:
+    """What it prints; nothing of a job that it does not know."""
+    try:
+        return told_at_last('squeue', '--noheader', *options)
+    except RefusedError as error:
+        if 'Invalid job' not in str(error):
+            raise
+        return ''
 
 
 def expanded(nodes: str) -> list[str]:
@@ -201,7 +207,8 @@ def obtain(options: Sequence[str], folder: Path) -> str:
         while process.poll() is None:
             if signals:
                 process.terminate()
-                process.wait(PATIENCE)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(PATIENCE)
                 break
             if not has_told and time.monotonic() - began > 1:
                 has_told = True
@@ -236,6 +243,18 @@ def leave() -> str | None:
     return number
 
 
+def _assert_suits(job: str, options: Sequence[str]) -> None:
+    """:raises AssayError: if a job has other nodes than those that a system's cases are for."""
+    now, named = standing(job), partitions_in(' '.join(options))
+    if not now.is_running:
+        raise AssayError(f'--one-job: the job {job} does not run.')
+    if named and now.partition not in named:
+        raise AssayError(
+            f"--one-job: the job {job} is in Slurm's partition {now.partition}, and the cases are "
+            f'for {", ".join(named)}.'
+        )
+
+
 @contextmanager
 def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterator[str]:
     """The number of the job in which a run's cases are steps.
@@ -243,10 +262,11 @@ def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterato
     :param around: that of a job which there is already; another one is given back afterwards.
     :param options: of salloc.
     :param folder: of the run.
-    :raises AssayError: if there is none.
+    :raises AssayError: if there is none, or it has nodes of another partition.
     :raises StoppedError: if this command was told to stop meanwhile.
     """
     if around:
+        _assert_suits(around, options)
         yield around
         return
     number = obtain(options, folder)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-Case = TypeVar('Case')
+Case = TypeVar('Case', bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class NodePlan(Generic[Case]):
         self._free = {*nodes}
         # The places of free nodes, and maybe of some that are no longer free.
         self._heap = [*range(len(nodes))]
-        self._waiting: dict[Want, deque[Case]] = {}
+        # In the order in which they came.
+        self._waiting: dict[Want, OrderedDict[Case, None]] = {}
         self._largest_first: list[Want] = []
 
     @property
@@ -54,17 +55,16 @@ class NodePlan(Generic[Case]):
     def add(self, case: Case, want: Want) -> None:
         """Let a case wait for nodes."""
         if want not in self._waiting:
-            self._waiting[want] = deque()
+            self._waiting[want] = OrderedDict()
             self._largest_first = sorted(self._waiting, key=lambda one: -one.count)
-        self._waiting[want].append(case)
+        self._waiting[want][case] = None
 
-    def remove(self, case: Case) -> bool:
+    def remove(self, case: Case, want: Want) -> bool:
         """Take a case out that waits; whether it did."""
-        for cases in self._waiting.values():
-            if case in cases:
-                cases.remove(case)
-                return True
-        return False
+        waiting = self._waiting.get(want, {})
+        is_there = case in waiting
+        waiting.pop(case, None)
+        return is_there
 
     def next(self) -> tuple[Case, list[str]] | None:
         """The next case and its nodes, which are no longer free; None if none can start."""
@@ -73,7 +73,7 @@ class NodePlan(Generic[Case]):
         for want in self._largest_first:
             if self._waiting[want] and (nodes := self._take(want)):
                 self._running += 1
-                return self._waiting[want].popleft(), nodes
+                return self._waiting[want].popitem(last=False)[0], nodes
         return None
 
     def has_ended(self, nodes: Iterable[str]) -> None:
@@ -94,7 +94,7 @@ class NodePlan(Generic[Case]):
         """Take out the cases for which there are too few nodes, even if all were free."""
         found: list[Case] = []
         for want, cases in self._waiting.items():
-            if cases and len(self._possible(want)) < want.count:
+            if cases and self._possible(want) < want.count:
                 found += cases
                 cases.clear()
         return found
@@ -106,8 +106,9 @@ class NodePlan(Generic[Case]):
         self._largest_first.clear()
         return found
 
-    def _possible(self, want: Want) -> set[str]:
-        return self.nodes if want.among is None else {*want.among} & self._places.keys()
+    def _possible(self, want: Want) -> int:
+        """How many nodes there are that a case may have, busy or not."""
+        return len(self._places if want.among is None else self._places.keys() & want.among)
 
     def _take(self, want: Want) -> list[str]:
         """Free nodes for a case, the first ones that there are; none if they do not suffice."""

@@ -16,11 +16,12 @@ import subprocess
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import reframe.core.runtime as rt
 from reframe.core import backends
@@ -38,6 +39,8 @@ from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
 from assay.running.slurm_jobs import options_in
 from assay.text import plain
+
+Answer = TypeVar('Answer')
 
 SCRIPT = Path(__file__).with_name('step.sh')
 
@@ -122,7 +125,7 @@ class _Allocation:
         # What somebody runs there by hand.
         self._foreign = {*allocation.steps(number)}
         self._over = '' if now.is_running else f'the job {number} does not run'
-        self._names = frozenset(now.nodes)
+        self.nodes = frozenset(now.nodes)
         shared = any(
             one.extras.get('on_this_machine') for one in rt.runtime().system.partitions
         )  # a virtual cluster, whose nodes have the same CPUs
@@ -130,6 +133,11 @@ class _Allocation:
         self._running: list[_Running] = []
         self._submitted = 0
         self._silent_since: float | None = None
+        if self._foreign:
+            say(
+                f'{", ".join(sorted(self._foreign))} go on in the job {number}, and may disturb '
+                'what is measured'
+            )
         if now.is_shared:
             say(
                 f'other jobs may run on the nodes of the job {number}, beside what is measured: '
@@ -150,6 +158,8 @@ class _Allocation:
         for job in jobs:
             job.is_new = False
         for one in [*self._running]:
+            if one not in self._running:  # the allocation has ended with another
+                break
             if one.state:
                 self._clear(one)
             elif one.client.poll() is not None:
@@ -159,7 +169,7 @@ class _Allocation:
         self._start()
 
     def cancel(self, job: Any) -> None:
-        if self._plan.remove(job):
+        if job.state == 'PENDING' and self._plan.remove(job, job.want):
             job._state = 'CANCELLED'
         for one in self._running:
             if one.job is job and not one.state:
@@ -197,14 +207,13 @@ class _Allocation:
 
     def _variables(self, job: Any, nodes: list[str]) -> dict[str, str]:
         """Those of a job of these nodes."""
-        per_node = _per_node(job)
-        full, rest = divmod(job.num_tasks, per_node)
+        per_node, count = _per_node(job), job.num_tasks or 1
+        full, rest = divmod(count, per_node)
         ranks = [f'{per_node}(x{full})' if full > 1 else f'{per_node}'] if full else []
         found = {
             'SLURM_JOB_NAME': job.name,
             'SLURM_SUBMIT_DIR': job.workdir,
-            'SLURM_NTASKS': f'{job.num_tasks}',
-            'SLURM_NPROCS': f'{job.num_tasks}',
+            **dict.fromkeys(('SLURM_NTASKS', 'SLURM_NPROCS'), f'{count}'),
             'SLURM_TASKS_PER_NODE': ','.join([*ranks, *([f'{rest}'] if rest else [])]),
             **dict.fromkeys(('SLURM_NNODES', 'SLURM_JOB_NUM_NODES'), f'{len(nodes)}'),
             **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), allocation.folded(nodes)),
@@ -216,6 +225,20 @@ class _Allocation:
         found.update(job.handed_on)
         return found
 
+    def _ask(self, question: Callable[[str], Answer]) -> Answer | None:
+        """What Slurm says of the job; None if it is away, which ends the run at last."""
+        try:
+            answer = question(self.number)
+        except AssayError as error:
+            now = time.monotonic()
+            self._silent_since = self._silent_since or now
+            if now - self._silent_since > OUTAGE:
+                say(f'Slurm has not answered for {OUTAGE / 60:.0f} min: {error}')
+                self._end()
+            return None
+        self._silent_since = None
+        return answer
+
     def _judge(self, one: _Running) -> None:
         """See how a case ended whose srun has: its own exit code is 0 also if a node died."""
         one.exit_code = one.number('exit')
@@ -223,15 +246,9 @@ class _Allocation:
             one.state = 'COMPLETED'
             self._finish(one)
             return
-        try:
-            now = allocation.standing(self.number)
-        except AssayError as error:
-            self._silent_since = self._silent_since or time.monotonic()
-            if time.monotonic() - self._silent_since < OUTAGE:
-                return  # asked again when ReFrame looks again
-            now = allocation.Standing(is_running=False)
-            say(f'Slurm has not answered for {OUTAGE / 60:.0f} min: {error}')
-        self._silent_since = None
+        now = self._ask(allocation.standing)
+        if now is None:
+            return
         if not now.is_running:
             self._end()
             return
@@ -274,7 +291,7 @@ class _Allocation:
     def _refuse(self) -> None:
         """Let no case wait for more nodes than there are."""
         for job in self._plan.too_large():
-            among = self._names if job.want.among is None else self._names & job.want.among
+            among = self.nodes if job.want.among is None else self.nodes & job.want.among
             left = len(among & self._plan.nodes)
             words = f'it needs {job.want.count} nodes, and the job {self.number} has {left}'
             if len(among) < job.want.count:
@@ -302,16 +319,18 @@ class _Allocation:
         if now - one.asked < AGAIN:
             return
         one.asked = now
-        try:
-            left = [
-                step
-                for step, nodes in allocation.steps(self.number).items()
-                if step not in self._foreign and not nodes.isdisjoint(one.nodes)
-            ]
-            if left:
+        going_on = self._ask(allocation.steps)
+        if going_on is None:
+            one.stopped = now
+            return
+        left = [
+            step
+            for step, nodes in going_on.items()
+            if step not in self._foreign and not nodes.isdisjoint(one.nodes)
+        ]
+        if left:
+            with suppress(AssayError):  # one has ended, or Slurm is away: seen the next time
                 told('scancel', *left)
-        except AssayError:  # it has ended, or Slurm is away: asked again
-            left = ['?']
         if now - one.stopped > PATIENCE:
             self._plan.lose(one.nodes)
             say(
@@ -339,9 +358,14 @@ class _Allocation:
     def _end(self) -> None:
         """The allocation is over: what had not ended was not measured, and is not wrong."""
         self._over = f'the job {self.number} has ended'
-        for one in self._running:
+        for one in [*self._running]:
             one.client.terminate()
-            self._not_run(one.job)
+            if one.number('exit') == 0 and not one.state:
+                one.state, one.exit_code = 'COMPLETED', 0
+            if one.state:  # it had ended before
+                self._finish(one)
+            else:
+                self._not_run(one.job)
         self._running.clear()
 
     def _not_run(self, job: Any) -> None:
@@ -368,7 +392,7 @@ def _note(one: _Running, dead: Iterable[str]) -> None:
 
 
 def _per_node(job: Any) -> int:
-    return int(job.num_tasks_per_node or job.num_tasks)
+    return int(job.num_tasks_per_node or job.num_tasks or 1)
 
 
 @cache
@@ -394,7 +418,7 @@ class Steps(slurm.SqueueJobScheduler):
         options = _options(Path(job.script_filename).read_text())
         among = None
         if options.nodelist or options.exclude:
-            own = _allocation()._names
+            own = _allocation().nodes
             among = frozenset(allocation.expanded(options.nodelist)) if options.nodelist else own
             among -= {*allocation.expanded(options.exclude or '')}
         job.handed_on = {
@@ -402,7 +426,15 @@ class Steps(slurm.SqueueJobScheduler):
             for name, variable in _HANDED_ON.items()
             if (value := getattr(options, name))
         }
-        _allocation().submit(job, Want(-(-job.num_tasks // _per_node(job)), among))
+        _allocation().submit(job, Want(-(-(job.num_tasks or 1) // _per_node(job)), among))
+
+    def filternodes(self, job: Any, nodes: Any) -> Any:
+        found = super().filternodes(job, nodes)
+        return {node for node in found if node.name in _allocation().nodes}
+
+    def filternodes_by_state(self, nodelist: Any, state: str) -> Any:
+        # To Slurm no node of an allocation is idle.
+        return super().filternodes_by_state(nodelist, 'avail' if state == 'idle' else state)
 
     def poll(self, *jobs: Any) -> None:
         if submitted := [job for job in jobs if job]:
