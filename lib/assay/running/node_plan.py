@@ -61,10 +61,10 @@ class NodePlan(Generic[Case]):
 
     def remove(self, case: Case, want: Want) -> bool:
         """Take a case out that waits; whether it did."""
-        waiting = self._waiting.get(want, {})
-        is_there = case in waiting
-        waiting.pop(case, None)
-        return is_there
+        if case not in self._waiting.get(want, ()):
+            return False
+        del self._waiting[want][case]
+        return True
 
     def next(self) -> tuple[Case, list[str]] | None:
         """The next case and its nodes, which are no longer free; None if none can start."""
