@@ -612,7 +612,7 @@ def test_a_node_dies_in_the_one_job_of_all_cases(up):
     missed = {*found} - {died, large}
     assert all('%scale=2_nodes' in one and ' is allowed' in one for one in missed), said
     assert f'FAILED: {4 - len(found)} passed, {len(found)} failed, 0 skipped of 4 cases' in said
-    assert not on('head', 'squeue', '--noheader')
+    await_that(lambda: not on('head', 'squeue', '--noheader'))
 
 
 @pytest.fixture
