@@ -590,6 +590,31 @@ def test_a_node_dies(up):
     assert words in ended.stdout, ended.stdout[-4000:]
 
 
+def test_a_node_dies_in_the_one_job_of_all_cases(up):
+    """The case that it had names it, one that needs it is not started, and the others go on."""
+    began = time.time()
+    command = [paths.ROOT / 'assay', 'run', '--system', 'vcluster:srun', '--one-job']
+    command += ['-n', '^Ring%fabric=(tcp|ucx-tcp)%layout=packed', '-p', '^openmpi$']
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        await_ranks(process, began)
+        assert len(on('head', 'squeue', '--noheader').splitlines()) == 1
+        inject('crash', 'n2')
+        on('head', 'scontrol', 'update', 'nodename=n2', 'state=down', 'reason=crashed')
+        said = process.communicate(timeout=600)[0]
+    assert process.returncode == 1
+    found = re.findall(r'^failed: (.*)', said, re.MULTILINE)
+    (died,) = (one for one in found if ' died ' in one)
+    (large,) = (one for one in found if ' needs ' in one)
+    assert '%scale=4_nodes' in died and ': a node of its job died (n2); ' in died, said
+    assert re.search(r'%scale=4_nodes .*: it needs 4 nodes, and the job \d+ has 3 left', large), (
+        said
+    )
+    missed = {*found} - {died, large}
+    assert all('%scale=2_nodes' in one and ' is allowed' in one for one in missed), said
+    assert f'FAILED: {4 - len(found)} passed, {len(found)} failed, 0 skipped of 4 cases' in said
+    await_that(lambda: not on('head', 'squeue', '--noheader'))
+
+
 @pytest.fixture
 def reader(nothing_left, monkeypatch):
     """The folder in which somebody types what a page tells, with no history of earlier runs.

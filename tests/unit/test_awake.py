@@ -116,6 +116,22 @@ def test_of_other_jobs_reframe_asks_at_times_of_its_own(sleeper, held):
     assert sleeper.own.times == 2
 
 
+def test_steps_that_wait_for_nodes(sleeper, held, monkeypatch):
+    """The end of another one wakes; a new one is looked at at once, since nodes may be free."""
+    waited = []
+    monkeypatch.setattr(reframe_plugin, '_wait', lambda *given: waited.append(given))
+    waits = under_way(None, 'running')
+    sleeper._tasks = [waits]
+    sleeper.snooze()
+    assert (sleeper.own.times, len(waited)) == (1, 0)
+    sleeper._tasks = [waits, under_way(held, 'running')]
+    sleeper.snooze()
+    assert (sleeper.own.times, len(waited)) == (1, 1)
+    waits.check.job.is_new = True
+    sleeper.snooze()
+    assert (sleeper.own.times, len(waited)) == (1, 1)
+
+
 # Its script ends at once, and what it started tells of the signal and takes its time to end. The
 # script must not read what the other waits for: a process that is about to end by a signal may.
 SLOW_TO_END = """

@@ -57,6 +57,14 @@ def run(
         ),
     ] = None,
     budget: BudgetOption = None,
+    one_job: Annotated[
+        bool,
+        typer.Option(
+            '--one-job',
+            help='Run all cases in one job of Slurm, side by side on its nodes; in the job around '
+            'this command, if there is one. -J is for that job (-J nodes=16 -J time=2h).',
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option('--all', help='Show every figure of every case, and each skipped case.')
     ] = False,
@@ -85,12 +93,13 @@ def run(
       assay run --against before --repeat 3
       assay run --report report.html
       assay run --mode maintenance --budget 20m
+      assay run --mode maintenance --system mycluster:compute --one-job -J nodes=16
       assay run -l
     """
     from assay.results.budget import seconds_of
     from assay.results.history import load
     from assay.results.run_selectors import assert_label
-    from assay.running import reframe_options, session
+    from assay.running import allocation, reframe_options, session
     from assay.running.prepare import name_mpis
 
     name_mpis(system, mpi or [])
@@ -113,6 +122,7 @@ def run(
 
         reframe_options.assert_can_be_held_against(given, repeat)
         before = runs_before(load(), against, system)
+    around = allocation.leave() if one_job else None
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
@@ -140,11 +150,26 @@ def run(
     if seconds is not None:
         choice = choose_for(seconds, suite, site, given, context.args, repeat)
         so_far = 0.0  # a budget is for what is chosen, and not for what is waited for or installed
-    if against is not None:
-        names = {one.name for one in selected}
-        made = suite, site, given, label, context.args, handles
-        code = measure_against(*made, before, names, repeat, seconds or AGAIN, choice)
-        raise typer.Exit(code)
-    about = given, label, options, handles, so_far, choice
-    verdict, end = measure(suite, site, suite.own, *about)
-    raise typer.Exit(128 + end.stopped if end.stopped else verdict.exit_code)
+
+    def run_it() -> int:
+        if against is not None:
+            names = {one.name for one in selected}
+            made = suite, site, given, label, context.args, handles
+            return measure_against(*made, before, names, repeat, seconds or AGAIN, choice)
+        about = given, label, options, handles, so_far, choice
+        verdict, end = measure(suite, site, suite.own, *about)
+        return 128 + end.stopped if end.stopped else verdict.exit_code
+
+    if not one_job:
+        raise typer.Exit(run_it())
+    cases = [case for one in choice.chosen for case in one.cases] if choice else selected
+    cases = cases or listed(suite.command, context.args, suite.environment)
+    if not cases:
+        raise typer.Exit(run_it())
+    asked = allocation.request(site, cases, given.jobs, seconds)
+    try:
+        with allocation.one_job(around, asked, suite.own.folder) as number:
+            suite.environment[allocation.VARIABLE] = number
+            raise typer.Exit(run_it())
+    except allocation.StoppedError as stopped:
+        raise typer.Exit(128 + stopped.args[0]) from None

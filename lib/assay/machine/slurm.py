@@ -86,7 +86,7 @@ def query(*command: str) -> str:
     try:
         answer = subprocess.run(
             command,
-            env={name: value for name, value in os.environ.items() if not _is_default(name)},
+            env=without_defaults(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -175,6 +175,11 @@ def forget_defaults() -> list[str]:
     for name in [name for name in os.environ if _is_default(name)]:
         del os.environ[name]
     return for_sbatch
+
+
+def without_defaults() -> dict[str, str]:
+    """The environment for a command of Slurm, without a user's defaults and a job around."""
+    return {name: value for name, value in os.environ.items() if not _is_default(name)}
 
 
 def forget_sbatch_defaults() -> list[str]:

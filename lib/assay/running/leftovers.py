@@ -34,8 +34,13 @@ def stop_jobs(run: RunFolder) -> str:
 def stop_what_was_left() -> None:
     """Stop what runs left running that were killed, ReFrame and all."""
     # Asked once for all of them: a scheduler has better things to do.
-    at_work = {*_marked().values(), *(str(p) for *_, f in _all_slurm_jobs() for p in f.parents)}
+    jobs = _all_slurm_jobs()
+    at_work = {*_marked().values(), *(str(p) for *_, f in jobs for p in f.parents)}
+    allocations = [(job, at) for job, state, _, at in jobs if state not in ENDING]
     for run in runs.ended():
+        for job in (job for job, at in allocations if at == run.folder):
+            subprocess.run(['scancel', job], stdin=subprocess.DEVNULL, capture_output=True)
+            say(f'cancelled the job {job} of all cases of the run {run.folder.name}')
         if str(run.folder) in at_work and (left := stop_jobs(run)):
             say(f'stopped {left} that the run {run.folder.name} had left behind')
 

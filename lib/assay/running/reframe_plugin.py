@@ -79,9 +79,13 @@ class _Awake(_PollController):
         if self._has_work:
             self._has_work = False
             return
+        jobs = [*self._jobs()]
+        if any(getattr(job, 'is_new', False) for job in jobs):
+            return  # a step, whose nodes may be free
         with ExitStack() as opened:
             try:
-                handles = [_open(job, opened) for job in self._jobs()]
+                # A step that waits for nodes has no process.
+                handles = [_open(job, opened) for job in jobs if job.proc]
             except (AttributeError, OSError):
                 # Not a job of this machine; or one that has ended and is to be measured again; or
                 # a kernel before 5.3.
@@ -89,6 +93,8 @@ class _Awake(_PollController):
             else:
                 if handles:
                     _wait(handles, SECONDS)
+                elif jobs:
+                    super().snooze()
 
     def _jobs(self) -> Iterator[Any]:
         for task in self._tasks:

@@ -6,10 +6,12 @@ a plain ``reframe -r`` reads its configuration.
 
 from __future__ import annotations
 
+import os
+
 from reframe.core import backends
 from reframe.core.schedulers import JobScheduler
 
-from assay.running import pbs_jobs, slurm_jobs
+from assay.running import allocation, pbs_jobs, slurm_jobs
 
 _OURS: dict[str, type[JobScheduler]] = {
     'slurm': slurm_jobs.WithDatabase,
@@ -22,7 +24,13 @@ _OURS: dict[str, type[JobScheduler]] = {
 
 def begin() -> None:
     """From here on; called by the configuration, before ReFrame looks for its schedulers."""
-    for name, ours in _OURS.items():
+    ours_by_name = _OURS
+    if os.environ.get(allocation.VARIABLE):
+        from assay.running import steps
+
+        steps.begin()
+        ours_by_name = {**_OURS, **steps.SCHEDULERS}
+    for name, ours in ours_by_name.items():
         if backends.getscheduler(name) is not ours:
             del backends._schedulers[name]  # a name can be given but once
             backends.register_scheduler(name)(ours)

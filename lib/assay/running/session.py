@@ -18,7 +18,7 @@ from assay.config import settings
 from assay.config.lint import lint
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import SCHEDULERS, forget_sbatch_defaults
-from assay.running import prepare, runs, session_extras, supervise, turn
+from assay.running import allocation, prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
@@ -139,7 +139,8 @@ def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
     settings.assert_writable()
     os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
     not_heeded = tuple(forget_sbatch_defaults())
-    if job := forget_job_around(os.environ):
+    job = forget_job_around(os.environ)
+    if job and allocation.VARIABLE not in os.environ:
         say(f'within the job {job}, whose nodes and options the jobs of this run do not take over')
     own = runs.this()
     options = settings.options_of(mode)

@@ -20,6 +20,7 @@ from reframe.core.schedulers import Job, slurm
 from assay import say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES
+from assay.running.allocation import expanded
 from assay.running.asking import (
     OUTAGE,
     PATIENCE,
@@ -64,17 +65,9 @@ class _Job(slurm._SlurmJob):
     def nodelist(self) -> Any:
         """Its nodes, once it has ended; Slurm, which may not answer, is not asked for them."""
         if job_states.has_ended(self.state) and not self._nodelist:
-            self._nodelist = _expanded(self._nodespec)
+            # Of a job that had none Slurm says `None assigned`.
+            self._nodelist = expanded(self._nodespec or '')
         return self._nodelist
-
-
-def _expanded(nodes: str | None) -> list[str]:
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
-    try:
-        return list(NodeSet(nodes, resolver=RESOLVER_NOGROUP))
-    except NodeSetException:  # as of a job that had none: `None assigned`
-        return []
 
 
 class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):

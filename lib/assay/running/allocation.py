@@ -1,0 +1,268 @@
+"""An allocation of Slurm, in which the cases of a run are steps instead of jobs of their own.
+
+It is that of `salloc`, or of a job that somebody has anyway, and no batch job: Slurm ends a batch
+job with its first node, whatever ``--no-kill`` says, and an allocation without a script goes on
+without any node that dies.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay import AssayError, say
+from assay.config.scales import SCALES
+from assay.machine import job_states
+from assay.machine.job_states import forget_job_around
+from assay.machine.slurm import (
+    SCHEDULERS,
+    RefusedError,
+    node_states,
+    partitions_in,
+    query,
+    query_patiently,
+    without_defaults,
+)
+from assay.running.selection import Listed
+from assay.running.supervise import noted
+from assay.text import expand_nodes, plain
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: The environment variable with the number of the job whose steps all cases are.
+VARIABLE = 'ASSAY_ALLOCATION'
+
+#: Seconds of an allocation for a budget beyond that: the run is judged, and ends, within them.
+BEYOND = 300
+
+#: Seconds in which salloc that was told to stop takes its request back.
+PATIENCE = 30
+
+#: What states of nodes begin with that have jobs, or may have.
+_IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
+
+_SCALE = re.compile(r'%scale=(\S+)')
+_NUMBER = re.compile(r'job (?:allocation )?(\d+)')
+
+
+class StoppedError(Exception):
+    """A signal came while an allocation was waited for; its number is the only argument."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What Slurm says of an allocation.
+
+    :param is_running: whether steps can be started in it.
+    :param nodes: its nodes; one that died is no longer among them.
+    :param is_shared: whether other jobs may run on its nodes.
+    :param partition: of Slurm.
+    """
+
+    is_running: bool
+    nodes: tuple[str, ...] = ()
+    is_shared: bool = False
+    partition: str = ''
+
+
+def standing(job: str) -> Standing:
+    """Ask for it.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    said = _squeue(f'--jobs={job}', '--format=%T|%N|%h|%P')
+    state, nodes, sharing, partition = [*said.strip().split('|'), '', '', ''][:4]
+    goes_on = state in (*job_states.RUNNING, 'SUSPENDED')
+    return Standing(goes_on, tuple(expanded(nodes)), goes_on and sharing != 'NO', partition)
+
+
+def steps(job: str) -> dict[str, set[str]]:
+    """The steps that go on in an allocation and were started by srun, with their nodes.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    found = {}
+    for line in _squeue('--steps', f'--jobs={job}', '--format=%i|%N').splitlines():
+        step, _, nodes = line.strip().partition('|')
+        if re.fullmatch(r'\d+\.\d+', step):
+            found[step] = {*expanded(nodes)}
+    return found
+
+
+def _squeue(*options: str) -> str:
+    """What it prints; nothing of a job that it does not know."""
+    try:
+        return query_patiently('squeue', '--noheader', *options)
+    except RefusedError as error:
+        if 'Invalid job' not in str(error):
+            raise
+        return ''
+
+
+def expanded(nodes: str) -> list[str]:
+    """The names in ``n[1-3]``; none in what Slurm says of a job that has no nodes."""
+    try:
+        return expand_nodes(nodes)
+    except ValueError:
+        return []
+
+
+def request(
+    site: _SiteConfig, cases: Sequence[Listed], jobs: Iterable[str], budget: float | None
+) -> list[str]:
+    """The options of salloc for cases: as many nodes as the site lets their jobs have at once.
+
+    :param jobs: what ``-J`` says, which overrides all else.
+    :param budget: seconds that the run may take, if that is given.
+    :raises AssayError: if one allocation is not enough for the cases.
+    """
+    used = {case.partition.partition(':')[2] for case in cases}
+    partitions = [one for one in site.get('systems/0/partitions') if one['name'] in used]
+    for one in partitions:
+        if one['scheduler'] not in SCHEDULERS:
+            raise AssayError(
+                f'--one-job is for jobs of Slurm, and the scheduler of {one["name"]} is '
+                f'{one["scheduler"]}.'
+            )
+    access = {tuple(one.get('access', ())) for one in partitions}
+    if len(access) > 1:
+        raise AssayError(
+            f'--one-job: no job can have the nodes of {" and ".join(sorted(used))}, whose access '
+            'differs: choose a partition, as --system NAME:PARTITION.'
+        )
+    words = shlex.split(' '.join(access.pop() if access else ()))
+    most = max((one['max_jobs'] for one in partitions), default=1)
+    nodes = sorted(map(_nodes_of, cases), reverse=True) or [1]
+    count = max(nodes[0], min(sum(nodes[:most]), _usable(words)))
+    options = ['--exclusive', f'--nodes={count}']
+    if budget:
+        options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
+    return [*options, *words, *(word for one in jobs for word in shlex.split(_option(one)))]
+
+
+def _usable(access: Sequence[str]) -> int:
+    """How many nodes of a partition are neither down nor taken out.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    states = node_states(partitions_in(' '.join(access)))
+    return sum(state.startswith(_IN_USE) for state in states.values())
+
+
+def _nodes_of(case: Listed) -> int:
+    scale = _SCALE.search(case.name)
+    return SCALES.get(scale[1], 1) if scale else 1
+
+
+def _option(given: str) -> str:
+    """An option of ``-J`` as ReFrame understands it: ``nodes=4``, ``N=4`` or ``--nodes=4``."""
+    if given.startswith('-'):
+        return given
+    name, _, value = given.partition('=')
+    return f'-{name} {value}' if len(name) == 1 else f'--{given}'
+
+
+def obtain(options: Sequence[str], folder: Path) -> str:
+    """Wait for an allocation.
+
+    :param options: of salloc.
+    :param folder: of the run: by it what a killed run leaves is known.
+    :returns: the number of its job.
+    :raises AssayError: if it is refused.
+    :raises StoppedError: if this command was told to stop; nothing is left of it then.
+    """
+    command = ['salloc', '--no-shell', '--no-kill', '--job-name=assay', *options]
+    log = folder / 'salloc.log'
+    with noted() as signals, log.open('w') as said:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=without_defaults(),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AssayError(f'salloc: {error.strerror}') from None
+        began, has_told = time.monotonic(), False
+        while process.poll() is None:
+            if signals:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(PATIENCE)
+                break
+            if not has_told and time.monotonic() - began > 1:
+                has_told = True
+                say(f'waiting for one job for all cases: salloc {shlex.join(options)}')
+            time.sleep(0.1)
+        words = log.read_text(errors='replace')
+        number = _NUMBER.search(words)
+        if signals:
+            if number:
+                release(number[1])
+            raise StoppedError(signals[0])
+    if process.returncode or not number:
+        raise AssayError(f'no job for all cases: {plain(words, 300) or "salloc says nothing"}')
+    return number[1]
+
+
+def release(job: str) -> None:
+    """Give an allocation back; if that fails, it is said how."""
+    with suppress(RefusedError):  # it has ended
+        try:
+            query('scancel', job)
+        except RefusedError:
+            raise
+        except AssayError as error:
+            say(f'the job {job} may be left ({error}). To cancel it: scancel {job}')
+
+
+def leave() -> str | None:
+    """The number of the job of Slurm around this process, whose variables are taken out."""
+    number = os.environ.get('SLURM_JOB_ID')
+    forget_job_around(os.environ)
+    return number
+
+
+def _assert_suits(job: str, options: Sequence[str]) -> None:
+    """:raises AssayError: if a job has other nodes than those that a system's cases are for."""
+    now, named = standing(job), partitions_in(' '.join(options))
+    if not now.is_running:
+        raise AssayError(f'--one-job: the job {job} does not run.')
+    if named and now.partition not in named:
+        raise AssayError(
+            f"--one-job: the job {job} is in Slurm's partition {now.partition}, and the cases are "
+            f'for {", ".join(named)}.'
+        )
+
+
+@contextmanager
+def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterator[str]:
+    """The number of the job in which a run's cases are steps.
+
+    :param around: that of a job which there is already; another one is given back afterwards.
+    :param options: of salloc.
+    :param folder: of the run.
+    :raises AssayError: if there is none, or it has nodes of another partition.
+    :raises StoppedError: if this command was told to stop meanwhile.
+    """
+    if around:
+        _assert_suits(around, options)
+        yield around
+        return
+    number = obtain(options, folder)
+    try:
+        yield number
+    finally:
+        release(number)

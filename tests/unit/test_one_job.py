@@ -1,0 +1,516 @@
+"""Cases as steps of one allocation: which nodes they have, and how they end."""
+
+import heapq
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+import reframe.core.runtime as rt
+from reframe.core.exceptions import JobError, SkipTestError
+from test_sites_jobs import CONFIGURATION
+
+from assay import AssayError, paths
+from assay.running import allocation, leftovers, runs, steps
+from assay.running.node_plan import NodePlan, Want
+from assay.running.selection import Listed
+
+# Which nodes ------------------------------------------------------------------------------------
+
+
+def names(count):
+    return [f'n{number}' for number in range(1, count + 1)]
+
+
+def test_the_largest_is_first_and_holes_are_filled():
+    plan = NodePlan(names(4))
+    for case, count in (('small', 1), ('pair', 2), ('three', 3), ('all', 4)):
+        plan.add(case, Want(count))
+    assert plan.next() == ('all', names(4))
+    assert plan.next() is None
+    plan.has_ended(names(4))
+    assert plan.next() == ('three', names(3))
+    assert plan.next() == ('small', ['n4'])
+    plan.has_ended(['n4'])
+    assert plan.next() is None
+    plan.has_ended(names(3))
+    assert plan.next() == ('pair', names(2))
+
+
+def test_nodes_that_a_case_asks_for():
+    plan = NodePlan(names(4))
+    plan.add('on n3', Want(1, frozenset({'n3'})))
+    plan.add('also on n3', Want(1, frozenset({'n3', 'n9'})))
+    plan.add('any', Want(1))
+    assert [plan.next(), plan.next(), plan.next()] == [('on n3', ['n3']), ('any', ['n1']), None]
+    plan.has_ended(['n3'])
+    assert plan.next() == ('also on n3', ['n3'])
+
+
+def test_one_at_a_time():
+    plan = NodePlan(names(4), at_once=1)
+    plan.add('a', Want(1))
+    plan.add('b', Want(1))
+    assert plan.next() == ('a', ['n1'])
+    assert plan.next() is None
+    plan.has_ended(['n1'])
+    assert plan.next() == ('b', ['n1'])
+
+
+def test_nodes_that_are_lost():
+    plan = NodePlan(names(3))
+    plan.add('running', Want(2))
+    assert plan.next() == ('running', ['n1', 'n2'])
+    plan.add('all', Want(3))
+    plan.add('on n1', Want(1, frozenset({'n1'})))
+    plan.add('pair', Want(2))
+    plan.lose(['n1'])
+    assert plan.too_large() == ['all', 'on n1']
+    plan.has_ended(['n1', 'n2'])
+    assert plan.next() == ('pair', ['n2', 'n3'])
+    assert plan.waiting() == []
+
+
+def test_a_thousand_nodes_and_ten_thousand_cases(monkeypatch):
+    """On a clock of its own; the work is counted, and not timed."""
+    looks = 0
+    take = NodePlan._take
+
+    def counted(self, want):
+        nonlocal looks
+        looks += 1
+        return take(self, want)
+
+    monkeypatch.setattr(NodePlan, '_take', counted)
+    random = Random(37)
+    plan, cases = NodePlan(names(1000)), range(10_000)
+    sizes = {case: 2 ** random.randrange(11) if case % 50 == 0 else 1 + case % 4 for case in cases}
+    sizes = {case: min(size, 1000) for case, size in sizes.items()}
+    seconds = {case: random.uniform(5, 60) for case in cases}
+    for case in cases:
+        plan.add(case, Want(sizes[case]))
+    now, running, busy, largest = 0.0, [], set(), []
+    done = 0
+    while done < len(cases):
+        while found := plan.next():
+            case, nodes = found
+            assert len(nodes) == sizes[case] and busy.isdisjoint(nodes)
+            busy.update(nodes)
+            largest.append(sizes[case])
+            heapq.heappush(running, (now + seconds[case], case, nodes))
+        now, case, nodes = heapq.heappop(running)
+        busy.difference_update(nodes)
+        plan.has_ended(nodes)
+        done += 1
+    assert largest[0] == max(sizes.values())
+    least = sum(seconds[case] * sizes[case] for case in cases) / 1000
+    assert least <= now < 1.3 * least
+    assert looks < 20 * len(cases)
+
+
+# How they end -----------------------------------------------------------------------------------
+
+SRUN = """#!/bin/bash
+while [[ $1 == --* ]]; do
+    [[ $1 != --nodelist=* ]] || node=${1#*=}
+    shift
+done
+[[ ! -e $STATE/refuses-$node ]] || { echo "srun: error: $node is bad" >&2; exit 1; }
+export SLURM_STEP_ID=$$ SLURM_CPUS_ON_NODE=4 SLURM_JOB_ID=7 SLURM_NTASKS=1 SLURM_STEP_NODELIST=$node
+echo "7.$$|$node" >"$STATE/step-$$"
+"$@"
+code=$?
+rm -f "$STATE/step-$$"
+[[ ! -e $STATE/dies-with-0 ]] || code=0
+exit $code
+"""
+SQUEUE = """#!/bin/bash
+if [[ $* == *--steps* ]]; then cat "$STATE"/step-* 2>/dev/null; exit 0; fi
+[[ ! -e $STATE/job ]] || exec cat "$STATE/job"
+echo 'slurm_load_jobs error: Invalid job id specified' >&2
+exit 1
+"""
+SCANCEL = """#!/bin/bash
+for step; do
+    echo "$step" >>"$STATE/cancelled"
+    rm -f "$STATE/step-${step#7.}"
+    kill -KILL -- "-${step#7.}"
+done
+"""
+
+
+class Cluster:
+    """A Slurm whose steps are processes here."""
+
+    def __init__(self, folder):
+        self.folder, self.state = folder, folder / 'state'
+        self.scheduler = steps.Steps(part_name='batch')
+        self.jobs = []
+
+    def has(self, nodes='n[1-4]'):
+        (self.state / 'job').write_text(f'RUNNING|{nodes}|NO|all\n')
+
+    def job(self, script, ranks=1, per_node=1, options=''):
+        work = self.folder / f'case{len(self.jobs)}'
+        work.mkdir()
+        (work / 'rfm_job.sh').write_text(f'#!/bin/bash\n{options}\n{script}\n')
+        (work / 'rfm_job.sh').chmod(stat.S_IRWXU)
+        job = self.scheduler.make_job(
+            name='rfm_Ring',
+            workdir=str(work),
+            script_filename='rfm_job.sh',
+            stdout='rfm_job.out',
+            stderr='rfm_job.err',
+        )
+        job._scheduler = self.scheduler
+        job.num_tasks, job.num_tasks_per_node = ranks, per_node
+        self.jobs.append(job)
+        before = os.getcwd()
+        os.chdir(work)  # where ReFrame submits it
+        try:
+            job.submit()
+        finally:
+            os.chdir(before)
+        return job
+
+    def look(self, until):
+        deadline = time.monotonic() + 300
+        while not until():
+            assert time.monotonic() < deadline, [job.state for job in self.jobs]
+            self.scheduler.poll(*self.jobs)
+            time.sleep(0.01)
+
+    def play(self):
+        """To the end of all jobs."""
+        self.look(lambda: all(self.scheduler.finished(job) for job in self.jobs))
+
+    @staticmethod
+    def said(job):
+        return Path(job.workdir, 'rfm_job.out').read_text()
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """An allocation of four nodes."""
+    (tmp_path / 'state').mkdir()
+    for name, text in (('srun', SRUN), ('squeue', SQUEUE), ('scancel', SCANCEL)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(stat.S_IRWXU)
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    monkeypatch.setenv('STATE', str(tmp_path / 'state'))
+    monkeypatch.setenv(allocation.VARIABLE, '7')
+    monkeypatch.setattr(steps, 'AGAIN', 0)
+    (tmp_path / 'settings.py').write_text(CONFIGURATION)
+    (tmp_path / 'state' / 'job').write_text('RUNNING|n[1-4]|NO|all\n')
+    steps._allocation.cache_clear()
+    steps._warn_once.cache_clear()
+    with rt.temp_runtime(str(tmp_path / 'settings.py'), 'made'):
+        made = Cluster(tmp_path)
+        yield made
+        for job in made.jobs:
+            if job.client and job.client.poll() is None:
+                subprocess.run(['kill', '-KILL', '--', f'-{job.client.pid}'])
+                job.client.wait()
+    steps._allocation.cache_clear()
+
+
+def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
+    monkeypatch.setenv('SLURM_CPU_BIND', 'of the job around')
+    options = (
+        '#SBATCH --nodelist=n[3-4]\n#SBATCH --threads-per-core=1\n#SBATCH --hint=nomultithread'
+    )
+    job = cluster.job('env | grep ^SLURM_ | sort', ranks=3, per_node=2, options=options)
+    cluster.play()
+    assert (job.state, job.exitcode, job.nodelist) == ('COMPLETED', 0, ['n3', 'n4'])
+    assert job.jobid == f'7.{job.client.pid}'
+    seen = dict(line.split('=', 1) for line in cluster.said(job).splitlines())
+    assert seen == {
+        'SLURM_CPUS_ON_NODE': '4',
+        'SLURM_HINT': 'nomultithread',
+        'SLURM_JOB_CPUS_PER_NODE': '4(x2)',
+        'SLURM_JOB_ID': '7',
+        'SLURM_JOB_NAME': 'rfm_Ring',
+        'SLURM_JOB_NODELIST': 'n[3-4]',
+        'SLURM_JOB_NUM_NODES': '2',
+        'SLURM_NNODES': '2',
+        'SLURM_NODELIST': 'n[3-4]',
+        'SLURM_NPROCS': '3',
+        'SLURM_NTASKS': '3',
+        'SLURM_NTASKS_PER_NODE': '2',
+        'SLURM_SUBMIT_DIR': job.workdir,
+        'SLURM_TASKS_PER_NODE': '2,1',
+        'SLURM_THREADS_PER_CORE': '1',
+    }
+
+
+def test_side_by_side_and_alone_on_their_nodes(cluster):
+    """Each waits for the other, so both have to run at once; the third has to wait for both."""
+    meet = 'touch ../{0}; for _ in $(seq 3000); do [[ -e ../{1} ]] && exit; sleep 0.1; done; exit 1'
+    two = [cluster.job(meet.format(*names), ranks=2) for names in ('ab', 'ba')]
+    small = cluster.job('true')
+    cluster.play()
+    assert [job.exitcode for job in (*two, small)] == [0, 0, 0]
+    assert sorted(two[0].nodelist + two[1].nodelist) == names(4)
+    assert small.began >= min(job.completion_time for job in two)
+
+
+@pytest.mark.parametrize(
+    ('script', 'state', 'code'),
+    [('exit 7', 'FAILED', 7), ('kill -KILL $$', 'FAILED', 137), ('exit 0', 'COMPLETED', 0)],
+)
+def test_exit_codes_and_signals(cluster, script, state, code):
+    job = cluster.job(script)
+    cluster.play()
+    assert (job.state, job.exitcode) == (state, code)
+
+
+def test_a_script_that_srun_says_nothing_of_has_not_passed(cluster):
+    """As srun of Slurm 22.05 ends with 0 when the node of a step has died."""
+    (cluster.state / 'dies-with-0').touch()
+    job = cluster.job('kill -KILL $PPID')
+    cluster.play()
+    assert (job.state, job.exitcode) == ('CANCELLED', None)
+
+
+def test_what_outlives_a_time_limit_is_stopped(cluster):
+    """A program of the case is a step of its own, which does not end with that of the script."""
+    script = 'setsid srun --nodelist=n1 sleep 98765 & touch begun; wait'
+    job = cluster.job(script)
+    job.time_limit = 98765
+    cluster.look(lambda: os.path.exists(f'{job.workdir}/begun') and len(own_steps(cluster)) == 2)
+    begun = {step.read_text().partition('|')[0] for step in own_steps(cluster)}
+    job.time_limit = 0.001
+    cluster.play()
+    assert (job.state, job.exitcode) == ('TIMEOUT', None)
+    assert {*(cluster.state / 'cancelled').read_text().split()} == begun
+
+
+def own_steps(cluster):
+    return [path for path in cluster.state.glob('step-*') if path.read_text()]
+
+
+def test_a_dead_node_costs_its_own_cases(cluster):
+    """Also the one that needs more nodes than are left, and no other."""
+    died = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1', ranks=2)
+    others = [cluster.job('true') for _ in range(2)]
+    cluster.look(lambda: os.path.exists(f'{died.workdir}/begun'))
+    cluster.has('n[1,3-4]')
+    large = cluster.job('true', ranks=4)
+    Path(died.workdir, 'end').touch()
+    cluster.look(lambda: all(cluster.scheduler.finished(job) for job in (died, *others)))
+    assert (died.state, died.nodelist) == ('NODE_FAIL', ['n1', 'n2'])
+    assert 'Node failure on n2\n' in Path(died.workdir, 'rfm_job.err').read_text()
+    assert [job.state for job in others] == ['COMPLETED'] * 2
+    with pytest.raises(JobError, match='it needs 4 nodes, and the job 7 has 3 left for it'):
+        large.finished()
+    after = [cluster.job('true') for _ in range(3)]
+    cluster.play()
+    assert {job.nodelist[0] for job in after} == {'n1', 'n3', 'n4'}
+
+
+def test_a_node_that_starts_no_step_gets_no_more(cluster):
+    (cluster.state / 'refuses-n1').touch()
+    jobs = [cluster.job('true') for _ in range(6)]
+    cluster.play()
+    assert {job.state for job in jobs} == {'COMPLETED'}
+    assert 'n1' not in {job.nodelist[0] for job in jobs}
+
+
+def test_more_nodes_than_the_job_ever_had(cluster):
+    job = cluster.job('true', ranks=5)
+    with pytest.raises(SkipTestError, match='it needs 5 nodes, and the job 7 has 4 for it'):
+        job.finished()
+
+
+def test_an_allocation_that_ends(cluster):
+    """What had ended counts; what had not was not run, and nothing of it is wrong."""
+    done = cluster.job('true', ranks=4)
+    cut = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1', ranks=3)
+    waits = cluster.job('true', ranks=3)
+    cluster.look(lambda: os.path.exists(f'{cut.workdir}/begun'))
+    (cluster.state / 'job').unlink()
+    Path(cut.workdir, 'end').touch()
+    cluster.play()
+    late = cluster.job('true')
+    cluster.play()
+    assert done.finished() and done.state == 'COMPLETED'
+    for job in (cut, waits, late):
+        with pytest.raises(SkipTestError, match='not run: the job 7 has ended'):
+            job.finished()
+
+
+def test_a_case_that_is_cancelled(cluster):
+    runs, waits = (cluster.job('sleep 98765', ranks=4) for _ in range(2))
+    cluster.look(lambda: own_steps(cluster))
+    cluster.scheduler.cancel_many([runs, waits])
+    cluster.play()
+    assert [job.state for job in (runs, waits)] == ['CANCELLED'] * 2
+    assert own_steps(cluster) == []
+
+
+def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):
+    (cluster.state / 'step-1').write_text('7.1|n1\n')
+    steps._allocation.cache_clear()
+    job = cluster.job('exit 1')
+    cluster.play()
+    assert job.nodelist == ['n1']
+    assert not (cluster.state / 'cancelled').exists()
+
+
+def test_srun_is_kept_to_the_nodes_of_a_case():
+    """As the configuration registers it, for a plain ReFrame as well."""
+    program = (
+        'from assay.running import schedulers; schedulers.begin(); schedulers.begin();'
+        'from reframe.core.backends import getlauncher, getscheduler; from types import '
+        'SimpleNamespace as Job; print(getscheduler("slurm").__module__, '
+        '*getlauncher("srun")().command(Job(num_cpus_per_task=1)))'
+    )
+    said = subprocess.run(
+        [sys.executable, '-c', program],
+        env={**os.environ, allocation.VARIABLE: '7'},
+        cwd=paths.ROOT / 'lib',
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.startswith('assay.running.steps srun ')
+    assert said.endswith(' --nodes=$SLURM_NNODES --nodelist="$SLURM_JOB_NODELIST"\n')
+
+
+# What is asked for ------------------------------------------------------------------------------
+
+
+def site(*partitions):
+    return {
+        'systems/0/partitions': [
+            {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all'], 'max_jobs': 2, **one}
+            for one in partitions
+        ]
+    }
+
+
+def case(nodes, partition='a'):
+    return Listed(f'Ring %scale={nodes}_nodes', f'made:{partition}', 'openmpi')
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    states = dict.fromkeys(names(7), 'idle') | {'n8': 'down*: mended', 'n9': 'drained'}
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+
+
+@pytest.mark.parametrize(
+    ('cases', 'nodes'),
+    [
+        ([2, 2, 2], 4),  # as many at once as the site lets run
+        ([4, 2, 2], 6),
+        ([4, 4, 2], 7),  # all that there are
+        ([16], 16),  # Slurm says why not
+    ],
+)
+def test_nodes_that_are_asked_for(idle, cases, nodes):
+    asked = allocation.request(site({}), [case(count) for count in cases], [], None)
+    assert asked == ['--exclusive', f'--nodes={nodes}', '-p', 'all']
+
+
+def test_what_else_is_asked_for(idle):
+    jobs = ['nodes=3', 't=10', '--qos=high']
+    asked = allocation.request(site({}), [case(2)], jobs, 1200)
+    assert asked == [
+        *('--exclusive', '--nodes=2', '--time=25', '-p', 'all'),
+        *('--nodes=3', '-t', '10', '--qos=high'),
+    ]
+
+
+SALLOC = """#!/bin/bash
+pwd >"$STATE/folder"
+echo "$@" >"$STATE/asked"
+echo 'salloc: Pending job allocation 12'
+source "$STATE/then"
+"""
+GRANTED = "echo 'salloc: Granted job allocation 12'"
+REFUSED = "echo 'salloc: error: Job submit/allocate failed: Invalid account'; exit 1"
+STOPPED = """
+trap 'echo "salloc: Job allocation 12 has been revoked."; exit 1' TERM
+kill -TERM $PPID
+for _ in $(seq 3000); do sleep 0.1; done
+"""
+
+
+@pytest.fixture
+def salloc(cluster, monkeypatch):
+    """Lets salloc go on so after it has asked."""
+    program = cluster.folder / 'salloc'
+    program.write_text(SALLOC)
+    program.chmod(stat.S_IRWXU)
+    monkeypatch.setattr(allocation, 'release', lambda job: (cluster.state / 'free').write_text(job))
+    return lambda then: (cluster.state / 'then').write_text(then)
+
+
+def test_a_job_is_obtained_and_given_back(cluster, salloc):
+    salloc(GRANTED)
+    with allocation.one_job(None, ['--nodes=4'], cluster.folder) as number:
+        assert number == '12'
+        assert not (cluster.state / 'free').exists()
+    assert (cluster.state / 'free').read_text() == '12'
+    assert (cluster.state / 'folder').read_text() == f'{cluster.folder}\n'
+    asked = '--no-shell --no-kill --job-name=assay --nodes=4\n'
+    assert (cluster.state / 'asked').read_text() == asked
+
+
+def test_a_job_that_is_refused(cluster, salloc):
+    salloc(REFUSED)
+    with pytest.raises(AssayError, match=r'no job for all cases: .*: Invalid account'):
+        allocation.obtain([], cluster.folder)
+
+
+def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
+    salloc(STOPPED)
+    with pytest.raises(allocation.StoppedError) as stopped:
+        allocation.obtain([], cluster.folder)
+    assert stopped.value.args == (signal.SIGTERM,)
+    assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_what_a_killed_run_left_is_cancelled_by_the_next(cluster, monkeypatch):
+    """A run under way keeps its own."""
+    monkeypatch.setattr(runs.paths, 'RUNS', cluster.folder)
+    killed, other = runs.begin(), runs.begin()
+    os.close(killed.handle)
+    jobs = {5: ('RUNNING', killed), 6: ('COMPLETING', killed), 7: ('RUNNING', other)}
+    lines = [f'{job}|{state}|None|{run.folder}\n' for job, (state, run) in jobs.items()]
+    (cluster.state / 'job').write_text(''.join(lines))
+    (cluster.folder / 'scancel').write_text('#!/bin/bash\necho "$@" >>"$STATE/cancelled"\n')
+    monkeypatch.setattr(leftovers, 'say', [].append)
+    try:
+        leftovers.stop_what_was_left()
+    finally:
+        os.close(other.handle)
+    assert (cluster.state / 'cancelled').read_text() == '5\n'
+
+
+def test_a_job_around_this_command(cluster):
+    with allocation.one_job('7', ['--partition=all,big'], cluster.folder) as number:
+        assert number == '7'
+    with pytest.raises(AssayError, match="in Slurm's partition all, and the cases are for small"):
+        allocation.one_job('7', ['-p', 'small'], cluster.folder).__enter__()
+    (cluster.state / 'job').unlink()
+    with pytest.raises(AssayError, match='the job 7 does not run'):
+        allocation.one_job('7', [], cluster.folder).__enter__()
+
+
+@pytest.mark.parametrize(
+    ('other', 'words'),
+    [
+        ({'name': 'b', 'scheduler': 'local'}, 'the scheduler of b is local'),
+        ({'name': 'b', 'access': ['-p small']}, 'the nodes of a and b, whose access differs'),
+    ],
+)
+def test_what_one_job_cannot_have(idle, other, words):
+    with pytest.raises(AssayError, match=words):
+        allocation.request(site({}, other), [case(2), case(2, 'b')], [], None)
