@@ -8,10 +8,11 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, read_report
+from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
 from assay.checks.cases import offered
 from assay.config.fabrics import load_catalogue
 from assay.job.launch import apart
+from assay.programs.benchmarks import check_pairs
 from assay.programs.figure import Quantity
 
 CROSSING = [name for name, one in load_catalogue().fabrics.items() if one.crosses_nodes]
@@ -115,6 +116,8 @@ class Screen(MpiBenchmark):
         self.nodes = read_report(Path(self.stagedir, NODES, RESULT), 'nodes')
         first = read_report(Path(self.stagedir, FIRST, RESULT), 'pairs')
         for report in (first, self.report):
+            with refusing(self.program):
+                check_pairs(report)
             rounds = report['rounds']
             if rounds['measured'] < rounds['planned']:
                 raise SanityError(

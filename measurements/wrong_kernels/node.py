@@ -1,23 +1,24 @@
 # ruff: noqa: E501 -- a replacement stands on one line
-"""Wrong kernels of what measures nodes: each on 1 rank and on 2 with 2 threads."""
+"""Wrong kernels of what measures nodes: each on 1 rank with 2 threads and on 2 ranks."""
 
 from __future__ import annotations
 
 import json
 
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import check_dgemm, check_stream
+from assay.programs.benchmarks import check_clock, check_dgemm, check_stream
 from wrong_kernels import Built, Mutant
 
 _ORDER = 120
 _ARGUMENTS = {
     'dgemm': ['--n', str(_ORDER), '--budget', '0.05'],
     'stream': ['--size', '200K', '--budget', '0.05'],  # so small that there are many passes
+    'clock': ['--seconds', '0.05'],
 }
 
 
 def complaint(built: Built, program: str) -> str:
-    for ranks, threads in ((1, 1), (2, 2)):
+    for ranks, threads in ((1, 2), (2, 1)):
         arguments = [*_ARGUMENTS[program], '--json', 'result.json']
         code, _ = built.run(program, arguments, ranks, threads)
         if code:
@@ -26,6 +27,8 @@ def complaint(built: Built, program: str) -> str:
         try:
             if program == 'dgemm':
                 check_dgemm(report, _ORDER)
+            elif program == 'clock':
+                check_clock(report)
             else:
                 check_stream(report)
         except WrongAnswerError as error:
@@ -37,6 +40,8 @@ _PASSES = 'for (long pass = 0; pass < passes; pass++)'
 _CALL = 'operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,\n                    part.count);'
 _GEMM = 'd->times++;'
 _TIME = 'slowest = took.seconds;'
+_CHAIN = 'now - before;\n            additions'
+_ADD = 'times->sum = chain(times->sum, 1);'
 
 MUTANTS = [
     Mutant(
@@ -192,5 +197,91 @@ MUTANTS = [
         'common/dgemm_limit.c',
         'return took.seconds;',
         'return 0.9 * took.seconds;',
+    ),
+    Mutant(
+        'stream',
+        'times of all ranks added up',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_SUM, comm);',
+    ),
+    Mutant(
+        'dgemm',
+        'times of all ranks added up',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_SUM, comm);',
+    ),
+    Mutant('clock', 'a shorter chain', 'node/chain.c', 'CHAIN_ADDITIONS / BLOCK', '790'),
+    Mutant(
+        'clock',
+        'time of the chain in part',
+        'node/clock.c',
+        _CHAIN,
+        '0.99 * (' + _CHAIN.replace(';', ');', 1),
+    ),
+    Mutant(
+        'clock',
+        'rates of the slices scaled',
+        'node/clock.c',
+        'additions / chain_seconds;\n        times->flops',
+        '1.01 * additions / chain_seconds;\n        times->flops',
+    ),
+    Mutant(
+        'clock',
+        'additions counted twice',
+        'node/clock.c',
+        'additions += CHAIN_ADDITIONS;',
+        'additions += 2 * CHAIN_ADDITIONS;',
+    ),
+    Mutant(
+        'clock',
+        'every other chain left out',
+        'node/clock.c',
+        _ADD,
+        'if (times->slices % 2) ' + _ADD,
+    ),
+    Mutant(
+        'clock',
+        'half of the multiply-adds',
+        'node/clock.c',
+        'kernels->fma(FMA_ITERATIONS);',
+        'kernels->fma(FMA_ITERATIONS / 2);',
+        equivalent='as many are counted: the kernel says how many it made',
+    ),
+    Mutant(
+        'clock',
+        'multiply-adds of more chains',
+        'node/vector_kernels.c',
+        '.flops = 2.0 * isa##_chains',
+        '.flops = 2.1 * isa##_chains',
+    ),
+    Mutant(
+        'clock',
+        'rates of all ranks added up wrongly',
+        'node/clock.c',
+        'flops += clocks[rank].flops;',
+        'flops = clocks[rank].flops;',
+    ),
+    Mutant(
+        'clock',
+        'greatest for median',
+        'node/clock.c',
+        'json_number(bench.json, "median", stats.median);',
+        'json_number(bench.json, "median", max);',
+    ),
+    Mutant(
+        'clock',
+        'lost of the best slice',
+        'node/clock.c',
+        'clock.chain_seconds / clock.fastest;',
+        'clock.chain_seconds / clock.best;',
+    ),
+    Mutant(
+        'clock',
+        'clock scaled',
+        'node/../common/two_clocks.h',
+        'seconds = omp_get_wtime();',
+        'seconds = 0.99 * omp_get_wtime();',
     ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.programs.application import WrongAnswerError, is_of_both_clocks
@@ -78,12 +78,111 @@ def check_collectives(report: Mapping[str, Any]) -> None:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
 
 
+# Rates of pairs, by what they count.
+_RATES_OF_PAIRS = {'message_rate': 'rate', 'bisection': 'bandwidth'}
+
+
+def check_pairs(report: Mapping[str, Any]) -> None:
+    """Rates, by the messages and their times; times against MPI's clock; the middle of the pairs.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    if 'clocks' not in report:  # of pairs before they read a second one
+        return
+    for pattern, clocks in report['clocks'].items():
+        _check_sampled_clocks(pattern, clocks, 2 if pattern == 'ping-pong' else 1)
+    results = {result['measure']: result for result in report['results']}
+    partners = report['nodes'] // 2
+    for result in report['results']:
+        name = _RATES_OF_PAIRS.get(result['measure'])
+        if name == 'rate':
+            _check_rate_of_pairs(result, name, partners * result['senders'] * result['window'])
+        elif name:
+            senders = partners * report['ranks_per_node']
+            _check_rate_of_pairs(result, name, senders * _bytes_both_ways(result))
+    for pair in report['pairs']:
+        for how in ('together', 'alone'):
+            if how in pair:
+                _check_rate_of_pairs(pair[how], 'bandwidth', _bytes_both_ways(results['bandwidth']))
+    if len(report['pairs']) == report['rounds']['pairs']:
+        _check_middle(results, [pair['together'] for pair in report['pairs']])
+
+
+def _bytes_both_ways(result: Mapping[str, Any]) -> float:
+    return 2.0 * result['window'] * result['size']
+
+
+def _check_rate_of_pairs(result: Mapping[str, Any], name: str, work: float) -> None:
+    for prefix, time in (('best_', 'best'), ('', 'median')):
+        _equal(f'{prefix}{name}', result[prefix + name], work / result['time'][time])
+
+
+def _check_middle(
+    results: Mapping[str, Mapping[str, Any]], pairs: Sequence[Mapping[str, float]]
+) -> None:
+    """The median is that of the lower of two pairs in the middle, by their times."""
+    for name, by_time in (('latency', 1), ('bandwidth', -1)):
+        values = sorted((pair[name] for pair in pairs), reverse=by_time < 0)
+        _equal(f'median {name}', results[name]['median'], values[(len(values) - 1) // 2])
+        _equal(f'worst {name}', results[name]['worst'], values[-1])
+
+
+# Of multiply-adds in sources/node/vector_kernels.c.
+_CHAINS = (12, 20)
+
+
+def check_clock(report: Mapping[str, Any]) -> None:
+    """Frequencies, by the additions that were counted, and times against the system's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    vector = report['vector']
+    if 'flops' in vector and vector['flops'] / (2 * vector['bits'] / 64) not in _CHAINS:
+        raise WrongAnswerError(f'an iteration in {vector["name"]} has {vector["flops"]} operations')
+    for result in report['results']:
+        load, ranks = result['load'], result['ranks']
+        frequencies = sorted(rank['frequency'] for rank in ranks)
+        middle = (frequencies[(len(ranks) - 1) // 2] + frequencies[len(ranks) // 2]) / 2
+        of = result['frequency']
+        _equal(f'least frequency, {load}', of['min'], frequencies[0])
+        _equal(f'median frequency, {load}', of['median'], middle)
+        _equal(f'greatest frequency, {load}', of['max'], frequencies[-1])
+        for rank in ranks:
+            _check_clock_of_rank(load, rank)
+        if load == 'vector':
+            flops = sum(rank['flops'] for rank in ranks)
+            cycles = sum(rank['threads'] * rank['frequency'] for rank in ranks)
+            _equal('rate of multiply-adds', result['flops'], flops)
+            _equal('multiply-adds of a cycle', result['flops_per_cycle'], flops / cycles)
+
+
+def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
+    if 'clocks' not in rank:  # of clock before it read a second one
+        return
+    what = f'{load} load of rank {rank["rank"]}'
+    chain, fma = rank['chain'], rank['fma']
+    _equal(f'number of additions, {what}', chain['made'], rank['counted'])
+    for name, work in (('additions', chain), ('multiply-adds', fma)):
+        _equal(f'{name} of the slices, {what}', work['by_slices'], work['made'])
+    rates = [rank[name] for name in ('slowest_slice', 'frequency', 'fastest_slice')]
+    if not (rates[0] > 0 and rates == sorted(rates)):
+        raise WrongAnswerError(f'slowest, best and fastest slice of the {what} are {rates}')
+    mean = (1 - rank['lost_share']) * rates[2]
+    _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
+    seconds = chain['seconds'] + fma['seconds'] + rank['rest']
+    _equal(f'time of the slices, {what}', rank['clocks']['seconds'], seconds)
+    _of_both_clocks(what, rank)
+
+
 def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
     """:param parts: that a time by the clocks is divided into."""
     _times(result)
     clocks = result.get('clocks')
-    if clocks is None:  # of programs before they read a second one
-        return
+    if clocks is not None:  # of programs before they read a second one
+        _check_sampled_clocks(what, clocks, parts)
+
+
+def _check_sampled_clocks(what: str, clocks: Mapping[str, float], parts: int) -> None:
     seconds = clocks['own'] * parts
     if not is_of_both_clocks(seconds, clocks['least'], clocks['most'], _BETWEEN):
         raise WrongAnswerError(

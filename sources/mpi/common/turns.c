@@ -23,9 +23,9 @@ static double one_turn(void *context, long iterations)
         if (!turns->seconds)
             bench_abort(EXIT_BROKEN, "no memory for %d samples", turns->room);
     }
-    double *seconds = turns->seconds[turns->count++], whole = 0;
-    turns->batch(turns->context, iterations, seconds);
-    MPI_Allreduce(MPI_IN_PLACE, seconds, turns->things, MPI_DOUBLE, MPI_MAX, turns->comm);
+    double *seconds = turns->seconds[turns->count++], own[TURNS_MOST], whole = 0;
+    turns->batch(turns->context, iterations, own);
+    sample_slowest(turns->comm, own, seconds, turns->things);
     for (int i = 0; i < turns->things; i++)
         whole += seconds[i];
     return whole;

@@ -8,7 +8,7 @@
 
 #include "sample.h"
 
-enum { TURNS_MOST = 4 };
+enum { TURNS_MOST = SAMPLE_MOST_THINGS };
 
 /* As sample_batch, for each thing: seconds[i] for the i-th. */
 typedef void turns_batch(void *context, long iterations, double *seconds);
