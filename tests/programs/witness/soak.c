@@ -1525,7 +1525,7 @@ static MPI_Comm make(const struct communicator *from, struct dice *dice, int tag
         CALL(Comm_split, 0, from->handle, colour == 2 ? MPI_UNDEFINED : colour, -from->rank, &made);
     } else if (kind == 4) {
         CALL(Comm_split_type, 0, from->handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
-    } else if (kind == 5) {
+    } else if (kind == 5 && from->topology == MPI_UNDEFINED) { /* or Open MPI 4.1 keeps it */
         made = make_of_group(from, dice, tag);
     } else if (kind == 6 && from->topology == MPI_CART && from->outs == 4) {
         CALL(Cart_sub, 0, from->handle, remaining, &made);
