@@ -12,7 +12,7 @@ from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
 from assay.checks.cases import offered
 from assay.config.fabrics import load_catalogue
 from assay.job.launch import apart
-from assay.programs.benchmarks import check_pairs
+from assay.programs.benchmarks import check_nodes, check_pairs
 from assay.programs.figure import Quantity
 
 CROSSING = [name for name, one in load_catalogue().fabrics.items() if one.crosses_nodes]
@@ -114,6 +114,8 @@ class Screen(MpiBenchmark):
     def verify_answers(self):
         super().verify_answers()
         self.nodes = read_report(Path(self.stagedir, NODES, RESULT), 'nodes')
+        with refusing(NODES):
+            check_nodes(self.nodes)
         first = read_report(Path(self.stagedir, FIRST, RESULT), 'pairs')
         for report in (first, self.report):
             with refusing(self.program):

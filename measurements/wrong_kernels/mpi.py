@@ -8,6 +8,7 @@ from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
     check_halo,
+    check_overlap,
     check_pairs,
     check_pt2pt,
     check_ring,
@@ -28,6 +29,7 @@ _CHECKS = {
     'ring': check_ring,
     'collectives': check_collectives,
     'pairs': check_pairs,
+    'overlap': check_overlap,
 }
 
 
@@ -159,6 +161,34 @@ MUTANTS = [
         'mpi/overlap.c',
         'MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
         'if (0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
+    ),
+    Mutant(
+        'overlap',
+        'exchange timed in part',
+        'mpi/overlap.c',
+        'double seconds = sample_since(start, rounds == 0);',
+        'double seconds = 0.99 * sample_since(start, rounds == 0);',
+    ),
+    Mutant(
+        'overlap',
+        'computation timed twice',
+        'mpi/overlap.c',
+        'return sample_since(start, 0);',
+        'return 2 * sample_since(start, 0);',
+    ),
+    Mutant(
+        'overlap',
+        'every other turn left out',
+        'mpi/overlap.c',
+        'i < iterations; i++) {\n        seconds[COMM',
+        'i < iterations; i += 2) {\n        seconds[COMM',
+    ),
+    Mutant(
+        'overlap',
+        'overlap of the longer one',
+        'mpi/overlap.c',
+        'double could = fmin(cpu, comm)',
+        'double could = fmax(cpu, comm)',
     ),
     Mutant(
         'pt2pt',
@@ -415,5 +445,19 @@ MUTANTS = [
         'mpi/common/clock.h',
         'return (double)now.tv_sec +',
         'return 0.99 * (double)now.tv_sec +',
+    ),
+    Mutant(
+        'ring',
+        'least for best',
+        'mpi/common/stats.c',
+        'double best = windows_best(values, n); /* which sorts them */',
+        'double best = windows_best(values, n); best = values[0];',
+    ),
+    Mutant(
+        'ring',
+        'third quarter for median',
+        'mpi/common/stats.c',
+        'double median = (values[(n - 1) / 2] + values[n / 2]) / 2;',
+        'double median = values[3 * n / 4];',
     ),
 ]

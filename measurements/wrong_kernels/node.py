@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import check_clock, check_dgemm, check_stream
+from assay.programs.benchmarks import check_clock, check_dgemm, check_nodes, check_stream
 from wrong_kernels import Built, Mutant
 
 _ORDER = 120
@@ -14,6 +14,7 @@ _ARGUMENTS = {
     'dgemm': ['--n', str(_ORDER), '--budget', '0.05'],
     'stream': ['--size', '200K', '--budget', '0.05'],  # so small that there are many passes
     'clock': ['--seconds', '0.05'],
+    'nodes': ['--sweeps', '2', '--budget', '0.02', '--size', '1M', '--n', '60'],
 }
 
 
@@ -29,6 +30,10 @@ def complaint(built: Built, program: str) -> str:
                 check_dgemm(report, _ORDER)
             elif program == 'clock':
                 check_clock(report)
+            elif program == 'nodes':
+                check_nodes(report)
+                if wrong := [node['wrong'] for node in report['results'] if 'wrong' in node]:
+                    return f'wrong: {wrong}'
             else:
                 check_stream(report)
         except WrongAnswerError as error:
@@ -283,5 +288,83 @@ MUTANTS = [
         'node/../common/two_clocks.h',
         'seconds = omp_get_wtime();',
         'seconds = 0.99 * omp_get_wtime();',
+    ),
+    Mutant(
+        'stream',
+        'arrays of zeros',
+        'node/arrays.h',
+        'return 1 + (double)(i % 4093) / 4096;',
+        'return 0 * (double)i;',
+    ),
+    Mutant(
+        'dgemm',
+        'a matrix of zeros',
+        'common/dgemm_limit.c',
+        'return (double)(i % 7) - 3;',
+        'return 0 * (double)i;',
+    ),
+    Mutant(
+        'dgemm',
+        'single precision of A',
+        'common/dgemm_limit.c',
+        'd->a[i] = element_of_a(i);',
+        'd->a[i] = (float)element_of_a(i);',
+        equivalent='small whole numbers are the same in single precision',
+    ),
+    Mutant(
+        'nodes',
+        'rates scaled',
+        'node/nodes/measures.c',
+        'double rate = work / passed.seconds;',
+        'double rate = 1.01 * work / passed.seconds;',
+    ),
+    Mutant(
+        'nodes',
+        'time of one pass less',
+        'node/nodes/measures.c',
+        'passed = two_clocks_between(start, two_clocks_now());',
+        'passed = two_clocks_between(start, two_clocks_now()), passed.seconds *= 0.9;',
+    ),
+    Mutant(
+        'nodes',
+        'a product of a smaller matrix',
+        'node/nodes/measures.c',
+        'flops = 2.0 * n * n * n;',
+        'flops = 2.0 * n * n * (n + 1);',
+    ),
+    Mutant(
+        'nodes',
+        'every other product left out',
+        'node/nodes/measures.c',
+        '    dgemm_multiply(dgemm);\n',
+        '    static int calls = 0;\n    if (calls++ % 2)\n        dgemm_multiply(dgemm);\n',
+    ),
+    Mutant(
+        'nodes',
+        'every other chain left out',
+        'node/nodes/measures.c',
+        'sum = chain(sum, 1);',
+        'if (count % 2)\n                    sum = chain(sum, 1);',
+    ),
+    Mutant(
+        'nodes',
+        'slices scaled',
+        'node/nodes/measures.c',
+        'slices[count] = additions / (now - begun);',
+        'slices[count] = 1.01 * additions / (now - begun);',
+    ),
+    Mutant(
+        'nodes',
+        'rates of the fastest rank',
+        'node/nodes/nodes.c',
+        'measure == FREQUENCY ? MPI_MIN : MPI_SUM,',
+        'measure == FREQUENCY ? MPI_MIN : MPI_MAX,',
+    ),
+    Mutant(
+        'nodes',
+        'a thread that does nothing',
+        'node/arrays.c',
+        _CALL,
+        'if (omp_get_thread_num() != 1) ' + _CALL,
     ),
 ]

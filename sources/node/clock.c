@@ -191,11 +191,7 @@ static void write_rank(int rank, const struct rank_clock *clock)
     write_work("fma", clock->flop, clock->flop_by_slices, clock->fma_seconds);
     json_number(bench.json, "counted", clock->counted);
     json_number(bench.json, "rest", clock->rest);
-    json_object(bench.json, "clocks");
-    json_number(bench.json, "seconds", clock->clocks.seconds);
-    json_number(bench.json, "least", clock->clocks.least);
-    json_number(bench.json, "most", clock->clocks.most);
-    json_end(bench.json);
+    two_clocks_json(bench.json, clock->clocks);
     json_end(bench.json);
 }
 

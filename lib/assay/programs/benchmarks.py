@@ -11,6 +11,10 @@ from assay.programs.application import WrongAnswerError, is_of_both_clocks
 # Bytes of an element, as STREAM counts them.
 STREAM_BYTES = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
 
+# Of a, b and c in terms of a, see sources/node/arrays.h.
+_SCALE = math.sqrt(2) - 1
+_FACTORS = (1, _SCALE, 1 + _SCALE)
+
 # Reports have nine digits.
 _DIGITS = 2e-8
 
@@ -67,6 +71,30 @@ def check_ring(report: Mapping[str, Any]) -> None:
         _check_sampled(what, result, report['ranks'])
         expected = result['size'] / result['time']['best']
         _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
+
+
+_SERIES = ('communication', 'computation', 'total')
+
+
+def check_overlap(report: Mapping[str, Any]) -> None:
+    """What follows from the times of each point, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        for point in result['points']:
+            what = f'{result["size"]} bytes with computation of {point["ratio"]}'
+            message, alone, both = (_times(point[series])['median'] for series in _SERIES)
+            _equal(f'slowdown of {what}', point['slowdown'], both / max(message, alone))
+            _equal(f'excess of {what}', point['excess'], both / (message + alone))
+            # A difference, which has the digits of its terms.
+            share, shorter = message + alone - both, min(message, alone)
+            if not abs(point['overlap'] * shorter - share) <= _DIGITS * (message + alone):
+                raise WrongAnswerError(
+                    f'the overlap of {what} is {point["overlap"]}, but {share / shorter} follows'
+                )
+            if clocks := point['communication'].get('clocks'):
+                _check_sampled_clocks(what, clocks, 1)
 
 
 def check_collectives(report: Mapping[str, Any]) -> None:
@@ -174,6 +202,29 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     _of_both_clocks(what, rank)
 
 
+def check_nodes(report: Mapping[str, Any]) -> None:
+    """Rates of each node, by what its ranks say that they did; times against the system's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for node in report['results']:
+        account = node.get('account')
+        if account is None:  # of nodes before they wrote one
+            continue
+        name = node['node']
+        _of_both_clocks(f'work of {name}', account)
+        for measure in ('triad', 'dgemm', 'frequency'):
+            of = account[measure]
+            _equal(f'work of {measure} on {name}', of['by_rates'], of['work'])
+        for measure in ('triad', 'dgemm'):
+            rates = sum(node['alone'][measure]) + sum(node['together'][measure])
+            _equal(f'sum of the rates of {measure} on {name}', rates, account[measure]['rates'])
+        dgemm, chain = account['dgemm'], account['frequency']
+        order = report['arguments']['n']
+        _equal(f'work of dgemm on {name}', dgemm['work'], dgemm['passes'] * 2 * order**3)
+        _equal(f'number of additions on {name}', chain['work'], chain['passes'])
+
+
 def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
     """:param parts: that a time by the clocks is divided into."""
     _times(result)
@@ -210,6 +261,10 @@ def check_stream(report: Mapping[str, Any]) -> None:
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
         _of_both_clocks(operation, together[operation])
+    if 'last' in report:  # stream wrote none before
+        start = 1 + (report['elements_per_rank'] - 1) % 4093 / 4096
+        for array, found, factor in zip('abc', report['last'], _FACTORS, strict=True):
+            _equal(f'last element of {array}', found, factor * start)
 
 
 def check_dgemm(report: Mapping[str, Any], order: int) -> None:
@@ -223,6 +278,17 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
     _of_both_clocks('dgemm', result)
+    if 'last' in result:  # dgemm wrote none before
+        last = 1 - result['products'] * _last_of_product(order)
+        _equal('last element of the product', result['last'], last)
+
+
+def _last_of_product(order: int) -> int:
+    """By the elements of A and B in sources/common/dgemm_limit.c, which run down the columns."""
+    return sum(
+        ((k * order + order - 1) % 7 - 3) * (((order - 1) * order + k) % 5 - 2)
+        for k in range(order)
+    )
 
 
 def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
@@ -237,13 +303,29 @@ def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
         )
 
 
-def _times(result: Mapping[str, Any]) -> Mapping[str, float]:
+def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The times of a result: of as many operations as took the seconds of its samples."""
-    time = _ordered(result['time'])
+    time: Mapping[str, Any] = _ordered(result['time'])
     if 'kept' in result:  # of programs before they told it there is nothing to compare
         operations = result['samples'] * result['iterations_per_sample']
         _equal('mean of the samples', time['mean'], result['kept'] / operations)
+    if 'best_place' in time:  # programs wrote none before
+        _check_places(time, result['samples'])
     return time
+
+
+def _check_places(time: Mapping[str, Any], samples: int) -> None:
+    """How many samples are shorter, and within it: of the first decile and of the middle."""
+    shorter, within = time['best_place']
+    if not shorter < (samples + 9) // 10 <= within:
+        raise WrongAnswerError(
+            f'of {samples} samples {shorter} are shorter than the best, and {within} within it'
+        )
+    shorter, within = time['median_place']
+    if not 2 * shorter <= samples <= 2 * within:
+        raise WrongAnswerError(
+            f'of {samples} samples {shorter} are shorter than the median, and {within} within it'
+        )
 
 
 def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:

@@ -266,6 +266,14 @@ struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_b
     return sample_end(sample);
 }
 
+static void write_place(struct json *json, const char *key, struct stats_place place)
+{
+    json_array(json, key);
+    json_integer(json, NULL, place.shorter);
+    json_integer(json, NULL, place.within);
+    json_end(json);
+}
+
 void sample_json(struct json *json, const struct sample_result *result)
 {
     json_object(json, "time");
@@ -276,6 +284,8 @@ void sample_json(struct json *json, const struct sample_result *result)
     json_number(json, "mean", result->time.mean);
     json_number(json, "ci_low", result->time.ci_low);
     json_number(json, "ci_high", result->time.ci_high);
+    write_place(json, "best_place", result->time.best_place);
+    write_place(json, "median_place", result->time.median_place);
     json_end(json);
     if (result->bout_count > 1) {
         json_array(json, "bouts");
