@@ -18,7 +18,7 @@ from wrong_kernels import Built, Mutant
 _MESH, _STEPS = (16, 16, 8), 4
 _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
-    'overlap': ['--min', '64K', '--max', '64K', '--ratios', '1', '--budget', '0.02'],
+    'overlap': ['--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.02'],
     'pt2pt': ['--max', '4K', '--min', '1K', '--budget', '0.01'],
     'ring': ['--max-words', '64', '--budget', '0.05'],
     'collectives': ['--min', '1K', '--max', '1K', '--budget', '0.01'],

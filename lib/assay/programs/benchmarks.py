@@ -137,7 +137,7 @@ def check_pairs(report: Mapping[str, Any]) -> None:
 
 
 def _bytes_both_ways(result: Mapping[str, Any]) -> float:
-    return 2.0 * result['window'] * result['size']
+    return float(2 * result['window'] * result['size'])
 
 
 def _check_rate_of_pairs(result: Mapping[str, Any], name: str, work: float) -> None:
