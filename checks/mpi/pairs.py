@@ -4,9 +4,10 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark, refusing
 from assay.checks.cases import scales
 from assay.config.scales import SCALES
+from assay.programs.benchmarks import check_pairs
 from assay.programs.figure import Quantity
 
 
@@ -29,6 +30,8 @@ class Pairs(MpiBenchmark):
 
     def verify_answers(self):
         super().verify_answers()
+        with refusing(self.program):
+            check_pairs(self.report)
         rounds = self.report['rounds']
         if rounds['measured'] < rounds['planned']:
             raise SanityError(

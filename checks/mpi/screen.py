@@ -8,10 +8,11 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, read_report
+from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
 from assay.checks.cases import offered
 from assay.config.fabrics import load_catalogue
 from assay.job.launch import apart
+from assay.programs.benchmarks import check_nodes, check_pairs
 from assay.programs.figure import Quantity
 
 CROSSING = [name for name, one in load_catalogue().fabrics.items() if one.crosses_nodes]
@@ -113,8 +114,12 @@ class Screen(MpiBenchmark):
     def verify_answers(self):
         super().verify_answers()
         self.nodes = read_report(self.ended_job.folder / NODES / RESULT, 'nodes')
+        with refusing(NODES):
+            check_nodes(self.nodes)
         first = read_report(self.ended_job.folder / FIRST / RESULT, 'pairs')
         for report in (first, self.report):
+            with refusing(self.program):
+                check_pairs(report)
             rounds = report['rounds']
             if rounds['measured'] < rounds['planned']:
                 raise SanityError(

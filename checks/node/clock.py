@@ -2,7 +2,8 @@
 
 import reframe as rfm
 
-from assay.checks.benchmark import OF_DISTURBANCE, NodeBenchmark
+from assay.checks.benchmark import OF_DISTURBANCE, NodeBenchmark, refusing
+from assay.programs.benchmarks import check_clock
 from assay.programs.figure import Quantity
 
 
@@ -22,6 +23,11 @@ class Clock(NodeBenchmark):
         'flops_per_cycle': Quantity('flop', 'higher'),
         'cycles_kept': Quantity('1', 'higher'),
     } | OF_DISTURBANCE
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_clock(self.report)
 
     def figures(self):
         loads = {load: self.select(load=load) for load in ('scalar', 'vector')}

@@ -273,4 +273,21 @@ MUTANTS = [
         'for (int first = 0; first < matrix.n; first +=',
         'for (int first = 0; first < matrix.n - matrix.row_map.block; first +=',
     ),
+    Mutant(
+        'hpl',
+        'x in single precision',
+        'hpl/substitution.cpp',
+        'blas_solve_upper(width, matrix.at(row, column), matrix.ld, solved);',
+        'blas_solve_upper(width, matrix.at(row, column), matrix.ld, solved);\n'
+        '            for (int i = 0; i < width; i++)\n'
+        '                solved[i] = static_cast<float>(solved[i]);',
+    ),
+    Mutant(
+        'hpl',
+        'a row of the last interchange left where it is',
+        'hpl/interchange.cpp',
+        'out[map.owner(place)].push_back({ row - panel.first, map.local(place) });',
+        'if (panel.first + 2 * panel.width < matrix.n || row > panel.first)\n'
+        '            out[map.owner(place)].push_back({ row - panel.first, map.local(place) });',
+    ),
 ]

@@ -318,4 +318,26 @@ MUTANTS = [
         'phases.total.add(start, assay::Instant::now());',
         'phases.total.seconds = 0;',
     ),
+    Mutant(
+        'minife',
+        'products of a dot in single precision',
+        'minife/solver.cpp',
+        'sum += x[i] * y[i];',
+        'sum += static_cast<float>(x[i] * y[i]);',
+    ),
+    Mutant(
+        'minife',
+        'halo of one neighbour stale',
+        'minife/halo.cpp',
+        '    for (const Link &link : links)\n        MPI_Irecv(&x[link.first_ghost], ',
+        '    static double elsewhere[10000];\n    for (const Link &link : links)\n'
+        '        MPI_Irecv(&link == links.data() ? elsewhere : &x[link.first_ghost], ',
+    ),
+    Mutant(
+        'minife',
+        'each seventh step left out',
+        'minife/solver.cpp',
+        'advance(rows, rr / pq, p, q, x, r);',
+        'if (k % 7) advance(rows, rr / pq, p, q, x, r);',
+    ),
 ]

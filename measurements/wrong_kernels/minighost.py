@@ -249,4 +249,10 @@ MUTANTS = [
         'result.most = std::max(result.most, value(rank));',
         'result.most = std::min(result.most, value(rank));',
     ),
+    _of(
+        'heat added up in single precision',
+        'stencil.cpp',
+        'heat.sum += heat_[thread].sum;',
+        'heat.sum = static_cast<float>(heat.sum + heat_[thread].sum);',
+    ),
 ]

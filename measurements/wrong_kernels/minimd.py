@@ -9,6 +9,22 @@ from wrong_kernels import Built, Mutant, complaint_of_application
 _SIZE = 5e5  # bytes: 4 x 4 x 4 cells and more
 _STEPS = 100
 _RUNS = ((1, 1), (2, 2))
+_EMBEDDED_ATOM = """\
+Embedded atoms: copper
+written by Assay
+metal
+none
+eam
+1.0 1.0
+5 5 5
+30
+0.001
+600
+0.07041125
+20
+4.95 1.0
+30
+"""
 
 
 def complaint(built: Built, program: str) -> str:
@@ -21,7 +37,10 @@ def complaint(built: Built, program: str) -> str:
         )
         if said := complaint_of_application(built, application, problem, ranks, threads):
             return said
-    return ''
+    # No check runs EAM: its verdict is the program's own.
+    code, output = built.run('minimd', ['-i', 'in'], 2, 2, {'in': _EMBEDDED_ATOM})
+    failed = [line.strip() for line in output.splitlines() if line.endswith(': FAILED')]
+    return ', '.join(failed) or (f'exit code {code}' if code else '')
 
 
 def _of(name: str, path: str, before: str, after: str, **more: object) -> Mutant:
@@ -290,5 +309,75 @@ MUTANTS = [
         'if (settings.sort_every && step >= next_sort) {',
         'if (false) {',
         equivalent='the order of atoms in memory is no answer; the run is only slower, and says so',
+    ),
+    _of(
+        'EAM: density too steep by 1e-6',
+        'force_eam.cpp',
+        'return (3 * c.c0 * t + 2 * c.c1) * t + c.c2;',
+        'return 1.000001 * ((3 * c.c0 * t + 2 * c.c1) * t + c.c2);',
+    ),
+    _of(
+        'EAM: embedding too steep by 1e-6',
+        'force_eam.cpp',
+        'x[row + 3] = ((3 * c[0]',
+        'x[row + 3] = 1.000001 * ((3 * c[0]',
+    ),
+    _of(
+        'EAM: embedding of ghosts stale',
+        'force_eam.cpp',
+        'embed(atoms);\n        ghosts.forward_fourth(atoms);\n        shared.sum(f,',
+        'embed(atoms);\n        static int calls = 0;\n        if (calls++ % 2 == 0)\n'
+        '            ghosts.forward_fourth(atoms);\n        shared.sum(f,',
+    ),
+    _of(
+        'EAM: densities in single precision',
+        'force_eam.cpp',
+        '            here += added;',
+        '            for (int l = 0; l < LANES; l++)\n'
+        '                added[l] = static_cast<float>(added[l]);\n            here += added;',
+    ),
+    _of(
+        'EAM: distances in single precision',
+        'force_eam.cpp',
+        'v[l] = std::sqrt(v[l]);',
+        'v[l] = std::sqrt(static_cast<float>(v[l]));',
+    ),
+    _of(
+        'EAM: densities of a shorter cut-off',
+        'force_eam.cpp',
+        'const Lanes cut_squared = all(potential.cut * potential.cut);\n',
+        'const Lanes cut_squared = all(0.98 * potential.cut * potential.cut);\n',
+    ),
+    _of(
+        'EAM: virial too large by 1e-6',
+        'force_eam.cpp',
+        'virial += weight * squared * force;',
+        'virial += 1.000001 * weight * squared * force;',
+    ),
+    _of(
+        'EAM: pair energy too large by 1e-6',
+        'force_eam.cpp',
+        'energy += weight * (near ? phi',
+        'energy += 1.000001 * weight * (near ? phi',
+    ),
+    _of('EAM: another mass', 'force_eam.cpp', 'atoms.mass = made.mass;', 'atoms.mass = 63.5;'),
+    _of(
+        'forces in single precision',
+        'force_lj.cpp',
+        'all(48 * epsilon)',
+        'all(480 * static_cast<double>(0.1F) * epsilon)',
+    ),
+    _of(
+        'every fourth step without the second half of the kick',
+        'simulation.cpp',
+        '    forces(with_sums);\n    second_half_step();',
+        '    forces(with_sums);\n    if (step % 4 != 2)\n        second_half_step();',
+    ),
+    _of(
+        'ghosts of one side stale',
+        'ghosts.cpp',
+        '{\n                std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
+        '{\n                if (&swap != &swaps.back())\n'
+        '                    std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
     ),
 ]

@@ -5,18 +5,32 @@ from __future__ import annotations
 import json
 
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import check_collectives, check_halo, check_pt2pt, check_ring
+from assay.programs.benchmarks import (
+    check_collectives,
+    check_halo,
+    check_overlap,
+    check_pairs,
+    check_pt2pt,
+    check_ring,
+)
 from wrong_kernels import Built, Mutant
 
 _MESH, _STEPS = (16, 16, 8), 4
 _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
-    'overlap': ['--min', '64K', '--max', '64K', '--ratios', '1', '--budget', '0.02'],
+    'overlap': ['--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.02'],
     'pt2pt': ['--max', '4K', '--min', '1K', '--budget', '0.01'],
-    'ring': ['--max-words', '64', '--budget', '0.01'],
+    'ring': ['--max-words', '64', '--budget', '0.05'],
     'collectives': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
+    'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
 }
-_CHECKS = {'pt2pt': check_pt2pt, 'ring': check_ring, 'collectives': check_collectives}
+_CHECKS = {
+    'pt2pt': check_pt2pt,
+    'ring': check_ring,
+    'collectives': check_collectives,
+    'pairs': check_pairs,
+    'overlap': check_overlap,
+}
 
 
 def complaint(built: Built, program: str) -> str:
@@ -37,6 +51,15 @@ def complaint(built: Built, program: str) -> str:
 
 
 _SECONDS = '    double seconds = clock_seconds() - start;\n    by_mpi[method].most'
+
+_EXCHANGED = (
+    'MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);\n    }\n'
+    '    return sample_since(start, made);'
+)
+_ONE_WAY = (
+    'MPI_Send(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm);\n    }\n'
+    '    return sample_since(start, made);'
+)
 
 MUTANTS = [
     Mutant(
@@ -140,6 +163,34 @@ MUTANTS = [
         'if (0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
     ),
     Mutant(
+        'overlap',
+        'exchange timed in part',
+        'mpi/overlap.c',
+        'double seconds = sample_since(start, rounds == 0);',
+        'double seconds = 0.99 * sample_since(start, rounds == 0);',
+    ),
+    Mutant(
+        'overlap',
+        'computation timed twice',
+        'mpi/overlap.c',
+        'return sample_since(start, 0);',
+        'return 2 * sample_since(start, 0);',
+    ),
+    Mutant(
+        'overlap',
+        'every other turn left out',
+        'mpi/overlap.c',
+        'i < iterations; i++) {\n        seconds[COMM',
+        'i < iterations; i += 2) {\n        seconds[COMM',
+    ),
+    Mutant(
+        'overlap',
+        'overlap of the longer one',
+        'mpi/overlap.c',
+        'double could = fmin(cpu, comm)',
+        'double could = fmax(cpu, comm)',
+    ),
+    Mutant(
         'pt2pt',
         'latency of a round trip',
         'mpi/common/ping_pong.c',
@@ -186,8 +237,8 @@ MUTANTS = [
         'pt2pt',
         'times of the fastest rank',
         'mpi/common/sample.c',
-        'MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);',
-        'MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MIN, 0, comm);',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_MIN, comm);',
     ),
     Mutant(
         'pt2pt',
@@ -280,5 +331,133 @@ MUTANTS = [
         'mpi/collectives.c',
         'double start = clock_seconds();\n            call(point);',
         'double start = clock_seconds();\n            if (i % 2 == 0) call(point);',
+    ),
+    Mutant(
+        'pt2pt',
+        'times of all ranks added up',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_SUM, comm);',
+    ),
+    Mutant(
+        'halo',
+        'times of all ranks added up',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_SUM, comm);',
+    ),
+    Mutant(
+        'pairs',
+        'time of both ways divided by the ranks',
+        'mpi/pairs/meter.c',
+        _EXCHANGED,
+        _EXCHANGED.replace('made);', 'made) / bench.ranks;'),
+    ),
+    Mutant(
+        'pairs',
+        'one way timed in part',
+        'mpi/pairs/meter.c',
+        _ONE_WAY,
+        _ONE_WAY.replace('sample_since', '0.99 * sample_since'),
+    ),
+    Mutant(
+        'pairs',
+        'latency of the whole way',
+        'mpi/common/ping_pong.c',
+        'return sample_since(start, made) / 2;',
+        'return sample_since(start, made);',
+    ),
+    Mutant(
+        'pairs',
+        'every other window left out',
+        'mpi/pairs/meter.c',
+        'i < iterations; i++, made++) {\n        post_window',
+        'i < iterations; i += 2, made++) {\n        post_window',
+    ),
+    Mutant(
+        'pairs',
+        'every other window one way left out',
+        'mpi/pairs/meter.c',
+        'i < iterations; i++, made++) {\n        if (point->first)',
+        'i < iterations; i += 2, made++) {\n        if (point->first)',
+    ),
+    Mutant(
+        'pairs',
+        'times of the fastest rank',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_MIN, comm);',
+    ),
+    Mutant(
+        'pairs',
+        'a batch of more operations',
+        'mpi/pairs/meter.c',
+        'seconds / (double)iterations;',
+        'seconds / (double)(iterations + 1);',
+    ),
+    Mutant(
+        'pairs',
+        'a shorter message',
+        'mpi/pairs/meter.c',
+        'MPI_Isend(memory_pool_slot(point->send), point->size,',
+        'MPI_Isend(memory_pool_slot(point->send), point->size - 1,',
+    ),
+    Mutant(
+        'pairs',
+        'a message less in a window',
+        'mpi/pairs/meter.c',
+        'for (int w = 0; w < point->window; w++)\n        MPI_Isend(',
+        'for (int w = 0; w < point->window; w++)\n'
+        '        if (w == 0 && point->window > 2) requests[w] = MPI_REQUEST_NULL; else MPI_Isend(',
+        why='as many receives are posted, and all but one of them are waited for',
+    ),
+    Mutant(
+        'pairs',
+        'messages of all nodes',
+        'mpi/pairs/crowd.c',
+        '(double)(nodes->count / 2) * senders * window',
+        '(double)nodes->count * senders * window',
+    ),
+    Mutant(
+        'pairs',
+        'bisection one way twice',
+        'mpi/pairs/crowd.c',
+        'double bytes = 2.0 * pairs',
+        'double bytes = 4.0 * pairs',
+    ),
+    Mutant(
+        'pairs',
+        'bandwidth of mebibytes',
+        'mpi/pairs/tournament.c',
+        'return 2.0 * meter_window',
+        'return 1e6 / (1 << 20) * 2.0 * meter_window',
+    ),
+    Mutant(
+        'pairs',
+        'worst of the first rank',
+        'mpi/pairs/tournament.c',
+        'MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, leaders);',
+        'MPI_Bcast(worst, 2, MPI_DOUBLE, 0, leaders);',
+    ),
+    Mutant(
+        'pairs',
+        'clock scaled',
+        'mpi/common/clock.h',
+        'return (double)now.tv_sec +',
+        'return 0.99 * (double)now.tv_sec +',
+    ),
+    Mutant(
+        'ring',
+        'least for best',
+        'mpi/common/stats.c',
+        'double best = windows_best(values, n); /* which sorts them */',
+        'double best = windows_best(values, n); best = values[0];',
+    ),
+    Mutant(
+        'ring',
+        'third quarter for median',
+        'mpi/common/stats.c',
+        'double median = (values[(n - 1) / 2] + values[n / 2]) / 2;',
+        'double median = values[3 * n / 4];',
     ),
 ]

@@ -1,23 +1,25 @@
 # ruff: noqa: E501 -- a replacement stands on one line
-"""Wrong kernels of what measures nodes: each on 1 rank and on 2 with 2 threads."""
+"""Wrong kernels of what measures nodes: each on 1 rank with 2 threads and on 2 ranks."""
 
 from __future__ import annotations
 
 import json
 
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import check_dgemm, check_stream
+from assay.programs.benchmarks import check_clock, check_dgemm, check_nodes, check_stream
 from wrong_kernels import Built, Mutant
 
 _ORDER = 120
 _ARGUMENTS = {
     'dgemm': ['--n', str(_ORDER), '--budget', '0.05'],
     'stream': ['--size', '200K', '--budget', '0.05'],  # so small that there are many passes
+    'clock': ['--seconds', '0.05'],
+    'nodes': ['--sweeps', '2', '--budget', '0.02', '--size', '1M', '--n', '60'],
 }
 
 
 def complaint(built: Built, program: str) -> str:
-    for ranks, threads in ((1, 1), (2, 2)):
+    for ranks, threads in ((1, 2), (2, 1)):
         arguments = [*_ARGUMENTS[program], '--json', 'result.json']
         code, _ = built.run(program, arguments, ranks, threads)
         if code:
@@ -26,6 +28,12 @@ def complaint(built: Built, program: str) -> str:
         try:
             if program == 'dgemm':
                 check_dgemm(report, _ORDER)
+            elif program == 'clock':
+                check_clock(report)
+            elif program == 'nodes':
+                check_nodes(report)
+                if wrong := [node['wrong'] for node in report['results'] if 'wrong' in node]:
+                    return f'wrong: {wrong}'
             else:
                 check_stream(report)
         except WrongAnswerError as error:
@@ -37,6 +45,8 @@ _PASSES = 'for (long pass = 0; pass < passes; pass++)'
 _CALL = 'operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,\n                    part.count);'
 _GEMM = 'd->times++;'
 _TIME = 'slowest = took.seconds;'
+_CHAIN = 'now - before;\n            additions'
+_ADD = 'times->sum = chain(times->sum, 1);'
 
 MUTANTS = [
     Mutant(
@@ -192,5 +202,169 @@ MUTANTS = [
         'common/dgemm_limit.c',
         'return took.seconds;',
         'return 0.9 * took.seconds;',
+    ),
+    Mutant(
+        'stream',
+        'times of all ranks added up',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_SUM, comm);',
+    ),
+    Mutant(
+        'dgemm',
+        'times of all ranks added up',
+        'mpi/common/sample.c',
+        '2 * count, MPI_DOUBLE, MPI_MAX, comm);',
+        '2 * count, MPI_DOUBLE, MPI_SUM, comm);',
+    ),
+    Mutant('clock', 'a shorter chain', 'node/chain.c', 'CHAIN_ADDITIONS / BLOCK', '790'),
+    Mutant(
+        'clock',
+        'time of the chain in part',
+        'node/clock.c',
+        _CHAIN,
+        '0.99 * (' + _CHAIN.replace(';', ');', 1),
+    ),
+    Mutant(
+        'clock',
+        'rates of the slices scaled',
+        'node/clock.c',
+        'additions / chain_seconds;\n        times->flops',
+        '1.01 * additions / chain_seconds;\n        times->flops',
+    ),
+    Mutant(
+        'clock',
+        'additions counted twice',
+        'node/clock.c',
+        'additions += CHAIN_ADDITIONS;',
+        'additions += 2 * CHAIN_ADDITIONS;',
+    ),
+    Mutant(
+        'clock',
+        'every other chain left out',
+        'node/clock.c',
+        _ADD,
+        'if (times->slices % 2) ' + _ADD,
+    ),
+    Mutant(
+        'clock',
+        'half of the multiply-adds',
+        'node/clock.c',
+        'kernels->fma(FMA_ITERATIONS);',
+        'kernels->fma(FMA_ITERATIONS / 2);',
+        equivalent='as many are counted: the kernel says how many it made',
+    ),
+    Mutant(
+        'clock',
+        'multiply-adds of more chains',
+        'node/vector_kernels.c',
+        '.flops = 2.0 * isa##_chains',
+        '.flops = 2.1 * isa##_chains',
+    ),
+    Mutant(
+        'clock',
+        'rates of all ranks added up wrongly',
+        'node/clock.c',
+        'flops += clocks[rank].flops;',
+        'flops = clocks[rank].flops;',
+    ),
+    Mutant(
+        'clock',
+        'greatest for median',
+        'node/clock.c',
+        'json_number(bench.json, "median", stats.median);',
+        'json_number(bench.json, "median", max);',
+    ),
+    Mutant(
+        'clock',
+        'lost of the best slice',
+        'node/clock.c',
+        'clock.chain_seconds / clock.fastest;',
+        'clock.chain_seconds / clock.best;',
+    ),
+    Mutant(
+        'clock',
+        'clock scaled',
+        'node/../common/two_clocks.h',
+        'seconds = omp_get_wtime();',
+        'seconds = 0.99 * omp_get_wtime();',
+    ),
+    Mutant(
+        'stream',
+        'arrays of zeros',
+        'node/arrays.h',
+        'return 1 + (double)(i % 4093) / 4096;',
+        'return 0 * (double)i;',
+    ),
+    Mutant(
+        'dgemm',
+        'a matrix of zeros',
+        'common/dgemm_limit.c',
+        'return (double)(i % 7) - 3;',
+        'return 0 * (double)i;',
+    ),
+    Mutant(
+        'dgemm',
+        'single precision of A',
+        'common/dgemm_limit.c',
+        'd->a[i] = element_of_a(i);',
+        'd->a[i] = (float)element_of_a(i);',
+        equivalent='small whole numbers are the same in single precision',
+    ),
+    Mutant(
+        'nodes',
+        'rates scaled',
+        'node/nodes/measures.c',
+        'double rate = work / passed.seconds;',
+        'double rate = 1.01 * work / passed.seconds;',
+    ),
+    Mutant(
+        'nodes',
+        'time of one pass less',
+        'node/nodes/measures.c',
+        'passed = two_clocks_between(start, two_clocks_now());',
+        'passed = two_clocks_between(start, two_clocks_now()), passed.seconds *= 0.9;',
+    ),
+    Mutant(
+        'nodes',
+        'a product of a smaller matrix',
+        'node/nodes/measures.c',
+        'flops = 2.0 * n * n * n;',
+        'flops = 2.0 * n * n * (n + 1);',
+    ),
+    Mutant(
+        'nodes',
+        'every other product left out',
+        'node/nodes/measures.c',
+        '    dgemm_multiply(dgemm);\n',
+        '    static int calls = 0;\n    if (calls++ % 2)\n        dgemm_multiply(dgemm);\n',
+    ),
+    Mutant(
+        'nodes',
+        'every other chain left out',
+        'node/nodes/measures.c',
+        'sum = chain(sum, 1);',
+        'if (count % 2)\n                    sum = chain(sum, 1);',
+    ),
+    Mutant(
+        'nodes',
+        'slices scaled',
+        'node/nodes/measures.c',
+        'slices[count] = additions / (now - begun);',
+        'slices[count] = 1.01 * additions / (now - begun);',
+    ),
+    Mutant(
+        'nodes',
+        'rates of the fastest rank',
+        'node/nodes/nodes.c',
+        'measure == FREQUENCY ? MPI_MIN : MPI_SUM,',
+        'measure == FREQUENCY ? MPI_MIN : MPI_MAX,',
+    ),
+    Mutant(
+        'nodes',
+        'a thread that does nothing',
+        'node/arrays.c',
+        _CALL,
+        'if (omp_get_thread_num() != 1) ' + _CALL,
     ),
 ]

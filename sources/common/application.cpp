@@ -283,7 +283,11 @@ Windows Bouts::windows(std::size_t kernel) const
     double sum_of_all = 0;
     for (const Window &window : all)
         sum_of_all += window.seconds;
-    return { static_cast<long>(seconds.size()), best(seconds), sum / count, sum_of_all };
+    const double chosen = best(seconds);
+    const long shorter =
+        std::count_if(seconds.begin(), seconds.end(), [=](double one) { return one < chosen; });
+    const long equal = std::count(seconds.begin(), seconds.end(), chosen);
+    return { static_cast<long>(seconds.size()), chosen, sum / count, sum_of_all, shorter, equal };
 }
 
 OfLimit Bouts::of_limit(double work) const
@@ -349,7 +353,8 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
                 windows.count, work / windows.best, unit, windows.best,
                 windows.best / windows.mean);
     if (windows.all > 0)
-        std::printf("; all %.6g s", windows.all);
+        std::printf("; all %.6g s; %ld shorter, %ld equal", windows.all, windows.shorter,
+                    windows.equal);
     std::printf("\n");
 }
 

@@ -76,6 +76,7 @@ struct Windows {
     long count = 0;
     double best = 0, mean = 0; // seconds; see windows.h
     double all = 0; // seconds of these and of those that begin a bout, where there are bouts
+    long shorter = 0, equal = 0; // windows, by the best
 };
 
 // A rate, the limit that it is held against, and the part of it that it reached.
@@ -152,7 +153,7 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
                                      const std::vector<std::function<void(int)>> &kernels);
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
-//     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s
+//     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s; 18 shorter, 1 equal
 // `work` is that of a window over all ranks. Nothing where there was no window.
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work);
 

@@ -57,6 +57,8 @@ void dgemm_bounds(const struct dgemm *dgemm, double *least, double *most);
 
 /* How often it was multiplied. */
 long dgemm_times(const struct dgemm *dgemm);
+/* The last element of C. */
+double dgemm_last(const struct dgemm *dgemm);
 
 /* A column of C with a wrong element, of all of them; -1 if none is. */
 int dgemm_wrong_column(const struct dgemm *dgemm);

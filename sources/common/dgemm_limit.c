@@ -98,6 +98,11 @@ long dgemm_times(const struct dgemm *d)
     return d->times;
 }
 
+double dgemm_last(const struct dgemm *d)
+{
+    return d->c[(size_t)d->n * d->n - 1];
+}
+
 /* Rows repeat after 7, and columns after 5: so few products tell all elements. */
 int dgemm_wrong_column(const struct dgemm *d)
 {

@@ -7,6 +7,8 @@
 #include <omp.h>
 #include <time.h>
 
+#include "json.h"
+
 struct instant {
     double before, seconds, after;
 };
@@ -39,6 +41,16 @@ static inline void two_clocks_add(struct two_clocks *sum, struct two_clocks othe
     sum->seconds += other.seconds;
     sum->least += other.least;
     sum->most += other.most;
+}
+
+/* Writes an object "clocks". */
+static inline void two_clocks_json(struct json *json, struct two_clocks clocks)
+{
+    json_object(json, "clocks");
+    json_number(json, "seconds", clocks.seconds);
+    json_number(json, "least", clocks.least);
+    json_number(json, "most", clocks.most);
+    json_end(json);
 }
 
 #endif

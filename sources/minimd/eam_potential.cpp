@@ -36,13 +36,23 @@ Spline::Spline(const std::vector<double> &values, double spacing)
     }
 }
 
-double Spline::operator()(double at) const
+Spline::Place Spline::place(double at) const
 {
     double t = at * per_length;
     int m = std::min(std::max(static_cast<int>(t), 0), intervals - 1);
-    t = std::min(t - m, 1.0);
-    const double *row = rows.data() + ROW * static_cast<std::size_t>(m);
+    return { rows.data() + ROW * static_cast<std::size_t>(m), std::min(t - m, 1.0) };
+}
+
+double Spline::operator()(double at) const
+{
+    auto [row, t] = place(at);
     return ((row[0] * t + row[1]) * t + row[2]) * t + row[3];
+}
+
+double Spline::slope(double at) const
+{
+    auto [row, t] = place(at);
+    return ((3 * row[0] * t + 2 * row[1]) * t + row[2]) * per_length;
 }
 
 namespace {

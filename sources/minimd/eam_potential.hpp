@@ -22,6 +22,14 @@ struct Spline {
     double per_length = 0; // reciprocal of the spacing
 
     double operator()(double at) const;
+    double slope(double at) const;
+
+private:
+    struct Place {
+        const double *row;
+        double t;
+    };
+    Place place(double at) const;
 };
 
 struct EamPotential {

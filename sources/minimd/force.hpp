@@ -30,6 +30,8 @@ private:
     double total = 0, excess = 0;
 };
 
+struct EamPotential;
+
 // Sums over this rank's share of the pairs.
 struct Sums {
     double energy = 0;
@@ -80,6 +82,8 @@ public:
     // Floating-point operations of one computation (see docs/minimd.md).
     virtual double operations(const Pairs &pairs, const Neighbours &neighbours) const = 0;
     virtual double cut() const = 0;
+    // The tables, where there are any.
+    virtual const EamPotential *embedded_atoms() const { return nullptr; }
     // The pair potential at the cut-off: what a pair takes along when it comes or goes.
     virtual double energy_at_cut() const = 0;
     // Energy per atom where each has others at these distances, without that of pairs at the

@@ -72,6 +72,8 @@ public:
 
     double cut() const override { return potential.cut; }
 
+    const EamPotential *embedded_atoms() const override { return &potential; }
+
     double energy_at_cut() const override { return pair_energy(potential.cut); }
 
     double crystal_energy(const std::vector<double> &distances) const override

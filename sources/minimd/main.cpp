@@ -44,8 +44,7 @@ void require_room(const Settings &settings, const Domain &domain, int ranks)
                    Neighbours::bytes(settings, domain, own, all, threads);
     if (settings.half && threads > 1)
         bytes += 2 * rows; // what threads sum by themselves
-    if (!settings.eam)
-        bytes += Replay::bytes(settings, box, ranks);
+    bytes += Replay::bytes(settings, box, ranks);
     assay::require_memory(bytes, "use a smaller --size or more hosts");
 
     double grid = Neighbours::bins_of(settings, domain);

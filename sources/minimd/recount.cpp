@@ -1,5 +1,7 @@
 #include "recount.hpp"
 
+#include "eam_potential.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -78,21 +80,34 @@ private:
 
 } // namespace
 
-Recount recount_pairs(const Atoms &atoms, const Settings &settings, double cut)
+Recount recount_pairs(const Atoms &atoms, const Settings &settings, const Force &force)
 {
+    const double cut = force.cut();
+    const EamPotential *eam = force.embedded_atoms();
     Cells cells(atoms.x.data(), atoms.all(), settings.neighbour_cut);
     double listed = 0, inside = 0, energy = 0, virial = 0;
 #pragma omp parallel for schedule(static) reduction(+ : listed, inside, energy, virial)
-    for (int i = 0; i < atoms.local; i++)
+    for (int i = 0; i < atoms.local; i++) {
+        double density = 0;
         cells.around(i, [&](double squared) {
             listed++;
             if (!(squared < cut * cut))
                 return;
+            if (eam) {
+                double r = std::sqrt(squared);
+                inside++;
+                density += eam->density(r);
+                energy += eam->pair_times_radius(r) / r;
+                return;
+            }
             double power6 = std::pow(settings.sigma, 6) / (squared * squared * squared);
             inside++;
             energy += 4 * settings.epsilon * (power6 * power6 - power6);
             virial += 24 * settings.epsilon * (2 * power6 * power6 - power6);
         });
+        if (eam)
+            energy += 2 * eam->embedding(density); // which is no pair's
+    }
     return { listed / 2, inside / 2, energy / 2, virial / 2 };
 }
 

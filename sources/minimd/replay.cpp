@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "eam_potential.hpp"
+
 namespace minimd {
 
 namespace {
@@ -52,6 +54,15 @@ void Motion::add(const double (&period)[3], double mass, const double *at, const
         waves[2 + d] += speed[d] * std::cos(phase);
 }
 
+double Motion::difference(const Motion &other, double mass) const
+{
+    double speed = std::sqrt(other.mass_velocity2 / mass / other.atoms);
+    double sum = std::fabs(mass_velocity2 / other.mass_velocity2 - 1);
+    for (int w = 0; w < WAVES; w++)
+        sum += std::fabs(waves[w] - other.waves[w]) / other.atoms / (w < 2 ? 1 : speed);
+    return atoms == other.atoms ? sum : INFINITY;
+}
+
 Motion motion_of(const Atoms &atoms, const Domain &domain, const std::vector<char> &chosen)
 {
     Motion motion;
@@ -61,8 +72,10 @@ Motion motion_of(const Atoms &atoms, const Domain &domain, const std::vector<cha
     return over_ranks(motion);
 }
 
-Replay::Replay(const Settings &settings, const Domain &domain, const Atoms &atoms)
-    : settings(settings), mass(atoms.mass)
+Replay::Replay(const Settings &settings, const Domain &domain, const Atoms &atoms,
+               const Force &force, const Units &units)
+    : settings(settings), eam(force.embedded_atoms()), cut(force.cut()),
+      mass(eam ? eam->mass : atoms.mass), inertia(mass * units.mass_velocity2_to_energy)
 {
     double edge = std::cbrt(MOST_ATOMS / settings.density);
     for (int d = 0; d < 3; d++) {
@@ -81,7 +94,7 @@ double Replay::bytes(const Settings &settings, double atoms, int ranks)
     double others = settings.density * sphere * 1.1;
     double all = std::min(atoms, MOST_ATOMS), own = all / ranks + 1;
     // Vectors that grow have up to twice what is in them, and the half of it while they move.
-    return 3 * (all * (9 * sizeof(double) + sizeof(int)) +
+    return 3 * (all * (10 * sizeof(double) + sizeof(int)) +
                 own * (15 * sizeof(double) + others * sizeof(Pair)));
 }
 
@@ -96,8 +109,8 @@ bool Replay::followed(const double *at, double depth) const
 
 void Replay::gather(const Atoms &atoms)
 {
-    // A force is felt one list further with each computation.
-    const double depth = (STEPS + 1) * settings.neighbour_cut;
+    // A force is felt one list further with each computation; through the densities, two.
+    const double depth = (STEPS + 1) * (eam ? 2 : 1) * settings.neighbour_cut;
     std::vector<double> own;
     for (int i = 0; i < atoms.local; i++) {
         const double *at = &atoms.x[ROW * static_cast<std::size_t>(i)];
@@ -140,6 +153,7 @@ void Replay::gather(const Atoms &atoms)
         }
     }
     f.resize(v.size());
+    embedded.resize(static_cast<std::size_t>(total));
 }
 
 // The atoms of each cell, no smaller than the lists' reach where there is more than one.
@@ -220,10 +234,49 @@ void Replay::make_lists()
     start.push_back(pairs.size());
 }
 
+// Collective.
+void Replay::embed()
+{
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < last - first; i++) {
+        double density = 0;
+        for (std::size_t p = start[i]; p < start[i + 1]; p++) {
+            double squared = squared_distance(&x[three(first + i)], &x[three(pairs[p].other)],
+                                              &images[three(pairs[p].image)]);
+            if (squared < cut * cut)
+                density += eam->density(std::sqrt(squared));
+        }
+        embedded[first + i] = eam->embedding.slope(density);
+    }
+    std::vector<int> atoms, from;
+    for (std::size_t r = 0; r < counts.size(); r++) {
+        atoms.push_back(counts[r] / 3);
+        from.push_back(starts[r] / 3);
+    }
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, embedded.data(), atoms.data(), from.data(),
+                   MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
+double Replay::force_over_distance(double squared, double embedded_of_both) const
+{
+    if (eam) {
+        double r = std::sqrt(squared), pair = eam->pair_times_radius(r) / r;
+        double pair_slope = (eam->pair_times_radius.slope(r) - pair) / r;
+        return -(embedded_of_both * eam->density.slope(r) + pair_slope) / r;
+    }
+    double ratio = settings.sigma * settings.sigma / squared;
+    double power6 = ratio * ratio * ratio;
+    return 24 * settings.epsilon * (2 * power6 * power6 - power6) / squared;
+}
+
+// Collective.
 void Replay::forces()
 {
-    const double squared_cut = settings.force_cut * settings.force_cut;
-#pragma omp parallel for schedule(static)
+    if (eam)
+        embed();
+    const double squared_cut = cut * cut;
+    double twice_virial = 0;
+#pragma omp parallel for schedule(static) reduction(+ : twice_virial)
     for (int i = 0; i < last - first; i++) {
         const double *at = &x[three(first + i)];
         double force[3] = {};
@@ -233,14 +286,22 @@ void Replay::forces()
             double squared = squared_distance(at, other, shift);
             if (!(squared < squared_cut))
                 continue;
-            double ratio = settings.sigma * settings.sigma / squared;
-            double power6 = ratio * ratio * ratio;
-            double over_distance = 24 * settings.epsilon * (2 * power6 * power6 - power6) / squared;
+            double of_both = embedded[first + i] + embedded[pairs[p].other];
+            double over_distance = force_over_distance(squared, of_both);
+            twice_virial += over_distance * squared;
             for (int d = 0; d < 3; d++)
                 force[d] += over_distance * (at[d] - (other[d] + shift[d]));
         }
         std::copy(force, force + 3, &f[three(i)]);
     }
+    own_virial = twice_virial / 2;
+}
+
+double Replay::virial() const
+{
+    double all;
+    MPI_Allreduce(&own_virial, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return all;
 }
 
 // Velocity Verlet, in the form that needs the acceleration alone.
@@ -249,12 +310,12 @@ void Replay::step()
     const double dt = settings.timestep;
     std::vector<double> before = f;
     for (std::size_t c = 0; c < v.size(); c++)
-        x[three(first) + c] += dt * v[c] + dt * dt / (2 * mass) * f[c];
+        x[three(first) + c] += dt * v[c] + dt * dt / (2 * inertia) * f[c];
     MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, x.data(), counts.data(), starts.data(),
                    MPI_DOUBLE, MPI_COMM_WORLD);
     forces();
     for (std::size_t c = 0; c < v.size(); c++)
-        v[c] += dt / (2 * mass) * (before[c] + f[c]);
+        v[c] += dt / (2 * inertia) * (before[c] + f[c]);
 }
 
 Motion Replay::motion() const

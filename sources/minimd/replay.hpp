@@ -7,6 +7,7 @@
 
 #include "atoms.hpp"
 #include "domain.hpp"
+#include "force.hpp"
 #include "settings.hpp"
 
 namespace minimd {
@@ -20,12 +21,14 @@ struct Motion {
     double waves[WAVES] = {};
 
     void add(const double (&period)[3], double mass, const double *at, const double *speed);
+    // Of an atom, where speeds and energies are taken as parts of what is usual.
+    double difference(const Motion &other, double mass) const;
 };
 
 // Collective. Of the atoms that are chosen, or all where there is no choice.
 Motion motion_of(const Atoms &atoms, const Domain &domain, const std::vector<char> &chosen = {});
 
-// Of Lennard-Jones. In a box of more than MOST_ATOMS the atoms of a cube in its middle are followed,
+// In a box of more than MOST_ATOMS the atoms of a cube in its middle are followed,
 // and compared is what lies so deep inside that it feels nothing of the cube's end.
 class Replay {
 public:
@@ -33,7 +36,8 @@ public:
     static constexpr double MOST_ATOMS = 100000;
 
     // Collective. Copies the atoms as they are now; lists are taken to have been made now.
-    Replay(const Settings &settings, const Domain &domain, const Atoms &atoms);
+    Replay(const Settings &settings, const Domain &domain, const Atoms &atoms, const Force &force,
+           const Units &units);
 
     // What one takes on a rank, of the box's atoms and with so many ranks.
     static double bytes(const Settings &settings, double atoms, int ranks);
@@ -44,6 +48,10 @@ public:
     Motion motion() const;
     // Collective. One step.
     void step();
+    // Whether all of the box is followed: then the virial is of all atoms.
+    bool whole() const { return half_edge[0] == 0 && half_edge[1] == 0 && half_edge[2] == 0; }
+    // Collective. Where the atoms are now.
+    double virial() const;
 
 private:
     struct Pair {
@@ -54,14 +62,21 @@ private:
     bool followed(const double *at, double depth) const;
     void gather(const Atoms &atoms);
     void make_lists();
+    void embed();
     void forces();
+    double force_over_distance(double squared, double embedded) const;
 
     const Settings &settings;
-    double mass, period[3], half_edge[3]; // half_edge: of the cube; 0 where it is the whole box
+    const EamPotential *eam; // none for Lennard-Jones
+    double cut, mass;
+    double inertia; // mass in the units of force and acceleration
+    double period[3], half_edge[3]; // half_edge: of the cube; 0 where it is the whole box
     std::vector<char> compared;           // of the run's atoms
     int first = 0, last = 0;              // this rank's share of those that follow
     std::vector<int> counts, starts;      // of all ranks, in values
     std::vector<double> x, v, f;          // x of all, v and f of the share
+    std::vector<double> embedded;         // of all: the derivative of the embedding energy
+    double own_virial = 0;
     std::vector<char> inside;             // of the share: those that are compared
     std::vector<double> images;           // by which the images of an atom are shifted
     std::vector<Pair> pairs;

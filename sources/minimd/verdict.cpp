@@ -16,6 +16,10 @@ constexpr double DRIFT_FACTOR = 0.25;
 constexpr double UNSEEN_A_STEP = 5e-6; // of the kinetic energy
 constexpr double GRADIENT_BOUND = 1e-4; // tables may jump at the cut-off, where few pairs pass
 constexpr double MOMENTUM_BOUND = 1e-10;
+// Some hundred terms of an atom, added up in another order.
+constexpr double SUMS_BOUND = 1e-9;
+// A wave's phase is 2 pi times the edge at most, and rounded as such.
+constexpr double REPLAY_BOUND = 1e-14, REPLAY_LEAST = 100;
 // Of the pairs, and some more where there are few: fast atoms may cross the skin unseen.
 constexpr double PAIRS_BOUND = 1e-3, SOME_PAIRS = 5;
 
@@ -100,6 +104,19 @@ void Verdict::finish(const Atoms &atoms, double gradient_error, double pairs_ins
     gradient = gradient_error;
 }
 
+void Verdict::anew(double energy, double sum, double other)
+{
+    double error = std::fabs(sum - other) / std::fabs(energy);
+    sums = error <= sums ? sums : error; // also where it is no number
+}
+
+void Verdict::replayed(double difference, const Domain &domain)
+{
+    double edge = std::fmax(domain.period[0], std::fmax(domain.period[1], domain.period[2]));
+    replay = difference;
+    replay_bound = REPLAY_BOUND * (REPLAY_LEAST + edge);
+}
+
 bool Verdict::print() const
 {
     int rank;
@@ -120,7 +137,9 @@ bool Verdict::print() const
     bool complete = std::fabs(pairs_computed - pairs_counted) <=
                     PAIRS_BOUND * pairs_counted + SOME_PAIRS;
     bool whole = atoms_found == atoms_wanted, arrived = missing == 0;
-    bool passed = crystalline && conserved && still && consistent && complete && whole && arrived;
+    bool summed = sums <= SUMS_BOUND, followed = replay <= replay_bound;
+    bool passed = summed && followed && crystalline && conserved && still && consistent &&
+                  complete && whole && arrived;
     if (rank != 0)
         return passed;
     auto word = [](bool good) { return good ? "PASSED" : "FAILED"; };
@@ -137,6 +156,12 @@ bool Verdict::print() const
     std::printf("\t# Pairs within the cut-off at the end: %.0f in the lists, %.0f counted anew: "
                 "%s\n",
                 pairs_computed, pairs_counted, word(complete));
+    std::printf("\t# Energy and virial at the end, anew: error %.3e, bound %.0e: %s\n", sums,
+                SUMS_BOUND, word(summed));
+    if (replay_bound > 0)
+        std::printf("\t# Steps after the end against a plain implementation: error %.3e, bound "
+                    "%.1e: %s\n",
+                    replay, replay_bound, word(followed));
     std::printf("\t# Atoms at the end: %ld of %ld: %s\n", atoms_found, atoms_wanted, word(whole));
     std::printf("\t# Messages that did not arrive: %ld: %s\n", missing, word(arrived));
     std::printf("\t# All: %s\n\n", word(passed));

@@ -4,6 +4,7 @@
 #define MINIMD_VERDICT_HPP
 
 #include "atoms.hpp"
+#include "domain.hpp"
 #include "force.hpp"
 #include "settings.hpp"
 
@@ -20,6 +21,10 @@ public:
     // Collective, after the last state; `pairs_inside` and `pairs_anew` are this rank's share then.
     void finish(const Atoms &atoms, double gradient_error, double pairs_inside, double pairs_anew,
                 long messages_missing);
+    // A sum over the pairs at the end, from the run and anew; `energy` is that of all atoms.
+    void anew(double energy, double sum, double other);
+    // How far the atoms are from those of a plain implementation after some steps, as parts of a wave.
+    void replayed(double difference, const Domain &domain);
     // Rank 0 prints one line for each oracle and one for all. Returns whether they passed.
     bool print() const;
 
@@ -33,6 +38,8 @@ private:
     double hottest = 0;   // kinetic energy per atom
     double momentum = 0;  // of the mean atom over that of a typical one; the greatest
     double gradient = 0, start_curvature = 0;
+    double sums = 0;                  // run against anew, of the energy
+    double replay = 0, replay_bound = 0; // bound 0: was not replayed
     double pairs_counted = 0, pairs_computed = 0;
     long atoms_wanted = 0, atoms_found = 0, missing = 0;
 };

@@ -163,12 +163,12 @@ static double exchange(const struct point *point, long rounds)
 {
     MPI_Request requests[2];
     MPI_Barrier(point->pair);
-    double start = clock_seconds();
+    struct sample_instant start = sample_now();
     MPI_Isend(point->send, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[1]);
     MPI_Irecv(point->receive, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[0]);
     compute(rounds, requests);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    double seconds = clock_seconds() - start;
+    double seconds = sample_since(start, rounds == 0);
     payload_check(point->receive, (size_t)point->size, point->other_world, point->size);
     payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
     return seconds;
@@ -177,9 +177,9 @@ static double exchange(const struct point *point, long rounds)
 static double computation_alone(const struct point *point)
 {
     MPI_Barrier(point->pair);
-    double start = clock_seconds();
+    struct sample_instant start = sample_now();
     compute(point->rounds, NULL);
-    return clock_seconds() - start;
+    return sample_since(start, 0);
 }
 
 static double batch(void *context, long iterations)

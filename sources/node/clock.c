@@ -11,6 +11,7 @@
 #include "chain.h"
 #include "memory.h"
 #include "stats.h"
+#include "two_clocks.h"
 #include "vector_kernels.h"
 #include "watch.h"
 
@@ -57,6 +58,12 @@ struct thread_times {
     double *hz, *flops; /* of each slice, per second */
     int slices;
     double additions, chain_seconds;
+    double flop, fma_seconds;
+    long sum; /* of the chain: how many additions there were */
+    double by_slices; /* additions, by the rates of the slices and their times */
+    double flop_by_slices;
+    double rest; /* seconds between the last slice and the end */
+    struct two_clocks clocks; /* of all of it */
 };
 
 /* Without vectors the chain's time is that of the whole slice, so that an interruption anywhere
@@ -64,28 +71,35 @@ struct thread_times {
 static void measure_thread(enum load load, const struct vector_kernels *kernels, int most_slices,
                            struct thread_times *times)
 {
-    double start = omp_get_wtime(), now = start;
-    long sum = 0;
+    struct instant began = two_clocks_now();
+    double start = began.seconds, now = start;
     while (now < start + seconds / ROUNDS && times->slices < most_slices) {
         double slice_start = now, additions = 0, chain_seconds = 0, flops = 0, fma_seconds = 0;
         while (now < slice_start + SLICE) {
             double before = now;
             if (load == VECTOR) {
-                double ones = kernels->fma(FMA_ITERATIONS);
+                double made = kernels->fma(FMA_ITERATIONS);
                 before = omp_get_wtime();
-                flops += ones * FMA_ITERATIONS * kernels->flops;
+                flops += made * kernels->flops;
                 fma_seconds += before - now;
             }
-            sum = chain(sum, 1);
+            times->sum = chain(times->sum, 1);
             now = omp_get_wtime();
             chain_seconds += now - before;
             additions += CHAIN_ADDITIONS;
         }
         times->hz[times->slices] = additions / chain_seconds;
-        times->flops[times->slices++] = load == VECTOR ? flops / fma_seconds : 0;
+        times->flops[times->slices] = load == VECTOR ? flops / fma_seconds : 0;
+        times->by_slices += times->hz[times->slices] * chain_seconds;
+        times->flop_by_slices += times->flops[times->slices++] * fma_seconds;
         times->additions += additions;
         times->chain_seconds += chain_seconds;
+        times->flop += flops;
+        times->fma_seconds += fma_seconds;
     }
+    struct instant ended = two_clocks_now();
+    times->rest += ended.seconds - now;
+    two_clocks_add(&times->clocks, two_clocks_between(began, ended));
 }
 
 /* What rank 0 learns of a rank. */
@@ -94,6 +108,10 @@ struct rank_clock {
     double best, slowest, fastest; /* slices, in cycles per second */
     double lost; /* share of the cycles that the fastest slice would have had */
     double flops; /* per second: that of the best slices times threads */
+    /* Of all threads, for whoever holds one against the other. */
+    double additions, counted, by_slices, chain_seconds;
+    double flop, flop_by_slices, fma_seconds, rest;
+    struct two_clocks clocks;
 };
 
 enum { RANK_CLOCK_DOUBLES = sizeof(struct rank_clock) / sizeof(double) };
@@ -120,7 +138,6 @@ static double best_rate(const double *sorted, int count)
 static struct rank_clock summarise(struct thread_times *threads, int most_threads)
 {
     struct rank_clock clock = { 0 };
-    double additions = 0, chain_seconds = 0;
     double *hz = threads[0].hz, *flops = threads[0].flops;
     int slices = 0;
     for (int i = 0; i < most_threads && threads[i].slices > 0; i++) {
@@ -128,17 +145,34 @@ static struct rank_clock summarise(struct thread_times *threads, int most_thread
         memmove(hz + slices, threads[i].hz, bytes);
         memmove(flops + slices, threads[i].flops, bytes);
         slices += threads[i].slices;
-        additions += threads[i].additions;
-        chain_seconds += threads[i].chain_seconds;
+        clock.additions += threads[i].additions;
+        clock.counted += (double)threads[i].sum;
+        clock.by_slices += threads[i].by_slices;
+        clock.chain_seconds += threads[i].chain_seconds;
+        clock.flop += threads[i].flop;
+        clock.flop_by_slices += threads[i].flop_by_slices;
+        clock.fma_seconds += threads[i].fma_seconds;
+        clock.rest += threads[i].rest;
+        two_clocks_add(&clock.clocks, threads[i].clocks);
         clock.threads++;
     }
     clock.slowest = stats_of(hz, slices).min; /* which sorts them */
     clock.best = best_rate(hz, slices);
     clock.fastest = hz[slices - 1];
-    clock.lost = 1 - additions / chain_seconds / clock.fastest;
+    clock.lost = 1 - clock.additions / clock.chain_seconds / clock.fastest;
     stats_of(flops, slices);
     clock.flops = clock.threads * best_rate(flops, slices);
     return clock;
+}
+
+/* Operations, the same by the slices' rates, and the time that they took. */
+static void write_work(const char *of, double made, double by_slices, double took)
+{
+    json_object(bench.json, of);
+    json_number(bench.json, "made", made);
+    json_number(bench.json, "by_slices", by_slices);
+    json_number(bench.json, "seconds", took);
+    json_end(bench.json);
 }
 
 static void write_rank(int rank, const struct rank_clock *clock)
@@ -153,6 +187,11 @@ static void write_rank(int rank, const struct rank_clock *clock)
     json_number(bench.json, "lost_share", clock->lost);
     if (clock->flops > 0) /* the scalar load has none */
         json_number(bench.json, "flops", clock->flops);
+    write_work("chain", clock->additions, clock->by_slices, clock->chain_seconds);
+    write_work("fma", clock->flop, clock->flop_by_slices, clock->fma_seconds);
+    json_number(bench.json, "counted", clock->counted);
+    json_number(bench.json, "rest", clock->rest);
+    two_clocks_json(bench.json, clock->clocks);
     json_end(bench.json);
 }
 
@@ -225,6 +264,7 @@ int main(int argc, char **argv)
     json_object(bench.json, "vector");
     json_string(bench.json, "name", kernels->name);
     json_integer(bench.json, "bits", kernels->bits);
+    json_number(bench.json, "flops", kernels->flops);
     json_end(bench.json);
     watch_start();
     for (int round = 0; round < ROUNDS; round++)

@@ -42,7 +42,7 @@ static double fma_rate(const struct vector_kernels *kernels)
         double start = omp_get_wtime();
         do {
             /* The result is 1, which the compiler does not know. */
-            done += (double)iterations * kernels->fma(iterations);
+            done += kernels->fma(iterations);
             seconds = omp_get_wtime() - start;
         } while (seconds < WINDOW);
         rate += done * kernels->flops / seconds;

@@ -29,14 +29,16 @@ static volatile const double one_half = 0.5, one = 1;
         const vector zero = { 0 }, half = zero + one_half; \
         vector sum = zero;                                 \
         CHAINS(START)                                      \
-        for (long i = 0; i < iterations; i++) {            \
+        long made = 0;                                     \
+        for (; made < iterations; made++) {                \
             CHAINS(STEP)                                   \
         }                                                  \
         CHAINS(COLLECT)                                    \
-        double total = 0;                                  \
+        double total = 0; /* 1 of each element */          \
         for (int i = 0; i < isa##_elements; i++)           \
             total += sum[i];                               \
-        return total / (isa##_chains * isa##_elements);    \
+        total /= isa##_chains * isa##_elements;            \
+        return (double)made * total;                       \
     }
 
 #define LOAD(isa, from) (*(const isa##_vector *)((from) + i))

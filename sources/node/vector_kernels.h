@@ -25,7 +25,8 @@ struct vector_kernels {
     const char *name; /* "AVX-512" */
     int bits;         /* of a vector */
     double flops;     /* of one iteration of `fma`, where a multiply-add of an element counts 2 */
-    double (*fma)(long iterations); /* independent chains of multiply-adds; the result is 1 */
+    double (*fma)(
+        long iterations); /* independent chains of multiply-adds; returns how many it made */
     vector_operate *normal[VECTOR_OPERATIONS];
     /* With stores that bypass the caches; NULL where there are none. */
     vector_operate *streaming[VECTOR_OPERATIONS];

@@ -29,6 +29,9 @@
     X(Comm_create_group) X(Cart_create) X(Cart_sub) X(Graph_create) \
     X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_create) X(Intercomm_merge) \
     X(Comm_free) X(Comm_disconnect) X(Comm_spawn) X(Comm_spawn_multiple) \
+    X(Comm_accept) X(Comm_connect) X(Comm_join) X(Comm_idup) X(Comm_idup_with_info) \
+    X(Comm_create_from_group) X(Intercomm_create_from_groups) \
+    X(Buffer_detach) X(Buffer_flush) X(Comm_flush_buffer) X(Comm_detach_buffer) \
     X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free) \
     X(File_open) X(File_close) X(File_delete) X(File_set_size) X(File_preallocate) \
     X(File_set_view) X(File_sync) X(File_seek) X(File_seek_shared) X(File_read) \

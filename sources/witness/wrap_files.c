@@ -1,14 +1,7 @@
 /* MPI-IO: counted and timed. What goes to files leaves the rank, but to no other rank: no bytes. */
 #include "wrap.h"
 
-#define FILE_CALL(name, suffix, arguments, ...)              \
-    EXPORT int MPI_File_##name##suffix(__VA_ARGS__)          \
-    {                                                        \
-        struct timing timing = call_begin(CALL_File_##name); \
-        int code = PMPI_File_##name##suffix arguments;       \
-        call_end(&timing);                                   \
-        return code;                                         \
-    }
+#define FILE_CALL(name, ...) COUNTS(File_##name, __VA_ARGS__)
 
 FILE_CALL(open, , (comm, path, mode, info, file), MPI_Comm comm, const char *path, int mode,
           MPI_Info info, MPI_File *file)

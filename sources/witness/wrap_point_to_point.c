@@ -431,3 +431,15 @@ EXPORT int MPI_Startall(int count, MPI_Request requests[])
         record_start(&timing, requests[i]);
     return code;
 }
+
+/* These wait for all messages in a buffer. */
+COUNTS(Buffer_detach, , (buffer, size), void *buffer, int *size)
+#ifdef HAS_PMPI_Buffer_detach_c
+COUNTS(Buffer_detach, _c, (buffer, size), void *buffer, MPI_Count *size)
+#endif
+#ifdef HAS_PMPI_Buffer_flush
+COUNTS(Buffer_flush, , (), void)
+COUNTS(Comm_flush_buffer, , (comm), MPI_Comm comm)
+COUNTS(Comm_detach_buffer, , (comm, buffer, size), MPI_Comm comm, void *buffer, int *size)
+COUNTS(Comm_detach_buffer, _c, (comm, buffer, size), MPI_Comm comm, void *buffer, MPI_Count *size)
+#endif

@@ -19,7 +19,11 @@ PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits', 'pairs'
 
 class Stats(ctypes.Structure):
     names = ('min', 'best', 'median', 'p95', 'ci_low', 'ci_high', 'mean')
-    _fields_ = [(name, ctypes.c_double) for name in names]
+    _fields_ = [
+        *((name, ctypes.c_double) for name in names),
+        ('best_place', 2 * ctypes.c_int),
+        ('median_place', 2 * ctypes.c_int),
+    ]
 
 
 @pytest.fixture(scope='module')
@@ -66,6 +70,7 @@ def test_statistics_of_known_values(stats):
     s = summary(stats, [float(v) for v in reversed(range(1, 21))])  # 20 .. 1
     assert (s.min, s.best, s.median, s.p95) == (1, 2, 10.5, 19)
     assert (s.ci_low, s.ci_high, s.mean) == (6, 15, 10.5)
+    assert (list(s.best_place), list(s.median_place)) == ([1, 2], [10, 10])
     s = summary(stats, [3.0, 1.0, 2.0, 5.0, 4.0, 100.0, 7.0, 6.0, 8.0, 9.0, 10.0])
     assert (s.min, s.best, s.median, s.p95) == (1, 2, 6, 100)
     assert (s.ci_low, s.ci_high) == (2, 10)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from assay import paths
+from assay.machine.mpi import Mpi
 from quiet import measured
 from running import POLLING, Run
 
@@ -124,6 +127,32 @@ def after(rank: int) -> int:
 
 def before(rank: int) -> int:
     return (rank + 3) % 4
+
+
+# What communicates nothing, or is counted when it is started.
+LOCAL = re.compile(
+    r'T_.*|(Type|Info|Group|Op|Errhandler|Error|Add|Status|Session|Attr|Keyval|Grequest|Cart'
+    r'|Cartdim|Graph|Graphdims|Topo|Dims|Dist_graph_neighbors)_?.*|Get_(address|count|elements.*'
+    r'|library_version|processor_name|version|hw_resource_info)|.*_(init|attach|errhandler|attr'
+    r'|keyval|info|name|c2f|f2c|f2f|c2f08|f082c|f082f|f2f08|toint|fromint|attach_buffer|get_group'
+    r'|get_amode|get_position.*|get_size|get_view|get_byte_offset|get_type_extent|get_atomicity'
+    r'|set_atomicity|detach|sync|shared_query|iflush|iflush_buffer)|Comm_(compare|group|rank|size'
+    r'|remote_group|remote_size|test_inter|get_parent|failure_.*|revoke|shrink|agree|iagree'
+    r'|ishrink|is_revoked|get_failed|ack_failed)|Request_.*|Test_cancelled|Cancel|Pcontrol|Pack.*'
+    r'|Unpack.*|Address|Alloc_mem|Free_mem|Reduce_local|Abort|Init.*|Finalized?|Initialized'
+    r'|Is_thread_main|Query_thread|Wtick|Wtime|Register_datarep.*|(Open|Close)_port|Aint_.*|[A-Z_]+|Abi_.*|.*fn'
+    r'|(Comm|Win)_call_errhandler|.*_(copy|delete)_.*|File_get_.*|Remove_error_.*'
+)
+
+
+def test_all_calls_that_communicate_are_counted(mpi: Mpi) -> None:
+    command = [mpi.cc, '-E', '-include', 'mpi.h', '-x', 'c', '/dev/null']
+    header = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    names = {name.removesuffix('_c') for name in re.findall(r'\bPMPI_(\w+)(?=\s*\()', header)}
+    declared = {name for name in names if not LOCAL.fullmatch(name)}
+    calls = (paths.SOURCES / 'witness/calls.h').read_text()
+    assert len(declared) > 100
+    assert declared - set(re.findall(r'X\((\w+)\)', calls)) == set()
 
 
 # Point-to-point

@@ -10,8 +10,16 @@ from assay.programs.application import (
     check_times,
     check_windows,
     steady_windows,
+    window_figures,
 )
-from assay.programs.benchmarks import check_dgemm, check_pt2pt
+from assay.programs.benchmarks import (
+    check_clock,
+    check_dgemm,
+    check_nodes,
+    check_overlap,
+    check_pairs,
+    check_pt2pt,
+)
 
 
 def test_start_of_minimd():
@@ -114,3 +122,154 @@ def test_windows_that_begin_no_bout():
     assert steady_windows(200, range(200)) == 190
     assert steady_windows(200, [19, 39, 40]) == 2
     assert steady_windows(200, [0, 20]) == 2
+
+
+@pytest.mark.parametrize(
+    'places', ['0 shorter, 1 equal', '2 shorter, 1 equal', '1 shorter, 0 equal']
+)
+def test_windows_of_which_another_one_is_the_best(places):
+    line = WINDOWS.format(18, 4.0, 0.5, 12.0).rstrip() + '; {}\n'
+    assert window_figures(line.format('1 shorter, 1 equal'), 'stencil')
+    assert window_figures(line.format('0 shorter, 18 equal'), 'stencil')
+    with pytest.raises(WrongAnswerError, match='which is not number 2'):
+        window_figures(line.format(places), 'stencil')
+
+
+def pairs_report(**changes):
+    """Of two nodes of one rank each, in windows of 2 messages of 1000 bytes both ways."""
+    time = {'best': 1e-3, 'median': 2e-3}
+    rates = {'bandwidth': 2e6, 'best_bandwidth': 4e6, 'time': time}
+    clocks = {'own': 0.1, 'slowest': 0.1, 'least': 0.0999, 'most': 0.1001}
+    report = {
+        **{'nodes': 2, 'ranks_per_node': 1, 'rounds': {'pairs': 1}},
+        'pairs': [{'together': {'latency': 1e-6, **rates}}],
+        'results': [
+            {'measure': 'latency', 'median': 1e-6, 'worst': 1e-6},
+            {'measure': 'bandwidth', 'size': 1000, 'window': 2, 'median': 2e6, 'worst': 2e6},
+            {
+                **{'measure': 'message_rate', 'window': 64, 'senders': 1, 'time': time},
+                **{'rate': 32e3, 'best_rate': 64e3},
+            },
+            {'measure': 'bisection', 'size': 1000, 'window': 2, **rates},
+        ],
+        'clocks': {'ping-pong': {**clocks, 'least': 0.1999, 'most': 0.2001}, 'exchange': clocks},
+    }
+    for place, value in changes.items():
+        *path, last = place.split('_')
+        found = report
+        for key in path:
+            found = found[int(key) if key.isdigit() else key]
+        found[last] = value
+    return report
+
+
+@pytest.mark.parametrize(
+    ('place', 'value', 'sentence'),
+    [
+        ('clocks_exchange_own', 0.11, 'exchange took 0.11 s, but by a second clock'),
+        ('clocks_ping-pong_own', 0.2, 'ping-pong took 0.4 s, but by a second clock'),
+        ('clocks_exchange_slowest', 0.09, 'but the slowest 0.09 s'),
+        ('results_2_rate', 64e3, 'the rate is 64000, but 32000 follows'),
+        ('results_3_bandwidth', 4e6, 'the bandwidth is 4000000, but 2000000 follows'),
+        ('results_0_median', 2e-6, 'the median latency is 2e-06'),
+        ('results_1_worst', 3e6, 'the worst bandwidth is 3000000'),
+    ],
+)
+def test_pairs_of_another_rate(place, value, sentence):
+    check_pairs(pairs_report())
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_pairs(pairs_report(**{place: value}))
+
+
+CHAIN = {'made': 3e9, 'by_slices': 3e9, 'seconds': 1.0}
+RANK = {
+    **{'rank': 0, 'threads': 1, 'frequency': 3.1e9, 'flops': 9.3e10},
+    **{'slowest_slice': 2e9, 'fastest_slice': 4e9, 'lost_share': 0.25},
+    **{'chain': CHAIN, 'fma': CHAIN, 'counted': 3e9, 'rest': 0.5},
+    'clocks': {'seconds': 2.5, 'least': 2.499, 'most': 2.501},
+}
+
+
+@pytest.mark.parametrize(
+    ('rank', 'sentence'),
+    [
+        ({'counted': 2e9}, 'the number of additions, vector load of rank 0'),
+        ({'chain': CHAIN | {'by_slices': 2e9}}, 'the additions of the slices'),
+        ({'fma': CHAIN | {'by_slices': 2e9}}, 'the multiply-adds of the slices'),
+        ({'lost_share': 0.1}, 'the mean of the slices'),
+        ({'rest': 0}, 'the time of the slices'),
+        ({'clocks': {'seconds': 2.5, 'least': 2.6, 'most': 2.7}}, 'by a second clock 2.6 to 2.7 s'),
+        ({'slowest_slice': 3.5e9}, 'slowest, best and fastest slice'),
+        ({'flops': 8e10}, 'the rate of multiply-adds'),
+    ],
+)
+def test_cycles_that_were_not_counted(rank, sentence):
+    def check(of_rank):
+        frequency = dict.fromkeys(('min', 'median', 'max'), 3.1e9)
+        result = {'load': 'vector', 'ranks': [of_rank], 'frequency': frequency}
+        result |= {'flops': 9.3e10, 'flops_per_cycle': 30}
+        check_clock({'vector': {'bits': 512, 'flops': 320}, 'results': [result]})
+
+    check(RANK)
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check(RANK | rank)
+
+
+@pytest.mark.parametrize(
+    ('measure', 'key', 'sentence'),
+    [
+        ('triad', 'by_rates', 'work of triad on n1'),
+        ('dgemm', 'rates', 'sum of the rates of dgemm'),
+        ('dgemm', 'passes', 'work of dgemm'),
+        ('frequency', 'passes', 'number of additions'),
+    ],
+)
+def test_nodes_that_did_less(measure, key, sentence):
+    def check(factor):
+        of = {name: {'work': 2e6, 'by_rates': 2e6, 'passes': 1, 'rates': 5e6} for name in RATES}
+        of['frequency']['passes'] = 2e6
+        of[measure][key] *= factor
+        account = {**of, 'clocks': {'seconds': 1.0, 'least': 0.999, 'most': 1.001}}
+        rates = {name: [1e6, 1.5e6] for name in RATES}
+        node = {'node': 'n1', 'alone': rates, 'together': rates, 'account': account}
+        check_nodes({'arguments': {'n': 100}, 'results': [node]})
+
+    check(1)
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check(2)
+
+
+RATES = ('triad', 'dgemm', 'frequency')
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        ({'overlap': 0.9}, 'the overlap of 64 bytes with computation of 1 is 0.9, but'),
+        ({'slowdown': 1.0}, 'the slowdown of 64 bytes'),
+        ({'excess': 1.0}, 'the excess of 64 bytes'),
+    ],
+)
+def test_overlap_that_does_not_follow(change, sentence):
+    def check(changes):
+        times = {'communication': 2e-3, 'computation': 4e-3, 'total': 5e-3}
+        point = {
+            series: {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), seconds)}
+            for series, seconds in times.items()
+        }
+        point |= {'ratio': 1, 'overlap': 0.5, 'slowdown': 1.25, 'excess': 5 / 6}
+        check_overlap({'results': [{'size': 64, 'points': [point | changes]}]})
+
+    check({})
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check(change)
+
+
+@pytest.mark.parametrize('place', [{'best_place': [2, 3]}, {'median_place': [11, 12]}])
+def test_samples_of_which_another_one_is_named(place):
+    places = {'best_place': [1, 2], 'median_place': [10, 10]}
+    times = ping_pong()['results'][0]['time']
+    more = {'samples': 20, 'iterations_per_sample': 50}
+    check_pt2pt(ping_pong(**more, time=times | places))
+    with pytest.raises(WrongAnswerError, match='of 20 samples'):
+        check_pt2pt(ping_pong(**more, time=times | places | place))

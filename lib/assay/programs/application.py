@@ -29,7 +29,8 @@ _VERSION = re.compile(r'Implementation: assay (\d+)\.(\d+)')
 # Written by print_windows of the same file.
 _WINDOWS = re.compile(
     r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*); best (?P<rate>\S+) (?P<unit>[^\s;]+)'
-    r'(?: of (?P<seconds>\S+) s)?; whole of best (?P<share>[^\s;]+)(?:; all (?P<all>\S+) s)?$',
+    r'(?: of (?P<seconds>\S+) s)?; whole of best (?P<share>[^\s;]+)(?:; all (?P<all>\S+) s)?'
+    r'(?:; (?P<shorter>\d+) shorter, (?P<equal>\d+) equal)?$',
     re.MULTILINE,
 )
 
@@ -148,6 +149,7 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
     """
     figures = {}
     for found in _WINDOWS.finditer(output):
+        _check_best_window(found)
         kernel = _name(found['kernel'])
         rate = Figure(_above_zero(found, 'rate'), found['unit'], 'higher')
         figures[f'{kernel}_rate'] = rate
@@ -155,6 +157,19 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
             share = _above_zero(found, 'share')
             figures[f'{kernel}_whole_of_best'] = Figure(share, '1', 'higher')
     return figures
+
+
+def _check_best_window(found: re.Match[str]) -> None:
+    """The best is the first decile, by its nearest rank."""
+    if found['shorter'] is None:  # as programs printed them before
+        return
+    rank = (int(found['count']) + 9) // 10
+    shorter, equal = int(found['shorter']), int(found['equal'])
+    if not shorter < rank <= shorter + equal:
+        raise WrongAnswerError(
+            f'of {found["count"]} windows of {found["kernel"]} {shorter} are shorter than the best '
+            f'and {equal} as long, which is not number {rank}'
+        )
 
 
 def check_windows(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.programs.application import WrongAnswerError, is_of_both_clocks
 
 # Bytes of an element, as STREAM counts them.
 STREAM_BYTES = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
+
+# Of a, b and c in terms of a, see sources/node/arrays.h.
+_SCALE = math.sqrt(2) - 1
+_FACTORS = (1, _SCALE, 1 + _SCALE)
 
 # Reports have nine digits.
 _DIGITS = 2e-8
@@ -69,6 +73,30 @@ def check_ring(report: Mapping[str, Any]) -> None:
         _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
 
 
+_SERIES = ('communication', 'computation', 'total')
+
+
+def check_overlap(report: Mapping[str, Any]) -> None:
+    """What follows from the times of each point, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        for point in result['points']:
+            what = f'{result["size"]} bytes with computation of {point["ratio"]}'
+            message, alone, both = (_times(point[series])['median'] for series in _SERIES)
+            _equal(f'slowdown of {what}', point['slowdown'], both / max(message, alone))
+            _equal(f'excess of {what}', point['excess'], both / (message + alone))
+            # A difference, which has the digits of its terms.
+            share, shorter = message + alone - both, min(message, alone)
+            if not abs(point['overlap'] * shorter - share) <= _DIGITS * (message + alone):
+                raise WrongAnswerError(
+                    f'the overlap of {what} is {point["overlap"]}, but {share / shorter} follows'
+                )
+            if clocks := point['communication'].get('clocks'):
+                _check_sampled_clocks(what, clocks, 1)
+
+
 def check_collectives(report: Mapping[str, Any]) -> None:
     """Times against MPI's clock, of operations that are not timed one by one.
 
@@ -78,12 +106,134 @@ def check_collectives(report: Mapping[str, Any]) -> None:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
 
 
+# Rates of pairs, by what they count.
+_RATES_OF_PAIRS = {'message_rate': 'rate', 'bisection': 'bandwidth'}
+
+
+def check_pairs(report: Mapping[str, Any]) -> None:
+    """Rates, by the messages and their times; times against MPI's clock; the middle of the pairs.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    if 'clocks' not in report:  # of pairs before they read a second one
+        return
+    for pattern, clocks in report['clocks'].items():
+        _check_sampled_clocks(pattern, clocks, 2 if pattern == 'ping-pong' else 1)
+    results = {result['measure']: result for result in report['results']}
+    partners = report['nodes'] // 2
+    for result in report['results']:
+        name = _RATES_OF_PAIRS.get(result['measure'])
+        if name == 'rate':
+            _check_rate_of_pairs(result, name, partners * result['senders'] * result['window'])
+        elif name:
+            senders = partners * report['ranks_per_node']
+            _check_rate_of_pairs(result, name, senders * _bytes_both_ways(result))
+    for pair in report['pairs']:
+        for how in ('together', 'alone'):
+            if how in pair:
+                _check_rate_of_pairs(pair[how], 'bandwidth', _bytes_both_ways(results['bandwidth']))
+    if len(report['pairs']) == report['rounds']['pairs']:
+        _check_middle(results, [pair['together'] for pair in report['pairs']])
+
+
+def _bytes_both_ways(result: Mapping[str, Any]) -> float:
+    return float(2 * result['window'] * result['size'])
+
+
+def _check_rate_of_pairs(result: Mapping[str, Any], name: str, work: float) -> None:
+    for prefix, time in (('best_', 'best'), ('', 'median')):
+        _equal(f'{prefix}{name}', result[prefix + name], work / result['time'][time])
+
+
+def _check_middle(
+    results: Mapping[str, Mapping[str, Any]], pairs: Sequence[Mapping[str, float]]
+) -> None:
+    """The median is that of the lower of two pairs in the middle, by their times."""
+    for name, by_time in (('latency', 1), ('bandwidth', -1)):
+        values = sorted((pair[name] for pair in pairs), reverse=by_time < 0)
+        _equal(f'median {name}', results[name]['median'], values[(len(values) - 1) // 2])
+        _equal(f'worst {name}', results[name]['worst'], values[-1])
+
+
+# Of multiply-adds in sources/node/vector_kernels.c.
+_CHAINS = (12, 20)
+
+
+def check_clock(report: Mapping[str, Any]) -> None:
+    """Frequencies, by the additions that were counted, and times against the system's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    vector = report['vector']
+    if 'flops' in vector and vector['flops'] / (2 * vector['bits'] / 64) not in _CHAINS:
+        raise WrongAnswerError(f'an iteration in {vector["name"]} has {vector["flops"]} operations')
+    for result in report['results']:
+        load, ranks = result['load'], result['ranks']
+        frequencies = sorted(rank['frequency'] for rank in ranks)
+        middle = (frequencies[(len(ranks) - 1) // 2] + frequencies[len(ranks) // 2]) / 2
+        of = result['frequency']
+        _equal(f'least frequency, {load}', of['min'], frequencies[0])
+        _equal(f'median frequency, {load}', of['median'], middle)
+        _equal(f'greatest frequency, {load}', of['max'], frequencies[-1])
+        for rank in ranks:
+            _check_clock_of_rank(load, rank)
+        if load == 'vector':
+            flops = sum(rank['flops'] for rank in ranks)
+            cycles = sum(rank['threads'] * rank['frequency'] for rank in ranks)
+            _equal('rate of multiply-adds', result['flops'], flops)
+            _equal('multiply-adds of a cycle', result['flops_per_cycle'], flops / cycles)
+
+
+def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
+    if 'clocks' not in rank:  # of clock before it read a second one
+        return
+    what = f'{load} load of rank {rank["rank"]}'
+    chain, fma = rank['chain'], rank['fma']
+    _equal(f'number of additions, {what}', chain['made'], rank['counted'])
+    for name, work in (('additions', chain), ('multiply-adds', fma)):
+        _equal(f'{name} of the slices, {what}', work['by_slices'], work['made'])
+    rates = [rank[name] for name in ('slowest_slice', 'frequency', 'fastest_slice')]
+    if not (rates[0] > 0 and rates == sorted(rates)):
+        raise WrongAnswerError(f'slowest, best and fastest slice of the {what} are {rates}')
+    mean = (1 - rank['lost_share']) * rates[2]
+    _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
+    seconds = chain['seconds'] + fma['seconds'] + rank['rest']
+    _equal(f'time of the slices, {what}', rank['clocks']['seconds'], seconds)
+    _of_both_clocks(what, rank)
+
+
+def check_nodes(report: Mapping[str, Any]) -> None:
+    """Rates of each node, by what its ranks say that they did; times against the system's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for node in report['results']:
+        account = node.get('account')
+        if account is None:  # of nodes before they wrote one
+            continue
+        name = node['node']
+        _of_both_clocks(f'work of {name}', account)
+        for measure in ('triad', 'dgemm', 'frequency'):
+            of = account[measure]
+            _equal(f'work of {measure} on {name}', of['by_rates'], of['work'])
+        for measure in ('triad', 'dgemm'):
+            rates = sum(node['alone'][measure]) + sum(node['together'][measure])
+            _equal(f'sum of the rates of {measure} on {name}', rates, account[measure]['rates'])
+        dgemm, chain = account['dgemm'], account['frequency']
+        order = report['arguments']['n']
+        _equal(f'work of dgemm on {name}', dgemm['work'], dgemm['passes'] * 2 * order**3)
+        _equal(f'number of additions on {name}', chain['work'], chain['passes'])
+
+
 def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
     """:param parts: that a time by the clocks is divided into."""
     _times(result)
     clocks = result.get('clocks')
-    if clocks is None:  # of programs before they read a second one
-        return
+    if clocks is not None:  # of programs before they read a second one
+        _check_sampled_clocks(what, clocks, parts)
+
+
+def _check_sampled_clocks(what: str, clocks: Mapping[str, float], parts: int) -> None:
     seconds = clocks['own'] * parts
     if not is_of_both_clocks(seconds, clocks['least'], clocks['most'], _BETWEEN):
         raise WrongAnswerError(
@@ -111,6 +261,10 @@ def check_stream(report: Mapping[str, Any]) -> None:
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
         _of_both_clocks(operation, together[operation])
+    if 'last' in report:  # stream wrote none before
+        start = 1 + (report['elements_per_rank'] - 1) % 4093 / 4096
+        for array, found, factor in zip('abc', report['last'], _FACTORS, strict=True):
+            _equal(f'last element of {array}', found, factor * start)
 
 
 def check_dgemm(report: Mapping[str, Any], order: int) -> None:
@@ -124,6 +278,17 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
     _of_both_clocks('dgemm', result)
+    if 'last' in result:  # dgemm wrote none before
+        last = 1 - result['products'] * _last_of_product(order)
+        _equal('last element of the product', result['last'], last)
+
+
+def _last_of_product(order: int) -> int:
+    """By the elements of A and B in sources/common/dgemm_limit.c, which run down the columns."""
+    return sum(
+        ((k * order + order - 1) % 7 - 3) * (((order - 1) * order + k) % 5 - 2)
+        for k in range(order)
+    )
 
 
 def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
@@ -138,13 +303,29 @@ def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
         )
 
 
-def _times(result: Mapping[str, Any]) -> Mapping[str, float]:
+def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The times of a result: of as many operations as took the seconds of its samples."""
-    time = _ordered(result['time'])
+    time: Mapping[str, Any] = _ordered(result['time'])
     if 'kept' in result:  # of programs before they told it there is nothing to compare
         operations = result['samples'] * result['iterations_per_sample']
         _equal('mean of the samples', time['mean'], result['kept'] / operations)
+    if 'best_place' in time:  # programs wrote none before
+        _check_places(time, result['samples'])
     return time
+
+
+def _check_places(time: Mapping[str, Any], samples: int) -> None:
+    """How many samples are shorter, and within it: of the first decile and of the middle."""
+    shorter, within = time['best_place']
+    if not shorter < (samples + 9) // 10 <= within:
+        raise WrongAnswerError(
+            f'of {samples} samples {shorter} are shorter than the best, and {within} within it'
+        )
+    shorter, within = time['median_place']
+    if not 2 * shorter <= samples <= 2 * within:
+        raise WrongAnswerError(
+            f'of {samples} samples {shorter} are shorter than the median, and {within} within it'
+        )
 
 
 def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:

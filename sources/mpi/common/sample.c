@@ -148,8 +148,37 @@ static bool take(struct sample *sample, double before, double seconds)
     return true;
 }
 
-static void add_clocks(struct sample_clocks *clocks, double own, double slowest)
+/* In one reduction with their negatives, of which the greatest is the least: by any other operation
+ * the two would not enclose what is reduced. */
+void sample_slowest(MPI_Comm comm, const double *own, double *slowest, int count)
 {
+    double ends[2 * SAMPLE_MOST_THINGS];
+    for (int i = 0; i < count; i++) {
+        ends[i] = own[i];
+        ends[count + i] = -own[i];
+    }
+    MPI_Allreduce(MPI_IN_PLACE, ends, 2 * count, MPI_DOUBLE, MPI_MAX, comm);
+    for (int i = 0; i < count; i++) {
+        if (!(-ends[count + i] <= own[i] && own[i] <= ends[i]))
+            bench_abort(EXIT_BROKEN, "%g s are not between %g s and %g s of all ranks", own[i],
+                        -ends[count + i], ends[i]);
+        slowest[i] = ends[i];
+    }
+}
+
+void sample_clocks_start(void)
+{
+    told.has_count = false;
+    told.made = 0;
+    told.least = told.most = 0;
+}
+
+void sample_clocks_add(struct sample_clocks *clocks, long iterations, double own, double slowest)
+{
+    if (told.has_count && told.made != iterations)
+        bench_abort(EXIT_BROKEN, "%ld operations were made of %ld", told.made, iterations);
+    if (!(told.most > 0))
+        return;
     clocks->own += own;
     clocks->slowest += slowest;
     clocks->least += told.least;
@@ -200,15 +229,10 @@ void sample_bout(struct sample *sample, MPI_Comm comm, sample_batch *batch, void
     sample->batches = 0;
     sample->first = sample->result.samples;
     for (long iterations = sample->result.iterations; iterations > 0;) {
-        told.has_count = false;
-        told.made = 0;
-        told.least = told.most = 0;
-        double before = clock_seconds(), own = batch(context, iterations), slowest = 0;
-        if (told.has_count && told.made != iterations)
-            bench_abort(EXIT_BROKEN, "%ld operations were made of %ld", told.made, iterations);
-        MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
-        if (told.most > 0)
-            add_clocks(&sample->result.clocks, own, slowest);
+        sample_clocks_start();
+        double before = clock_seconds(), own = batch(context, iterations), slowest;
+        sample_slowest(comm, &own, &slowest, 1);
+        sample_clocks_add(&sample->result.clocks, iterations, own, slowest);
         if (rank == 0)
             iterations = take(sample, before, slowest) ? sample->result.iterations : 0;
         MPI_Bcast(&iterations, 1, MPI_LONG, 0, comm);
@@ -242,6 +266,14 @@ struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_b
     return sample_end(sample);
 }
 
+static void write_place(struct json *json, const char *key, struct stats_place place)
+{
+    json_array(json, key);
+    json_integer(json, NULL, place.shorter);
+    json_integer(json, NULL, place.within);
+    json_end(json);
+}
+
 void sample_json(struct json *json, const struct sample_result *result)
 {
     json_object(json, "time");
@@ -252,6 +284,8 @@ void sample_json(struct json *json, const struct sample_result *result)
     json_number(json, "mean", result->time.mean);
     json_number(json, "ci_low", result->time.ci_low);
     json_number(json, "ci_high", result->time.ci_high);
+    write_place(json, "best_place", result->time.best_place);
+    write_place(json, "median_place", result->time.median_place);
     json_end(json);
     if (result->bout_count > 1) {
         json_array(json, "bouts");
@@ -266,10 +300,15 @@ void sample_json(struct json *json, const struct sample_result *result)
     json_number(json, "budget", result->budget);
     if (result->clocks.most > 0) {
         json_object(json, "clocks");
-        json_number(json, "own", result->clocks.own);
-        json_number(json, "slowest", result->clocks.slowest);
-        json_number(json, "least", result->clocks.least);
-        json_number(json, "most", result->clocks.most);
+        sample_clocks_json(json, &result->clocks);
         json_end(json);
     }
+}
+
+void sample_clocks_json(struct json *json, const struct sample_clocks *clocks)
+{
+    json_number(json, "own", clocks->own);
+    json_number(json, "slowest", clocks->slowest);
+    json_number(json, "least", clocks->least);
+    json_number(json, "most", clocks->most);
 }

@@ -62,6 +62,20 @@ struct sample_clocks {
     double own, slowest, least, most;
 };
 
+/* Collective: the greatest of the ranks' seconds, of each of `count` things. Aborts the job where
+ * that of this rank is greater, or less than the least of them. */
+enum { SAMPLE_MOST_THINGS = 4 };
+void sample_slowest(MPI_Comm comm, const double *own, double *slowest, int count);
+
+/* Around a batch, where sample_bout does not run it: `add` aborts the job if another number of
+ * operations was made than `iterations`, and adds what the batch returned here and on the slowest
+ * rank, and what sample_since told meanwhile. */
+void sample_clocks_start(void);
+void sample_clocks_add(struct sample_clocks *clocks, long iterations, double own, double slowest);
+
+/* Writes its members into an object that is open. */
+void sample_clocks_json(struct json *json, const struct sample_clocks *clocks);
+
 struct sample_result {
     struct stats time; /* seconds per operation */
     double kept;       /* seconds of all samples: a reader holds it against their mean */

@@ -17,6 +17,17 @@ int stats_interval_rank(int n)
     }
 }
 
+/* Counted, where it was chosen by its place in the order: a reader holds one against the other. */
+static struct stats_place place_of(double value, const double *values, int n)
+{
+    struct stats_place place = { 0, 0 };
+    for (int i = 0; i < n; i++) {
+        place.shorter += values[i] < value;
+        place.within += values[i] <= value;
+    }
+    return place;
+}
+
 struct stats stats_of(double *values, int n)
 {
     double best = windows_best(values, n); /* which sorts them */
@@ -24,13 +35,16 @@ struct stats stats_of(double *values, int n)
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += values[i];
+    double median = (values[(n - 1) / 2] + values[n / 2]) / 2;
     return (struct stats){
         .min = values[0],
         .best = best,
-        .median = (values[(n - 1) / 2] + values[n / 2]) / 2,
+        .median = median,
         .p95 = values[(95 * n + 99) / 100 - 1],
         .ci_low = values[rank - 1],
         .ci_high = values[n - rank],
         .mean = sum / n,
+        .best_place = place_of(best, values, n),
+        .median_place = place_of(median, values, n),
     };
 }

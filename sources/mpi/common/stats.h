@@ -9,6 +9,9 @@ struct stats {
     double p95; /* nearest rank: the smallest value with at least 95% at or below it */
     double ci_low, ci_high; /* 95% confidence interval of the median */
     double mean;
+    struct stats_place {
+        int shorter, within; /* values less than it, and no greater */
+    } best_place, median_place;
 };
 
 /* The fewest values that carry a 95% interval of the median: 2 * 0.5^6 = 3.1% < 5% < 2 * 0.5^5. */

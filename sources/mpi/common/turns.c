@@ -12,6 +12,7 @@ struct turns {
     void *context;
     int count, room;
     double (*seconds)[TURNS_MOST];
+    struct sample_clocks clocks; /* of all things together */
 };
 
 static double one_turn(void *context, long iterations)
@@ -23,11 +24,15 @@ static double one_turn(void *context, long iterations)
         if (!turns->seconds)
             bench_abort(EXIT_BROKEN, "no memory for %d samples", turns->room);
     }
-    double *seconds = turns->seconds[turns->count++], whole = 0;
-    turns->batch(turns->context, iterations, seconds);
-    MPI_Allreduce(MPI_IN_PLACE, seconds, turns->things, MPI_DOUBLE, MPI_MAX, turns->comm);
-    for (int i = 0; i < turns->things; i++)
+    double *seconds = turns->seconds[turns->count++], own[TURNS_MOST], whole = 0, whole_own = 0;
+    turns->batch(turns->context, iterations, own);
+    sample_slowest(turns->comm, own, seconds, turns->things);
+    for (int i = 0; i < turns->things; i++) {
         whole += seconds[i];
+        whole_own += own[i];
+    }
+    sample_clocks_add(&turns->clocks, iterations, whole_own, whole);
+    sample_clocks_start(); /* whoever called holds them against no other time */
     return whole;
 }
 
@@ -46,6 +51,7 @@ void turns_run(struct sample_plan plan, MPI_Comm comm, int things, turns_batch *
             bench_abort(EXIT_BROKEN, "no memory for %d samples", whole.samples);
         for (int i = 0; i < things; i++) {
             results[i] = whole;
+            results[i].clocks = i == 0 ? turns.clocks : (struct sample_clocks){ 0 };
             results[i].kept = 0;
             for (int s = 0; s < whole.samples; s++) {
                 values[s] = turns.seconds[first + s][i] / (double)whole.iterations;

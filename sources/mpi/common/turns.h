@@ -8,9 +8,10 @@
 
 #include "sample.h"
 
-enum { TURNS_MOST = 4 };
+enum { TURNS_MOST = SAMPLE_MOST_THINGS };
 
-/* As sample_batch, for each thing: seconds[i] for the i-th. */
+/* As sample_batch, for each thing: seconds[i] for the i-th. Clocks that were told are those of all things
+ * together, in the result of the first. */
 typedef void turns_batch(void *context, long iterations, double *seconds);
 
 /* Collective over `comm`. results[0 .. things - 1] are valid on rank 0 of `comm` only. */

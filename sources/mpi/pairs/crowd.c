@@ -48,6 +48,7 @@ static void report_rate(const struct nodes *nodes, int senders, size_t size,
     json_integer(bench.json, "senders", senders);
     json_number(bench.json, "rate", messages / timing->median);
     json_number(bench.json, "best_rate", messages / timing->best);
+    meter_write_timing(timing);
     json_end(bench.json);
 }
 
@@ -85,5 +86,6 @@ void crowd_bisection(const struct nodes *nodes, struct meter *meter, size_t size
     json_integer(bench.json, "pairs", pairs);
     json_number(bench.json, "bandwidth", bytes / timing.median);
     json_number(bench.json, "best_bandwidth", bytes / timing.best);
+    meter_write_timing(&timing);
     json_end(bench.json);
 }

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 
 #include "bench.h"
-#include "clock.h"
 #include "payload.h"
 #include "ping_pong.h"
 #include "stats.h"
@@ -17,6 +16,9 @@ enum {
     MOST_IN_WINDOW = 64,  /* as in the OSU and Intel MPI Benchmarks */
     WINDOW_BYTES = 4 << 20,
 };
+
+/* Of a sum of so few numbers, far more than it can be. */
+static const double ROUNDING = 1e-12;
 
 /* One point, on one rank. */
 struct point {
@@ -109,20 +111,22 @@ static void send_window(struct point *point, MPI_Request *requests)
 static double exchange(struct point *point, long iterations)
 {
     MPI_Request requests[2 * MOST_IN_WINDOW];
-    double start = clock_seconds();
-    for (long i = 0; i < iterations; i++) {
+    long made = 0;
+    struct sample_instant start = sample_now();
+    for (long i = 0; i < iterations; i++, made++) {
         post_window(point, requests);
         send_window(point, requests + point->window);
         MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);
     }
-    return clock_seconds() - start;
+    return sample_since(start, made);
 }
 
 static double one_way(struct point *point, long iterations)
 {
     MPI_Request requests[MOST_IN_WINDOW];
-    double start = clock_seconds();
-    for (long i = 0; i < iterations; i++) {
+    long made = 0;
+    struct sample_instant start = sample_now();
+    for (long i = 0; i < iterations; i++, made++) {
         if (point->first)
             send_window(point, requests);
         else
@@ -133,25 +137,26 @@ static double one_way(struct point *point, long iterations)
         else
             MPI_Send(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm);
     }
-    return clock_seconds() - start;
+    return sample_since(start, made);
 }
 
 /* Seconds of the slowest rank, the same on all. */
-static double batch(struct point *point, long iterations)
+static double batch(struct point *point, struct sample_clocks *clocks, long iterations)
 {
-    double seconds = 0;
+    double own, seconds;
+    sample_clocks_start();
     if (point->pattern == PING_PONG) {
-        seconds = ping_pong(point->comm, point->size, point->send, point->receive, iterations);
+        own = ping_pong(point->comm, point->size, point->send, point->receive, iterations);
     } else {
         MPI_Barrier(point->comm);
-        seconds = point->pattern == EXCHANGE ? exchange(point, iterations)
-                                             : one_way(point, iterations);
+        own = point->pattern == EXCHANGE ? exchange(point, iterations) : one_way(point, iterations);
     }
     if (!point->first || point->pattern != ONE_WAY) {
         check(point);
         spoil(point);
     }
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, point->comm);
+    sample_slowest(point->comm, &own, &seconds, 1);
+    sample_clocks_add(clocks, iterations, own, seconds);
     return seconds;
 }
 
@@ -186,24 +191,56 @@ struct timing meter_measure(struct meter *meter, enum meter_pattern pattern, MPI
                             size_t size)
 {
     struct point point = prepare(meter, pattern, comm, size);
-    double target = meter->budget / BATCHES, used = 0, values[BATCHES];
+    struct sample_clocks *clocks = &meter->clocks[pattern];
+    double target = meter->budget / BATCHES, used = 0, kept_seconds = 0, values[BATCHES];
     long iterations = 1;
     int kept = 0, longer = 0;
 
-    batch(&point, iterations); /* which also connects */
+    batch(&point, clocks, iterations); /* which also connects */
     while (kept == 0 ||
            (kept < BATCHES && used < (kept < FEWEST ? 10 * meter->budget : meter->budget))) {
-        double seconds = batch(&point, iterations);
+        double seconds = batch(&point, clocks, iterations);
         if (seconds < target / 2 && longer < MOST_LONGER) {
             /* Also later: an interruption may have made the first batches look long enough. */
             longer++;
             iterations = (long)((double)iterations * fmin(target / fmax(seconds, 1e-9), 10)) + 1;
             kept = 0;
+            kept_seconds = 0;
             continue;
         }
         used += seconds;
+        kept_seconds += seconds;
         values[kept++] = seconds / (double)iterations;
     }
     struct stats stats = stats_of(values, kept);
+    double operations = (double)kept * (double)iterations;
+    if (!(fabs(stats.mean * operations - kept_seconds) <= ROUNDING * kept_seconds))
+        bench_abort(EXIT_BROKEN, "%g operations took %g s, but their times make %g s", operations,
+                    kept_seconds, stats.mean * operations);
     return (struct timing){ .best = stats.min, .median = stats.median };
+}
+
+void meter_write_timing(const struct timing *timing)
+{
+    json_object(bench.json, "time");
+    json_number(bench.json, "best", timing->best);
+    json_number(bench.json, "median", timing->median);
+    json_end(bench.json);
+}
+
+void meter_write_clocks(const struct meter *meter)
+{
+    static const char *const names[] = { "ping-pong", "exchange", "one way" };
+    enum { DOUBLES = PATTERNS * sizeof(struct sample_clocks) / sizeof(double) };
+    struct sample_clocks all[PATTERNS];
+    MPI_Reduce(meter->clocks, all, DOUBLES, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    json_object(bench.json, "clocks");
+    for (int pattern = 0; bench.rank == 0 && pattern < PATTERNS; pattern++) {
+        if (!(all[pattern].most > 0))
+            continue;
+        json_object(bench.json, names[pattern]);
+        sample_clocks_json(bench.json, &all[pattern]);
+        json_end(bench.json);
+    }
+    json_end(bench.json);
 }

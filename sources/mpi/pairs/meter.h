@@ -11,7 +11,9 @@
 
 #include <mpi.h>
 
+#include "json.h"
 #include "memory.h"
+#include "sample.h"
 
 enum meter_pattern {
     PING_PONG, /* of one pair: a message there and one back; its time is half of that */
@@ -24,12 +26,20 @@ struct meter {
     double budget; /* seconds of a point */
     long message;  /* number of the point on this rank: what its messages carry follows from it */
     struct memory_pool send, receive;
+    struct sample_clocks clocks[PATTERNS]; /* of all batches of this rank */
 };
 
 /* Seconds of an operation, each the mean of a batch. */
 struct timing {
     double best, median;
 };
+
+/* Writes "time", of which a rate was made. */
+void meter_write_timing(const struct timing *timing);
+
+/* Collective over MPI_COMM_WORLD: writes "clocks", an object for each pattern that was measured, summed
+ * over all ranks. */
+void meter_write_clocks(const struct meter *meter);
 
 /* Messages of `size` bytes that are under way at once. */
 int meter_window(enum meter_pattern pattern, size_t size);

@@ -103,6 +103,7 @@ int main(int argc, char **argv)
         crowd_bisection(&nodes, &meter, large);
     }
     json_end(bench.json);
+    meter_write_clocks(&meter);
     meter_free(&meter);
     nodes_free(&nodes);
     return bench_end();

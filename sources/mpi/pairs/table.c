@@ -31,6 +31,7 @@ static void json_timings(const struct tournament *t, const char *key, const stru
     json_number(bench.json, "best_latency", latency->best);
     json_number(bench.json, "bandwidth", tournament_bandwidth(t, exchange->median));
     json_number(bench.json, "best_bandwidth", tournament_bandwidth(t, exchange->best));
+    meter_write_timing(exchange);
     json_end(bench.json);
 }
 

@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "node_limits.h"
 #include "sample.h"
+#include "two_clocks.h"
 #include "watch.h"
 
 static const struct bench_about about = {
@@ -129,13 +130,11 @@ static void report(const struct run *run, const struct sample_result *result, co
     for (int rank = 0; rank < bench.ranks; rank++)
         json_number(bench.json, NULL, rates[rank]);
     json_end(bench.json);
-    double least, most;
-    dgemm_bounds(run->dgemm, &least, &most);
-    json_object(bench.json, "clocks");
-    json_number(bench.json, "seconds", run->seconds);
-    json_number(bench.json, "least", least);
-    json_number(bench.json, "most", most);
-    json_end(bench.json);
+    json_integer(bench.json, "products", dgemm_times(run->dgemm));
+    json_number(bench.json, "last", dgemm_last(run->dgemm));
+    struct two_clocks clocks = { .seconds = run->seconds };
+    dgemm_bounds(run->dgemm, &clocks.least, &clocks.most);
+    two_clocks_json(bench.json, clocks);
     sample_json(bench.json, result);
     json_end(bench.json);
 }

@@ -1,6 +1,7 @@
 #include "measures.h"
 
 #include <omp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "arrays.h"
@@ -19,6 +20,8 @@ enum { MOST_SLICES = 1 << 16 };
 static struct arrays arrays;
 static struct dgemm *dgemm;
 static double flops; /* of a product */
+static long products;
+static struct account account;
 
 size_t measures_bytes(size_t elements, int n)
 {
@@ -39,25 +42,36 @@ void measures_start(size_t elements, int n)
 
 static double triad_pass(void)
 {
-    arrays_run(&arrays, vector_kernels()->normal, VECTOR_TRIAD, 1);
+    if (arrays_run(&arrays, vector_kernels()->normal, VECTOR_TRIAD, 1).seconds < 0)
+        bench_abort(EXIT_BROKEN, "not all threads made a pass of the triad");
     return TRIAD_BYTES * (double)arrays.elements;
 }
 
 static double dgemm_pass(void)
 {
     dgemm_multiply(dgemm);
+    products++;
     return flops;
 }
 
 /* Work over time, of whole passes. */
-static double rate(double (*pass)(void), double seconds)
+static double rate(enum measure measure, double (*pass)(void), double seconds)
 {
-    double start = omp_get_wtime(), work = 0, passed;
+    struct instant start = two_clocks_now();
+    struct two_clocks passed;
+    double work = 0, passes = 0;
     do {
         work += pass();
-        passed = omp_get_wtime() - start;
-    } while (passed < seconds);
-    return work / passed;
+        passes++;
+        passed = two_clocks_between(start, two_clocks_now());
+    } while (passed.seconds < seconds);
+    double rate = work / passed.seconds;
+    account.of[measure].work += work;
+    account.of[measure].passes += passes;
+    account.of[measure].by_rates += rate * passed.seconds;
+    account.of[measure].rates += rate;
+    two_clocks_add(&account.clocks, passed);
+    return rate;
 }
 
 /* The median of an interrupted core's slices is that of an uninterrupted one's, as long as half of
@@ -67,7 +81,9 @@ static double frequency(double seconds)
     double slowest = 0;
 #pragma omp parallel
     {
-        double *slices = malloc(MOST_SLICES * sizeof *slices), start = omp_get_wtime();
+        struct instant began = two_clocks_now();
+        double *slices = malloc(MOST_SLICES * sizeof *slices), start = began.seconds;
+        double work = 0, by_slices = 0;
         int count = 0;
         long sum = 0;
         for (double now = start; slices && now < start + seconds && count < MOST_SLICES;) {
@@ -77,13 +93,23 @@ static double frequency(double seconds)
                 additions += CHAIN_ADDITIONS;
                 now = omp_get_wtime();
             }
-            slices[count++] = additions / (now - begun);
+            slices[count] = additions / (now - begun);
+            work += additions;
+            by_slices += slices[count++] * (now - begun);
         }
+        struct two_clocks passed = two_clocks_between(began, two_clocks_now());
         double median = count ? stats_of(slices, count).median : 0;
         free(slices);
 #pragma omp critical
-        slowest = slowest == 0 || median < slowest ? median : slowest;
+        {
+            slowest = slowest == 0 || median < slowest ? median : slowest;
+            account.of[FREQUENCY].work += work;
+            account.of[FREQUENCY].passes += (double)sum;
+            account.of[FREQUENCY].by_rates += by_slices;
+            two_clocks_add(&account.clocks, passed);
+        }
     }
+    account.of[FREQUENCY].rates += slowest;
     return slowest;
 }
 
@@ -91,12 +117,19 @@ double measures_take(enum measure measure, double seconds)
 {
     switch (measure) {
     case TRIAD:
-        return rate(triad_pass, seconds);
+        return rate(TRIAD, triad_pass, seconds);
     case DGEMM:
-        return rate(dgemm_pass, seconds);
+        return rate(DGEMM, dgemm_pass, seconds);
     default:
         return frequency(seconds);
     }
+}
+
+struct account measures_account(void)
+{
+    struct account passed = account;
+    account = (struct account){ .clocks = { 0 } };
+    return passed;
 }
 
 /* The triad alone gives a = b + s c, however often; b and c stay as they were. */
@@ -107,8 +140,8 @@ const char *measures_end(void)
     for (size_t i = 0; i < arrays.elements; i++)
         wrong += arrays.a[i] != arrays.b[0] + ARRAYS_SCALE * arrays.c[0] ||
                  arrays.b[i] != arrays.b[0] || arrays.c[i] != arrays.c[0];
-    int column = dgemm_wrong_column(dgemm);
+    bool right = dgemm_times(dgemm) == products && dgemm_wrong_column(dgemm) < 0;
     arrays_return(&arrays);
     dgemm_free(dgemm);
-    return wrong ? "an array in memory" : column >= 0 ? "a matrix product" : NULL;
+    return wrong ? "an array in memory" : right ? NULL : "a matrix product";
 }

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "two_clocks.h"
+
 enum measure { TRIAD, DGEMM, FREQUENCY, MEASURES };
 
 /* As reports name them. */
@@ -21,6 +23,21 @@ void measures_start(size_t elements, int n);
  * per second of a matrix product; cycles per second of the slowest thread's core, of which slices of
  * a millisecond with no interruption tell. */
 double measures_take(enum measure measure, double seconds);
+
+/* What whoever reads the rates holds them against, of all measurements since the last call: sums. */
+struct account {
+    struct {
+        double work;     /* bytes, operations, cycles */
+        double passes;   /* or additions, as the chain counted them */
+        double by_rates; /* work again, by the rates and their times */
+        double rates;
+    } of[MEASURES];
+    struct two_clocks clocks; /* of all threads that measured by themselves */
+};
+enum { ACCOUNT_DOUBLES = sizeof(struct account) / sizeof(double) };
+
+/* Of this rank; begins a new one. */
+struct account measures_account(void);
 
 /* A word on what came out wrong, NULL if all is right; releases the memory. */
 const char *measures_end(void);

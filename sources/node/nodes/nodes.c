@@ -70,6 +70,7 @@ struct node {
     uint64_t thermal_events;
     double values[MODES][MEASURES][MOST_SWEEPS];
     double taken[MODES][MOST_SWEEPS]; /* by others, as a share of the CPUs' time */
+    struct account account; /* of all ranks and sweeps */
     char wrong[64];                   /* what was computed wrongly; empty: nothing */
 };
 
@@ -166,6 +167,21 @@ static void json_numbers(const char *key, const double *values)
     json_end(bench.json);
 }
 
+static void json_account(const struct account *account)
+{
+    json_object(bench.json, "account");
+    for (enum measure measure = 0; measure < MEASURES; measure++) {
+        json_object(bench.json, measure_names[measure]);
+        json_number(bench.json, "work", account->of[measure].work);
+        json_number(bench.json, "passes", account->of[measure].passes);
+        json_number(bench.json, "by_rates", account->of[measure].by_rates);
+        json_number(bench.json, "rates", account->of[measure].rates);
+        json_end(bench.json);
+    }
+    two_clocks_json(bench.json, account->clocks);
+    json_end(bench.json);
+}
+
 static void json_node(const struct node *node)
 {
     json_object(bench.json, NULL);
@@ -177,6 +193,7 @@ static void json_node(const struct node *node)
         json_numbers("taken", node->taken[mode]);
         json_end(bench.json);
     }
+    json_account(&node->account);
     facts_write(bench.json, &node->facts);
     if (node->after.known) {
         json_object(bench.json, "memory_errors");
@@ -226,8 +243,11 @@ int main(int argc, char **argv)
         measures_take(measure, budget / 10); /* brings caches and clocks up */
     rest_until_all(MPI_COMM_WORLD);
 
+    measures_account();
     for (long sweep = 0; sweep < sweeps; sweep++)
         sweep_once(own, sweep);
+    struct account account = measures_account();
+    MPI_Reduce(&account, &own->account, ACCOUNT_DOUBLES, MPI_DOUBLE, MPI_SUM, 0, host);
     own->after = facts_memory_errors();
     find_wrong(own);
 

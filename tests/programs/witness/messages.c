@@ -24,6 +24,7 @@ static void detach(void)
     void *room;
     int bytes;
     MPI_Buffer_detach(&room, &bytes);
+    tell("MPI_Buffer_detach", 1);
 }
 
 static void around(send_t *send, int count)

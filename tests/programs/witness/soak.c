@@ -1525,7 +1525,7 @@ static MPI_Comm make(const struct communicator *from, struct dice *dice, int tag
         CALL(Comm_split, 0, from->handle, colour == 2 ? MPI_UNDEFINED : colour, -from->rank, &made);
     } else if (kind == 4) {
         CALL(Comm_split_type, 0, from->handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
-    } else if (kind == 5) {
+    } else if (kind == 5 && from->topology == MPI_UNDEFINED) { /* or Open MPI 4.1 keeps it */
         made = make_of_group(from, dice, tag);
     } else if (kind == 6 && from->topology == MPI_CART && from->outs == 4) {
         CALL(Cart_sub, 0, from->handle, remaining, &made);
@@ -1539,9 +1539,9 @@ static MPI_Comm make(const struct communicator *from, struct dice *dice, int tag
         made = make_inter(from, dice, tag);
     } else if (from->topology != MPI_UNDEFINED) {
         CALL(Comm_dup, 0, from->handle, &made);
-    } else { /* one that the witness may not see being made; Open MPI 5.0 forgets topologies in it */
+    } else { /* one that the witness does not see being made; Open MPI 5.0 forgets topologies in it */
         MPI_Request request;
-        MPI_Comm_idup(from->handle, &made, &request);
+        CALL(Comm_idup, 0, from->handle, &made, &request);
         CALL(Wait, 0, &request, MPI_STATUS_IGNORE);
     }
     if (made != MPI_COMM_NULL && kind % 3 == 0)
@@ -1667,7 +1667,7 @@ static void run_program(int seed, int operations)
     for (int i = 2; i < SLOTS; i++)
         release(&slots[i]);
     CALL(Barrier, 0, MPI_COMM_WORLD);
-    MPI_Buffer_detach(&buffer, &size);
+    CALL(Buffer_detach, 0, &buffer, &size);
     free(buffer);
     while (kept_count)
         free(kept[--kept_count]);
