@@ -15,13 +15,7 @@ import pytest
 
 from assay import paths
 from checkouts import TREE, copy_of_the_checkout
-from command import assay
-
-TOYS = Path(__file__).parents[1] / 'golden' / 'reports' / 'toys.py'
-
-
-def run_toy(name, *arguments):
-    return assay('run', '-c', str(TOYS), '-n', f'^{name}', '-p', '^openmpi$', *arguments)
+from command import TOYS, assay, run_toy
 
 
 @pytest.mark.parametrize(

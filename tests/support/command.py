@@ -53,3 +53,10 @@ def counts(ended):
     (line,) = re.findall(last, ended.stdout, re.MULTILINE)
     found = {word: int(count) for count, word in re.findall(r'(\d+) ([a-z]+)', line)}
     return found['passed'], found['failed'] + found.get('disturbed', 0), found['cases']
+
+
+TOYS = paths.ROOT / 'tests' / 'golden' / 'reports' / 'toys.py'
+
+
+def run_toy(name, *arguments):
+    return assay('run', '-c', str(TOYS), '-n', f'^{name}', '-p', '^openmpi$', *arguments)

@@ -169,3 +169,13 @@ def halo(ranks, hosts=1, bytes_each=10**6):
             )
         )
     return entries(processes, machine)
+
+
+def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0, **additions):
+    return additions | {
+        'seconds': seconds,
+        'foreign_share': foreign,
+        'steal_share': steal,
+        'throttled_share': throttled,
+        'waited_share': waited,
+    }

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from test_history import put
 from typer.testing import CliRunner
 
 from assay import AssayError, paths
@@ -23,6 +22,7 @@ from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
 from assay.witness.reading import read
 from reports import cases
+from stored import put
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 FABRICS = {'shm': '1_node', 'ofi-tcp': '2_nodes', 'tcp': '2_nodes'}

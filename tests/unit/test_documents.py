@@ -17,9 +17,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from test_rooms import FLOORS
 from typer.testing import CliRunner
 from yaml import safe_load
 
@@ -28,12 +25,11 @@ from assay.checks.check import MpiCheck
 from assay.commands.main import app
 from assay.config import settings
 from assay.running import reframe_options
+from documents import ARCHITECTURE, DOCS, MARKDOWN, code, rows, tokens, uses
 
 ROOT = paths.ROOT
-DOCS = ROOT / 'docs'
 INDEX = DOCS / 'README.md'
 COMMANDS = DOCS / 'commands.md'
-ARCHITECTURE = DOCS / 'architecture.md'
 DOCUMENTS = sorted([*ROOT.glob('*.md'), *DOCS.glob('*.md')])
 
 #: Folders whose files are named by their path from the top of the checkout.
@@ -44,8 +40,6 @@ HARMLESS = [('--version',), ('env',), ('doctor',)]
 WRITTEN = ('config/spack/', 'config/systems/mycluster.py')
 #: A name that stands for another: NAME, <system>, {name}, ...
 PLACEHOLDER = re.compile(r'\b[A-Z]{3,}\b(?!\.md)|[<>{}]|\.\.\.')
-
-MARKDOWN = MarkdownIt('commonmark').enable('table')
 
 
 def names(command: typer.core.TyperCommand, path: tuple[str, ...] = ()) -> Iterator[tuple]:
@@ -74,12 +68,6 @@ class Command:
         return f'{self.document}: assay {shlex.join(self.words)}'
 
 
-def tokens(path: Path) -> Iterator[Token]:
-    for token in MARKDOWN.parse(path.read_text()):
-        yield token
-        yield from token.children or []
-
-
 def links(path: Path) -> Iterator[str]:
     """Where the links and pictures of a document lead."""
     for token in tokens(path):
@@ -100,13 +88,6 @@ def anchors(path: Path) -> set[str]:
     return found
 
 
-def code(path: Path) -> Iterator[tuple[str, bool]]:
-    """The pieces of code of a document, and whether each is a block."""
-    for token in tokens(path):
-        if token.type in ('fence', 'code_block', 'code_inline'):
-            yield token.content, token.type != 'code_inline'
-
-
 def commands(path: Path) -> Iterator[Command]:
     name = str(path.relative_to(ROOT))
     for text, is_block in code(path):
@@ -124,22 +105,6 @@ def commands(path: Path) -> Iterator[Command]:
                 yield Command(name, words, tuple(shown))
 
 
-def uses(line: str) -> Iterator[tuple[str, ...]]:
-    """The words behind each ``assay`` that a line of code calls."""
-    if found := re.search(r'\$\((?:\./)?assay ([^)]*)\)', line):
-        yield tuple(shlex.split(found[1]))
-        return
-    try:
-        words = shlex.split(line.strip().removeprefix('$ '), comments=True)
-    except ValueError:  # not of a shell
-        return
-    at = next((n for n, word in enumerate(words) if word in ('./assay', 'assay/assay')), None)
-    if at is None and words[:1] == ['assay']:
-        at = 0
-    if at is not None and len(words) > at + 1 and not words[at + 1].startswith('...'):
-        yield tuple(words[at + 1 :])
-
-
 ALL_COMMANDS = sorted({c for path in DOCUMENTS for c in commands(path)}, key=str)
 
 
@@ -152,13 +117,6 @@ def test_every_document_is_listed_once():
 
 def test_the_readme_leads_to_the_documents():
     assert 'docs/README.md' in list(links(ROOT / 'README.md'))
-
-
-def rows(path: Path) -> Iterator[list[str]]:
-    """The cells of the tables of a document."""
-    for line in path.read_text().splitlines():
-        if line.startswith('| '):
-            yield [cell.strip() for cell in line.strip('|').split('|')]
 
 
 def test_packages_of_spack_that_checks_run():
@@ -174,17 +132,6 @@ def test_packages_of_spack_that_checks_run():
             words = {'assay': 'our own'}.get(package, f'`{package}`')
             assert (words in run_by_checks) == (package in run), package
             assert (words in only_built) == (package not in run), package
-
-
-def test_the_picture_of_the_rooms_is_theirs():
-    told = {
-        (room.strip('`'), int(floor)) for floor, room, *_ in rows(ARCHITECTURE) if floor.isdigit()
-    }
-    assert told == {
-        (room, height)
-        for height, rooms in enumerate(reversed(FLOORS), start=1)
-        for room in filter(None, rooms)
-    }
 
 
 def test_the_phases_of_a_check_are_told():

@@ -9,7 +9,6 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from unittest import mock
@@ -19,7 +18,6 @@ import pytest
 from reframe.frontend.reporting import storage
 from typer.testing import CliRunner
 
-import stored
 from assay import AssayError
 from assay.commands.main import app
 from assay.report.history import as_text
@@ -32,18 +30,6 @@ from assay.results.summary import summary
 from assay.running import session_extras
 from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
-
-
-@pytest.fixture
-def database(tmp_path):
-    return tmp_path / 'perflogs' / 'results.db'
-
-
-@pytest.fixture
-def made(golden_report):
-    """Makes a report of a run that passed, so many days ago."""
-    return partial(stored.made, golden_report)
-
 
 # The database -------------------------------------------------------------------------------------
 

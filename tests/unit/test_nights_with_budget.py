@@ -1,10 +1,6 @@
 """Nights that run a part of what is selected: nothing left out is worse, or well, or forgotten."""
 
 import pytest
-import test_nightly
-from test_budget import BUILD_OF, DAY, case, ran
-from test_compare import FABRICS
-from test_nightly import failing, good_nights, nothing, remembered, slower, spend
 
 from assay import one_run
 from assay.nights.folder import Told
@@ -15,8 +11,11 @@ from assay.results.history import load
 from assay.results.past import Past
 from assay.running import reframe_options
 from assay.running.listing import Listed
+from budgets import BUILD_OF, DAY, case, ran
+from nightly import failing, good_nights, night_site, nothing, remembered, slower, spend
+from sessions import FABRICS
 
-site = test_nightly.site
+site = pytest.fixture(night_site)
 
 #: Seconds for two of the three cases, which take 10 s each.
 TWO = 28.0

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from test_history import put
 from typer.testing import CliRunner
 
 from assay import AssayError
@@ -16,6 +15,7 @@ from assay.report.sparkline import sparkline
 from assay.results.history import load
 from assay.results.trend import trend
 from reports import cases, passing
+from stored import put
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 OLD, NEW = 'openmpi@5.0.9', 'openmpi@5.0.10'
