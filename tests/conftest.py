@@ -5,7 +5,7 @@ from surroundings import forget_surroundings  # isort: split
 import gc
 import json
 import os
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is to run; what takes longest in one piece comes first.
 
-    Of whole runs those that have to be alone come last, one after the other.
+    Tests that have to be alone come one after the other, since each first of them waits until the
+    other worker has ended its test: those of programs before whole runs, and those of whole runs
+    after the others, which build what they need.
     """
     kept = items
     if not _is_named(config):
@@ -94,9 +96,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _place(item: pytest.Item) -> tuple[int, bool]:
+def _place(item: pytest.Item) -> int:
     room = _room(item)
-    return ('e2e', 'bench', 'unit').index(room), room == 'e2e' and _is_alone(item)
+    if _is_alone(item):
+        return 2 if room == 'e2e' else 0
+    return {'e2e': 1, 'bench': 3, 'unit': 4}[room]
 
 
 def _is_named(config: pytest.Config) -> bool:
@@ -142,17 +146,22 @@ def _mpi(item: pytest.Item) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """What one worker runs one after the other: a file, or all that runs `./assay`.
+    """What one worker runs one after the other: a file, or all until the last that runs `./assay`.
 
-    Tests of a file share what they build; runs take turns, and share this checkout's folders.
+    Tests of a file share what they build; runs take turns, and share this checkout's folders. Tests
+    of programs that have to be alone stand before those (_place): this process knows names only.
     (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
+        @cached_property
+        def _first(self) -> set[str]:
+            places = (at for at, name in enumerate(self.collection, 1) if '/e2e/' in name)
+            return {*self.collection[: max(places, default=0)]}
+
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition('::')[0]
-            return 'e2e' if '/e2e/' in file else file
+            return 'first' if nodeid in self._first else nodeid.partition('::')[0]
 
     return Scheduling(config, log)
 
