@@ -123,8 +123,13 @@ def entries(processes, hosts=None, **more):
     }
 
 
+def validated(content):
+    """The report of what stands in its file."""
+    return witness.Report.model_validate_json(json.dumps(content))
+
+
 def report(processes, hosts=None, **more):
-    return witness.Report.model_validate_json(json.dumps(entries(processes, hosts, **more)))
+    return validated(entries(processes, hosts, **more))
 
 
 def write(path: Path, content, ended=()):

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from assay.commands.main import app
 from assay.config import settings
 from assay.running import reframe_options
 from documents import ARCHITECTURE, DOCS, MARKDOWN, code, rows, tokens, uses
+from wording import hold_page
 
 ROOT = paths.ROOT
 INDEX = DOCS / 'README.md'
@@ -88,7 +90,13 @@ def anchors(path: Path) -> set[str]:
     return found
 
 
-def commands(path: Path) -> Iterator[Command]:
+@cache
+def commands(path: Path) -> list[Command]:
+    """The uses of ``assay`` in a document, once each."""
+    return [*dict.fromkeys(_commands(path))]
+
+
+def _commands(path: Path) -> Iterator[Command]:
     name = str(path.relative_to(ROOT))
     for text, is_block in code(path):
         lines = text.replace('\\\n', ' ').splitlines()
@@ -103,9 +111,6 @@ def commands(path: Path) -> Iterator[Command]:
                             break
                         shown.append(below)
                 yield Command(name, words, tuple(shown))
-
-
-ALL_COMMANDS = sorted({c for path in DOCUMENTS for c in commands(path)}, key=str)
 
 
 def test_every_document_is_listed_once():
@@ -187,14 +192,15 @@ def parse(words: tuple[str, ...]) -> None:
         assert context.params['mode'] in settings.modes()
 
 
-@pytest.mark.parametrize('command', ALL_COMMANDS, ids=str)
-def test_commands_are_understood(command):
-    try:
-        parse(command.words)
-    except typer.Exit:
-        pass  # --help and --version end here
-    except typer.TyperException as error:
-        pytest.fail(f'{command}: {error}')
+@pytest.mark.parametrize('path', DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_are_understood(path):
+    for command in commands(path):
+        try:
+            parse(command.words)
+        except typer.Exit:
+            pass  # --help and --version end here
+        except typer.TyperException as error:
+            pytest.fail(f'{command}: {error}')
 
 
 def is_harmless(command: Command) -> bool:
@@ -204,25 +210,24 @@ def is_harmless(command: Command) -> bool:
     return words in HARMLESS
 
 
-# Once each, with what it is shown to print.
-@pytest.mark.parametrize(
-    'command',
-    {c.words: c for c in sorted(ALL_COMMANDS, key=lambda c: c.shown) if is_harmless(c)}.values(),
-    ids=str,
-)
-def test_harmless_commands_run_as_shown(command):
-    ended = subprocess.run(
-        [ROOT / 'assay', *command.words],
-        cwd=ROOT,
-        env={**os.environ, 'COLUMNS': '120'},
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stderr or ended.stdout
-    printed = iter(ended.stdout.splitlines())
-    for line in command.shown:
-        if line.strip() not in ('', '...'):
-            assert line.rstrip() in (one.rstrip() for one in printed), f'not printed: {line}'
+def test_harmless_commands_run_as_shown():
+    """Once each, with what it is shown to print."""
+    found = [one for path in DOCUMENTS for one in commands(path) if is_harmless(one)]
+    for command in {one.words: one for one in sorted(found, key=lambda one: one.shown)}.values():
+        ended = subprocess.run(
+            [ROOT / 'assay', *command.words],
+            cwd=ROOT,
+            env={**os.environ, 'COLUMNS': '120'},
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stderr or ended.stdout
+        printed = (line.rstrip() for line in ended.stdout.splitlines())
+        for line in command.shown:
+            if line.strip() not in ('', '...'):
+                assert line.rstrip() in printed, (
+                    f'{command}: not printed, or not in this order: {line}'
+                )
 
 
 def help_page() -> str:
@@ -241,11 +246,8 @@ def help_page() -> str:
     return '\n\n'.join(pieces) + '\n'
 
 
-def test_help_texts_are_those_of_the_commands():
+def test_help_texts_are_those_of_the_commands(request):
     page = help_page()
     cut = re.findall(r'^  .*\w\.\.\.$', page, re.MULTILINE)
     assert not cut, 'summaries that do not fit on a line'
-    if not COMMANDS.exists():
-        COMMANDS.write_text(page)
-        pytest.fail(f'{COMMANDS} was not there and has been written: look at it')
-    assert COMMANDS.read_text() == page, f'delete {COMMANDS} and run this test: it writes it anew'
+    hold_page(request, COMMANDS, page)

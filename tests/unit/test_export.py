@@ -6,13 +6,12 @@ import polars as pl
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
-from typer.testing import CliRunner
 
 from assay import AssayError
-from assay.commands.main import app
 from assay.results.export import as_csv, as_metrics, as_parquet
 from assay.results.figures import plain_rows, table
 from assay.results.history import load
+from command import call
 from reports import cases, run_of
 from stored import put
 
@@ -27,11 +26,9 @@ def stored(database, made, monkeypatch):
 
 
 def export(*options):
-    result = CliRunner().invoke(app, ['export', *map(str, options)])
-    if isinstance(result.exception, AssayError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout_bytes
+    ended = call('export', *options)
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout_bytes
 
 
 def samples(content, parse=open_metrics):

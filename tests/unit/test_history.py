@@ -16,10 +16,8 @@ from unittest import mock
 import polars as pl
 import pytest
 from reframe.frontend.reporting import storage
-from typer.testing import CliRunner
 
 from assay import AssayError
-from assay.commands.main import app
 from assay.report.history import as_text
 from assay.results import cache, store
 from assay.results.choice import assert_label, choose, removable
@@ -28,6 +26,7 @@ from assay.results.history import load, of_file, remove_runs
 from assay.results.rows import rows
 from assay.results.summary import summary
 from assay.running import session_extras
+from command import call
 from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
 
@@ -563,12 +562,12 @@ def test_an_empty_history_and_an_unknown_system(history, tmp_path):
 def test_a_list_is_of_the_runs_that_words_would_choose_from(history, tmp_path, monkeypatch):
     def listed(*options, stored=history):
         monkeypatch.setattr('assay.results.history.load', lambda: stored)
-        return CliRunner().invoke(app, ['history', *options])
+        return call('history', *options)
 
     for system in ('other', 'other:node'):
         assert '1 of 1 runs' in listed('--system', system).output
     with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
-        raise listed('--system', 'nowhere').exception
+        listed('--system', 'nowhere')
     nothing = listed('--system', 'nowhere', stored=load(tmp_path / 'results.db'))
     assert (nothing.exit_code, nothing.output) == (0, 'no run is stored\n')
 
