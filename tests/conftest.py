@@ -5,7 +5,7 @@ from surroundings import forget_surroundings  # isort: split
 import gc
 import json
 import os
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,10 @@ from assay import AssayError, paths
 from assay.machine import wheels
 from assay.running import runs
 from untouched import Watch
+from wording import hold
+
+#: Of `tests/e2e` those that share no folder of this checkout with a run: any worker may have them.
+APART = ('test_closed_network.py', 'test_report_in_a_browser.py')
 
 #: Kept by the process that workers report to.
 _WATCH = pytest.StashKey[Watch]()
@@ -72,12 +76,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         '--all', action='store_true', help='slow tests too, and each with all that it may run with'
     )
+    parser.addoption(
+        '--renew',
+        action='store_true',
+        help='write what tests hold word for word: sentences of tests/golden/wording, and pages',
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is to run; what takes longest in one piece comes first.
 
-    Of whole runs those that have to be alone come last, one after the other.
+    Tests that have to be alone come one after the other, since each first of them waits until the
+    other worker has ended its test: those of programs before whole runs, and those of whole runs
+    after the others, which build what they need.
     """
     kept = items
     if not _is_named(config):
@@ -94,9 +105,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _place(item: pytest.Item) -> tuple[int, bool]:
+def _place(item: pytest.Item) -> int:
     room = _room(item)
-    return ('e2e', 'bench', 'unit').index(room), room == 'e2e' and _is_alone(item)
+    if _is_alone(item):
+        return 2 if room == 'e2e' else 0
+    if item.path.name in APART:
+        return 3
+    return {'e2e': 1, 'bench': 4, 'unit': 5}[room]
 
 
 def _is_named(config: pytest.Config) -> bool:
@@ -142,17 +157,27 @@ def _mpi(item: pytest.Item) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """What one worker runs one after the other: a file, or all that runs `./assay`.
+    """What one worker runs one after the other: a file, or all until the last that runs `./assay`.
 
-    Tests of a file share what they build; runs take turns, and share this checkout's folders.
+    Tests of a file share what they build; runs take turns, and share this checkout's folders. Tests
+    of programs that have to be alone stand before those (_place): the process that distributes
+    tests knows no more of them than their names.
     (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
+        @cached_property
+        def _first(self) -> set[str]:
+            shared = [
+                number
+                for number, name in enumerate(self.collection, 1)
+                if '/e2e/' in name and not name.partition('::')[0].endswith(APART)
+            ]
+            return {*self.collection[: max(shared, default=0)]}
+
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition('::')[0]
-            return 'e2e' if '/e2e/' in file else file
+            return 'first' if nodeid in self._first else nodeid.partition('::')[0]
 
     return Scheduling(config, log)
 
@@ -211,6 +236,15 @@ def golden_report():
         return json.loads(path.read_text())
 
     return read
+
+
+@pytest.fixture
+def wording(request):
+    """Holds all texts of a test word for word, but for numbers and tables: one call in each test.
+
+    After a sentence was made better, `--renew` holds it, and `git diff` shows all that changed.
+    """
+    return lambda *texts: hold(request, texts)
 
 
 @pytest.fixture

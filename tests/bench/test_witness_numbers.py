@@ -4,101 +4,19 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from assay import paths
 from assay.machine.mpi import Mpi
+from counted import Expected, recorded
 from quiet import measured
 from running import POLLING, Run
 
 RANKS = range(4)
 ROOM = 4 * 64  # bytes that most receives post
-
-
-class Expected:
-    """What each rank should have called and sent, as the report writes it."""
-
-    def __init__(self, ranks: int = 4) -> None:
-        self.calls: list[dict[str, list[int]]] = [defaultdict(lambda: [0, 0]) for _ in range(ranks)]
-        self.sizes: list[dict[int, Counter[int]]] = [defaultdict(Counter) for _ in range(ranks)]
-
-    def call(self, ranks: int | Iterable[int], name: str, bytes: int = 0, times: int = 1) -> None:
-        """Each of ``ranks`` calls it so many times, with so many bytes each time."""
-        for rank in [ranks] if isinstance(ranks, int) else ranks:
-            self.calls[rank][name][0] += times
-            self.calls[rank][name][1] += times * bytes
-
-    def put(self, rank: int, name: str, to: int, bytes: int, times: int = 1) -> None:
-        """Messages of calls that are counted elsewhere."""
-        self.calls[rank][name][1] += times * bytes
-        self.sizes[rank][to][bytes] += times
-
-    def send(self, rank: int, name: str, to: int, bytes: int, times: int = 1) -> None:
-        """Calls with a message each."""
-        self.call(rank, name, 0, times)
-        self.put(rank, name, to, bytes, times)
-
-    def count(self, out: str) -> None:
-        """Calls that a program had to repeat until they succeeded, by its own word."""
-        for line in out.splitlines():
-            words = line.split()
-            if len(words) == 3 and words[1].startswith('MPI_'):
-                self.call(int(words[0]), words[1], times=int(words[2]))
-
-    def processes(self) -> list[dict[str, Any]]:
-        """The members ``calls`` and ``partners`` of each process."""
-        return [
-            {
-                'calls': {
-                    name: {'count': count, 'timed': count, 'bytes': bytes}
-                    for name, (count, bytes) in calls.items()
-                },
-                'partners': [
-                    {
-                        'rank': to,
-                        'messages': sizes.total(),
-                        'bytes': sum(size * times for size, times in sizes.items()),
-                        'sizes': dict(binned(sizes)),
-                    }
-                    for to, sizes in sorted(partners.items())
-                ],
-            }
-            for calls, partners in zip(self.calls, self.sizes, strict=True)
-        ]
-
-
-def binned(sizes: Counter[int]) -> Counter[str]:
-    """The number of messages by the power of two that is not above their size."""
-    bins: Counter[str] = Counter()
-    for size, times in sizes.items():
-        bins[str(2 ** (size.bit_length() - 1) if size else 0)] += times
-    return bins
-
-
-def recorded(run: Run) -> list[dict[str, Any]]:
-    """What the report says, in the form of :meth:`Expected.processes`."""
-    assert run.code == 0, run.out + run.err
-    assert run.report['complete']
-    processes = run.report['processes']
-    assert [process['rank'] for process in processes] == list(range(run.report['ranks']))
-    for process in processes:
-        total = sum(call['time'] for call in process['calls'].values())
-        assert process['mpi_time'] == pytest.approx(total)
-        assert 0 <= total <= process['wall'] * process['mpi_threads']
-    return [
-        {
-            'calls': {
-                name: {key: call[key] for key in ('count', 'timed', 'bytes')}
-                for name, call in process['calls'].items()
-            },
-            'partners': process['partners'],
-        }
-        for process in processes
-    ]
 
 
 @pytest.fixture

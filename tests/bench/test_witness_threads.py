@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_witness_numbers import Expected, recorded
 
 from assay.machine.mpi import Mpi
 from building import SANITIZED
+from counted import Expected, recorded
 from running import Run
 
 SUPPRESSIONS = Path(__file__).parents[1] / 'support' / 'threads.supp'

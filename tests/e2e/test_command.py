@@ -15,41 +15,48 @@ import pytest
 
 from assay import paths
 from checkouts import TREE, copy_of_the_checkout
-from command import assay
-
-TOYS = Path(__file__).parents[1] / 'golden' / 'reports' / 'toys.py'
-
-
-def run_toy(name, *arguments):
-    return assay('run', '-c', str(TOYS), '-n', f'^{name}', '-p', '^openmpi$', *arguments)
+from command import TOYS, assay, run_toy
 
 
 @pytest.mark.parametrize(
-    ('name', 'code', 'output', 'error'),
+    ('name', 'output', 'error'),
     [
-        ('Passed', 0, 'PASSED: 2 passed', ''),
-        ('FailedReference', 1, 'at most 22.00 us is allowed', '2 of 2 cases failed'),
-        ('FailedSanity', 1, 'another fabric was used', '2 of 2 cases failed'),
-        ('FailedBuild', 1, r'toy.c:1:\d+: error: .x. undeclared', '2 of 2 cases failed'),
-        ('NotANumber', 1, 'latency is nan: not a number', '2 of 2 cases failed'),
-        ('NoFigures', 1, 'passed without any figure', 'nothing was measured'),
-        ('NoReference', 1, 'have no reference', 'were held to nothing'),
-        ('Skipped', 1, 'skipped: .*shm.*: this machine has no shm', 'nothing was measured'),
-        ('Nothing', 1, 'FAILED: 0 passed', 'no check was selected'),
+        ('NoFigures', 'passed without any figure', 'nothing was measured'),
+        ('NoReference', 'have no reference', 'were held to nothing'),
+        ('Skipped', 'skipped: .*shm.*: this machine has no shm', 'nothing was measured'),
     ],
 )
-def test_a_run_ends_as_it_should(name, code, output, error):
+def test_a_run_that_shows_nothing_is_red(name, output, error):
     ended = run_toy(name)
-    assert ended.returncode == code, ended.stdout + ended.stderr
+    assert ended.returncode == 1, ended.stdout + ended.stderr
     assert re.search(output, ended.stdout)
     assert error in ended.stderr
     assert 'Traceback' not in ended.stderr
 
 
-@pytest.mark.slow
+FAILURES = {
+    'FailedReference': 'latency is 42.50 us, but at most 22.00 us is allowed',
+    'FailedSanity': 'another fabric was used',
+    'FailedBuild': r'toy.c:1:\d+: error: .x. undeclared',
+    'NotANumber': 'latency is nan: not a number',
+}
+
+
+def test_each_case_that_failed_has_its_sentence():
+    """All in one run, of which each has two cases."""
+    ended = run_toy(f'({"|".join(FAILURES)})')
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    for words in FAILURES.values():
+        assert re.search(rf'^failed: .*: {words}', ended.stdout, re.M), ended.stdout
+    assert '8 of 8 cases failed' in ended.stderr
+    assert 'Traceback' not in ended.stderr
+
+
 def test_an_empty_selection_says_what_there_is():
     ended = assay('run', '-n', 'Rng%fabric=warp', '-p', '^mpi4py$', '-P', 'layout=packed')
     assert ended.returncode == 1
+    assert 'FAILED: 0 passed' in ended.stdout
+    assert 'no check was selected' in ended.stderr
     for kind, name in [('check', 'Rng'), ('fabric', 'warp'), ('environment', '^mpi4py$')]:
         assert f'assay: there is no {kind} {name!r} on this system.' in ended.stderr
     assert 'no layout' not in ended.stderr
@@ -101,10 +108,13 @@ def test_a_broken_mpi_on_path_is_red_in_a_plain_reframe_too(tmp_path):
     assert f'Open MPI in {tmp_path} {reason}' in ended.stdout
 
 
-def test_perflog_lines_carry_what_a_reader_needs():
+def test_a_run_that_passed_leaves_perflog_lines_with_what_a_reader_needs():
     log = paths.PERFLOGS / 'generic' / 'node' / 'Passed.log'
     log.unlink(missing_ok=True)
-    assert run_toy('Passed').returncode == 0
+    ended = run_toy('Passed')
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert 'PASSED: 2 passed' in ended.stdout
+    assert 'Traceback' not in ended.stderr
     head, *rows = (line.split('|') for line in log.read_text().splitlines())
     lines = [dict(zip(head, row, strict=True)) for row in rows]
     line = min(lines, key=lambda line: line['display_name'])  # cases end in no certain order

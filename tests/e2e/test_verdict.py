@@ -1,7 +1,8 @@
 """What ReFrame goes on without, and what a job prints to look better, in whole runs."""
 
 import pytest
-from test_command import TOYS, run_toy
+
+from command import TOYS, run_toy
 
 CHECKS = '''
 import sys

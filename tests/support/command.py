@@ -5,7 +5,10 @@ import re
 import signal
 import subprocess
 
+from typer.testing import CliRunner
+
 from assay import paths
+from assay.commands.main import app
 
 
 def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
@@ -17,6 +20,14 @@ def assay(*arguments, root=paths.ROOT, env=None, seconds=900):
         text=True,
         timeout=seconds,
     )
+
+
+def call(*words, **env):
+    """Call the command in this process; what it raises is raised, but for its exit."""
+    ended = CliRunner().invoke(app, [*map(str, words)], env=env)
+    if ended.exception and not isinstance(ended.exception, SystemExit):
+        raise ended.exception
+    return ended
 
 
 def as_of_a_user(root):
@@ -53,3 +64,10 @@ def counts(ended):
     (line,) = re.findall(last, ended.stdout, re.MULTILINE)
     found = {word: int(count) for count, word in re.findall(r'(\d+) ([a-z]+)', line)}
     return found['passed'], found['failed'] + found.get('disturbed', 0), found['cases']
+
+
+TOYS = paths.ROOT / 'tests' / 'golden' / 'reports' / 'toys.py'
+
+
+def run_toy(name, *arguments):
+    return assay('run', '-c', str(TOYS), '-n', f'^{name}', '-p', '^openmpi$', *arguments)

@@ -123,8 +123,13 @@ def entries(processes, hosts=None, **more):
     }
 
 
+def validated(content):
+    """The report of what stands in its file."""
+    return witness.Report.model_validate_json(json.dumps(content))
+
+
 def report(processes, hosts=None, **more):
-    return witness.Report.model_validate_json(json.dumps(entries(processes, hosts, **more)))
+    return validated(entries(processes, hosts, **more))
 
 
 def write(path: Path, content, ended=()):
@@ -169,3 +174,13 @@ def halo(ranks, hosts=1, bytes_each=10**6):
             )
         )
     return entries(processes, machine)
+
+
+def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0, **additions):
+    return additions | {
+        'seconds': seconds,
+        'foreign_share': foreign,
+        'steal_share': steal,
+        'throttled_share': throttled,
+        'waited_share': waited,
+    }

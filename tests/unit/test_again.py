@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 import reframe as rfm
 from reframe.core.exceptions import PerformanceError, SanityError, UnexpectedSuccessError
-from test_disturbance import disturbance
 
 from assay.checks import remeasure
 from assay.config import references
@@ -21,6 +20,7 @@ from assay.results.reframe_report import case_of
 from assay.running import runs
 from assay.running.processes import Use
 from checks import check_on
+from witnessed import disturbance
 
 SUPPORT = Path(__file__).parents[1] / 'support'
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'jobs' / 'PointToPoint' / 'openmpi-shm'

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from reframe.core.exceptions import SpawnedProcessError
-from test_sites_jobs import a_site, programs  # noqa: F401
 
 from assay import paths
 from assay.machine import job_states
@@ -49,7 +48,7 @@ PBS = 'BCEFHMQRSTUWX'
 
 
 @pytest.mark.parametrize('state', [*SLURM, 'NEVER_HEARD_OF'])
-def test_every_state_of_slurm_comes_to_an_end(a_site, tmp_path, state):  # noqa: F811
+def test_every_state_of_slurm_comes_to_an_end(a_site, tmp_path, state):
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     (tmp_path / '1.sacct').write_text(f'7|{state}|0:0|Unknown|n1\n')
     (tmp_path / '1.squeue').write_text(f'7|{state}|n1|None\n')
@@ -61,7 +60,7 @@ def test_every_state_of_slurm_comes_to_an_end(a_site, tmp_path, state):  # noqa:
 
 @pytest.mark.parametrize('letter', PBS)
 @pytest.mark.parametrize('scheduler', ['pbspro', 'torque'])
-def test_every_state_of_pbs_comes_to_an_end(a_site, tmp_path, scheduler, letter):  # noqa: F811
+def test_every_state_of_pbs_comes_to_an_end(a_site, tmp_path, scheduler, letter):
     (tmp_path / '1.qsub').write_text('7.pbs\n')
     (tmp_path / '1.qstat').write_text(f'Job Id: 7.pbs\n    job_state = {letter}\n')
     one = a_site(tmp_path, scheduler)
@@ -75,7 +74,7 @@ def asks(one):
     return sum('squeue' in call for call in one.calls)
 
 
-def test_a_job_that_waits_is_asked_for_ever_less_often(a_site, tmp_path):  # noqa: F811
+def test_a_job_that_waits_is_asked_for_ever_less_often(a_site, tmp_path):
     """However often ReFrame looks: ten times a second."""
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     (tmp_path / '1.squeue').write_text('7|PENDING||Priority\n')
@@ -91,7 +90,7 @@ def test_a_job_that_waits_is_asked_for_ever_less_often(a_site, tmp_path):  # noq
     assert last <= 300 / asking.SELDOM + 1
 
 
-def test_a_change_is_looked_for_soon(a_site, tmp_path):  # noqa: F811
+def test_a_change_is_looked_for_soon(a_site, tmp_path):
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     (tmp_path / '1.squeue').write_text('7|PENDING||Priority\n')
     (tmp_path / '3.squeue').write_text('7|RUNNING|n1|None\n')
@@ -107,7 +106,7 @@ def test_a_change_is_looked_for_soon(a_site, tmp_path):  # noqa: F811
     assert asks(one) == 4
 
 
-def test_a_run_that_is_stopped_does_not_wait_for_jobs_that_do_not_end(a_site, tmp_path):  # noqa: F811
+def test_a_run_that_is_stopped_does_not_wait_for_jobs_that_do_not_end(a_site, tmp_path):
     """ReFrame waits for one after the other before it writes its report."""
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     (tmp_path / '1.squeue').write_text('7|COMPLETING|n1|None\n')
@@ -120,7 +119,7 @@ def test_a_run_that_is_stopped_does_not_wait_for_jobs_that_do_not_end(a_site, tm
 
 
 @pytest.mark.parametrize('name', ['squeue', 'pbspro'])
-def test_a_job_that_nobody_cancelled_is_waited_for_to_its_end(a_site, tmp_path, name):  # noqa: F811
+def test_a_job_that_nobody_cancelled_is_waited_for_to_its_end(a_site, tmp_path, name):
     """ReFrame waits so for builds of a serial run, and for what asks a node for its processor."""
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     (tmp_path / '1.squeue').write_text('7|RUNNING|n1|None\n')
@@ -137,7 +136,7 @@ def test_a_job_that_nobody_cancelled_is_waited_for_to_its_end(a_site, tmp_path, 
     assert one.clock.now - one.clock.begun > 2 * asking.STOPPING
 
 
-def test_a_scheduler_that_is_away_keeps_no_run_from_its_end(a_site, tmp_path):  # noqa: F811
+def test_a_scheduler_that_is_away_keeps_no_run_from_its_end(a_site, tmp_path):
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     error = 'error: Unable to contact slurm controller (connect failure)\n'
     (tmp_path / '1.squeue.err').write_text(f'slurm_load_jobs {error}')
@@ -153,7 +152,7 @@ def test_a_scheduler_that_is_away_keeps_no_run_from_its_end(a_site, tmp_path):  
 
 
 def test_an_earlier_job_of_a_case_is_not_taken_for_one_that_was_not_submitted(
-    a_site,  # noqa: F811
+    a_site,
     tmp_path,
 ):
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
@@ -168,7 +167,7 @@ def test_an_earlier_job_of_a_case_is_not_taken_for_one_that_was_not_submitted(
     assert one.job.jobid == '8'
 
 
-def test_where_there_is_no_sacct_squeue_is_asked(a_site, tmp_path):  # noqa: F811
+def test_where_there_is_no_sacct_squeue_is_asked(a_site, tmp_path):
     (tmp_path / '1.sbatch').write_text('Submitted batch job 7\n')
     (tmp_path / '1.squeue').write_text('7|RUNNING|n1|None\n')
     (tmp_path / '2.squeue.err').write_text('slurm_load_jobs error: Invalid job id specified\n')
@@ -188,7 +187,7 @@ def test_where_there_is_no_sacct_squeue_is_asked(a_site, tmp_path):  # noqa: F81
         'Requested wall time out of range',
     ],
 )
-def test_a_refusal_is_told_at_once(a_site, tmp_path, words):  # noqa: F811
+def test_a_refusal_is_told_at_once(a_site, tmp_path, words):
     (tmp_path / '1.sbatch.err').write_text(f'sbatch: error: {words}\n')
     one = a_site(tmp_path, 'squeue')
     with pytest.raises(SpawnedProcessError, match=words):

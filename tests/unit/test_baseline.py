@@ -151,11 +151,6 @@ def place(tmp_path, monkeypatch):
     return references / 'learned' / f'{SYSTEM}.yaml'
 
 
-@pytest.fixture
-def database(tmp_path):
-    return tmp_path / 'perflogs' / 'results.db'
-
-
 def baseline(*options, words='accepted'):
     """What the command prints; its error is raised."""
     result = CliRunner().invoke(app, ['baseline', words, *options])

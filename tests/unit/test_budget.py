@@ -3,7 +3,7 @@
 import math
 import random
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import pytest
 
@@ -12,20 +12,9 @@ from assay.one_run import options_of
 from assay.report import terminal
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose, seconds_of
 from assay.results.case_history import CaseHistory
-from assay.running.selection import Listed, leaving_out
+from assay.running.selection import leaving_out
 from assay.running.session_extras import assert_ours_are_left, left_out_of
-
-DAY = datetime(2026, 11, 1, tzinfo=timezone.utc)
-BUILD_OF = {name: f'BuildSources ~toy:node+{name}' for name in ('openmpi', 'mpich')}
-
-
-def case(check, fabric='shm', environment='openmpi', partition='toy:node', needs=()):
-    name = f'{check} %fabric={fabric} %layout=packed %scale=1_node'
-    return Listed(name, partition, environment, frozenset(needs))
-
-
-def ran(days_ago=1.0, seconds=10.0, endings=('good',), **others):
-    return CaseHistory(DAY - timedelta(days=days_ago), None, [seconds], [*endings], **others)
+from budgets import BUILD_OF, DAY, case, ran
 
 
 def names(entries):
@@ -229,10 +218,10 @@ def test_the_time_is_kept_and_the_choice_is_the_same_each_time(seed):
 
 def spent(cases, known, seconds, chance, choice, when, failing):
     """After a night: of what was chosen it is known when it ran, how long, and how it ended."""
-    for case in (case for one in choice.chosen for case in one.cases):
-        one = known.setdefault(case.title, CaseHistory())
+    for title in (member.title for one in choice.chosen for member in one.cases):
+        one = known.setdefault(title, CaseHistory())
         ending = 'failed' if failing(chance) else 'good'
-        one.last, one.seconds = when, [*one.seconds, seconds[case.title]][-5:]
+        one.last, one.seconds = when, [*one.seconds, seconds[title]][-5:]
         one.endings = [*one.endings, ending][-3:]
 
 

@@ -38,56 +38,10 @@ from assay.results.cases import NO_EVIDENCE
 from assay.witness.profile import STARTUP
 from assay.witness.report import Machine
 from checks import check_on, job_script
+from golden_jobs import FILES, GOLDEN, JOBS, chosen
 
-JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 SYSTEM = Path(__file__).parents[1] / 'support' / 'system.py'
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
-FILES = {
-    'PointToPoint': 'mpi/pt2pt',
-    'Ring': 'mpi/ring',
-    'Collectives': 'mpi/collectives',
-    'Overlap': 'mpi/overlap',
-    'Halo': 'mpi/halo',
-    'Pairs': 'mpi/pairs',
-    'Screen': 'mpi/screen',
-    'IntelMpiBenchmarks': 'mpi/imb',
-    'OsuMicroBenchmarks': 'mpi/osu',
-    'Stream': 'node/stream',
-    'Dgemm': 'node/dgemm',
-    'Clock': 'node/clock',
-    'HPL': 'apps/hpl',
-    'HPLSweep': 'apps/hpl',
-    'HPLUpstream': 'apps/hpl',
-    'HPCG': 'apps/hpcg',
-    'MiniFE': 'apps/minife',
-    'MiniFESweep': 'apps/minife',
-    'MiniFEUpstream': 'apps/minife',
-    'MiniMD': 'apps/minimd',
-    'MiniMDMixed': 'apps/minimd',
-    'MiniMDSweep': 'apps/minimd',
-    'MiniMDUpstream': 'apps/minimd',
-    'MiniGhost': 'apps/minighost',
-    'MiniGhostSweep': 'apps/minighost',
-    'MiniGhostUpstream': 'apps/minighost',
-}
-
-
-def chosen(name, fabric):
-    """The parameters that a check's golden jobs were run with."""
-    wanted = {'fabric': fabric, 'layout': 'packed', 'scale': '1_node'}
-    if FILES[name].startswith('apps/'):
-        wanted['size'] = 'cache'
-    if name.endswith('Sweep'):
-        wanted['sweep'] = 'strong'
-    others = {
-        'Overlap': {'progress': 'none'},
-        'MiniMDMixed': {'layout': 'mixed'},
-        'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
-    }
-    return wanted | others.get(name, {})
-
-
-GOLDEN = sorted(path.relative_to(JOBS) for path in JOBS.glob('*/*'))
 
 
 def test_every_check_has_golden_jobs():

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 from assay import AssayError, paths
-from assay.acceptance.contract import Contract, parse_contract, read_contract
+from assay.acceptance.contract import Contract, read_contract
 from assay.checks.all_checks import all_checks
 from assay.config import settings
 from assay.vcluster.cluster import Cluster
+from contracts import SMALL, small
 
 DOCS = paths.ROOT / 'docs'
 EXAMPLE = DOCS / 'contract.yaml'
 SCHEMA = DOCS / 'contract.schema.json'
 
-SMALL = """\
-name: A machine
-parties:
-  buyer: {name: University, signers: [Ada Buyer]}
-  vendor: {name: Computers, signers: [Vic Vendor]}
-system: generic
-nodes: {number: 2, may_be_missing: 1}
-commitments:
-  - id: ring
-    check: Ring
-    figure: hop_latency
-    fabric: shm
-    layout: packed
-    scale: 1_node
-    value: 3.5
-    unit: us
-    better: lower
-    statistic: median
-    runs: 5
-    largest_spread: 0.1
-rules: {category: base, text: As it is delivered.}
-stability: {hours: 2, share: 0.9, most_failed_nodes: 1}
-waivers: []
-risks: {producer: 0.05, consumer: 0.1, good: 0.02, bad: 0.03}
-most_jobs: 20
-"""
 TWO = SMALL.replace(
     'rules:',
     """\
@@ -50,10 +24,6 @@ TWO = SMALL.replace(
      statistic: mean, runs: 2}
 rules:""",
 )
-
-
-def small(text: str = SMALL) -> Contract:
-    return parse_contract(text, Path('contract.yaml'))
 
 
 def refused(text: str) -> list[str]:

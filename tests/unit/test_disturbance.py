@@ -13,17 +13,7 @@ from assay.witness.disturbance import (
     sent_once,
     taken_by_others,
 )
-from witnessed import host, process, report, socket
-
-
-def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0, **additions):
-    return additions | {
-        'seconds': seconds,
-        'foreign_share': foreign,
-        'steal_share': steal,
-        'throttled_share': throttled,
-        'waited_share': waited,
-    }
+from witnessed import disturbance, host, process, report, socket
 
 
 def shared(**by_host):

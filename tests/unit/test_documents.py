@@ -13,13 +13,11 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 import typer
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from test_rooms import FLOORS
 from typer.testing import CliRunner
 from yaml import safe_load
 
@@ -28,12 +26,12 @@ from assay.checks.check import MpiCheck
 from assay.commands.main import app
 from assay.config import settings
 from assay.running import reframe_options
+from documents import ARCHITECTURE, DOCS, MARKDOWN, code, rows, tokens, uses
+from wording import hold_page
 
 ROOT = paths.ROOT
-DOCS = ROOT / 'docs'
 INDEX = DOCS / 'README.md'
 COMMANDS = DOCS / 'commands.md'
-ARCHITECTURE = DOCS / 'architecture.md'
 DOCUMENTS = sorted([*ROOT.glob('*.md'), *DOCS.glob('*.md')])
 
 #: Folders whose files are named by their path from the top of the checkout.
@@ -44,8 +42,6 @@ HARMLESS = [('--version',), ('env',), ('doctor',)]
 WRITTEN = ('config/spack/', 'config/systems/mycluster.py')
 #: A name that stands for another: NAME, <system>, {name}, ...
 PLACEHOLDER = re.compile(r'\b[A-Z]{3,}\b(?!\.md)|[<>{}]|\.\.\.')
-
-MARKDOWN = MarkdownIt('commonmark').enable('table')
 
 
 def names(command: typer.core.TyperCommand, path: tuple[str, ...] = ()) -> Iterator[tuple]:
@@ -74,12 +70,6 @@ class Command:
         return f'{self.document}: assay {shlex.join(self.words)}'
 
 
-def tokens(path: Path) -> Iterator[Token]:
-    for token in MARKDOWN.parse(path.read_text()):
-        yield token
-        yield from token.children or []
-
-
 def links(path: Path) -> Iterator[str]:
     """Where the links and pictures of a document lead."""
     for token in tokens(path):
@@ -100,14 +90,13 @@ def anchors(path: Path) -> set[str]:
     return found
 
 
-def code(path: Path) -> Iterator[tuple[str, bool]]:
-    """The pieces of code of a document, and whether each is a block."""
-    for token in tokens(path):
-        if token.type in ('fence', 'code_block', 'code_inline'):
-            yield token.content, token.type != 'code_inline'
+@cache
+def commands(path: Path) -> list[Command]:
+    """The uses of ``assay`` in a document, once each."""
+    return [*dict.fromkeys(_commands(path))]
 
 
-def commands(path: Path) -> Iterator[Command]:
+def _commands(path: Path) -> Iterator[Command]:
     name = str(path.relative_to(ROOT))
     for text, is_block in code(path):
         lines = text.replace('\\\n', ' ').splitlines()
@@ -124,25 +113,6 @@ def commands(path: Path) -> Iterator[Command]:
                 yield Command(name, words, tuple(shown))
 
 
-def uses(line: str) -> Iterator[tuple[str, ...]]:
-    """The words behind each ``assay`` that a line of code calls."""
-    if found := re.search(r'\$\((?:\./)?assay ([^)]*)\)', line):
-        yield tuple(shlex.split(found[1]))
-        return
-    try:
-        words = shlex.split(line.strip().removeprefix('$ '), comments=True)
-    except ValueError:  # not of a shell
-        return
-    at = next((n for n, word in enumerate(words) if word in ('./assay', 'assay/assay')), None)
-    if at is None and words[:1] == ['assay']:
-        at = 0
-    if at is not None and len(words) > at + 1 and not words[at + 1].startswith('...'):
-        yield tuple(words[at + 1 :])
-
-
-ALL_COMMANDS = sorted({c for path in DOCUMENTS for c in commands(path)}, key=str)
-
-
 def test_every_document_is_listed_once():
     listed = [link.partition('#')[0] for link in links(INDEX)]
     for path in sorted(DOCS.glob('*.md')):
@@ -152,13 +122,6 @@ def test_every_document_is_listed_once():
 
 def test_the_readme_leads_to_the_documents():
     assert 'docs/README.md' in list(links(ROOT / 'README.md'))
-
-
-def rows(path: Path) -> Iterator[list[str]]:
-    """The cells of the tables of a document."""
-    for line in path.read_text().splitlines():
-        if line.startswith('| '):
-            yield [cell.strip() for cell in line.strip('|').split('|')]
 
 
 def test_packages_of_spack_that_checks_run():
@@ -174,17 +137,6 @@ def test_packages_of_spack_that_checks_run():
             words = {'assay': 'our own'}.get(package, f'`{package}`')
             assert (words in run_by_checks) == (package in run), package
             assert (words in only_built) == (package not in run), package
-
-
-def test_the_picture_of_the_rooms_is_theirs():
-    told = {
-        (room.strip('`'), int(floor)) for floor, room, *_ in rows(ARCHITECTURE) if floor.isdigit()
-    }
-    assert told == {
-        (room, height)
-        for height, rooms in enumerate(reversed(FLOORS), start=1)
-        for room in filter(None, rooms)
-    }
 
 
 def test_the_phases_of_a_check_are_told():
@@ -240,14 +192,15 @@ def parse(words: tuple[str, ...]) -> None:
         assert context.params['mode'] in settings.modes()
 
 
-@pytest.mark.parametrize('command', ALL_COMMANDS, ids=str)
-def test_commands_are_understood(command):
-    try:
-        parse(command.words)
-    except typer.Exit:
-        pass  # --help and --version end here
-    except typer.TyperException as error:
-        pytest.fail(f'{command}: {error}')
+@pytest.mark.parametrize('path', DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_are_understood(path):
+    for command in commands(path):
+        try:
+            parse(command.words)
+        except typer.Exit:
+            pass  # --help and --version end here
+        except typer.TyperException as error:
+            pytest.fail(f'{command}: {error}')
 
 
 def is_harmless(command: Command) -> bool:
@@ -257,25 +210,24 @@ def is_harmless(command: Command) -> bool:
     return words in HARMLESS
 
 
-# Once each, with what it is shown to print.
-@pytest.mark.parametrize(
-    'command',
-    {c.words: c for c in sorted(ALL_COMMANDS, key=lambda c: c.shown) if is_harmless(c)}.values(),
-    ids=str,
-)
-def test_harmless_commands_run_as_shown(command):
-    ended = subprocess.run(
-        [ROOT / 'assay', *command.words],
-        cwd=ROOT,
-        env={**os.environ, 'COLUMNS': '120'},
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 0, ended.stderr or ended.stdout
-    printed = iter(ended.stdout.splitlines())
-    for line in command.shown:
-        if line.strip() not in ('', '...'):
-            assert line.rstrip() in (one.rstrip() for one in printed), f'not printed: {line}'
+def test_harmless_commands_run_as_shown():
+    """Once each, with what it is shown to print."""
+    found = [one for path in DOCUMENTS for one in commands(path) if is_harmless(one)]
+    for command in {one.words: one for one in sorted(found, key=lambda one: one.shown)}.values():
+        ended = subprocess.run(
+            [ROOT / 'assay', *command.words],
+            cwd=ROOT,
+            env={**os.environ, 'COLUMNS': '120'},
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stderr or ended.stdout
+        printed = (line.rstrip() for line in ended.stdout.splitlines())
+        for line in command.shown:
+            if line.strip() not in ('', '...'):
+                assert line.rstrip() in printed, (
+                    f'{command}: not printed, or not in this order: {line}'
+                )
 
 
 def help_page() -> str:
@@ -294,11 +246,8 @@ def help_page() -> str:
     return '\n\n'.join(pieces) + '\n'
 
 
-def test_help_texts_are_those_of_the_commands():
+def test_help_texts_are_those_of_the_commands(request):
     page = help_page()
     cut = re.findall(r'^  .*\w\.\.\.$', page, re.MULTILINE)
     assert not cut, 'summaries that do not fit on a line'
-    if not COMMANDS.exists():
-        COMMANDS.write_text(page)
-        pytest.fail(f'{COMMANDS} was not there and has been written: look at it')
-    assert COMMANDS.read_text() == page, f'delete {COMMANDS} and run this test: it writes it anew'
+    hold_page(request, COMMANDS, page)

@@ -6,19 +6,18 @@ import polars as pl
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
-from test_history import database, made, put  # noqa: F401
-from typer.testing import CliRunner
 
 from assay import AssayError
-from assay.commands.main import app
 from assay.results.export import as_csv, as_metrics, as_parquet
 from assay.results.figures import plain_rows, table
 from assay.results.history import load
+from command import call
 from reports import cases, run_of
+from stored import put
 
 
 @pytest.fixture
-def stored(database, made, monkeypatch):  # noqa: F811
+def stored(database, made, monkeypatch):
     """Three runs, the second of them labelled, and the last of them of the future."""
     put(database, made(1, days=3), made(2, days=1, label='before', value=43.5), made(3, days=-9))
     history = load(database)
@@ -27,11 +26,9 @@ def stored(database, made, monkeypatch):  # noqa: F811
 
 
 def export(*options):
-    result = CliRunner().invoke(app, ['export', *map(str, options)])
-    if isinstance(result.exception, AssayError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout_bytes
+    ended = call('export', *options)
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout_bytes
 
 
 def samples(content, parse=open_metrics):
@@ -71,7 +68,7 @@ def test_metrics_are_those_of_the_newest_run_and_both_formats(stored, tmp_path):
     assert samples(export('00000001', '--to', '-.prom'))['assay_figure_value']['shm'] == 42.5
 
 
-def test_a_case_that_failed_has_a_verdict_and_no_value_of_before(made, golden_report):  # noqa: F811
+def test_a_case_that_failed_has_a_verdict_and_no_value_of_before(made, golden_report):
     good, bad = made(1, days=9), golden_report('FailedSanity')
     for case, failed in zip(cases(good), cases(bad), strict=True):
         case['display_name'] = failed['display_name']
@@ -81,7 +78,7 @@ def test_a_case_that_failed_has_a_verdict_and_no_value_of_before(made, golden_re
     assert set(found['assay_figure_verdict'].values()) == {1}
 
 
-def test_what_is_odd_is_written_as_the_formats_have_it(made):  # noqa: F811
+def test_what_is_odd_is_written_as_the_formats_have_it(made):
     report = made(1)
     first, second = (case for case in cases(report) if not case['fixture'])
     first['perfvalues']['toy:node:latency'][0] = math.nan

@@ -1,27 +1,12 @@
 """Each figure's values over runs, out of the table of figures."""
 
 import math
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
-import polars as pl
 import pytest
 
-from assay.results.figure_series import Figure, learn_past, measured
-from assay.results.figures import SCHEMA
-
-RING = Figure('toy', 'login', 'mpich', 'Ring %fabric=shm', 'latency', 'us')
-FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
-PLACE = {'system': 'toy', 'partition': 'login', 'environment': 'mpich', 'case': 'Ring %fabric=shm'}
-ROW = PLACE | {'check': 'Ring', 'figure': 'latency', 'unit': 'us', 'better': 'lower'}
-
-
-def figures(*rows):
-    """A table of values of Ring's latency, a day apart, with what rows say beside that."""
-    full = [
-        ROW | {'run': f'run{day}', 'begun': FIRST + timedelta(days=day)} | row
-        for day, row in enumerate(rows)
-    ]
-    return pl.DataFrame(full, schema=SCHEMA)
+from assay.results.figure_series import learn_past, measured
+from tables import FIRST, RING, figures
 
 
 def test_values_are_in_order_of_time_and_repeats_are_one_session():

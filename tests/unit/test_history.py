@@ -9,7 +9,6 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from unittest import mock
@@ -17,11 +16,8 @@ from unittest import mock
 import polars as pl
 import pytest
 from reframe.frontend.reporting import storage
-from typer.testing import CliRunner
 
-import stored
 from assay import AssayError
-from assay.commands.main import app
 from assay.report.history import history_json
 from assay.results import figures, store
 from assay.results.figures import SCHEMA, plain_rows, table
@@ -30,20 +26,9 @@ from assay.results.rows import rows
 from assay.results.run_selectors import assert_label, choose, removable
 from assay.results.verdict import summary
 from assay.running import session_extras
+from command import call
 from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
-
-
-@pytest.fixture
-def database(tmp_path):
-    return tmp_path / 'perflogs' / 'results.db'
-
-
-@pytest.fixture
-def made(golden_report):
-    """Makes a report of a run that passed, so many days ago."""
-    return partial(stored.made, golden_report)
-
 
 # The database -------------------------------------------------------------------------------------
 
@@ -591,12 +576,12 @@ def test_an_empty_history_and_an_unknown_system(history, tmp_path):
 def test_a_list_is_of_the_runs_that_words_would_choose_from(history, tmp_path, monkeypatch):
     def listed(*options, stored=history):
         monkeypatch.setattr('assay.results.history.load', lambda: stored)
-        return CliRunner().invoke(app, ['history', *options])
+        return call('history', *options)
 
     for system in ('other', 'other:node'):
         assert '1 of 1 runs' in listed('--system', system).output
     with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
-        raise listed('--system', 'nowhere').exception
+        listed('--system', 'nowhere')
     nothing = listed('--system', 'nowhere', stored=load(tmp_path / 'results.db'))
     assert (nothing.exit_code, nothing.output) == (0, 'no run is stored\n')
 

@@ -7,14 +7,14 @@ from datetime import datetime, timezone
 
 import pytest
 
-from assay import paths, witness
+from assay import paths
 from assay.job.launch import LaunchError
 from assay.screening.outputs import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where
 from assay.witness.traffic import links_down, verify_links
 from launched import over_infiniband
-from witnessed import halo
+from witnessed import halo, validated
 
 SCREENED = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'
 
@@ -32,10 +32,6 @@ def job(downs, kind='ethernet', name='eth0', hosts=2, sent=10, over='eth0'):
             {'local': local, 'remote': remote, 'device': over, 'sent': 9, 'received': 9}
         ]
     return content
-
-
-def read(content):
-    return witness.Report.model_validate_json(json.dumps(content))
 
 
 @pytest.mark.parametrize(
@@ -59,17 +55,17 @@ def read(content):
 )
 def test_which_links_count(what, words):
     carrier = 'infiniband' if 'kind' in what else 'sockets'
-    assert verify_links(read(job(**what)), carrier) == words
+    assert verify_links(validated(job(**what)), carrier) == words
 
 
 @pytest.mark.parametrize('carrier', ['sockets', 'memory', 'cxi'])
 def test_a_port_that_the_fabric_does_not_go_over_accuses_nobody(carrier):
     """Its file system may have used it, and did not lose a message of the job."""
-    assert verify_links(read(job(2, 'infiniband', 'mlx5_0:1', sent=10**9)), carrier) is None
+    assert verify_links(validated(job(2, 'infiniband', 'mlx5_0:1', sent=10**9)), carrier) is None
 
 
 def test_nor_does_an_interface_where_messages_went_over_ports():
-    assert verify_links(read(job(2)), 'infiniband') is None
+    assert verify_links(validated(job(2)), 'infiniband') is None
 
 
 @pytest.mark.parametrize(('sent', 'words'), [(10**6, None), (10**8, 'n2 (mlx5_1:1) went down ')])
@@ -78,20 +74,20 @@ def test_a_port_that_carried_next_to_nothing_of_it_was_not_used(sent, words):
     content['hosts'][1]['devices'] += job(0, 'infiniband', 'mlx5_0:1', sent=10**9)['hosts'][1][
         'devices'
     ]
-    said = verify_links(read(content), 'infiniband')
+    said = verify_links(validated(content), 'infiniband')
     assert words in said if words else said is None
 
 
 def test_a_port_of_a_host_that_only_receives_is_used():
     content = job(2, 'infiniband', 'mlx5_0:1', sent=0)
     content['hosts'][1]['devices'][0]['received'] = 10**9
-    assert 'went down 2 times' in verify_links(read(content), 'infiniband')
+    assert 'went down 2 times' in verify_links(validated(content), 'infiniband')
 
 
 def test_a_report_that_does_not_say():
     content = job(1)
     del content['hosts'][1]['devices'][0]['downs']
-    assert verify_links(read(content), 'sockets') is None
+    assert verify_links(validated(content), 'sockets') is None
 
 
 def test_many_links_are_counted():
@@ -99,12 +95,12 @@ def test_many_links_are_counted():
     content['hosts'][1]['devices'] = [
         content['hosts'][1]['devices'][0] | {'name': f'a:{n}'} for n in range(6)
     ]
-    words = verify_links(read(content), 'infiniband')
+    words = verify_links(validated(content), 'infiniband')
     assert words.endswith('n2 (a:3) went down once during the job (and 2 more like it)')
 
 
 def test_the_programs_of_a_job_are_added_up():
-    assert links_down(map(read, (job(1), job(0), job(2))), 'sockets') == {'n2': {'eth0': 3}}
+    assert links_down(map(validated, (job(1), job(0), job(2))), 'sockets') == {'n2': {'eth0': 3}}
 
 
 def test_a_link_that_went_down_fails_a_job_whose_nodes_are_not_told_apart(tmp_path):

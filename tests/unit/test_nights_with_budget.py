@@ -1,10 +1,6 @@
 """Nights that run a part of what is selected: nothing left out is worse, or well, or forgotten."""
 
 import pytest
-import test_nightly
-from test_budget import BUILD_OF, DAY, case, ran
-from test_compare import FABRICS
-from test_nightly import failing, good_nights, nothing, remembered, slower, spend
 
 from assay import one_run
 from assay.nights.outcome import BUDGET, NightOutcome, Reported, with_left_out
@@ -13,8 +9,11 @@ from assay.results.case_history import CaseHistory
 from assay.results.history import load
 from assay.running import reframe_options
 from assay.running.selection import Listed
+from budgets import BUILD_OF, DAY, case, ran
+from nightly import failing, good_nights, night_site, nothing, remembered, slower, spend
+from sessions import FABRICS
 
-site = test_nightly.site
+site = pytest.fixture(night_site)
 
 #: Seconds for two of the three cases, which take 10 s each.
 TWO = 28.0

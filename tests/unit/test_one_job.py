@@ -13,12 +13,12 @@ from random import Random
 import pytest
 import reframe.core.runtime as rt
 from reframe.core.exceptions import JobError, SkipTestError
-from test_sites_jobs import CONFIGURATION
 
 from assay import AssayError, paths
 from assay.running import allocation, leftovers, runs, steps
 from assay.running.node_plan import NodePlan, Want
 from assay.running.selection import Listed
+from scheduler_sites import CONFIGURATION
 
 # Which nodes ------------------------------------------------------------------------------------
 

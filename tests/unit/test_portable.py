@@ -15,6 +15,7 @@ from assay import paths
 TESTS = [
     'test_acceptance_power.py::test_better_machines_pass_more_often',
     'test_bundle.py::test_a_checkout_without_git',
+    'test_diff.py::test_an_upgrade_that_makes_a_fabric_worse_is_one_group',
     'test_retention.py::test_days_are_counted_back_from_now',
     'test_httpjson.py::test_a_server_gets_each_figure',
     'test_nightly.py::test_the_partition_of_a_job',

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from assay import paths, witness
+from assay import paths
 from assay.job.launch import LaunchError
 from assay.results.failures import failures, left_in_good_cases
 from assay.results.provenance import changed_facts as changes
@@ -28,7 +28,7 @@ from assay.witness.settings import (
 from launched import over_infiniband
 from reports import cases, run_of
 from screenings import screening
-from witnessed import halo
+from witnessed import halo, validated
 
 SCREENED = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'
 HOME, ETC = '/home/u/.openmpi/mca-params.conf', '/opt/openmpi/etc/openmpi-mca-params.conf'
@@ -47,24 +47,22 @@ def job(settings=USUAL, hosts=2, **of_hosts):
     return content
 
 
-def read(content):
-    return witness.Report.model_validate_json(json.dumps(content))
-
-
 def test_a_report_of_an_earlier_witness_tells_nothing():
-    report = read(halo(4, 2))
+    report = validated(halo(4, 2))
     assert (facts(report), host_differences(report), left_in_files(report)) == ({}, [], [])
     assert verify_settings(report, 'sockets') is None
 
 
 def test_what_a_file_sets_was_left():
-    assert left_in_files(read(job(USUAL | {BUFFERS: '2048'}))) == [f'btl_tcp_sndbuf=2048 in {HOME}']
+    assert left_in_files(validated(job(USUAL | {BUFFERS: '2048'}))) == [
+        f'btl_tcp_sndbuf=2048 in {HOME}'
+    ]
 
 
 def test_of_several_files_that_set_it_the_first_wins():
     """As the witness has them: a user's file comes before that of the prefix."""
     both = {BUFFERS: '2048', f'file:{ETC}:OMPI_MCA_btl_tcp_sndbuf': '0'}
-    assert left_in_files(read(job(both))) == [f'btl_tcp_sndbuf=2048 in {HOME}']
+    assert left_in_files(validated(job(both))) == [f'btl_tcp_sndbuf=2048 in {HOME}']
 
 
 @pytest.mark.parametrize(
@@ -74,20 +72,20 @@ def test_a_variable_of_the_environment_comes_before_files(path, is_told):
     """But not before those that override."""
     content = job({f'file:{path}:OMPI_MCA_btl': '^tcp'})
     content['environment'] = {'OMPI_MCA_btl': 'self,tcp'}
-    assert bool(left_in_files(read(content))) == is_told
+    assert bool(left_in_files(validated(content))) == is_told
 
 
 def test_what_a_launcher_hands_on_from_a_file_is_the_files():
     """Open MPI 5's reads the user's file, and sets the same in the environment of ranks."""
     content = job({BUFFERS: '2048'})
     content['environment'] = {'OMPI_MCA_btl_tcp_sndbuf': '2048'}
-    assert left_in_files(read(content)) == [f'btl_tcp_sndbuf=2048 in {HOME}']
-    assert set_by_files(read(content)) == {'OMPI_MCA_btl_tcp_sndbuf': {'2048'}}
+    assert left_in_files(validated(content)) == [f'btl_tcp_sndbuf=2048 in {HOME}']
+    assert set_by_files(validated(content)) == {'OMPI_MCA_btl_tcp_sndbuf': {'2048'}}
 
 
 def test_a_file_of_one_host_is_told_with_the_host():
     content = job(n2={'file:/etc/ucx/ucx.conf:UCX_TLS': 'tcp'})
-    assert left_in_files(read(content)) == ['UCX_TLS=tcp in /etc/ucx/ucx.conf, on n2']
+    assert left_in_files(validated(content)) == ['UCX_TLS=tcp in /etc/ucx/ucx.conf, on n2']
 
 
 @pytest.mark.parametrize(
@@ -98,17 +96,17 @@ def test_a_file_of_one_host_is_told_with_the_host():
     ],
 )
 def test_a_library_that_one_host_preloads_was_left(by, words):
-    assert left_in_files(read(job(n2={'preloaded:/opt/slow.so': by}))) == [words]
+    assert left_in_files(validated(job(n2={'preloaded:/opt/slow.so': by}))) == [words]
 
 
 def test_hosts_that_differ_are_told_with_what_they_have():
     content = job(n2={SCALING: '0', 'limit:memlock': '65536', 'preloaded:/x.so': 'unknown'})
-    assert host_differences(read(content)) == [
+    assert host_differences(validated(content)) == [
         'net.ipv4.tcp_window_scaling (0 on n2, 1 on n1)',
         'limit of memlock (64 KiB on n2, unlimited on n1)',
         'preloaded library /x.so (not there on n1, unknown on n2)',
     ]
-    assert facts(read(content))['net.ipv4.tcp_window_scaling'] == '0 (n2), 1 (n1)'
+    assert facts(validated(content))['net.ipv4.tcp_window_scaling'] == '0 (n2), 1 (n1)'
 
 
 def test_a_variable_that_one_host_has_is_told():
@@ -118,21 +116,21 @@ def test_a_variable_that_one_host_has_is_told():
         own = {'UCX_RANK': str(rank), 'LOADEDMODULES': process['host']}
         slow = {'LD_PRELOAD': '/x.so'} if process['host'] == 'n2' else {}
         process['differs'] = {'environment': own | slow}
-    assert host_differences(read(content)) == ['LD_PRELOAD (/x.so on n2, unset on n1)']
+    assert host_differences(validated(content)) == ['LD_PRELOAD (/x.so on n2, unset on n1)']
 
 
 def test_ranks_of_a_host_that_differ_are_told():
     content = job(hosts=1)
     content['processes'][3]['differs'] = {'settings': {'limit:nofile': '256'}}
-    assert facts(read(content))['limit of nofile'] == '1024 / 256'
-    assert host_differences(read(content)) == []
+    assert facts(validated(content))['limit of nofile'] == '1024 / 256'
+    assert host_differences(validated(content)) == []
 
 
 def with_clocks(*days, error=1e-5):
     content = job(hosts=len(days)) if len(days) < 3 else _of_more_hosts(len(days))
     for host, day in zip(content['hosts'], days, strict=True):
         host['clock'] = {'offset': 0.0, 'error': error, 'day': day}
-    return read(content)
+    return validated(content)
 
 
 def _of_more_hosts(count):
@@ -183,7 +181,7 @@ def test_the_interface_that_was_used_is_told():
             }
             for name in ('eth0', 'eth1')
         ]
-    report = read(content)
+    report = validated(content)
     assert host_differences(report) == ['MTU of eth0 (1500 on n2, 9000 on n1)']
     assert facts(report)['speed of eth0'] == '25 Gbit/s'
     assert not any('eth1' in name for name in facts(report))
@@ -205,17 +203,17 @@ def test_sizes(number, words):
 
 @pytest.mark.parametrize('carrier', ['sockets', 'infiniband', 'cxi', 'memory'])
 def test_what_is_usual_fails_nothing(carrier):
-    assert verify_settings(read(job()), carrier) is None
+    assert verify_settings(validated(job()), carrier) is None
 
 
 def test_without_window_scaling_sockets_between_hosts_fail():
-    report = read(job(n2={SCALING: '0'}))
+    report = validated(job(n2={SCALING: '0'}))
     assert verify_settings(report, 'sockets') == (
         'TCP has no window scaling on n2 (net.ipv4.tcp_window_scaling=0), so that no connection '
         'carries more than 64 KiB in a round trip'
     )
     assert verify_settings(report, 'infiniband') is None
-    assert verify_settings(read(job({SCALING: '0'}, hosts=1)), 'sockets') is None
+    assert verify_settings(validated(job({SCALING: '0'}, hosts=1)), 'sockets') is None
 
 
 @pytest.mark.parametrize(
@@ -231,11 +229,11 @@ def test_without_window_scaling_sockets_between_hosts_fail():
 )
 def test_a_network_that_reads_memory_needs_it_locked(tmp_path, settings, fails):
     content = job({SCALING: '1', **settings})
-    said = verify_settings(read(content), 'infiniband')
+    said = verify_settings(validated(content), 'infiniband')
     assert (said is not None) == fails
     if fails:
         assert said.startswith('ranks on n[1-2] may lock no more than 64 KiB of memory (ulimit -l)')
-    assert verify_settings(read(content), 'sockets') is None
+    assert verify_settings(validated(content), 'sockets') is None
 
 
 def test_a_job_fails_by_it(tmp_path):
@@ -250,7 +248,7 @@ def test_a_job_fails_by_it(tmp_path):
 
 
 def test_a_screening_leaves_single_nodes_to_be_told_by_name():
-    some, every = read(job(n2={SCALING: '0'})), read(job({SCALING: '0'}))
+    some, every = validated(job(n2={SCALING: '0'})), validated(job({SCALING: '0'}))
     assert verify_settings(some, 'sockets', only_if_all=True) is None
     assert 'on n[1-2]' in verify_settings(every, 'sockets', only_if_all=True)
 
@@ -353,9 +351,9 @@ def test_settings_are_facts_of_a_case(golden_report):
 
 
 def test_two_reports_are_held_against_each_other():
-    one, other = read(job()), read(job(USUAL | {SCALING: '0', BUFFERS: '2048'}))
+    one, other = validated(job()), validated(job(USUAL | {SCALING: '0', BUFFERS: '2048'}))
     assert setting_changes(one, other) == [
         f'setting changed: btl_tcp_sndbuf in {HOME}: not set -> 2048',
         'setting changed: net.ipv4.tcp_window_scaling: 1 -> 0',
     ]
-    assert setting_changes(read(halo(4, 2)), other) == []
+    assert setting_changes(validated(halo(4, 2)), other) == []

@@ -5,7 +5,6 @@ import os
 import time
 
 import pytest
-from test_checks import FILES, GOLDEN, JOBS, chosen
 
 from accepted import CONTRACT, end, ran, start
 from assay.acceptance import archive as archives
@@ -14,6 +13,7 @@ from assay.acceptance.recompute import _partition, compute_again
 from assay.machine import topology
 from assay.machine.topology import read_topology
 from assay.results.reframe_report import read_report
+from golden_jobs import FILES, GOLDEN, JOBS, chosen
 from machines import lay
 from sites import sites
 

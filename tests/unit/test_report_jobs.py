@@ -11,7 +11,7 @@ from assay.report.html import jobs, page
 from assay.results.reframe_report import case_of
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases
-from witnessed import entries, halo, host, partner, process, thread, write
+from witnessed import entries, halo, host, partner, process, thread, validated, write
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_of_many_jobs_the_first_are_shown(ran):
 
 
 def test_a_matrix_of_ranks():
-    matrix, _ = [*jobs._of_job(report_of(halo(4, bytes_each=123_456)), 'job')]
+    matrix, _ = [*jobs._of_job(validated(halo(4, bytes_each=123_456)), 'job')]
     (panel,) = matrix.panels
     assert panel.values[0] == [None, 123000, None, 123000]
     assert panel.values[1] == [123000, None, 123000, None]
@@ -116,14 +116,8 @@ def test_a_matrix_of_ranks():
     assert matrix.cells[0] == ['0', '1', '100', '123456', '123.5 kB']
 
 
-def report_of(content):
-    from assay import witness
-
-    return witness.Report.model_validate_json(json.dumps(content))
-
-
 def test_many_ranks_are_grouped_to_their_nodes():
-    matrix, _ = [*jobs._of_job(report_of(halo(64, hosts=4, bytes_each=10)), 'job')]
+    matrix, _ = [*jobs._of_job(validated(halo(64, hosts=4, bytes_each=10)), 'job')]
     assert matrix.rows == matrix.columns == ['n1', 'n2', 'n3', 'n4']
     # Of 16 ranks in a row 15 send to the next and to the one before within the node.
     assert matrix.panels[0].values[0] == [300, 10, None, 10]
@@ -132,19 +126,19 @@ def test_many_ranks_are_grouped_to_their_nodes():
 
 
 def test_many_nodes_and_many_ranks_of_one_are_blocks():
-    matrix, seats = [*jobs._of_job(report_of(halo(200, hosts=100, bytes_each=10)), 'job')]
+    matrix, seats = [*jobs._of_job(validated(halo(200, hosts=100, bytes_each=10)), 'job')]
     assert len(matrix.rows) == 25 and matrix.rows[:2] == ['n1', 'n5']
     assert matrix.across.title == 'to nodes, 4 from'
     assert len(seats.rows) == jobs.MOST_SEATS
     assert 'These are 32 of 200 rows of cores' in seats.notes[0]
-    matrix, _ = [*jobs._of_job(report_of(halo(64, bytes_each=10)), 'job')]
+    matrix, _ = [*jobs._of_job(validated(halo(64, bytes_each=10)), 'job')]
     assert len(matrix.rows) == 32 and matrix.rows[:2] == ['0-1', '2-3']
     assert matrix.panels[0].values[0][:3] == [20, 10, None]
 
 
 def test_messages_to_nobody_of_these_and_empty_ones():
     some = [process(0, partners=[partner(1), partner(-1, 3, 50)]), process(1, (1,))]
-    matrix, _ = [*jobs._of_job(report_of(entries(some)), 'job')]
+    matrix, _ = [*jobs._of_job(validated(entries(some)), 'job')]
     assert matrix.panels[0].values == [[None, 1], [None, None]]
     assert matrix.ends == (1, 10)
     assert matrix.cells[0] == ['0', 'outside', '3', '50', '50 B']
@@ -168,7 +162,7 @@ def test_more_than_any_job_sends_leaves_out_the_job(ran, sent):
 )
 def test_what_is_not_known_of_messages_is_said(changed, words):
     some = [process(0), process(1, (1,))]
-    (seats,) = jobs._of_job(report_of(entries(some, **changed)), 'job')
+    (seats,) = jobs._of_job(validated(entries(some, **changed)), 'job')
     assert words in seats.notes[0] and seats.labels[0] == ['0', '1']
 
 
@@ -178,7 +172,7 @@ def test_what_is_not_known_of_messages_is_said(changed, words):
 def test_a_row_for_each_domain_of_each_node():
     hosts = [host('n1', [[0, 1], [2, 3]]), host('n2', [[0, 1, 2]])]
     some = [process(0, (0,)), process(1, (3,)), process(2, (1, 2), 'n2')]
-    *_, seats = jobs._of_job(report_of(entries(some, hosts)), 'job')
+    *_, seats = jobs._of_job(validated(entries(some, hosts)), 'job')
     assert seats.rows == ['n1 domain 0: 0-1', 'n1 domain 1: 2-3', 'n2 domain 0: 0-2']
     assert seats.labels == [['0', '', ''], ['', '1', ''], ['', '2', '2']]
     assert seats.panels[0].values == [[1, 0, None], [0, 1, None], [0, 1, 1]]
@@ -193,13 +187,13 @@ def test_a_row_for_each_domain_of_each_node():
 
 def test_threads_sit_somewhere_too():
     own = [thread(5, (1,), busy=1.0), thread(6, (2,), busy=0.0), thread(7, (0, 1, 2, 3), busy=0.0)]
-    *_, seats = jobs._of_job(report_of(entries([process(0, (0,), threads=own)])), 'job')
+    *_, seats = jobs._of_job(validated(entries([process(0, (0,), threads=own)])), 'job')
     assert [*seats.labels[0], *seats.labels[1]] == ['0', '0', '0', '']
 
 
 def test_cores_of_several_ranks_are_marked_and_told():
     some = [process(0, (0,)), process(1, (0,)), process(2, (1,))]
-    *_, seats = jobs._of_job(report_of(entries(some)), 'job')
+    *_, seats = jobs._of_job(validated(entries(some)), 'job')
     assert seats.labels[0] == ['0-1', '2']
     assert [(mark.name, mark.cells) for mark in seats.marks] == [
         ('shared by several ranks', [(0, 0)])
@@ -211,26 +205,26 @@ def test_nodes_with_shared_cores_are_never_left_out():
     hosts = [host(f'n{number}', [[0, 1]]) for number in range(50)]
     some = [process(number, (0,), f'n{number}') for number in range(50)]
     some += [process(50, (0,), 'n49')]
-    *_, seats = jobs._of_job(report_of(entries(some, hosts)), 'job')
+    *_, seats = jobs._of_job(validated(entries(some, hosts)), 'job')
     assert seats.rows[0] == 'n49 domain 0: 0-1' and len(seats.rows) == 32
 
 
 def test_a_wide_domain_has_several_rows():
-    *_, seats = jobs._of_job(report_of(entries([process(0)], [host(domains=[range(40)])])), 'job')
+    *_, seats = jobs._of_job(validated(entries([process(0)], [host(domains=[range(40)])])), 'job')
     assert seats.rows == ['n1 domain 0: 0-15', 'n1 domain 0: 16-31', 'n1 domain 0: 32-39']
     assert len(seats.columns) == 16
 
 
 def test_who_sat_on_no_core_is_told():
     some = [process(0, (0,)), process(1, (9,)), process(2, (11,))]
-    *_, seats = jobs._of_job(report_of(entries(some)), 'job')
+    *_, seats = jobs._of_job(validated(entries(some)), 'job')
     assert seats.labels == [['0', ''], ['', '']]
     assert 'On no core of these nodes sat 2 ranks: 1-2.' in seats.notes
 
 
 def test_a_node_without_cores_has_no_map():
     none = host(domains=[[0]]) | {'cores': '', 'numa': []}
-    assert [*jobs._of_job(report_of(entries([process(0)], [none])), 'job')] == []
+    assert [*jobs._of_job(validated(entries([process(0)], [none])), 'job')] == []
 
 
 # The page -----------------------------------------------------------------------------------------

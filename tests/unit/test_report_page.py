@@ -280,11 +280,6 @@ def test_tables_can_be_read_by_all(golden_report, tmp_path):
 # Stored runs --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def database(tmp_path):
-    return tmp_path / 'perflogs' / 'results.db'
-
-
 def test_a_stored_run_with_its_history(golden_report, database, tmp_path):
     reports = [
         stored.made(golden_report, number, 9 - number, value=40 + number) for number in (1, 2, 3)

@@ -13,14 +13,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import stored
 from assay import AssayError, paths
-from assay.commands.main import app
 from assay.results import perflogs, store
 from assay.results.history import load
 from assay.results.run_selectors import choose, kept_since, old_runs
+from command import call
 from stored import put
 
 HEADER = 'job_completion_time|system|perf_value'
@@ -150,9 +149,8 @@ def history(tmp_path, made, monkeypatch):
 
 
 def assay(*options):
-    ended = CliRunner().invoke(app, ['history', *options])
-    if ended.exception:
-        raise ended.exception
+    ended = call('history', *options)
+    assert ended.exit_code == 0
     return ended.output
 
 

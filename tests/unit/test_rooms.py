@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay import paths
+from documents import ARCHITECTURE, rows
 
 LIB = paths.ROOT / 'lib'
 
@@ -77,6 +78,13 @@ def test_rooms_import_downwards(imports):
     assert not upwards
 
 
+def test_the_picture_of_the_rooms_is_theirs():
+    told = {
+        (room.strip('`'), int(floor)) for floor, room, *_ in rows(ARCHITECTURE) if floor.isdigit()
+    }
+    assert told == {(room, floor + len(FLOORS)) for room, floor in HEIGHT.items() if room}
+
+
 def test_no_circle(imports):
     # A room's own __init__ gives out what its files define.
     graph = {name: {other for other in others if other != name} for name, others in imports.items()}
@@ -91,5 +99,18 @@ def test_commands_do_not_import_each_other(imports):
         for name, others in imports.items()
         for other in others - {name, shared}
         if room(other) == 'commands' and other != 'assay.commands' and name != main
+    ]
+    assert not found
+
+
+def test_no_test_imports_the_module_of_another():
+    """What several of them need is in tests/support or a conftest.py."""
+    found = [
+        f'{path}, line {node.lineno}'
+        for path in (paths.ROOT / 'tests').rglob('test_*.py')
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in [getattr(node, 'module', None), *(one.name for one in node.names)]
+        if name and name.startswith('test_')
     ]
     assert not found

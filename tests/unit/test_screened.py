@@ -10,8 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from test_checks import JOBS
-from test_contract import SMALL, small
 
 from accepted import CONTRACT, TRUSTED, as_record, close, remake, sign, start
 from assay import AssayError, paths
@@ -28,6 +26,8 @@ from assay.screening import outputs
 from assay.screening.measured import read, write
 from assay.screening.outputs import collect
 from assay.screening.where import Where
+from contracts import SMALL, small
+from golden_jobs import JOBS
 from screenings import BEGUN, keep, screening, slow_links
 
 GENERIC = SMALL.replace('waivers: []', 'screening_first: true')

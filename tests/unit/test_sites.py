@@ -4,6 +4,7 @@ import pytest
 
 from assay import paths
 from sites import SITES, sites
+from wording import hold_page
 
 PAGE = paths.ROOT / 'docs' / 'sites.md'
 
@@ -35,11 +36,8 @@ def page():
     return '\n\n'.join(pieces) + '\n'
 
 
-def test_the_page_lists_all_situations():
-    if not PAGE.exists():
-        PAGE.write_text(page())
-        pytest.fail(f'{PAGE} was not there and has been written: look at it')
-    assert PAGE.read_text() == page(), f'delete {PAGE} and run this test: it writes it anew'
+def test_the_page_lists_all_situations(request):
+    hold_page(request, PAGE, page())
 
 
 def test_the_corpus_is_of_the_world():

@@ -8,7 +8,6 @@ import time
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from test_checks import FILES, JOBS, chosen
 
 from accepted import (
     CONTRACT,
@@ -33,6 +32,7 @@ from assay.acceptance.journal import Resumed
 from assay.acceptance.status import status_in
 from assay.acceptance.verify import assert_may_be_signed, verify
 from assay.results.reframe_report import name_of
+from golden_jobs import FILES, JOBS, chosen
 
 #: Single bytes that are changed, of all files together, at least.
 FLIPS = 1000

@@ -7,15 +7,14 @@ from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from test_history import put
-from typer.testing import CliRunner
 
 from assay import AssayError
-from assay.commands.main import app
 from assay.report.console import sparkline
 from assay.results.history import load
 from assay.results.trend import trend
+from command import call
 from reports import cases, passing
+from stored import put
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 OLD, NEW = 'openmpi@5.0.9', 'openmpi@5.0.10'
@@ -66,10 +65,8 @@ def noise(count, spread=0.01, seed=1):
 
 
 def said(*options):
-    result = CliRunner().invoke(app, ['trend', *options], env={'COLUMNS': '200'})
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
+    ended = call('trend', *options, COLUMNS='200')
+    return ended.exit_code, ended.output
 
 
 def look(history, pattern=''):

@@ -3,17 +3,16 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import stored
 from assay import AssayError
-from assay.commands.main import app
 from assay.report.history import history_json, show_history
 from assay.report.html.page import write_stored
 from assay.results import history as histories
 from assay.results import store
 from assay.results.history import load, of_file, remove_runs
 from assay.results.triage import CLASSES, classify, failed
+from command import call
 from pages import HOSTILE, Seen
 from stored import put
 
@@ -122,18 +121,17 @@ def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
 def test_the_command(database, monkeypatch):
     monkeypatch.setattr(histories, 'load', lambda: load(database))
 
-    def call(*words):
-        return CliRunner().invoke(app, ['triage', *words])
-
-    assert '4 failures, 4 without a class' in call().output
-    assert 'nothing failed in these runs' in call('00000002').output
-    said = call('00000001', TCP, '--class', 'scheduler', '--note', 'node drained').output
+    assert '4 failures, 4 without a class' in call('triage').output
+    assert 'nothing failed in these runs' in call('triage', '00000002').output
+    words = ('00000001', TCP, '--class', 'scheduler', '--note', 'node drained')
+    said = call('triage', *words).output
     assert 'scheduler' in said and 'node drained' in said
-    assert '4 failures, 3 without a class' in call().output
+    assert '4 failures, 3 without a class' in call('triage').output
     for words in (['last', TCP], ['--class', 'mpi'], ['last', '--note', 'x']):
-        assert 'to classify a failure give RUNS, CASE and --class' in str(call(*words).exception)
+        with pytest.raises(AssayError, match='to classify a failure give RUNS, CASE and --class'):
+            call('triage', *words)
 
 
 def test_the_help_names_every_class():
-    said = ' '.join(CliRunner().invoke(app, ['triage', '--help']).output.split())
+    said = ' '.join(call('triage', '--help').output.split())
     assert f'{", ".join(CLASSES[:-1])} or {CLASSES[-1]}.' in said

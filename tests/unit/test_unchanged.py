@@ -4,13 +4,13 @@ import json
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from test_figure_series import FIRST, RING, figures
 
 from assay.results.figure_series import learn_past, measured
 from assay.results.history import StoredRun
 from assay.results.store import BEGINNING
 from assay.results.unchanged import mostly_good, unchanged, usual
 from assay.results.verdict import Summary
+from tables import FIRST, RING, figures
 
 OLD, NEW = 'mpich@4.3.2', 'mpich@5.0.1'
 

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from test_documents import DOCS, code, uses
 
 from assay import paths
+from documents import DOCS, code, uses
 from roads import Road, lines
 
 #: For who upgraded a machine, who measures every night, and who accepts a machine.

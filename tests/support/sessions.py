@@ -1,0 +1,100 @@
+"""Sessions that no ReFrame ran: their cases are made up and stored."""
+
+import json
+import math
+import re
+from datetime import timedelta
+from itertools import product
+
+import numpy as np
+
+from assay.running import runs
+from assay.running.supervise import Ended
+from reports import cases
+from stored import NOW, put
+
+BOTH = ('openmpi', 'mpich')
+
+FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
+FABRICS = ('shm', 'tcp', 'ofi-tcp')
+
+
+class Machine:
+    """Takes the place of ReFrame: stores runs of made-up cases, each a little different.
+
+    :param change: of the cases of a session: given its environment and number, the case and its
+        values; both of which it may change. A case is not run if it says False.
+    """
+
+    system, mode = 'toy', 'smoke'
+
+    def __init__(self, database, golden_report, change=lambda *about: None):
+        self.database, self.golden_report, self.change = database, golden_report, change
+        self.environment = {}
+        self.random = np.random.default_rng(11)
+        self.number = 0
+        self.ran = []
+        self.labels = []
+        self.exports = []
+        self.own = runs.begin()
+        self.ends = {}
+        self.partitions = ['node']
+        self.layouts = ['packed']
+        self.cases = []
+
+    def report(self, name, excluded=(), days=0.0, text=None):
+        self.number += 1
+        report = self.golden_report('Passed')
+        begun = (NOW - timedelta(days=days)).timestamp() + 10 * self.number
+        report['session_info'] |= {
+            'uuid': f'{self.number:08x}-0000-4000-8000-{self.number:012x}',
+            'time_start_unix': begun,
+            'time_end_unix': begun + 9,
+        } | ({'label': text} if text else {})
+        plain = cases(report)[1]
+        report['runs'][0]['testcases'] = []
+        for fabric, layout, partition in product(FABRICS, self.layouts, self.partitions):
+            shown = f'Ring %fabric={fabric} %layout={layout} %scale=1_node'
+            if any(re.search(one, shown.replace(' ', '')) for one in excluded):
+                continue
+            case = plain | {
+                'system': 'toy',
+                'partition': partition,
+                'environ': name,
+                'display_name': shown,
+                'fabric': fabric,
+                'scale': '1_node',
+                'job_completion_time_unix': begun + 5,
+                'directions': {figure: better for figure, (_, better) in FIGURES.items()},
+                'built_mpi': f'{name}@5',
+            }
+            values = {one: 100 * math.exp(self.random.normal(0, 0.004)) for one in FIGURES}
+            if self.change(name, self.number, case, values) is False:
+                continue
+            units = {figure: unit for figure, (unit, _) in FIGURES.items()}
+            case['perfvalues'] = {
+                f'toy:{partition}:{one}': [value, 100, -0.9, 9, units[one], 'pass']
+                for one, value in values.items()
+            }
+            report['runs'][0]['testcases'].append(case)
+        return report
+
+    def history(self, count):
+        reports = [self.report(name, days=count - n) for n in range(count) for name in BOTH]
+        put(self.database, *reports)
+        self.number += 10_000  # of the sessions that follow, each a later second of today
+
+    def run(self, own, text, options, handles, audience, purpose, exports):
+        at = options.index('-p') if '-p' in options else None
+        name = BOTH[0] if at is None else options[at + 1][1:-1]
+        self.exports.append(exports)
+        excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
+        (own.folder / 'stage').mkdir()
+        self.ran.append((name, len(excluded)))
+        self.labels.append(text)
+        report = self.report(name, excluded, text=text)
+        report['session_info']['purpose'] = purpose
+        self.cases.append([case['display_name'] for case in cases(report)])
+        put(self.database, report)
+        own.report.write_text(json.dumps(report))
+        return self.ends.pop(len(self.ran), Ended())
