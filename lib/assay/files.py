@@ -77,6 +77,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
                 keep_access(path.stat(), file.fileno())
             file.write(data)
         draft.replace(path)
+    except OSError as error:
+        error.filename = str(path)  # the draft is nobody's business
+        raise
     finally:  # as where the disk is full
         draft.unlink(missing_ok=True)
 

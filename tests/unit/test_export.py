@@ -107,7 +107,7 @@ def test_a_file_is_written_whole_or_not_at_all(stored, tmp_path, monkeypatch):
     monkeypatch.setattr(
         'pathlib.Path.replace', lambda *_: (_ for _ in ()).throw(OSError(28, 'full'))
     )
-    with pytest.raises(AssayError, match=r'assay\.prom cannot be written: full'):
+    with pytest.raises(AssayError, match=r'assay\.prom: cannot be written: full'):
         export('--to', target)
     assert [path.read_text() for path in tmp_path.glob('assay*')] == ['as it was']
 
@@ -126,5 +126,5 @@ def test_nothing_is_stored(monkeypatch, tmp_path):
 
 
 def test_a_folder_that_is_not_there(stored, tmp_path):
-    with pytest.raises(AssayError, match=r'x\.csv cannot be written: No such file or directory'):
+    with pytest.raises(AssayError, match=r'x\.csv: cannot be written: No such file or directory'):
         export('--to', tmp_path / 'nowhere' / 'x.csv')

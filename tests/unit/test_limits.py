@@ -10,6 +10,7 @@ from reframe.core.exceptions import SanityError
 from assay import paths
 from assay.checks.benchmark import over_limit, whole_of_best, worst_step
 from assay.config.fabrics import load_catalogue
+from assay.job.ending import EndedJob
 from assay.programs.figure import Figure
 from assay.witness.report import Disturbance
 from checks import check_on
@@ -46,6 +47,7 @@ def check(tmp_path, monkeypatch):
     with check_on(*where) as (check, _, _):
         monkeypatch.setattr(type(check), 'stagedir', str(tmp_path))
         check.report = {'limits': LIMITS, 'hosts': ['n1', 'n2']}
+        check.ended_job = EndedJob(tmp_path, 'job.out', 'job.err', 0, 'COMPLETED', ('n1', 'n2'))
         yield check
 
 

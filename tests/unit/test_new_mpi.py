@@ -32,14 +32,13 @@ ASKED = """
 import json, sys
 from assay.config.environments import environment, spack_specs, tcp_over
 from assay.config.fabrics import load_catalogue
-from assay.layout.layouts import LAYOUTS
-from assay.layout.layouts import Node
+from assay.layout.layouts import LAYOUTS, NodeShape
 from assay.machine.modules import is_called_like_an_mpi
 from assay.machine.mpi import find_mpis
 from assay.mpis import FAMILIES
 
 found = [mpi for mpi in find_mpis() if mpi.source == 'PATH']
-catalogue, node = load_catalogue(), Node(cores=8, numa_domains=2)
+catalogue, node = load_catalogue(), NodeShape(cores=8, numa_domains=2)
 said = json.load(sys.stdin)
 print(json.dumps({
     'found': [[mpi.name, mpi.family, mpi.version, mpi.fault] for mpi in found],
@@ -136,9 +135,9 @@ def test_an_mpi_is_one_file(told, house, tmp_path):
         ("requires=r'ch4:.*", "requires=r'(ch4:.*", 'Recipe: requires: Value error, not a valid'),
         ("'UCX_TLS': 'self,tcp'", "'UCX_TLS': 1", 'Recipe: env.UCX_TLS: '),
         (
-            "    library='^MVAPICH",
-            "    librarian='^MVAPICH",
-            'Family: library: Field required',
+            "        'library': '^MVAPICH",
+            "        'librarian': '^MVAPICH",
+            'Family: librarian: Extra inputs are not permitted',
         ),
         (
             "'ucx-tcp': Recipe",
