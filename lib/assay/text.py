@@ -2,6 +2,8 @@
 
 Escape sequences move the cursor over lines that were printed before and write others in their
 place; characters of no width or of another direction show something else than what is there.
+
+Names of nodes are folded and expanded here as well, as schedulers write them.
 """
 
 from __future__ import annotations

@@ -72,6 +72,7 @@ class Machine:
             if self.change(name, self.number, case, values) is False:
                 continue
             units = {figure: unit for figure, (unit, _) in FIGURES.items()}
+            units |= case.pop('units', {})
             case['perfvalues'] = {
                 f'toy:{partition}:{one}': [value, 100, -0.9, 9, units[one], 'pass']
                 for one, value in values.items()

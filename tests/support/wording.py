@@ -11,7 +11,8 @@ FOLDER = paths.ROOT / 'tests' / 'golden' / 'wording'
 
 #: Of a table: columns are two blanks apart, and a folded cell goes on with a part of a name.
 _ROW = re.compile(r'\S {2,}\S|^[%@]')
-_NUMBER = re.compile(r'\d[\d.]*\d|\d')
+#: Digits of names, such as n3 or mpich@4.3.2, are none.
+_NUMBER = re.compile(r'(?<![\w@\[.])(?<!\[\d-)(?:\d[\d.]*\d|\d)')
 
 
 def sentences(text):

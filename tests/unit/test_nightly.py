@@ -88,6 +88,27 @@ def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):
     assert text.count('<testcase') == 4
 
 
+def test_a_night_on_cores_that_a_hypervisor_moved_is_no_good_one(site):
+    """Nothing of it can be compared, whatever it measured."""
+
+    def on_cores(latency):
+        def change(name, number, case, values):
+            if latency > 100:
+                values['bandwidth'] /= 4
+            values['core_latency'] = latency
+            case['directions'] = case['directions'] | {'core_latency': 'lower'}
+            case['units'] = {'core_latency': 'ns'}
+
+        return change
+
+    site.change = on_cores(40)
+    good_nights(site)
+    before = remembered().good
+    site.change = on_cores(300)
+    assert spend(site)[0] == 3
+    assert remembered().good == before
+
+
 def test_what_looked_worse_once_is_not(site):
     good_nights(site)
     bad = site.number + 1

@@ -45,7 +45,7 @@ def witness(
     if picture:
         from assay.report.html import page  # which takes time to load
 
-        if picture.suffix != '.html':
+        if picture.suffix.lower() != '.html':
             raise AssayError(f'{picture}: a picture is a page for a browser: call it .html')
         page.write_page(picture, page.page_of_job(first))
     out = console()

@@ -76,9 +76,10 @@ def query_patiently(*command: str) -> str:
     return query(*command)
 
 
-def query(*command: str) -> str:
+def query(*command: str, patience: float = PATIENCE) -> str:
     """The output of a command of Slurm; that of standard error if there is no other.
 
+    :param patience: seconds that it has.
     :raises RefusedError: if it fails.
     :raises AwayError: if Slurm is away.
     :raises AssayError: if it is not there, or does not answer in time.
@@ -91,12 +92,12 @@ def query(*command: str) -> str:
             capture_output=True,
             text=True,
             errors='replace',
-            timeout=PATIENCE,
+            timeout=patience,
         )
     except OSError as error:
         raise AssayError(f'{command[0]}: {error.strerror}') from None
     except subprocess.TimeoutExpired:
-        raise AssayError(f'{" ".join(command)}: no answer in {PATIENCE} s') from None
+        raise AssayError(f'{" ".join(command)}: no answer in {patience:g} s') from None
     if answer.returncode:
         # A site's wrapper may say why on standard output.
         lines = (answer.stderr.strip() or answer.stdout).splitlines()

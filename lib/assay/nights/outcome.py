@@ -20,6 +20,7 @@ from assay.results.diff.difference import Difference
 from assay.results.failures import disturbed_cases, failures
 from assay.results.statistics.series import ratio
 from assay.results.verdict import Verdict
+from assay.spelling import many
 
 Word = Literal['PASSED', 'WORSE', 'FAILED', 'UNDECIDED', 'DISTURBED']
 
@@ -148,6 +149,9 @@ def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
         return NightOutcome(
             'UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items())
         )
+    if found.lacks_values:
+        words = [f'{words}: {many(values, "value")}' for words, values in found.disturbances]
+        return NightOutcome('DISTURBED', (), tuple(words))
     return NightOutcome('PASSED')
 
 

@@ -18,6 +18,8 @@ from assay.running.runs import RunFolder
 
 #: Seconds that a process which was left behind has to end once it was told to.
 PATIENCE = 5
+#: Likewise that Slurm has to tell its jobs: those of a run that was stopped are not to stay.
+SLURM_PATIENCE = 60.0
 
 
 def stop_jobs(run: RunFolder) -> str:
@@ -55,7 +57,7 @@ def _all_slurm_jobs() -> list[tuple[str, str, str, Path]]:
     """Id, state, reason and folder of each job of ours; none where there is no Slurm."""
     columns = ['--noheader', '--format=%i|%T|%r|%Z']
     try:
-        answer = query('squeue', f'--user={os.getuid()}', *columns)
+        answer = query('squeue', f'--user={os.getuid()}', *columns, patience=SLURM_PATIENCE)
     except AssayError:
         return []
     found = []

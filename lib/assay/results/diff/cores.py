@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from assay.results.diff.families import is_of_a_kernel
+from assay.results.diff.families import is_without_messages
 from assay.results.diff.sides import CASE, JOB, Tables
 from assay.witness.disturbance import CORE_LATENCY, CORE_MOVE
 
@@ -19,7 +19,7 @@ AS_FAR = 1.5
 Job = tuple[object, ...]
 
 _MOVED = 'the hypervisor moved the cores of the node apart or together'
-_ELSEWHERE = 'the cores of the node were at another distance from each other than in most jobs'
+_ELSEWHERE = 'the cores of the node were farther apart or nearer than in the jobs that are compared'
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def on_alike_cores(tables: Tables) -> Tables:
 
     A hypervisor moves cores apart for minutes: messages take up to three times as long then,
     whatever the software does. The distance counts that most jobs of both sides have; of several
-    the shortest. Figures of kernels count whatever it is.
+    the shortest. Figures of kernels that send nothing, and exact ones, count whatever it is.
     """
     sides = [_cores_of(table) for table in tables]
     of_cases = [_by_case(side) for side in sides]
@@ -98,9 +98,9 @@ def _without_rest(
     }
     reasons = pl.Series([rest.get(job) for job in table.select(JOB).rows()], dtype=pl.String)
     figures = table.select(pl.col('check', 'figure').cast(pl.String)).rows()
-    without_messages = pl.Series([is_of_a_kernel(*one) for one in figures], dtype=pl.Boolean)
+    any_cores = pl.Series([is_without_messages(*one) for one in figures], dtype=pl.Boolean)
     return table.with_columns(
-        disturbances=pl.when(without_messages)
+        disturbances=pl.when(any_cores | (pl.col('better') == 'exact'))
         .then(pl.col('disturbances').cast(pl.String))
         .otherwise(pl.coalesce(pl.col('disturbances').cast(pl.String), reasons))
     )

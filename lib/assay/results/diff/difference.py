@@ -158,10 +158,11 @@ def difference(
             f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
             'they were read twice, from perflogs and from the database or a report.'
         )
-    without_first = without_first_values(tables[1], remeasured)
-    undisturbed = alike_disturbed((tables[0], without_first))
     # Sessions of two settings are in turn: they meet the same cores.
-    counting = undisturbed if settings else on_alike_cores(undisturbed)
+    by_cores = on_alike_cores if settings is None else (lambda both: both)
+    latest = tables[0], without_first_values(tables[1], remeasured, by_cores(tables)[1])
+    undisturbed = alike_disturbed(latest)
+    counting = by_cores(undisturbed)
     old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
@@ -223,7 +224,7 @@ def difference(
         suspects=suspects(families, compared, margin),
         facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
         disturbances=_disturbances(counting),
-        alike_disturbed=_total(_disturbances(tables)) - _total(_disturbances(undisturbed)),
+        alike_disturbed=_total(_disturbances(latest)) - _total(_disturbances(undisturbed)),
     )
 
 

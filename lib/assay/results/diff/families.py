@@ -28,6 +28,9 @@ _WHOLE = frozenset(
 )
 #: In names of figures of kernels on so few data that they stay in the caches of the cores.
 _IN_CACHES = 'in_caches'
+#: What names of figures begin with whose kernels send nothing. A dot product adds up over ranks, a
+#: product waits for the halo, HPL's panels and updates for pivots and rows.
+_SENDS_NOTHING = ('waxpy', 'assembly', 'stencil', 'force', 'neighbour')
 #: The family of figures that say how quiet it was, and what is in their names.
 JITTER = 'jitter'
 _JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance')
@@ -75,12 +78,13 @@ def family_of(compared: Compared) -> str:
     return f'{check}{over}'
 
 
-def is_of_a_kernel(check: str, figure: str) -> bool:
-    """Whether it is of the clock, DGEMM or a kernel of an application: no message is in it."""
-    if figure in STARTUP or any(part in figure for part in (*_JITTER, *_COMMUNICATION)):
+def is_without_messages(check: str, figure: str) -> bool:
+    """Whether it is of the clock, DGEMM or a kernel of an application that sends nothing."""
+    if figure in STARTUP or any(part in figure for part in _JITTER):
         return False
-    is_kernel = check.startswith(_APPLICATIONS) and figure not in _WHOLE
-    return is_kernel or check.startswith(('Clock', 'Dgemm'))
+    if check.startswith(_APPLICATIONS):
+        return _IN_CACHES in figure or figure.startswith(_SENDS_NOTHING)
+    return check.startswith(('Clock', 'Dgemm'))
 
 
 def kind_of(one: Measured) -> str:

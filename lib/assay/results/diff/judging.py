@@ -158,7 +158,7 @@ def _why_not_exact(before: Measured, after: Measured, known: Series | None) -> s
 
 
 def _left_out(one: Measured) -> str:
-    counts = {'disturbed by others': one.disturbed, 'not a number, or negative': one.unusable}
+    counts = {'disturbed': one.disturbed, 'not a number, or negative': one.unusable}
     return ', '.join(f'{count} {what}' for what, count in counts.items() if count)
 
 

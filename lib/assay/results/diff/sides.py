@@ -96,18 +96,21 @@ def paired(
     return pairs, tuple(rest), tuple(only_after)
 
 
-def without_first_values(table: pl.DataFrame, again: Sequence[StoredRun]) -> pl.DataFrame:
+def without_first_values(
+    table: pl.DataFrame, again: Sequence[StoredRun], comparable: pl.DataFrame
+) -> pl.DataFrame:
     """A table of figures without what was measured again, in what it was before that.
 
-    A case that others disturbed each time it was measured again keeps its first values.
+    A case that was disturbed each time it was measured again keeps its first values.
 
     :param again: the runs in which it was measured again, which are in the table as well.
+    :param comparable: the table, with what else keeps jobs from being compared.
     """
     if not again:
         return table
     is_again = pl.col('run').cast(pl.String).is_in([run.uuid for run in again])
     counts = (pl.col('figure') != '-') & pl.col('disturbances').is_null()
-    cases = table.filter(is_again & counts).select(CASE).unique()
+    cases = comparable.filter(is_again & counts).select(CASE).unique()
     first = table.filter(~is_again).join(cases, on=CASE, how='anti', maintain_order='left')
     return pl.concat([first, table.filter(is_again)])
 

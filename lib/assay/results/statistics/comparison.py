@@ -252,7 +252,7 @@ def judge(
         raise AssayError('a rate is between 0 and 1, and a margin is above 0')
     found = list(comparisons)
     if adjusted is None:
-        adjusted = holm([one.p_value for one in found]).tolist()
+        adjusted = holm([one.proven_p for one in found]).tolist()
     alone = rate / max(1, len(found))
     return [
         _verdict(one, float(p), rate, alone, margin) for one, p in zip(found, adjusted, strict=True)
@@ -268,8 +268,9 @@ def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float
         nothing = (math.nan, math.nan)
         return Verdict('cannot tell', one, p, nothing, math.inf, None, one.reason)
     ends = one.interval()
-    smallest = one.smallest(alone)
-    more = one.more_runs(margin, alone)
+    smallest, more = one.smallest(alone), one.more_runs(margin, alone)
+    if one.least_p > rate:
+        smallest, more = math.inf, max(1, more) if more is not None else None
     if p <= rate:
         is_better = (one.change > 0) == (one.better == 'higher')
         return Verdict('better' if is_better else 'worse', one, p, ends, smallest, more)
@@ -277,6 +278,8 @@ def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float
         return Verdict('same', one, p, ends, smallest, more)
     if not one.is_seen:
         reason = 'the spread between sessions is unknown: measure on several occasions'
+    elif one.least_p > rate:
+        reason = 'a side of one run may be an outlier: run again'
     elif more is None:
         reason = f'no number of runs would tell {margin:.0%}: the spread is too wide'
     elif more:

@@ -17,7 +17,7 @@ def moved(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comp
     :param rate: at which any of them is called changed although none is.
     """
     usable = [one for one in controls if not one.reason]
-    adjusted = holm([one.p_value for one in usable])
+    adjusted = holm([one.proven_p for one in usable])
     found = [one for one, p in zip(usable, adjusted, strict=True) if p <= rate]
     return sorted(found, key=lambda one: -abs(one.change))
 

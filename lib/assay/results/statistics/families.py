@@ -241,14 +241,14 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
     for kind, p_of_kind in zip(family.kinds, of_kinds, strict=True):
         # Of figures less may be false where fewer kinds were selected (Benjamini and Bogomolov).
         share = len(family.kinds) / max(1, selected)
-        own = _at_least_one([comparisons[number].p_value for number in kind.members], share)
+        own = _at_least_one([comparisons[number].proven_p for number in kind.members], share)
         adjusted = [max(p_of_kind, p) for p in own]
         found |= dict(zip(kind.members, adjusted, strict=True))
     if family.is_by_index:
         # It is sure of the index, so something went its way, whatever else went the other.
         its_way = [n for n in family.members if slowness(comparisons[n]) * family.index.change > 0]
         if its_way and min(found[number] for number in its_way) > FALSE_SHARE:
-            found[min(its_way, key=lambda number: comparisons[number].p_value)] = FALSE_SHARE
+            found[min(its_way, key=lambda number: comparisons[number].proven_p)] = FALSE_SHARE
     return found
 
 
