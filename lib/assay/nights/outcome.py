@@ -150,8 +150,8 @@ def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
             'UNDECIDED', (), tuple(f'{name}: {words}' for name, words in told.items())
         )
     if found.lacks_values:
-        words = [f'{words}: {many(values, "value")}' for words, values in found.disturbances]
-        return NightOutcome('DISTURBED', (), tuple(words))
+        left_out = [f'{why}: {many(values, "value")}' for why, values in found.disturbances]
+        return NightOutcome('DISTURBED', (), tuple(left_out))
     return NightOutcome('PASSED')
 
 
