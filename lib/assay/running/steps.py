@@ -216,7 +216,8 @@ class _Allocation:
             **dict.fromkeys(('SLURM_NTASKS', 'SLURM_NPROCS'), f'{count}'),
             'SLURM_TASKS_PER_NODE': ','.join([*ranks, *([f'{rest}'] if rest else [])]),
             **dict.fromkeys(('SLURM_NNODES', 'SLURM_JOB_NUM_NODES'), f'{len(nodes)}'),
-            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), fold_nodes([*nodes])),
+            # Not folded: r[1-2]i0n1 is none to Slurm and MPIs, which know a range only at the end.
+            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), ','.join(nodes)),
         }
         if job.num_tasks_per_node:
             found['SLURM_NTASKS_PER_NODE'] = f'{job.num_tasks_per_node}'
