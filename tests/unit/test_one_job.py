@@ -116,10 +116,12 @@ def test_a_thousand_nodes_and_ten_thousand_cases(monkeypatch):
 # How they end -----------------------------------------------------------------------------------
 
 SRUN = """#!/bin/bash
+words=$*
 while [[ $1 == --* ]]; do
     [[ $1 != --nodelist=* ]] || node=${1#*=}
     shift
 done
+[[ $1 == *step.sh ]] && echo "$words" >>"$STATE/sruns"
 [[ ! -e $STATE/refuses-$node ]] || { echo "srun: error: $node is bad" >&2; exit 1; }
 export SLURM_STEP_ID=$$ SLURM_CPUS_ON_NODE=4 SLURM_JOB_ID=7 SLURM_NTASKS=1 SLURM_STEP_NODELIST=$node
 echo "7.$$|$node" >"$STATE/step-$$"
@@ -246,6 +248,13 @@ def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
         'SLURM_TASKS_PER_NODE': '2,1',
         'SLURM_THREADS_PER_CORE': '1',
     }
+
+
+def test_what_a_job_exports_its_step_does(cluster):
+    job = cluster.job('true', options='#SBATCH --export=ALL,KEY=value')
+    cluster.play()
+    assert job.state == 'COMPLETED'
+    assert ' --export=ALL,KEY=value ' in (cluster.state / 'sruns').read_text()
 
 
 def test_side_by_side_and_alone_on_their_nodes(cluster):
@@ -427,8 +436,15 @@ def test_what_else_is_asked_for(idle):
     ]
 
 
+def test_what_salloc_does_not_know_is_not_asked_for(idle):
+    access = '-p all --export=NONE --no-requeue -o log --error=log --requeue --qos=high'
+    asked = allocation.request(site({'access': [access]}), [case(1)], ['output=x'], None)
+    assert asked == ['--exclusive', '--nodes=1', '-p', 'all', '--qos=high']
+
+
 SALLOC = """#!/bin/bash
 pwd >"$STATE/folder"
+env >"$STATE/environment"
 echo "$@" >"$STATE/asked"
 echo 'salloc: Pending job allocation 12'
 source "$STATE/then"
@@ -461,6 +477,23 @@ def test_a_job_is_obtained_and_given_back(cluster, salloc):
     assert (cluster.state / 'folder').read_text() == f'{cluster.folder}\n'
     asked = '--no-shell --no-kill --job-name=assay --nodes=4\n'
     assert (cluster.state / 'asked').read_text() == asked
+
+
+def test_a_user_s_defaults_for_salloc_and_srun_do_not_count(cluster, salloc, monkeypatch):
+    defaults = {'SALLOC_PARTITION': 'small', 'SRUN_CPUS_PER_TASK': '2'}
+    for name, value in defaults.items():
+        monkeypatch.setenv(name, value)
+    salloc(GRANTED)
+    with allocation.one_job(None, ['-p', 'all'], cluster.folder):
+        seen = (cluster.state / 'environment').read_text()
+    assert not any(f'{name}=' in seen for name in defaults)
+
+
+def test_a_job_of_other_nodes_is_given_back(cluster, salloc):
+    salloc(GRANTED)
+    with pytest.raises(AssayError, match="in Slurm's partition all, and the cases are for small"):
+        allocation.one_job(None, ['-p', 'small'], cluster.folder).__enter__()
+    assert (cluster.state / 'free').read_text() == '12'
 
 
 def test_a_job_that_is_refused(cluster, salloc):

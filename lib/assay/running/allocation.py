@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import time
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -146,7 +147,18 @@ def request(
     options = ['--exclusive', f'--nodes={count}']
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
-    return [*options, *words, *(word for one in jobs for word in shlex.split(_option(one)))]
+    words += [word for one in jobs for word in shlex.split(_option(one))]
+    return [*options, *_without_those_of_scripts(words)]
+
+
+def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
+    """Options of sbatch without those that salloc does not know."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    for names in (['--export'], ['--open-mode'], ['-o', '--output'], ['-e', '--error']):
+        parser.add_argument(*names)
+    for name in ('--requeue', '--no-requeue'):
+        parser.add_argument(name, action='store_true')
+    return parser.parse_known_args(words)[1]
 
 
 def _usable(access: Sequence[str]) -> int:
@@ -263,6 +275,7 @@ def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterato
         return
     number = obtain(options, folder)
     try:
+        _assert_suits(number, options)
         yield number
     finally:
         release(number)

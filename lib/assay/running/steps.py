@@ -191,7 +191,7 @@ class _Allocation:
             [
                 *('srun', f'--jobid={self.number}', '--overlap', '--nodes=1', '--ntasks=1'),
                 *(f'--nodelist={nodes[0]}', f'--job-name={job.name}', '--mem=0', '--mpi=none'),
-                *('--cpu-bind=none', '--input=none', f'--chdir={folder}'),
+                *('--cpu-bind=none', '--input=none', f'--chdir={folder}', *job.exported),
                 *(str(SCRIPT), job.script_filename, job.stdout, job.stderr),
                 *(f'{name}={value}' for name, value in self._variables(job, nodes).items()),
             ],
@@ -422,6 +422,7 @@ class Steps(slurm.SqueueJobScheduler):
             own = _allocation().nodes
             among = frozenset(allocation.expanded(options.nodelist)) if options.nodelist else own
             among -= {*allocation.expanded(options.exclude or '')}
+        job.exported = [f'--export={options.export}'] if options.export else []
         job.handed_on = {
             variable: value
             for name, variable in _HANDED_ON.items()
@@ -468,7 +469,7 @@ def _options(script: str) -> Any:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument('-w', '--nodelist')
     parser.add_argument('-x', '--exclude')
-    for name in _HANDED_ON:
+    for name in ('export', *_HANDED_ON):
         parser.add_argument(f'--{name.replace("_", "-")}')
     words = [word for option in options_in(script) for word in shlex.split(option)]
     return parser.parse_known_args(words)[0]
