@@ -138,12 +138,16 @@ echo 'slurm_load_jobs error: Invalid job id specified' >&2
 exit 1
 """
 SCANCEL = """#!/bin/bash
+[[ ! -e $STATE/unkillable ]] || exit 0
 for step; do
     echo "$step" >>"$STATE/cancelled"
     rm -f "$STATE/step-${step#7.}"
     kill -KILL -- "-${step#7.}"
 done
 """
+
+#: A step of a case that goes on when its script is killed, of a number that no process has.
+STEP_LEFT = 'echo "7.999999999|n1" >"$STATE/step-999999999"; touch begun; sleep 98765'
 
 
 class Cluster:
@@ -360,6 +364,32 @@ def test_a_case_that_is_cancelled(cluster):
     cluster.play()
     assert [job.state for job in (runs, waits)] == ['CANCELLED'] * 2
     assert own_steps(cluster) == []
+
+
+def test_a_run_that_is_stopped_starts_nothing_more(cluster):
+    """ReFrame cancels one job after the other, and waits for each."""
+    runs = [cluster.job('sleep 98765', ranks=2) for _ in range(2)]
+    waits = [cluster.job('sleep 98765', ranks=2) for _ in range(3)]
+    cluster.look(lambda: len(own_steps(cluster)) == 2)
+    cluster.scheduler.cancel_many([runs[0]])
+    cluster.scheduler.wait(runs[0])
+    cluster.look(lambda: cluster.scheduler.finished(runs[1]))
+    assert [job.client for job in waits] == [None] * 3
+    cluster.scheduler.cancel_many(waits)
+    cluster.play()
+    assert {job.state for job in cluster.jobs} == {'CANCELLED'}
+
+
+def test_jobs_that_do_not_end_have_one_time_to_do_so(cluster, monkeypatch):
+    (cluster.state / 'unkillable').touch()
+    monkeypatch.setattr(steps, 'STOPPING', 0.5)
+    runs = [cluster.job(STEP_LEFT, ranks=2) for _ in range(2)]
+    cluster.look(lambda: len(own_steps(cluster)) == 3)
+    cluster.scheduler.cancel_many(runs[:1])
+    cluster.scheduler.wait(runs[0])
+    monkeypatch.setattr(time, 'sleep', lambda seconds: pytest.fail('it is waited once more'))
+    cluster.scheduler.cancel_many(runs[1:])
+    cluster.scheduler.wait(runs[1])
 
 
 def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):

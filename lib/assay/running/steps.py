@@ -103,7 +103,6 @@ class _Running:
     state: str = ''
     exit_code: int | None = None
     stopped: float = 0.0
-    asked: float = -math.inf
 
     @property
     def words(self) -> str:
@@ -132,7 +131,10 @@ class _Allocation:
         self._plan: NodePlan[Any] = NodePlan(now.nodes, 1 if shared else math.inf)
         self._running: list[_Running] = []
         self._submitted = 0
+        self._asked = -math.inf
         self._silent_since: float | None = None
+        #: When the run was stopped, if it was: then nothing starts any more.
+        self.stopping_since: float | None = None
         if self._foreign:
             say(
                 f'{", ".join(sorted(self._foreign))} go on in the job {number}, and may disturb '
@@ -161,21 +163,31 @@ class _Allocation:
             if one not in self._running:  # the allocation has ended with another
                 break
             if one.state:
-                self._clear(one)
-            elif one.client.poll() is not None:
+                continue
+            if one.client.poll() is not None:
                 self._judge(one)
             elif one.job.time_limit and time.monotonic() - one.began > one.job.time_limit:
-                self._stop(one, 'TIMEOUT')
+                _stop(one, 'TIMEOUT')
+        self._clear()
         self._start()
 
-    def cancel(self, job: Any) -> None:
-        if job.state == 'PENDING' and self._plan.remove(job, job.want):
-            job._state = 'CANCELLED'
+    def stop(self) -> None:
+        """End all cases, those that wait as well: the run is stopped."""
+        if self.stopping_since:
+            return
+        self.stopping_since = time.monotonic()
         for one in self._running:
-            if one.job is job and not one.state:
-                self._stop(one, 'CANCELLED')
+            if not one.state:
+                _stop(one, 'CANCELLED')
+        self._asked = -math.inf
+        self._clear()
+        self._start()
 
     def _start(self) -> None:
+        if self.stopping_since:
+            for job in self._plan.waiting():
+                job._state = 'CANCELLED'
+            return
         while not self._over and (found := self._plan.next()):
             self._launch(*found)
         if self._over:
@@ -270,7 +282,6 @@ class _Allocation:
             self._could_not_start(one)
             return
         _note(one, dead)
-        self._clear(one)
 
     def _could_not_start(self, one: _Running) -> None:
         """Try the case elsewhere: its first node gets no more cases, if it was that one's fault."""
@@ -305,45 +316,46 @@ class _Allocation:
     def _fail(job: Any, why: str) -> None:
         job._exception, job._state = JobError(why, job.jobid), 'CANCELLED'
 
-    def _stop(self, one: _Running, state: str) -> None:
-        one.state = state
-        one.client.terminate()
-        self._clear(one)
-
-    def _clear(self, one: _Running) -> None:
-        """End what is left of a case on its nodes, and the case with it.
+    def _clear(self) -> None:
+        """End what is left of cases on their nodes, and these cases with it.
 
         With the step of its script the programs that this started do not end, which are others.
         """
         now = time.monotonic()
-        one.stopped = one.stopped or now
-        if now - one.asked < AGAIN:
+        ending = [one for one in self._running if one.state]
+        if not ending or now - self._asked < AGAIN:
             return
-        one.asked = now
+        self._asked = now
+        for one in ending:
+            one.stopped = one.stopped or now
         going_on = self._ask(allocation.steps)
         if going_on is None:
-            one.stopped = now
+            for one in ending:
+                one.stopped = now
             return
-        left = [
-            step
-            for step, nodes in going_on.items()
-            if step not in self._foreign and not nodes.isdisjoint(one.nodes)
-        ]
-        if left:
-            with suppress(AssayError):  # one has ended, or Slurm is away: seen the next time
-                query('scancel', *left)
-        if now - one.stopped > PATIENCE:
-            self._plan.lose(one.nodes)
-            say(
-                f'{fold_nodes([*one.nodes])} gets no more cases: what ran there does not end '
-                f'({", ".join(left)})'
-            )
-            one.client.kill()
-            one.client.wait()
-        elif left or one.client.poll() is None:
-            return
-        self._finish(one)
+        left = {one: self._own(going_on, one.nodes) for one in ending}
+        _scancel(step for those in left.values() for step in those)
+        for one, those in left.items():
+            if now - one.stopped > PATIENCE:
+                self._plan.lose(one.nodes)
+                say(
+                    f'{fold_nodes([*one.nodes])} gets no more cases: what ran there does not end '
+                    f'({", ".join(those)})'
+                )
+                one.client.kill()
+                one.client.wait()
+            elif those or one.client.poll() is None:
+                continue
+            self._finish(one)
         self._refuse()
+
+    def _own(self, going_on: dict[str, set[str]], nodes: Iterable[str]) -> list[str]:
+        """The steps of cases that go on on nodes."""
+        return [
+            step
+            for step, its in going_on.items()
+            if step not in self._foreign and not its.isdisjoint(nodes)
+        ]
 
     def _finish(self, one: _Running) -> None:
         job = one.job
@@ -375,6 +387,17 @@ class _Allocation:
             _warn_once(f'{self._over}, and the cases that had not ended until then were not run')
         job._exception = SkipTestError(f'not run: {self._over}')
         job._state = 'CANCELLED'
+
+
+def _stop(one: _Running, state: str) -> None:
+    one.state = state
+    one.client.terminate()
+
+
+def _scancel(steps: Iterable[str]) -> None:
+    if numbers := [*steps]:
+        with suppress(AssayError):  # one has ended, or Slurm is away: seen the next time
+            query('scancel', *numbers)
 
 
 @cache
@@ -446,10 +469,10 @@ class Steps(slurm.SqueueJobScheduler):
         return job_states.has_ended(job.state)
 
     def wait(self, job: Any) -> None:
-        """Wait for the end of a job; for that of one that was cancelled not for ever."""
-        since = time.monotonic()
+        """Wait for the end of a job; if the run is stopped not for ever."""
         while not self.finished(job):
-            if job.is_cancelling and time.monotonic() - since > STOPPING:
+            since = _allocation().stopping_since
+            if since and time.monotonic() - since > STOPPING:
                 return
             self.poll(job)
             time.sleep(0.1)
@@ -457,7 +480,7 @@ class Steps(slurm.SqueueJobScheduler):
     def cancel_many(self, jobs: Any) -> None:
         for job in jobs:
             job._is_cancelling = True
-            _allocation().cancel(job)
+            _allocation().stop()
 
 
 class _StepsOfSqueue(Steps):
