@@ -357,6 +357,13 @@ def test_an_allocation_that_ends(cluster):
             job.finished()
 
 
+def test_an_allocation_that_has_ended_before(cluster):
+    (cluster.state / 'job').unlink()
+    job = cluster.job('true')
+    with pytest.raises(SkipTestError, match='not run: the job 7 does not run'):
+        job.finished()
+
+
 def test_a_case_that_is_cancelled(cluster):
     runs, waits = (cluster.job('sleep 98765', ranks=4) for _ in range(2))
     cluster.look(lambda: own_steps(cluster))
@@ -387,9 +394,12 @@ def test_jobs_that_do_not_end_have_one_time_to_do_so(cluster, monkeypatch):
     cluster.look(lambda: len(own_steps(cluster)) == 3)
     cluster.scheduler.cancel_many(runs[:1])
     cluster.scheduler.wait(runs[0])
-    monkeypatch.setattr(time, 'sleep', lambda seconds: pytest.fail('it is waited once more'))
-    cluster.scheduler.cancel_many(runs[1:])
-    cluster.scheduler.wait(runs[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(time, 'sleep', lambda seconds: pytest.fail('it is waited once more'))
+        cluster.scheduler.cancel_many(runs[1:])
+        cluster.scheduler.wait(runs[1])
+    (cluster.state / 'unkillable').unlink()
+    cluster.play()
 
 
 def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):
@@ -505,7 +515,7 @@ def test_a_job_is_obtained_and_given_back(cluster, salloc):
         assert not (cluster.state / 'free').exists()
     assert (cluster.state / 'free').read_text() == '12'
     assert (cluster.state / 'folder').read_text() == f'{cluster.folder}\n'
-    asked = '--no-shell --no-kill --job-name=assay --nodes=4\n'
+    asked = '--no-shell --no-kill --wait-all-nodes=1 --job-name=assay --nodes=4\n'
     assert (cluster.state / 'asked').read_text() == asked
 
 
@@ -565,6 +575,24 @@ def test_a_job_around_this_command(cluster):
     (cluster.state / 'job').unlink()
     with pytest.raises(AssayError, match='the job 7 does not run'):
         allocation.one_job('7', [], cluster.folder).__enter__()
+
+
+BOOTS = """#!/bin/bash
+[[ $* != *--steps* ]] || exit 0
+echo >>"$STATE/asked"
+(($(wc -l <"$STATE/asked") < 3)) || state=RUNNING
+echo "${state-CONFIGURING}|n[1-4]|NO|all"
+"""
+
+
+def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
+    monkeypatch.setattr(allocation, 'AGAIN', 0)
+    (cluster.folder / 'squeue').write_text(BOOTS)
+    with allocation.one_job('7', [], cluster.folder):
+        assert (cluster.state / 'asked').read_text() == '\n' * 3
+    (cluster.state / 'asked').unlink()
+    assert steps._allocation().nodes == {*names(4)}
+    assert (cluster.state / 'asked').read_text() == '\n' * 3
 
 
 @pytest.mark.parametrize(

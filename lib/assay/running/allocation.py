@@ -48,6 +48,9 @@ BEYOND = 300
 #: Seconds in which salloc that was told to stop takes its request back.
 PATIENCE = 30
 
+#: Seconds between two questions whether the nodes of an allocation have booted.
+AGAIN = 5
+
 #: What states of nodes begin with that have jobs, or may have.
 _IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
@@ -63,7 +66,8 @@ class StoppedError(Exception):
 class Standing:
     """What Slurm says of an allocation.
 
-    :param is_running: whether steps can be started in it.
+    :param is_running: whether steps can be started in it, or can be as soon as its nodes are up.
+    :param is_booting: whether its nodes are not yet up.
     :param nodes: its nodes; one that died is no longer among them.
     :param is_shared: whether other jobs may run on its nodes.
     :param partition: of Slurm.
@@ -73,6 +77,7 @@ class Standing:
     nodes: tuple[str, ...] = ()
     is_shared: bool = False
     partition: str = ''
+    is_booting: bool = False
 
 
 def standing(job: str) -> Standing:
@@ -82,8 +87,24 @@ def standing(job: str) -> Standing:
     """
     said = _squeue(f'--jobs={job}', '--format=%T|%N|%h|%P')
     state, nodes, sharing, partition = [*said.strip().split('|'), '', '', ''][:4]
-    goes_on = state in (*job_states.RUNNING, 'SUSPENDED')
-    return Standing(goes_on, tuple(expanded(nodes)), goes_on and sharing != 'NO', partition)
+    is_booting = state == 'CONFIGURING'
+    goes_on = is_booting or state in (*job_states.RUNNING, 'SUSPENDED')
+    shared = goes_on and sharing != 'NO'
+    return Standing(goes_on, tuple(expanded(nodes)), shared, partition, is_booting)
+
+
+def standing_once_booted(job: str) -> Standing:
+    """The same as soon as its nodes are up: Slurm ends a job whose nodes take too long.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    now = standing(job)
+    if now.is_booting:
+        say(f'waiting until the nodes of the job {job} have booted')
+    while now.is_booting:
+        time.sleep(AGAIN)
+        now = standing(job)
+    return now
 
 
 def steps(job: str) -> dict[str, set[str]]:
@@ -192,7 +213,8 @@ def obtain(options: Sequence[str], folder: Path) -> str:
     :raises AssayError: if it is refused.
     :raises StoppedError: if this command was told to stop; nothing is left of it then.
     """
-    command = ['salloc', '--no-shell', '--no-kill', '--job-name=assay', *options]
+    own = ['--no-shell', '--no-kill', '--wait-all-nodes=1', '--job-name=assay']
+    command = ['salloc', *own, *options]
     log = folder / 'salloc.log'
     with noted() as signals, log.open('w') as said:
         try:
@@ -249,7 +271,7 @@ def leave() -> str | None:
 
 def _assert_suits(job: str, options: Sequence[str]) -> None:
     """:raises AssayError: if a job has other nodes than those that a system's cases are for."""
-    now, named = standing(job), partitions_in(' '.join(options))
+    now, named = standing_once_booted(job), partitions_in(' '.join(options))
     if not now.is_running:
         raise AssayError(f'--one-job: the job {job} does not run.')
     if named and now.partition not in named:

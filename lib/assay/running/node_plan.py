@@ -59,13 +59,6 @@ class NodePlan(Generic[Case]):
             self._largest_first = sorted(self._waiting, key=lambda one: -one.count)
         self._waiting[want][case] = None
 
-    def remove(self, case: Case, want: Want) -> bool:
-        """Take a case out that waits; whether it did."""
-        if case not in self._waiting.get(want, ()):
-            return False
-        del self._waiting[want][case]
-        return True
-
     def next(self) -> tuple[Case, list[str]] | None:
         """The next case and its nodes, which are no longer free; None if none can start."""
         if self._running >= self._at_once:

@@ -120,7 +120,7 @@ class _Allocation:
 
     def __init__(self, number: str) -> None:
         self.number = number
-        now = allocation.standing(number)
+        now = allocation.standing_once_booted(number)
         # What somebody runs there by hand.
         self._foreign = {*allocation.steps(number)}
         self._over = '' if now.is_running else f'the job {number} does not run'
@@ -152,6 +152,9 @@ class _Allocation:
         job._jobid, job._submit_time = f'{self.number}+{self._submitted}', time.time()
         job._state = 'PENDING'
         job.want, job.is_new = want, True
+        if self._over:
+            self._not_run(job)
+            return
         self._plan.add(job, want)
         self._refuse()
 
