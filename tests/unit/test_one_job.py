@@ -326,6 +326,55 @@ def test_a_dead_node_costs_its_own_cases(cluster):
     assert {job.nodelist[0] for job in after} == {'n1', 'n3', 'n4'}
 
 
+@pytest.fixture
+def aside(cluster, monkeypatch):
+    """A case for n1 and the next that has failed, a step of which cannot be ended."""
+    monkeypatch.setattr(steps, 'PATIENCE', 0)
+    monkeypatch.setattr(steps, 'LOOK', 0)
+    (cluster.state / 'unkillable').touch()
+    failed = cluster.job(STEP_LEFT.replace('sleep 98765', 'exit 1'), ranks=2)
+    cluster.look(lambda: cluster.scheduler.finished(failed))
+    assert (failed.state, failed.nodelist) == ('FAILED', ['n1', 'n2'])
+
+
+def test_a_node_whose_steps_do_not_end_is_set_aside_until_they_do(cluster, aside):
+    large = cluster.job('true', ranks=4)
+    small = [cluster.job('true') for _ in range(4)]
+    cluster.look(lambda: all(cluster.scheduler.finished(job) for job in small))
+    assert 'n1' not in {job.nodelist[0] for job in small}
+    assert 'n2' in {job.nodelist[0] for job in small}
+    assert large.state == 'PENDING'
+    (cluster.state / 'unkillable').unlink()
+    cluster.play()
+    assert (large.state, large.nodelist) == ('COMPLETED', names(4))
+
+
+def test_a_node_that_is_set_aside_may_die(cluster, aside):
+    large, rest = cluster.job('true', ranks=4), cluster.job('true', ranks=3)
+    cluster.has('n[2-4]')
+    (cluster.state / 'step-999999999').unlink()
+    cluster.play()
+    assert (rest.state, rest.nodelist) == ('COMPLETED', ['n2', 'n3', 'n4'])
+    with pytest.raises(JobError, match='it needs 4 nodes, and the job 7 has 3 left for it'):
+        large.finished()
+
+
+def test_a_node_is_not_set_aside_for_ever(cluster, aside, monkeypatch):
+    large = cluster.job('true', ranks=4)
+    monkeypatch.setattr(steps, 'OUTAGE', 0)
+    cluster.play()
+    with pytest.raises(JobError, match='it needs 4 nodes, and the job 7 has 3 left for it'):
+        large.finished()
+
+
+def test_an_allocation_that_ends_while_all_wait_for_a_node(cluster, aside):
+    large = cluster.job('true', ranks=4)
+    (cluster.state / 'job').unlink()
+    cluster.play()
+    with pytest.raises(SkipTestError, match='not run: the job 7 has ended'):
+        large.finished()
+
+
 def test_a_node_that_starts_no_step_gets_no_more(cluster):
     (cluster.state / 'refuses-n1').touch()
     jobs = [cluster.job('true') for _ in range(6)]

@@ -72,6 +72,10 @@ class NodePlan(Generic[Case]):
     def has_ended(self, nodes: Iterable[str]) -> None:
         """A case has ended: those of its nodes that are not lost are free."""
         self._running -= 1
+        self.give_back(nodes)
+
+    def give_back(self, nodes: Iterable[str]) -> None:
+        """Nodes that :meth:`has_ended` was not told of are free: those that are not lost."""
         for node in nodes:
             if node in self._places:
                 self._free.add(node)

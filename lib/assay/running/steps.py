@@ -51,8 +51,8 @@ MOST = 10_000
 TRIES = 3
 
 #: Seconds between two questions whether steps have ended that were stopped, and seconds after which
-#: their nodes get no more cases.
-AGAIN, PATIENCE = 0.5, 60.0
+#: their nodes are set aside; then seconds between two such questions.
+AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
 
 #: Options of a job that Slurm hands on to its steps, by the variable that does it.
 _HANDED_ON = {
@@ -131,7 +131,9 @@ class _Allocation:
         self._plan: NodePlan[Any] = NodePlan(now.nodes, 1 if shared else math.inf)
         self._running: list[_Running] = []
         self._submitted = 0
-        self._asked = -math.inf
+        # Nodes on which steps do not end that were stopped, and since when.
+        self._aside: dict[str, float] = {}
+        self._asked = self._looked = -math.inf
         self._silent_since: float | None = None
         #: When the run was stopped, if it was: then nothing starts any more.
         self.stopping_since: float | None = None
@@ -172,6 +174,7 @@ class _Allocation:
             elif one.job.time_limit and time.monotonic() - one.began > one.job.time_limit:
                 _stop(one, 'TIMEOUT')
         self._clear()
+        self._look_aside()
         self._start()
 
     def stop(self) -> None:
@@ -262,19 +265,10 @@ class _Allocation:
             one.state = 'COMPLETED'
             self._finish(one)
             return
-        now = self._ask(allocation.standing)
-        if now is None:
+        nodes = self._left()
+        if nodes is None:
             return
-        if not now.is_running:
-            self._end()
-            return
-        if gone := self._plan.nodes - {*now.nodes}:
-            self._plan.lose(gone)
-            say(
-                f'{fold_nodes([*gone])} died, and {len(self._plan.nodes)} nodes of the job '
-                f'{self.number} are left'
-            )
-        dead = [node for node in one.nodes if node not in now.nodes]
+        dead = [node for node in one.nodes if node not in nodes]
         if dead:
             one.state = 'NODE_FAIL'
         elif one.exit_code is not None:
@@ -285,6 +279,22 @@ class _Allocation:
             self._could_not_start(one)
             return
         _note(one, dead)
+
+    def _left(self) -> set[str] | None:
+        """The nodes that the job still has; None if Slurm is away, or the job has ended."""
+        now = self._ask(allocation.standing)
+        if now is None:
+            return None
+        if not now.is_running:
+            self._end()
+            return None
+        if gone := self._plan.nodes - {*now.nodes}:
+            self._plan.lose(gone)
+            say(
+                f'{fold_nodes([*gone])} died, and {len(self._plan.nodes)} nodes of the job '
+                f'{self.number} are left'
+            )
+        return {*now.nodes}
 
     def _could_not_start(self, one: _Running) -> None:
         """Try the case elsewhere: its first node gets no more cases, if it was that one's fault."""
@@ -339,17 +349,43 @@ class _Allocation:
         left = {one: self._own(going_on, one.nodes) for one in ending}
         _scancel(step for those in left.values() for step in those)
         for one, those in left.items():
-            if now - one.stopped > PATIENCE:
-                self._plan.lose(one.nodes)
+            if those or one.client.poll() is None:
+                if now - one.stopped <= PATIENCE:
+                    continue
                 say(
-                    f'{fold_nodes([*one.nodes])} gets no more cases: what ran there does not end '
+                    f'{fold_nodes([*one.nodes])} gets no more cases until what ran there ends '
                     f'({", ".join(those)})'
                 )
+                self._aside.update(dict.fromkeys(one.nodes, now))
                 one.client.kill()
                 one.client.wait()
-            elif those or one.client.poll() is None:
-                continue
             self._finish(one)
+        self._refuse()
+
+    def _look_aside(self) -> None:
+        """Give back nodes that were set aside, as soon as nothing goes on there.
+
+        A node that died is known to Slurm only minutes later (SlurmdTimeout); until then its steps,
+        and those of its case on other nodes, do not end.
+        """
+        now = time.monotonic()
+        if not self._aside or now - self._looked < LOOK:
+            return
+        self._looked = now
+        going_on = self._ask(allocation.steps)
+        if going_on is None or self._left() is None:
+            return
+        _scancel(self._own(going_on, self._aside))
+        free = [node for node in self._aside if not self._own(going_on, [node])]
+        self._plan.give_back(free)
+        lost = [
+            node for node, since in self._aside.items() if node not in free and now - since > OUTAGE
+        ]
+        if lost:
+            self._plan.lose(lost)
+            say(f'{fold_nodes(lost)} gets no more cases: what ran there does not end')
+        for node in (*free, *lost):
+            del self._aside[node]
         self._refuse()
 
     def _own(self, going_on: dict[str, set[str]], nodes: Iterable[str]) -> list[str]:
@@ -363,7 +399,7 @@ class _Allocation:
     def _finish(self, one: _Running) -> None:
         job = one.job
         self._running.remove(one)
-        self._plan.has_ended(one.nodes)
+        self._plan.has_ended(node for node in one.nodes if node not in self._aside)
         job._nodelist = one.nodes
         if (step := one.number('step')) is not None:
             job._jobid = f'{self.number}.{step}'
