@@ -211,6 +211,7 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.setenv('STATE', str(tmp_path / 'state'))
     monkeypatch.setenv(allocation.VARIABLE, '7')
     monkeypatch.setattr(steps, 'AGAIN', 0)
+    monkeypatch.setattr(paths, 'RUNS', tmp_path / 'runs')
     (tmp_path / 'settings.py').write_text(CONFIGURATION)
     (tmp_path / 'state' / 'job').write_text('RUNNING|n[1-4]|NO|all\n')
     steps._allocation.cache_clear()
@@ -252,6 +253,14 @@ def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
         'SLURM_TASKS_PER_NODE': '2,1',
         'SLURM_THREADS_PER_CORE': '1',
     }
+
+
+def test_a_script_does_not_take_itself_for_a_rank(cluster, monkeypatch):
+    for name in ('PMI_RANK', 'PMIX_RANK', 'PMIX_MCA_gds'):
+        monkeypatch.setenv(name, '0')
+    job = cluster.job('env | grep ^PMI')
+    cluster.play()
+    assert cluster.said(job) == 'PMIX_MCA_gds=0\n'
 
 
 def test_what_a_job_exports_its_step_does(cluster):
@@ -453,7 +462,6 @@ def test_jobs_that_do_not_end_have_one_time_to_do_so(cluster, monkeypatch):
 
 def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):
     (cluster.state / 'step-1').write_text('7.1|n1\n')
-    steps._allocation.cache_clear()
     job = cluster.job('exit 1')
     cluster.play()
     assert job.nodelist == ['n1']
@@ -540,6 +548,8 @@ source "$STATE/then"
 """
 GRANTED = "echo 'salloc: Granted job allocation 12'"
 REFUSED = "echo 'salloc: error: Job submit/allocate failed: Invalid account'; exit 1"
+#: A step that shares its CPUs with those of the cases.
+OVERLAPS = {'SLURM_STEP_ID': '0', 'SLURM_OVERLAP': '1'}
 STOPPED = """
 trap 'echo "salloc: Job allocation 12 has been revoked."; exit 1' TERM
 kill -TERM $PPID
@@ -597,6 +607,51 @@ def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
         allocation.obtain([], cluster.folder)
     assert stopped.value.args == (signal.SIGTERM,)
     assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch):
+    monkeypatch.setattr(allocation, 'LOOK', 0)
+    (cluster.state / 'job').write_text('PartitionNodeLimit\n')
+    salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
+    words = 'asks for more nodes than the partition allows.*--nodes=9.*-J nodes='
+    with pytest.raises(AssayError, match=words):
+        allocation.obtain(['--nodes=9'], cluster.folder)
+    assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_the_number_of_a_job_among_words_of_a_site(cluster, salloc):
+    salloc("echo 'salloc: lua: job 3 of 5 today; queued job allocation 4'; " + GRANTED)
+    assert allocation.obtain([], cluster.folder) == '12'
+
+
+@pytest.mark.parametrize('variables', [{}, {'SLURM_STEP_ID': '4294967290'}, OVERLAPS])
+def test_a_job_around_that_has_its_cpus(monkeypatch, variables):
+    for name, value in {'SLURM_JOB_ID': '7', **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert allocation.leave() == '7'
+    assert 'SLURM_JOB_ID' not in os.environ
+
+
+def test_a_step_around_that_holds_the_cpus(monkeypatch):
+    monkeypatch.setenv('SLURM_JOB_ID', '7')
+    monkeypatch.setenv('SLURM_STEP_ID', '0')
+    monkeypatch.delenv('SLURM_OVERLAP', raising=False)
+    with pytest.raises(AssayError, match=r'runs in the step 7\.0, which holds CPUs'):
+        allocation.leave()
+
+
+def test_two_runs_in_one_job(cluster):
+    """A lock keeps others out until its process ends, or closes it."""
+    handle = steps._allocation().handle
+    steps._allocation.cache_clear()
+    job = cluster.job('true')
+    with pytest.raises(SkipTestError, match='not run: another run has its cases in the job 7'):
+        job.finished()
+    os.close(handle)
+    steps._allocation.cache_clear()
+    job = cluster.job('true')
+    cluster.play()
+    assert job.state == 'COMPLETED'
 
 
 def test_what_a_killed_run_left_is_cancelled_by_the_next(cluster, monkeypatch):

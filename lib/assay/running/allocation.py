@@ -51,11 +51,17 @@ PATIENCE = 30
 #: Seconds between two questions whether the nodes of an allocation have booted.
 AGAIN = 5
 
+#: Seconds between two questions why an allocation waits.
+LOOK = 60
+
 #: What states of nodes begin with that have jobs, or may have.
 _IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
 _SCALE = re.compile(r'%scale=(\S+)')
-_NUMBER = re.compile(r'job (?:allocation )?(\d+)')
+_NUMBER = re.compile(r'job allocation (\d+)')
+
+# Of a step that holds CPUs: those above are Slurm's own (of a batch script, or of salloc's shell).
+_LAST_STEP = 0xFFFFFFF0
 
 
 class StoppedError(Exception):
@@ -229,9 +235,13 @@ def obtain(options: Sequence[str], folder: Path) -> str:
             )
         except OSError as error:
             raise AssayError(f'salloc: {error.strerror}') from None
-        began, has_told = time.monotonic(), False
+        began, has_told, why = time.monotonic(), False, None
+        looked = began
         while process.poll() is None:
-            if signals:
+            if time.monotonic() - looked > LOOK:
+                looked = time.monotonic()
+                why = _why_in_vain(_number(log))
+            if signals or why:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(PATIENCE)
@@ -240,15 +250,33 @@ def obtain(options: Sequence[str], folder: Path) -> str:
                 has_told = True
                 say(f'waiting for one job for all cases: salloc {shlex.join(options)}')
             time.sleep(0.1)
-        words = log.read_text(errors='replace')
-        number = _NUMBER.search(words)
+        number = _number(log)
+        if number and (signals or why):
+            release(number)
         if signals:
-            if number:
-                release(number[1])
             raise StoppedError(signals[0])
+    if why:
+        raise AssayError(
+            f'no job for all cases: {why}. It was: salloc {shlex.join(options)}; ask for less by '
+            '-J nodes=N, or -J time='
+        )
     if process.returncode or not number:
-        raise AssayError(f'no job for all cases: {plain(words, 300) or "salloc says nothing"}')
-    return number[1]
+        words = plain(log.read_text(errors='replace'), 300)
+        raise AssayError(f'no job for all cases: {words or "salloc says nothing"}')
+    return number
+
+
+def _number(log: Path) -> str | None:
+    """That of the job in what salloc said, which is among words of the site's own."""
+    found = _NUMBER.findall(log.read_text(errors='replace'))
+    return found[-1] if found else None
+
+
+def _why_in_vain(job: str | None) -> str | None:
+    """Why it does not help to wait for a job; None if it may, or if Slurm does not answer."""
+    with suppress(AssayError):
+        return job_states.for_good(_squeue(f'--jobs={job}', '--format=%r').strip()) if job else None
+    return None
 
 
 def release(job: str) -> None:
@@ -263,8 +291,18 @@ def release(job: str) -> None:
 
 
 def leave() -> str | None:
-    """The number of the job of Slurm around this process, whose variables are taken out."""
-    number = os.environ.get('SLURM_JOB_ID')
+    """The number of the job of Slurm around this process, whose variables are taken out.
+
+    :raises AssayError: if this process is in a step of it which leaves no CPUs to others.
+    """
+    number, step = os.environ.get('SLURM_JOB_ID'), os.environ.get('SLURM_STEP_ID', '')
+    holds_cpus = step.isdecimal() and int(step) < _LAST_STEP
+    if number and holds_cpus and 'SLURM_OVERLAP' not in os.environ:
+        raise AssayError(
+            f'--one-job: this command runs in the step {number}.{step}, which holds CPUs that the '
+            'cases need: start it in the shell of salloc itself, in a batch script, or by '
+            '`SLURM_OVERLAP=1 srun --pty bash`.'
+        )
     forget_job_around(os.environ)
     return number
 

@@ -75,7 +75,7 @@ class NodePlan(Generic[Case]):
         self.give_back(nodes)
 
     def give_back(self, nodes: Iterable[str]) -> None:
-        """Nodes that :meth:`has_ended` was not told of are free: those that are not lost."""
+        """Nodes of a case that has ended are free: those that are not lost."""
         for node in nodes:
             if node in self._places:
                 self._free.add(node)

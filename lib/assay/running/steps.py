@@ -31,7 +31,7 @@ from reframe.core.logging import getlogger
 from reframe.core.schedulers import slurm
 from reframe.frontend.executors import RegressionTask, policies
 
-from assay import AssayError, say
+from assay import AssayError, locks, paths, say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES, query, without_defaults
 from assay.running import allocation
@@ -124,6 +124,10 @@ class _Allocation:
         # What somebody runs there by hand.
         self._foreign = {*allocation.steps(number)}
         self._over = '' if now.is_running else f'the job {number} does not run'
+        #: Of the lock by which this process has the job's nodes for itself, to its end.
+        self.handle = _lock_of(number)
+        if self.handle is None:
+            self._over = f'another run has its cases in the job {number}'
         self.nodes = frozenset(now.nodes)
         shared = any(
             one.extras.get('on_this_machine') for one in rt.runtime().system.partitions
@@ -426,6 +430,23 @@ class _Allocation:
             _warn_once(f'{self._over}, and the cases that had not ended until then were not run')
         job._exception = SkipTestError(f'not run: {self._over}')
         job._state = 'CANCELLED'
+
+
+def _lock_of(job: str) -> int | None:
+    """A handle with the lock of an allocation; None if another process has that.
+
+    :raises AssayError: if it cannot be had at all.
+    """
+    path = paths.RUNS / f'job-{rt.runtime().system.name}-{job}.lock'
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise AssayError(f'{path}: {error.strerror}') from None
+    if locks.try_lock(handle, path):
+        return handle
+    os.close(handle)
+    return None
 
 
 def _stop(one: _Running, state: str) -> None:
