@@ -373,7 +373,7 @@ class _Allocation:
         and those of its case on other nodes, do not end.
         """
         now = time.monotonic()
-        if not self._aside or now - self._looked < LOOK:
+        if self._over or not self._aside or now - self._looked < LOOK:
             return
         self._looked = now
         going_on = self._ask(allocation.steps)
