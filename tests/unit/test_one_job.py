@@ -122,7 +122,16 @@ while [[ $1 == --* ]]; do
     shift
 done
 [[ $1 == *step.sh ]] && echo "$words" >>"$STATE/sruns"
-[[ ! -e $STATE/refuses-$node ]] || { echo "srun: error: $node is bad" >&2; exit 1; }
+if [[ -e $STATE/refuses-once ]]; then
+    cat "$STATE/refuses-once" >&2
+    rm "$STATE/refuses-once"
+    exit 1
+fi
+if [[ -e $STATE/refuses-$node ]]; then
+    echo "srun: error: $node is bad" >&2
+    cat "$STATE/refuses-$node" >&2
+    exit 1
+fi
 export SLURM_STEP_ID=$$ SLURM_CPUS_ON_NODE=4 SLURM_JOB_ID=7 SLURM_NTASKS=1 SLURM_STEP_NODELIST=$node
 echo "7.$$|$node" >"$STATE/step-$$"
 "$@"
@@ -390,6 +399,47 @@ def test_a_node_that_starts_no_step_gets_no_more(cluster):
     cluster.play()
     assert {job.state for job in jobs} == {'COMPLETED'}
     assert 'n1' not in {job.nodelist[0] for job in jobs}
+
+
+def test_the_node_that_srun_names_is_set_aside_and_no_other(cluster):
+    words = 'srun: error: Task launch for StepId=7.0 failed on node n2: Communication failure'
+    (cluster.state / 'refuses-once').write_text(words)
+    job = cluster.job('true', ranks=2)
+    cluster.play()
+    assert (job.state, job.nodelist, job.tries) == ('COMPLETED', ['n1', 'n3'], 1)
+
+
+@pytest.mark.parametrize('words', ['Step limit reached for this job', 'unrecognized option'])
+def test_what_is_no_node_s_fault_costs_none(cluster, monkeypatch, words):
+    monkeypatch.setattr(steps, 'LOOK', 0)
+    done = cluster.job('true', ranks=4)
+    cluster.play()
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').write_text(words)
+    job = cluster.job('true')
+    cluster.play()
+    with pytest.raises(JobError, match=words):
+        job.finished()
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').unlink()
+    large = cluster.job('true', ranks=4)
+    cluster.play()
+    assert done.state == large.state == 'COMPLETED'
+
+
+def test_while_no_node_has_started_a_step_none_is_lost(cluster, monkeypatch):
+    monkeypatch.setattr(steps, 'LOOK', 0)
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').touch()
+    job = cluster.job('true')
+    cluster.play()
+    with pytest.raises(JobError, match='is bad'):
+        job.finished()
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').unlink()
+    large = cluster.job('true', ranks=4)
+    cluster.play()
+    assert large.state == 'COMPLETED'
 
 
 def test_more_nodes_than_the_job_ever_had(cluster):

@@ -65,6 +65,11 @@ _HANDED_ON = {
 }
 
 
+#: The node on which srun could not start a step, and what keeps it from doing so on any.
+_NAMED = re.compile(r'failed on node (\S+):')
+_OF_NO_NODE = re.compile(r'step limit reached|(unrecognized|invalid) option', re.IGNORECASE)
+
+
 class _Job(slurm._SlurmJob):
     """A job of ReFrame's that is a step."""
 
@@ -135,7 +140,9 @@ class _Allocation:
         self._plan: NodePlan[Any] = NodePlan(now.nodes, 1 if shared else math.inf)
         self._running: list[_Running] = []
         self._submitted = 0
-        # Nodes on which steps do not end that were stopped, and since when.
+        # Those on which a step was started.
+        self._able: set[str] = set()
+        # Nodes that get no cases for now, and since when: steps do not end there, or did not start.
         self._aside: dict[str, float] = {}
         self._asked = self._looked = -math.inf
         self._silent_since: float | None = None
@@ -301,14 +308,24 @@ class _Allocation:
         return {*now.nodes}
 
     def _could_not_start(self, one: _Running) -> None:
-        """Try the case elsewhere: its first node gets no more cases, if it was that one's fault."""
+        """Try the case elsewhere: a node gets no more cases, or none for now, if it was its fault.
+
+        That is the node which srun names, else the first, on which the step was to be.
+        """
         words = plain(one.words, 300)
-        job = one.job
+        job, node = one.job, one.nodes[0]
         self._running.remove(one)
-        if not PASSES.search(words):
-            self._plan.lose(one.nodes[:1])
-            say(f'{one.nodes[0]} gets no more cases, since it started none: {words}')
-        self._plan.has_ended(one.nodes)
+        named = _NAMED.search(one.words)
+        if named and named[1] in one.nodes:
+            node = named[1]
+            self._aside[node] = time.monotonic()
+            say(f'{node} gets no cases for {LOOK:.0f} s: {words}')
+        elif not PASSES.search(words) and not _OF_NO_NODE.search(words) and self._starts_but(node):
+            self._plan.lose([node])
+            say(f'{node} gets no more cases, since it started none: {words}')
+        elif not PASSES.search(words):
+            self._aside[node] = time.monotonic()
+        self._give_back(one)
         job.tries += 1
         if job.tries < TRIES:
             job._state = 'PENDING'
@@ -316,6 +333,14 @@ class _Allocation:
         else:
             self._fail(job, f'the scheduler did not start its job: {words}')
         self._refuse()
+
+    def _starts_but(self, node: str) -> bool:
+        """Whether a step could be started on another node."""
+        running = {one.nodes[0] for one in self._running if one.number('step') is not None}
+        return bool((self._able | running) - {node})
+
+    def _give_back(self, one: _Running) -> None:
+        self._plan.has_ended(node for node in one.nodes if node not in self._aside)
 
     def _refuse(self) -> None:
         """Let no case wait for more nodes than there are."""
@@ -380,7 +405,11 @@ class _Allocation:
         if going_on is None or self._left() is None:
             return
         _scancel(self._own(going_on, self._aside))
-        free = [node for node in self._aside if not self._own(going_on, [node])]
+        free = [
+            node
+            for node, since in self._aside.items()
+            if now - since >= LOOK and not self._own(going_on, [node])
+        ]
         self._plan.give_back(free)
         lost = [
             node for node, since in self._aside.items() if node not in free and now - since > OUTAGE
@@ -403,9 +432,10 @@ class _Allocation:
     def _finish(self, one: _Running) -> None:
         job = one.job
         self._running.remove(one)
-        self._plan.has_ended(node for node in one.nodes if node not in self._aside)
+        self._give_back(one)
         job._nodelist = one.nodes
         if (step := one.number('step')) is not None:
+            self._able.add(one.nodes[0])
             job._jobid = f'{self.number}.{step}'
         job._exitcode, job._completion_time = one.exit_code, time.time()
         job._state = one.state
