@@ -274,8 +274,10 @@ def _number(log: Path) -> str | None:
 
 def _why_in_vain(job: str | None) -> str | None:
     """Why it does not help to wait for a job; None if it may, or if Slurm does not answer."""
-    with suppress(AssayError):
-        return job_states.for_good(_squeue(f'--jobs={job}', '--format=%r').strip()) if job else None
+    if job:
+        with suppress(AssayError):
+            reason = query('squeue', '--noheader', f'--jobs={job}', '--format=%r')
+            return job_states.for_good(reason.strip())
     return None
 
 

@@ -64,7 +64,6 @@ _HANDED_ON = {
     'cpu_freq': 'SLURM_CPU_FREQ_REQ',
 }
 
-
 #: The node on which srun could not start a step, and what keeps it from doing so on any.
 _NAMED = re.compile(r'failed on node (\S+):')
 _OF_NO_NODE = re.compile(r'step limit reached|(unrecognized|invalid) option', re.IGNORECASE)
