@@ -116,11 +116,22 @@ def test_a_thousand_nodes_and_ten_thousand_cases(monkeypatch):
 # How they end -----------------------------------------------------------------------------------
 
 SRUN = """#!/bin/bash
+words=$*
 while [[ $1 == --* ]]; do
     [[ $1 != --nodelist=* ]] || node=${1#*=}
     shift
 done
-[[ ! -e $STATE/refuses-$node ]] || { echo "srun: error: $node is bad" >&2; exit 1; }
+[[ $1 == *step.sh ]] && echo "$words" >>"$STATE/sruns"
+if [[ -e $STATE/refuses-once ]]; then
+    cat "$STATE/refuses-once" >&2
+    rm "$STATE/refuses-once"
+    exit 1
+fi
+if [[ -e $STATE/refuses-$node ]]; then
+    echo "srun: error: $node is bad" >&2
+    cat "$STATE/refuses-$node" >&2
+    exit 1
+fi
 export SLURM_STEP_ID=$$ SLURM_CPUS_ON_NODE=4 SLURM_JOB_ID=7 SLURM_NTASKS=1 SLURM_STEP_NODELIST=$node
 echo "7.$$|$node" >"$STATE/step-$$"
 "$@"
@@ -136,12 +147,16 @@ echo 'slurm_load_jobs error: Invalid job id specified' >&2
 exit 1
 """
 SCANCEL = """#!/bin/bash
+[[ ! -e $STATE/unkillable ]] || exit 0
 for step; do
     echo "$step" >>"$STATE/cancelled"
     rm -f "$STATE/step-${step#7.}"
     kill -KILL -- "-${step#7.}"
 done
 """
+
+#: A step of a case that goes on when its script is killed, of a number that no process has.
+STEP_LEFT = 'echo "7.999999999|n1" >"$STATE/step-999999999"; touch begun; sleep 98765'
 
 
 class Cluster:
@@ -205,6 +220,7 @@ def cluster(tmp_path, monkeypatch):
     monkeypatch.setenv('STATE', str(tmp_path / 'state'))
     monkeypatch.setenv(allocation.VARIABLE, '7')
     monkeypatch.setattr(steps, 'AGAIN', 0)
+    monkeypatch.setattr(paths, 'RUNS', tmp_path / 'runs')
     (tmp_path / 'settings.py').write_text(CONFIGURATION)
     (tmp_path / 'state' / 'job').write_text('RUNNING|n[1-4]|NO|all\n')
     steps._allocation.cache_clear()
@@ -235,10 +251,10 @@ def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
         'SLURM_JOB_CPUS_PER_NODE': '4(x2)',
         'SLURM_JOB_ID': '7',
         'SLURM_JOB_NAME': 'rfm_Ring',
-        'SLURM_JOB_NODELIST': 'n[3-4]',
+        'SLURM_JOB_NODELIST': 'n3,n4',
         'SLURM_JOB_NUM_NODES': '2',
         'SLURM_NNODES': '2',
-        'SLURM_NODELIST': 'n[3-4]',
+        'SLURM_NODELIST': 'n3,n4',
         'SLURM_NPROCS': '3',
         'SLURM_NTASKS': '3',
         'SLURM_NTASKS_PER_NODE': '2',
@@ -246,6 +262,21 @@ def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
         'SLURM_TASKS_PER_NODE': '2,1',
         'SLURM_THREADS_PER_CORE': '1',
     }
+
+
+def test_a_script_does_not_take_itself_for_a_rank(cluster, monkeypatch):
+    for name in ('PMI_RANK', 'PMIX_RANK', 'PMIX_MCA_gds'):
+        monkeypatch.setenv(name, '0')
+    job = cluster.job('env | grep ^PMI')
+    cluster.play()
+    assert cluster.said(job) == 'PMIX_MCA_gds=0\n'
+
+
+def test_what_a_job_exports_its_step_does(cluster):
+    job = cluster.job('true', options='#SBATCH --export=ALL,KEY=value')
+    cluster.play()
+    assert job.state == 'COMPLETED'
+    assert ' --export=ALL,KEY=value ' in (cluster.state / 'sruns').read_text()
 
 
 def test_side_by_side_and_alone_on_their_nodes(cluster):
@@ -313,12 +344,102 @@ def test_a_dead_node_costs_its_own_cases(cluster):
     assert {job.nodelist[0] for job in after} == {'n1', 'n3', 'n4'}
 
 
+@pytest.fixture
+def aside(cluster, monkeypatch):
+    """A case for n1 and the next that has failed, a step of which cannot be ended."""
+    monkeypatch.setattr(steps, 'PATIENCE', 0)
+    monkeypatch.setattr(steps, 'LOOK', 0)
+    (cluster.state / 'unkillable').touch()
+    failed = cluster.job(STEP_LEFT.replace('sleep 98765', 'exit 1'), ranks=2)
+    cluster.look(lambda: cluster.scheduler.finished(failed))
+    assert (failed.state, failed.nodelist) == ('FAILED', ['n1', 'n2'])
+
+
+def test_a_node_whose_steps_do_not_end_is_set_aside_until_they_do(cluster, aside):
+    large = cluster.job('true', ranks=4)
+    small = [cluster.job('true') for _ in range(4)]
+    cluster.look(lambda: all(cluster.scheduler.finished(job) for job in small))
+    assert 'n1' not in {job.nodelist[0] for job in small}
+    assert 'n2' in {job.nodelist[0] for job in small}
+    assert large.state == 'PENDING'
+    (cluster.state / 'unkillable').unlink()
+    cluster.play()
+    assert (large.state, large.nodelist) == ('COMPLETED', names(4))
+
+
+def test_a_node_that_is_set_aside_may_die(cluster, aside):
+    large, rest = cluster.job('true', ranks=4), cluster.job('true', ranks=3)
+    cluster.has('n[2-4]')
+    (cluster.state / 'step-999999999').unlink()
+    cluster.play()
+    assert (rest.state, rest.nodelist) == ('COMPLETED', ['n2', 'n3', 'n4'])
+    with pytest.raises(JobError, match='it needs 4 nodes, and the job 7 has 3 left for it'):
+        large.finished()
+
+
+def test_a_node_is_not_set_aside_for_ever(cluster, aside, monkeypatch):
+    large = cluster.job('true', ranks=4)
+    monkeypatch.setattr(steps, 'OUTAGE', 0)
+    cluster.play()
+    with pytest.raises(JobError, match='it needs 4 nodes, and the job 7 has 3 left for it'):
+        large.finished()
+
+
+def test_an_allocation_that_ends_while_all_wait_for_a_node(cluster, aside):
+    large = cluster.job('true', ranks=4)
+    (cluster.state / 'job').unlink()
+    cluster.play()
+    with pytest.raises(SkipTestError, match='not run: the job 7 has ended'):
+        large.finished()
+
+
 def test_a_node_that_starts_no_step_gets_no_more(cluster):
     (cluster.state / 'refuses-n1').touch()
     jobs = [cluster.job('true') for _ in range(6)]
     cluster.play()
     assert {job.state for job in jobs} == {'COMPLETED'}
     assert 'n1' not in {job.nodelist[0] for job in jobs}
+
+
+def test_the_node_that_srun_names_is_set_aside_and_no_other(cluster):
+    words = 'srun: error: Task launch for StepId=7.0 failed on node n2: Communication failure'
+    (cluster.state / 'refuses-once').write_text(words)
+    job = cluster.job('true', ranks=2)
+    cluster.play()
+    assert (job.state, job.nodelist, job.tries) == ('COMPLETED', ['n1', 'n3'], 1)
+
+
+@pytest.mark.parametrize('words', ['Step limit reached for this job', 'unrecognized option'])
+def test_what_is_no_node_s_fault_costs_none(cluster, monkeypatch, words):
+    monkeypatch.setattr(steps, 'LOOK', 0)
+    done = cluster.job('true', ranks=4)
+    cluster.play()
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').write_text(words)
+    job = cluster.job('true')
+    cluster.play()
+    with pytest.raises(JobError, match=words):
+        job.finished()
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').unlink()
+    large = cluster.job('true', ranks=4)
+    cluster.play()
+    assert done.state == large.state == 'COMPLETED'
+
+
+def test_while_no_node_has_started_a_step_none_is_lost(cluster, monkeypatch):
+    monkeypatch.setattr(steps, 'LOOK', 0)
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').touch()
+    job = cluster.job('true')
+    cluster.play()
+    with pytest.raises(JobError, match='is bad'):
+        job.finished()
+    for node in names(4):
+        (cluster.state / f'refuses-{node}').unlink()
+    large = cluster.job('true', ranks=4)
+    cluster.play()
+    assert large.state == 'COMPLETED'
 
 
 def test_more_nodes_than_the_job_ever_had(cluster):
@@ -344,6 +465,13 @@ def test_an_allocation_that_ends(cluster):
             job.finished()
 
 
+def test_an_allocation_that_has_ended_before(cluster):
+    (cluster.state / 'job').unlink()
+    job = cluster.job('true')
+    with pytest.raises(SkipTestError, match='not run: the job 7 does not run'):
+        job.finished()
+
+
 def test_a_case_that_is_cancelled(cluster):
     runs, waits = (cluster.job('sleep 98765', ranks=4) for _ in range(2))
     cluster.look(lambda: own_steps(cluster))
@@ -353,9 +481,37 @@ def test_a_case_that_is_cancelled(cluster):
     assert own_steps(cluster) == []
 
 
+def test_a_run_that_is_stopped_starts_nothing_more(cluster):
+    """ReFrame cancels one job after the other, and waits for each."""
+    runs = [cluster.job('sleep 98765', ranks=2) for _ in range(2)]
+    waits = [cluster.job('sleep 98765', ranks=2) for _ in range(3)]
+    cluster.look(lambda: len(own_steps(cluster)) == 2)
+    cluster.scheduler.cancel_many([runs[0]])
+    cluster.scheduler.wait(runs[0])
+    cluster.look(lambda: cluster.scheduler.finished(runs[1]))
+    assert [job.client for job in waits] == [None] * 3
+    cluster.scheduler.cancel_many(waits)
+    cluster.play()
+    assert {job.state for job in cluster.jobs} == {'CANCELLED'}
+
+
+def test_jobs_that_do_not_end_have_one_time_to_do_so(cluster, monkeypatch):
+    (cluster.state / 'unkillable').touch()
+    monkeypatch.setattr(steps, 'STOPPING', 0.5)
+    runs = [cluster.job(STEP_LEFT, ranks=2) for _ in range(2)]
+    cluster.look(lambda: len(own_steps(cluster)) == 3)
+    cluster.scheduler.cancel_many(runs[:1])
+    cluster.scheduler.wait(runs[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(time, 'sleep', lambda seconds: pytest.fail('it is waited once more'))
+        cluster.scheduler.cancel_many(runs[1:])
+        cluster.scheduler.wait(runs[1])
+    (cluster.state / 'unkillable').unlink()
+    cluster.play()
+
+
 def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):
     (cluster.state / 'step-1').write_text('7.1|n1\n')
-    steps._allocation.cache_clear()
     job = cluster.job('exit 1')
     cluster.play()
     assert job.nodelist == ['n1']
@@ -427,14 +583,23 @@ def test_what_else_is_asked_for(idle):
     ]
 
 
+def test_what_salloc_does_not_know_is_not_asked_for(idle):
+    access = '-p all --export=NONE --no-requeue -o log --error=log --requeue --qos=high'
+    asked = allocation.request(site({'access': [access]}), [case(1)], ['output=x'], None)
+    assert asked == ['--exclusive', '--nodes=1', '-p', 'all', '--qos=high']
+
+
 SALLOC = """#!/bin/bash
 pwd >"$STATE/folder"
+env >"$STATE/environment"
 echo "$@" >"$STATE/asked"
 echo 'salloc: Pending job allocation 12'
 source "$STATE/then"
 """
 GRANTED = "echo 'salloc: Granted job allocation 12'"
 REFUSED = "echo 'salloc: error: Job submit/allocate failed: Invalid account'; exit 1"
+#: A step that shares its CPUs with those of the cases.
+OVERLAPS = {'SLURM_STEP_ID': '0', 'SLURM_OVERLAP': '1'}
 STOPPED = """
 trap 'echo "salloc: Job allocation 12 has been revoked."; exit 1' TERM
 kill -TERM $PPID
@@ -459,8 +624,25 @@ def test_a_job_is_obtained_and_given_back(cluster, salloc):
         assert not (cluster.state / 'free').exists()
     assert (cluster.state / 'free').read_text() == '12'
     assert (cluster.state / 'folder').read_text() == f'{cluster.folder}\n'
-    asked = '--no-shell --no-kill --job-name=assay --nodes=4\n'
+    asked = '--no-shell --no-kill --wait-all-nodes=1 --job-name=assay --nodes=4\n'
     assert (cluster.state / 'asked').read_text() == asked
+
+
+def test_a_user_s_defaults_for_salloc_and_srun_do_not_count(cluster, salloc, monkeypatch):
+    defaults = {'SALLOC_PARTITION': 'small', 'SRUN_CPUS_PER_TASK': '2'}
+    for name, value in defaults.items():
+        monkeypatch.setenv(name, value)
+    salloc(GRANTED)
+    with allocation.one_job(None, ['-p', 'all'], cluster.folder):
+        seen = (cluster.state / 'environment').read_text()
+    assert not any(f'{name}=' in seen for name in defaults)
+
+
+def test_a_job_of_other_nodes_is_given_back(cluster, salloc):
+    salloc(GRANTED)
+    with pytest.raises(AssayError, match="in Slurm's partition all, and the cases are for small"):
+        allocation.one_job(None, ['-p', 'small'], cluster.folder).__enter__()
+    assert (cluster.state / 'free').read_text() == '12'
 
 
 def test_a_job_that_is_refused(cluster, salloc):
@@ -475,6 +657,51 @@ def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
         allocation.obtain([], cluster.folder)
     assert stopped.value.args == (signal.SIGTERM,)
     assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch):
+    monkeypatch.setattr(allocation, 'LOOK', 0)
+    (cluster.state / 'job').write_text('PartitionNodeLimit\n')
+    salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
+    words = 'asks for more nodes than the partition allows.*--nodes=9.*-J nodes='
+    with pytest.raises(AssayError, match=words):
+        allocation.obtain(['--nodes=9'], cluster.folder)
+    assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_the_number_of_a_job_among_words_of_a_site(cluster, salloc):
+    salloc("echo 'salloc: lua: job 3 of 5 today; queued job allocation 4'; " + GRANTED)
+    assert allocation.obtain([], cluster.folder) == '12'
+
+
+@pytest.mark.parametrize('variables', [{}, {'SLURM_STEP_ID': '4294967290'}, OVERLAPS])
+def test_a_job_around_that_has_its_cpus(monkeypatch, variables):
+    for name, value in {'SLURM_JOB_ID': '7', **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert allocation.leave() == '7'
+    assert 'SLURM_JOB_ID' not in os.environ
+
+
+def test_a_step_around_that_holds_the_cpus(monkeypatch):
+    monkeypatch.setenv('SLURM_JOB_ID', '7')
+    monkeypatch.setenv('SLURM_STEP_ID', '0')
+    monkeypatch.delenv('SLURM_OVERLAP', raising=False)
+    with pytest.raises(AssayError, match=r'runs in the step 7\.0, which holds CPUs'):
+        allocation.leave()
+
+
+def test_two_runs_in_one_job(cluster):
+    """A lock keeps others out until its process ends, or closes it."""
+    handle = steps._allocation().handle
+    steps._allocation.cache_clear()
+    job = cluster.job('true')
+    with pytest.raises(SkipTestError, match='not run: another run has its cases in the job 7'):
+        job.finished()
+    os.close(handle)
+    steps._allocation.cache_clear()
+    job = cluster.job('true')
+    cluster.play()
+    assert job.state == 'COMPLETED'
 
 
 def test_what_a_killed_run_left_is_cancelled_by_the_next(cluster, monkeypatch):
@@ -502,6 +729,24 @@ def test_a_job_around_this_command(cluster):
     (cluster.state / 'job').unlink()
     with pytest.raises(AssayError, match='the job 7 does not run'):
         allocation.one_job('7', [], cluster.folder).__enter__()
+
+
+BOOTS = """#!/bin/bash
+[[ $* != *--steps* ]] || exit 0
+echo >>"$STATE/asked"
+(($(wc -l <"$STATE/asked") < 3)) || state=RUNNING
+echo "${state-CONFIGURING}|n[1-4]|NO|all"
+"""
+
+
+def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
+    monkeypatch.setattr(allocation, 'AGAIN', 0)
+    (cluster.folder / 'squeue').write_text(BOOTS)
+    with allocation.one_job('7', [], cluster.folder):
+        assert (cluster.state / 'asked').read_text() == '\n' * 3
+    (cluster.state / 'asked').unlink()
+    assert steps._allocation().nodes == {*names(4)}
+    assert (cluster.state / 'asked').read_text() == '\n' * 3
 
 
 @pytest.mark.parametrize(

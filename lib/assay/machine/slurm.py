@@ -27,7 +27,10 @@ _REMARK = re.compile(r'\s(?:Comment|Extra|Reason)=')
 #: Variables that say which Slurm is meant, and who asks.
 _WHICH = ('SLURM_CONF', 'SLURM_CLUSTERS', 'SLURM_JWT')
 #: All others are what a user prefers, or what a job around this process was given.
-_DEFAULTS = ('SLURM_', 'SBATCH_', 'SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_', 'SCANCEL_')
+_DEFAULTS = (
+    *('SLURM_', 'SBATCH_', 'SALLOC_', 'SRUN_'),
+    *('SQUEUE_', 'SINFO_', 'SCONTROL_', 'SACCT_', 'SCANCEL_'),
+)
 
 #: What those begin with that Slurm sets in the script of a job: how it is bound.
 _OF_BATCH_JOBS = ('SBATCH_CPU_BIND', 'SBATCH_MEM_BIND')
@@ -162,9 +165,9 @@ def _short(host: str) -> str:
 
 
 def partitions_in(options: str) -> list[str]:
-    """The partitions that options of sbatch name."""
-    named = _PARTITION.search(options)
-    return named[1].split(',') if named else []
+    """The partitions that options of sbatch name: of several such options the last counts."""
+    named = _PARTITION.findall(options)
+    return named[-1].split(',') if named else []
 
 
 def forget_defaults() -> list[str]:

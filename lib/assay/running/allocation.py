@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import time
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -47,11 +48,20 @@ BEYOND = 300
 #: Seconds in which salloc that was told to stop takes its request back.
 PATIENCE = 30
 
+#: Seconds between two questions whether the nodes of an allocation have booted.
+AGAIN = 5
+
+#: Seconds between two questions why an allocation waits.
+LOOK = 60
+
 #: What states of nodes begin with that have jobs, or may have.
 _IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
 _SCALE = re.compile(r'%scale=(\S+)')
-_NUMBER = re.compile(r'job (?:allocation )?(\d+)')
+_NUMBER = re.compile(r'job allocation (\d+)')
+
+# Of a step that holds CPUs: those above are Slurm's own (of a batch script, or of salloc's shell).
+_LAST_STEP = 0xFFFFFFF0
 
 
 class StoppedError(Exception):
@@ -62,7 +72,8 @@ class StoppedError(Exception):
 class Standing:
     """What Slurm says of an allocation.
 
-    :param is_running: whether steps can be started in it.
+    :param is_running: whether steps can be started in it, or can be as soon as its nodes are up.
+    :param is_booting: whether its nodes are not yet up.
     :param nodes: its nodes; one that died is no longer among them.
     :param is_shared: whether other jobs may run on its nodes.
     :param partition: of Slurm.
@@ -72,6 +83,7 @@ class Standing:
     nodes: tuple[str, ...] = ()
     is_shared: bool = False
     partition: str = ''
+    is_booting: bool = False
 
 
 def standing(job: str) -> Standing:
@@ -81,8 +93,24 @@ def standing(job: str) -> Standing:
     """
     said = _squeue(f'--jobs={job}', '--format=%T|%N|%h|%P')
     state, nodes, sharing, partition = [*said.strip().split('|'), '', '', ''][:4]
-    goes_on = state in (*job_states.RUNNING, 'SUSPENDED')
-    return Standing(goes_on, tuple(expanded(nodes)), goes_on and sharing != 'NO', partition)
+    is_booting = state == 'CONFIGURING'
+    goes_on = is_booting or state in (*job_states.RUNNING, 'SUSPENDED')
+    shared = goes_on and sharing != 'NO'
+    return Standing(goes_on, tuple(expanded(nodes)), shared, partition, is_booting)
+
+
+def standing_once_booted(job: str) -> Standing:
+    """The same as soon as its nodes are up: Slurm ends a job whose nodes take too long.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    now = standing(job)
+    if now.is_booting:
+        say(f'waiting until the nodes of the job {job} have booted')
+    while now.is_booting:
+        time.sleep(AGAIN)
+        now = standing(job)
+    return now
 
 
 def steps(job: str) -> dict[str, set[str]]:
@@ -146,7 +174,18 @@ def request(
     options = ['--exclusive', f'--nodes={count}']
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
-    return [*options, *words, *(word for one in jobs for word in shlex.split(_option(one)))]
+    words += [word for one in jobs for word in shlex.split(_option(one))]
+    return [*options, *_without_those_of_scripts(words)]
+
+
+def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
+    """Options of sbatch without those that salloc does not know."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    for names in (['--export'], ['--open-mode'], ['-o', '--output'], ['-e', '--error']):
+        parser.add_argument(*names)
+    for name in ('--requeue', '--no-requeue'):
+        parser.add_argument(name, action='store_true')
+    return parser.parse_known_args(words)[1]
 
 
 def _usable(access: Sequence[str]) -> int:
@@ -180,7 +219,8 @@ def obtain(options: Sequence[str], folder: Path) -> str:
     :raises AssayError: if it is refused.
     :raises StoppedError: if this command was told to stop; nothing is left of it then.
     """
-    command = ['salloc', '--no-shell', '--no-kill', '--job-name=assay', *options]
+    own = ['--no-shell', '--no-kill', '--wait-all-nodes=1', '--job-name=assay']
+    command = ['salloc', *own, *options]
     log = folder / 'salloc.log'
     with noted() as signals, log.open('w') as said:
         try:
@@ -195,9 +235,13 @@ def obtain(options: Sequence[str], folder: Path) -> str:
             )
         except OSError as error:
             raise AssayError(f'salloc: {error.strerror}') from None
-        began, has_told = time.monotonic(), False
+        began, has_told, why = time.monotonic(), False, None
+        looked = began
         while process.poll() is None:
-            if signals:
+            if time.monotonic() - looked > LOOK:
+                looked = time.monotonic()
+                why = _why_in_vain(_number(log))
+            if signals or why:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(PATIENCE)
@@ -206,15 +250,35 @@ def obtain(options: Sequence[str], folder: Path) -> str:
                 has_told = True
                 say(f'waiting for one job for all cases: salloc {shlex.join(options)}')
             time.sleep(0.1)
-        words = log.read_text(errors='replace')
-        number = _NUMBER.search(words)
+        number = _number(log)
+        if number and (signals or why):
+            release(number)
         if signals:
-            if number:
-                release(number[1])
             raise StoppedError(signals[0])
+    if why:
+        raise AssayError(
+            f'no job for all cases: {why}. It was: salloc {shlex.join(options)}; ask for less by '
+            '-J nodes=N, or -J time='
+        )
     if process.returncode or not number:
-        raise AssayError(f'no job for all cases: {plain(words, 300) or "salloc says nothing"}')
-    return number[1]
+        words = plain(log.read_text(errors='replace'), 300)
+        raise AssayError(f'no job for all cases: {words or "salloc says nothing"}')
+    return number
+
+
+def _number(log: Path) -> str | None:
+    """That of the job in what salloc said, which is among words of the site's own."""
+    found = _NUMBER.findall(log.read_text(errors='replace'))
+    return found[-1] if found else None
+
+
+def _why_in_vain(job: str | None) -> str | None:
+    """Why it does not help to wait for a job; None if it may, or if Slurm does not answer."""
+    if job:
+        with suppress(AssayError):
+            reason = query('squeue', '--noheader', f'--jobs={job}', '--format=%r')
+            return job_states.for_good(reason.strip())
+    return None
 
 
 def release(job: str) -> None:
@@ -229,15 +293,25 @@ def release(job: str) -> None:
 
 
 def leave() -> str | None:
-    """The number of the job of Slurm around this process, whose variables are taken out."""
-    number = os.environ.get('SLURM_JOB_ID')
+    """The number of the job of Slurm around this process, whose variables are taken out.
+
+    :raises AssayError: if this process is in a step of it which leaves no CPUs to others.
+    """
+    number, step = os.environ.get('SLURM_JOB_ID'), os.environ.get('SLURM_STEP_ID', '')
+    holds_cpus = step.isdecimal() and int(step) < _LAST_STEP
+    if number and holds_cpus and 'SLURM_OVERLAP' not in os.environ:
+        raise AssayError(
+            f'--one-job: this command runs in the step {number}.{step}, which holds CPUs that the '
+            'cases need: start it in the shell of salloc itself, in a batch script, or by '
+            '`SLURM_OVERLAP=1 srun --pty bash`.'
+        )
     forget_job_around(os.environ)
     return number
 
 
 def _assert_suits(job: str, options: Sequence[str]) -> None:
     """:raises AssayError: if a job has other nodes than those that a system's cases are for."""
-    now, named = standing(job), partitions_in(' '.join(options))
+    now, named = standing_once_booted(job), partitions_in(' '.join(options))
     if not now.is_running:
         raise AssayError(f'--one-job: the job {job} does not run.')
     if named and now.partition not in named:
@@ -263,6 +337,7 @@ def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterato
         return
     number = obtain(options, folder)
     try:
+        _assert_suits(number, options)
         yield number
     finally:
         release(number)

@@ -59,13 +59,6 @@ class NodePlan(Generic[Case]):
             self._largest_first = sorted(self._waiting, key=lambda one: -one.count)
         self._waiting[want][case] = None
 
-    def remove(self, case: Case, want: Want) -> bool:
-        """Take a case out that waits; whether it did."""
-        if case not in self._waiting.get(want, ()):
-            return False
-        del self._waiting[want][case]
-        return True
-
     def next(self) -> tuple[Case, list[str]] | None:
         """The next case and its nodes, which are no longer free; None if none can start."""
         if self._running >= self._at_once:
@@ -79,6 +72,10 @@ class NodePlan(Generic[Case]):
     def has_ended(self, nodes: Iterable[str]) -> None:
         """A case has ended: those of its nodes that are not lost are free."""
         self._running -= 1
+        self.give_back(nodes)
+
+    def give_back(self, nodes: Iterable[str]) -> None:
+        """Nodes of a case that has ended are free: those that are not lost."""
         for node in nodes:
             if node in self._places:
                 self._free.add(node)

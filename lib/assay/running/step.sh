@@ -7,8 +7,9 @@ script=$1 output=$2 errors=$3
 shift 3
 echo "assay-step $SLURM_STEP_ID"
 cpus=$SLURM_CPUS_ON_NODE
-for name in ${!SLURM_*}; do
+for name in ${!SLURM_*} ${!PMI_*} ${!PMIX_*}; do
     case $name in
+    PMIX_MCA_*) ;;
     SLURM_CONF | SLURM_CLUSTER_NAME | SLURM_JOB_ID | SLURM_JOBID) ;;
     SLURM_JOB_PARTITION | SLURM_JOB_ACCOUNT | SLURM_JOB_QOS | SLURM_JOB_UID | SLURM_JOB_USER) ;;
     *) unset "$name" ;;

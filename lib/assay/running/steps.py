@@ -31,7 +31,7 @@ from reframe.core.logging import getlogger
 from reframe.core.schedulers import slurm
 from reframe.frontend.executors import RegressionTask, policies
 
-from assay import AssayError, say
+from assay import AssayError, locks, paths, say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES, query, without_defaults
 from assay.running import allocation
@@ -51,8 +51,8 @@ MOST = 10_000
 TRIES = 3
 
 #: Seconds between two questions whether steps have ended that were stopped, and seconds after which
-#: their nodes get no more cases.
-AGAIN, PATIENCE = 0.5, 60.0
+#: their nodes are set aside; then seconds between two such questions.
+AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
 
 #: Options of a job that Slurm hands on to its steps, by the variable that does it.
 _HANDED_ON = {
@@ -63,6 +63,10 @@ _HANDED_ON = {
     'mem_per_cpu': 'SLURM_MEM_PER_CPU',
     'cpu_freq': 'SLURM_CPU_FREQ_REQ',
 }
+
+#: The node on which srun could not start a step, and what keeps it from doing so on any.
+_NAMED = re.compile(r'failed on node (\S+):')
+_OF_NO_NODE = re.compile(r'step limit reached|(unrecognized|invalid) option', re.IGNORECASE)
 
 
 class _Job(slurm._SlurmJob):
@@ -103,7 +107,6 @@ class _Running:
     state: str = ''
     exit_code: int | None = None
     stopped: float = 0.0
-    asked: float = -math.inf
 
     @property
     def words(self) -> str:
@@ -121,10 +124,14 @@ class _Allocation:
 
     def __init__(self, number: str) -> None:
         self.number = number
-        now = allocation.standing(number)
+        now = allocation.standing_once_booted(number)
         # What somebody runs there by hand.
         self._foreign = {*allocation.steps(number)}
         self._over = '' if now.is_running else f'the job {number} does not run'
+        #: Of the lock by which this process has the job's nodes for itself, to its end.
+        self.handle = _lock_of(number)
+        if self.handle is None:
+            self._over = f'another run has its cases in the job {number}'
         self.nodes = frozenset(now.nodes)
         shared = any(
             one.extras.get('on_this_machine') for one in rt.runtime().system.partitions
@@ -132,7 +139,14 @@ class _Allocation:
         self._plan: NodePlan[Any] = NodePlan(now.nodes, 1 if shared else math.inf)
         self._running: list[_Running] = []
         self._submitted = 0
+        # Those on which a step was started.
+        self._able: set[str] = set()
+        # Nodes that get no cases for now, and since when: steps do not end there, or did not start.
+        self._aside: dict[str, float] = {}
+        self._asked = self._looked = -math.inf
         self._silent_since: float | None = None
+        #: When the run was stopped, if it was: then nothing starts any more.
+        self.stopping_since: float | None = None
         if self._foreign:
             say(
                 f'{", ".join(sorted(self._foreign))} go on in the job {number}, and may disturb '
@@ -150,6 +164,9 @@ class _Allocation:
         job._jobid, job._submit_time = f'{self.number}+{self._submitted}', time.time()
         job._state = 'PENDING'
         job.want, job.is_new = want, True
+        if self._over:
+            self._not_run(job)
+            return
         self._plan.add(job, want)
         self._refuse()
 
@@ -161,21 +178,32 @@ class _Allocation:
             if one not in self._running:  # the allocation has ended with another
                 break
             if one.state:
-                self._clear(one)
-            elif one.client.poll() is not None:
+                continue
+            if one.client.poll() is not None:
                 self._judge(one)
             elif one.job.time_limit and time.monotonic() - one.began > one.job.time_limit:
-                self._stop(one, 'TIMEOUT')
+                _stop(one, 'TIMEOUT')
+        self._clear()
+        self._look_aside()
         self._start()
 
-    def cancel(self, job: Any) -> None:
-        if job.state == 'PENDING' and self._plan.remove(job, job.want):
-            job._state = 'CANCELLED'
+    def stop(self) -> None:
+        """End all cases, those that wait as well: the run is stopped."""
+        if self.stopping_since:
+            return
+        self.stopping_since = time.monotonic()
         for one in self._running:
-            if one.job is job and not one.state:
-                self._stop(one, 'CANCELLED')
+            if not one.state:
+                _stop(one, 'CANCELLED')
+        self._asked = -math.inf
+        self._clear()
+        self._start()
 
     def _start(self) -> None:
+        if self.stopping_since:
+            for job in self._plan.waiting():
+                job._state = 'CANCELLED'
+            return
         while not self._over and (found := self._plan.next()):
             self._launch(*found)
         if self._over:
@@ -191,7 +219,7 @@ class _Allocation:
             [
                 *('srun', f'--jobid={self.number}', '--overlap', '--nodes=1', '--ntasks=1'),
                 *(f'--nodelist={nodes[0]}', f'--job-name={job.name}', '--mem=0', '--mpi=none'),
-                *('--cpu-bind=none', '--input=none', f'--chdir={folder}'),
+                *('--cpu-bind=none', '--input=none', f'--chdir={folder}', *job.exported),
                 *(str(SCRIPT), job.script_filename, job.stdout, job.stderr),
                 *(f'{name}={value}' for name, value in self._variables(job, nodes).items()),
             ],
@@ -216,7 +244,8 @@ class _Allocation:
             **dict.fromkeys(('SLURM_NTASKS', 'SLURM_NPROCS'), f'{count}'),
             'SLURM_TASKS_PER_NODE': ','.join([*ranks, *([f'{rest}'] if rest else [])]),
             **dict.fromkeys(('SLURM_NNODES', 'SLURM_JOB_NUM_NODES'), f'{len(nodes)}'),
-            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), fold_nodes([*nodes])),
+            # Not folded: r[1-2]i0n1 is none to Slurm and MPIs, which know a range only at the end.
+            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), ','.join(nodes)),
         }
         if job.num_tasks_per_node:
             found['SLURM_NTASKS_PER_NODE'] = f'{job.num_tasks_per_node}'
@@ -246,19 +275,10 @@ class _Allocation:
             one.state = 'COMPLETED'
             self._finish(one)
             return
-        now = self._ask(allocation.standing)
-        if now is None:
+        nodes = self._left()
+        if nodes is None:
             return
-        if not now.is_running:
-            self._end()
-            return
-        if gone := self._plan.nodes - {*now.nodes}:
-            self._plan.lose(gone)
-            say(
-                f'{fold_nodes([*gone])} died, and {len(self._plan.nodes)} nodes of the job '
-                f'{self.number} are left'
-            )
-        dead = [node for node in one.nodes if node not in now.nodes]
+        dead = [node for node in one.nodes if node not in nodes]
         if dead:
             one.state = 'NODE_FAIL'
         elif one.exit_code is not None:
@@ -269,17 +289,42 @@ class _Allocation:
             self._could_not_start(one)
             return
         _note(one, dead)
-        self._clear(one)
+
+    def _left(self) -> set[str] | None:
+        """The nodes that the job still has; None if Slurm is away, or the job has ended."""
+        now = self._ask(allocation.standing)
+        if now is None:
+            return None
+        if not now.is_running:
+            self._end()
+            return None
+        if gone := self._plan.nodes - {*now.nodes}:
+            self._plan.lose(gone)
+            say(
+                f'{fold_nodes([*gone])} died, and {len(self._plan.nodes)} nodes of the job '
+                f'{self.number} are left'
+            )
+        return {*now.nodes}
 
     def _could_not_start(self, one: _Running) -> None:
-        """Try the case elsewhere: its first node gets no more cases, if it was that one's fault."""
+        """Try the case elsewhere: a node gets no more cases, or none for now, if it was its fault.
+
+        That is the node which srun names, else the first, on which the step was to be.
+        """
         words = plain(one.words, 300)
-        job = one.job
+        job, node = one.job, one.nodes[0]
         self._running.remove(one)
-        if not PASSES.search(words):
-            self._plan.lose(one.nodes[:1])
-            say(f'{one.nodes[0]} gets no more cases, since it started none: {words}')
-        self._plan.has_ended(one.nodes)
+        named = _NAMED.search(one.words)
+        if named and named[1] in one.nodes:
+            node = named[1]
+            self._aside[node] = time.monotonic()
+            say(f'{node} gets no cases for {LOOK:.0f} s: {words}')
+        elif not PASSES.search(words) and not _OF_NO_NODE.search(words) and self._starts_but(node):
+            self._plan.lose([node])
+            say(f'{node} gets no more cases, since it started none: {words}')
+        elif not PASSES.search(words):
+            self._aside[node] = time.monotonic()
+        self._give_back(one)
         job.tries += 1
         if job.tries < TRIES:
             job._state = 'PENDING'
@@ -287,6 +332,14 @@ class _Allocation:
         else:
             self._fail(job, f'the scheduler did not start its job: {words}')
         self._refuse()
+
+    def _starts_but(self, node: str) -> bool:
+        """Whether a step could be started on another node."""
+        running = {one.nodes[0] for one in self._running if one.number('step') is not None}
+        return bool((self._able | running) - {node})
+
+    def _give_back(self, one: _Running) -> None:
+        self._plan.has_ended(node for node in one.nodes if node not in self._aside)
 
     def _refuse(self) -> None:
         """Let no case wait for more nodes than there are."""
@@ -304,52 +357,84 @@ class _Allocation:
     def _fail(job: Any, why: str) -> None:
         job._exception, job._state = JobError(why, job.jobid), 'CANCELLED'
 
-    def _stop(self, one: _Running, state: str) -> None:
-        one.state = state
-        one.client.terminate()
-        self._clear(one)
-
-    def _clear(self, one: _Running) -> None:
-        """End what is left of a case on its nodes, and the case with it.
+    def _clear(self) -> None:
+        """End what is left of cases on their nodes, and these cases with it.
 
         With the step of its script the programs that this started do not end, which are others.
         """
         now = time.monotonic()
-        one.stopped = one.stopped or now
-        if now - one.asked < AGAIN:
+        ending = [one for one in self._running if one.state]
+        if not ending or now - self._asked < AGAIN:
             return
-        one.asked = now
+        self._asked = now
+        for one in ending:
+            one.stopped = one.stopped or now
         going_on = self._ask(allocation.steps)
         if going_on is None:
-            one.stopped = now
+            for one in ending:
+                one.stopped = now
             return
-        left = [
-            step
-            for step, nodes in going_on.items()
-            if step not in self._foreign and not nodes.isdisjoint(one.nodes)
-        ]
-        if left:
-            with suppress(AssayError):  # one has ended, or Slurm is away: seen the next time
-                query('scancel', *left)
-        if now - one.stopped > PATIENCE:
-            self._plan.lose(one.nodes)
-            say(
-                f'{fold_nodes([*one.nodes])} gets no more cases: what ran there does not end '
-                f'({", ".join(left)})'
-            )
-            one.client.kill()
-            one.client.wait()
-        elif left or one.client.poll() is None:
-            return
-        self._finish(one)
+        left = {one: self._own(going_on, one.nodes) for one in ending}
+        _scancel(step for those in left.values() for step in those)
+        for one, those in left.items():
+            if those or one.client.poll() is None:
+                if now - one.stopped <= PATIENCE:
+                    continue
+                say(
+                    f'{fold_nodes([*one.nodes])} gets no more cases until what ran there ends '
+                    f'({", ".join(those)})'
+                )
+                self._aside.update(dict.fromkeys(one.nodes, now))
+                one.client.kill()
+                one.client.wait()
+            self._finish(one)
         self._refuse()
+
+    def _look_aside(self) -> None:
+        """Give back nodes that were set aside, as soon as nothing goes on there.
+
+        A node that died is known to Slurm only minutes later (SlurmdTimeout); until then its steps,
+        and those of its case on other nodes, do not end.
+        """
+        now = time.monotonic()
+        if self._over or not self._aside or now - self._looked < LOOK:
+            return
+        self._looked = now
+        going_on = self._ask(allocation.steps)
+        if going_on is None or self._left() is None:
+            return
+        _scancel(self._own(going_on, self._aside))
+        free = [
+            node
+            for node, since in self._aside.items()
+            if now - since >= LOOK and not self._own(going_on, [node])
+        ]
+        self._plan.give_back(free)
+        lost = [
+            node for node, since in self._aside.items() if node not in free and now - since > OUTAGE
+        ]
+        if lost:
+            self._plan.lose(lost)
+            say(f'{fold_nodes(lost)} gets no more cases: what ran there does not end')
+        for node in (*free, *lost):
+            del self._aside[node]
+        self._refuse()
+
+    def _own(self, going_on: dict[str, set[str]], nodes: Iterable[str]) -> list[str]:
+        """The steps of cases that go on on nodes."""
+        return [
+            step
+            for step, its in going_on.items()
+            if step not in self._foreign and not its.isdisjoint(nodes)
+        ]
 
     def _finish(self, one: _Running) -> None:
         job = one.job
         self._running.remove(one)
-        self._plan.has_ended(one.nodes)
+        self._give_back(one)
         job._nodelist = one.nodes
         if (step := one.number('step')) is not None:
+            self._able.add(one.nodes[0])
             job._jobid = f'{self.number}.{step}'
         job._exitcode, job._completion_time = one.exit_code, time.time()
         job._state = one.state
@@ -374,6 +459,34 @@ class _Allocation:
             _warn_once(f'{self._over}, and the cases that had not ended until then were not run')
         job._exception = SkipTestError(f'not run: {self._over}')
         job._state = 'CANCELLED'
+
+
+def _lock_of(job: str) -> int | None:
+    """A handle with the lock of an allocation; None if another process has that.
+
+    :raises AssayError: if it cannot be had at all.
+    """
+    path = paths.RUNS / f'job-{rt.runtime().system.name}-{job}.lock'
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise AssayError(f'{path}: {error.strerror}') from None
+    if locks.try_lock(handle, path):
+        return handle
+    os.close(handle)
+    return None
+
+
+def _stop(one: _Running, state: str) -> None:
+    one.state = state
+    one.client.terminate()
+
+
+def _scancel(steps: Iterable[str]) -> None:
+    if numbers := [*steps]:
+        with suppress(AssayError):  # one has ended, or Slurm is away: seen the next time
+            query('scancel', *numbers)
 
 
 @cache
@@ -421,6 +534,7 @@ class Steps(slurm.SqueueJobScheduler):
             own = _allocation().nodes
             among = frozenset(allocation.expanded(options.nodelist)) if options.nodelist else own
             among -= {*allocation.expanded(options.exclude or '')}
+        job.exported = [f'--export={options.export}'] if options.export else []
         job.handed_on = {
             variable: value
             for name, variable in _HANDED_ON.items()
@@ -444,10 +558,10 @@ class Steps(slurm.SqueueJobScheduler):
         return job_states.has_ended(job.state)
 
     def wait(self, job: Any) -> None:
-        """Wait for the end of a job; for that of one that was cancelled not for ever."""
-        since = time.monotonic()
+        """Wait for the end of a job; if the run is stopped not for ever."""
         while not self.finished(job):
-            if job.is_cancelling and time.monotonic() - since > STOPPING:
+            since = _allocation().stopping_since
+            if since and time.monotonic() - since > STOPPING:
                 return
             self.poll(job)
             time.sleep(0.1)
@@ -455,7 +569,7 @@ class Steps(slurm.SqueueJobScheduler):
     def cancel_many(self, jobs: Any) -> None:
         for job in jobs:
             job._is_cancelling = True
-            _allocation().cancel(job)
+            _allocation().stop()
 
 
 class _StepsOfSqueue(Steps):
@@ -467,7 +581,7 @@ def _options(script: str) -> Any:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument('-w', '--nodelist')
     parser.add_argument('-x', '--exclude')
-    for name in _HANDED_ON:
+    for name in ('export', *_HANDED_ON):
         parser.add_argument(f'--{name.replace("_", "-")}')
     words = [word for option in options_in(script) for word in shlex.split(option)]
     return parser.parse_known_args(words)[0]
