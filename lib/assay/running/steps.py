@@ -309,7 +309,7 @@ class _Allocation:
     def _could_not_start(self, one: _Running) -> None:
         """Try the case elsewhere: a node gets no more cases, or none for now, if it was its fault.
 
-        That is the node which srun names, else the first, on which the step was to be.
+        That is the node which srun names; otherwise the first, on which the step was to be.
         """
         words = plain(one.words, 300)
         job, node = one.job, one.nodes[0]
