@@ -1,5 +1,6 @@
 """What differs between runs: verdicts, groups, facts, and what the command says of them."""
 
+import itertools
 import json
 import math
 import re
@@ -1040,6 +1041,25 @@ def test_a_figure_without_a_value_of_a_case_that_ran_is_gone_and_that_is_worse(
     assert code == 1
     wording(text)
     assert len(json.loads(told('last~1', 'last', '--json')[1])['gone']) == 6
+
+
+def test_a_share_that_is_below_0_by_chance_is_not_gone(site, told):
+    """Such as of overlap, where nothing overlaps."""
+
+    def shares(*values):
+        def change(case, by_name):
+            by_name['overlap'] = next(left)
+            case['directions'] = case['directions'] | {'overlap': 'higher'}
+            case['units'] = {'overlap': '1'}
+
+        left = itertools.cycle(values)
+        return change
+
+    site.runs(10, shares(0.03, 0.01, 0.02))
+    site.runs(1, shares(-0.02, -0.01))
+    code, text = told('last~1', 'last', '--all')
+    assert code == 0
+    assert 'no value after is left: all are below 0, of which there is no ratio' in text
 
 
 def test_another_direction_is_another_figure(site, told):

@@ -94,7 +94,7 @@ class Measured:
     :param uppers: shape (n,), likewise.
     :param disturbed: how many values are left out because others used the nodes.
     :param unusable: how many are left out because they are not finite, negative, or beyond all that
-        is measured.
+        is measured. Negative shares are left out as well, and not counted.
     """
 
     figure: Figure
@@ -184,6 +184,8 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
     # Not when each job ended: runs that overlap would be mixed.
     time = pl.col('begun').dt.epoch('ms') / 1000
     number = pl.col('value').is_between(0, GREATEST)
+    # A share of what is not there, such as of overlap, is as often below 0 by chance as above.
+    is_share = (pl.col('unit').cast(pl.String) == '1') & (pl.col('value') < 0)
     calm = pl.col('disturbances').is_null()
     groups = (
         table.lazy()
@@ -196,7 +198,7 @@ def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
             pl.col('better').drop_nulls().last(),
             **{name: pl.col(column).filter('usable') for name, column in _COLUMNS.items()},
             disturbed=(~calm).sum(),
-            unusable=(calm & ~number.fill_null(False)).sum(),
+            unusable=(calm & ~(number | is_share).fill_null(False)).sum(),
         )
         .collect()
     )

@@ -159,7 +159,8 @@ def _why_not_exact(before: Measured, after: Measured, known: Series | None) -> s
 
 def _left_out(one: Measured) -> str:
     counts = {'disturbed': one.disturbed, 'not a number, or negative': one.unusable}
-    return ', '.join(f'{count} {what}' for what, count in counts.items() if count)
+    said = ', '.join(f'{count} {what}' for what, count in counts.items() if count)
+    return said or 'all are below 0, of which there is no ratio'
 
 
 def _is_of(before: Measured, after: Measured) -> str:
