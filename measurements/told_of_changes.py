@@ -25,8 +25,8 @@ from assay.results.figure_series import CONDITIONS
 from assay.results.history import History, StoredRun
 from assay.results.verdict import Summary
 
-#: Sessions of a side, and pairs of a change.
-RUNS, PAIRS = 3, 20
+#: Sessions of a side, pairs of a change, and pairs in which nothing changed.
+RUNS, PAIRS, UNCHANGED_PAIRS = 3, 20, 60
 #: Of the unchanged machine: each session, and each second.
 STEPS = (1, 2)
 #: Exit codes of `assay diff`.
@@ -75,8 +75,9 @@ def runs_of(stored: pl.DataFrame, change: Change) -> list[str]:
 def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
     """Three sessions of the unchanged machine, and three later ones of a change.
 
-    Of a change: three successive sessions before, three of its sessions after, and
-    :data:`PAIRS` of them, evenly chosen. Of no change: all, successive and each second.
+    Of a change: three successive sessions before, and three of its sessions after. Of no change:
+    successive ones, and each second. At most :data:`PAIRS` and :data:`UNCHANGED_PAIRS` of them,
+    evenly chosen.
     """
     unchanged = runs_of(stored, UNCHANGED)
     order = dict(stored.sort('begun').select(pl.col('run').cast(pl.String), 'begun').rows())
@@ -87,7 +88,7 @@ def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
             for before, after in combinations(triples, 2):
                 if order[before[-1]] < order[after[0]]:
                     found.append(Pair(change, before, after))
-        return found
+        return _evenly(found, UNCHANGED_PAIRS)
     after_triples = [*combinations(runs_of(stored, change), RUNS)]
     found = [
         Pair(change, before, after)
@@ -95,9 +96,13 @@ def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
         for before in _triples(unchanged, 1)
         if order[before[-1]] < order[after[0]]
     ]
-    if len(found) <= PAIRS:
+    return _evenly(found, PAIRS)
+
+
+def _evenly(found: list[Pair], most: int) -> list[Pair]:
+    if len(found) <= most:
         return found
-    return [found[i] for i in np.linspace(0, len(found) - 1, PAIRS).round().astype(int)]
+    return [found[i] for i in np.linspace(0, len(found) - 1, most).round().astype(int)]
 
 
 def _triples(runs: Sequence[str], step: int) -> list[tuple[str, ...]]:
