@@ -96,6 +96,8 @@ def _without_rest(
         for job, one in cores.items()
         if (case := job[: len(CASE)]) in usual and (said := one.differs(usual[case]))
     }
+    if not rest:
+        return table
     reasons = pl.Series([rest.get(job) for job in table.select(JOB).rows()], dtype=pl.String)
     figures = table.select(pl.col('check', 'figure').cast(pl.String)).rows()
     any_cores = pl.Series([is_without_messages(*one) for one in figures], dtype=pl.Boolean)

@@ -160,7 +160,10 @@ def difference(
         )
     # Sessions of two settings are in turn: they meet the same cores.
     by_cores = on_alike_cores if settings is None else (lambda both: both)
-    latest = tables[0], without_first_values(tables[1], remeasured, by_cores(tables)[1])
+    latest = tables
+    if remeasured:
+        without_first = without_first_values(tables[1], remeasured, by_cores(tables)[1])
+        latest = tables[0], without_first
     undisturbed = alike_disturbed(latest)
     counting = by_cores(undisturbed)
     old, new = map(measured, counting)

@@ -106,8 +106,6 @@ def without_first_values(
     :param again: the runs in which it was measured again, which are in the table as well.
     :param comparable: the table, with what else keeps jobs from being compared.
     """
-    if not again:
-        return table
     is_again = pl.col('run').cast(pl.String).is_in([run.uuid for run in again])
     counts = (pl.col('figure') != '-') & pl.col('disturbances').is_null()
     cases = comparable.filter(is_again & counts).select(CASE).unique()
