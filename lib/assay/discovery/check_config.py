@@ -152,14 +152,9 @@ def _hold_time_limit(
 def _hold_access(partition: Mapping[str, Any], job: _Job, found: Findings) -> bool:
     """Whether sbatch takes a job of the partition."""
     words = ' '.join(job.access) or 'no option of access'
-    why, is_said = job.answer(min(_scales(partition).values(), default=1))
-    if why:
-        found.problem(f'sbatch refuses a job with {words}: {why}')
-    elif is_said:
-        found.good(f'sbatch takes a job with {words}')
-    else:
-        found.note(f'{words}: {_UNTOLD}')
-    return not why
+    answer = job.answer(min(_scales(partition).values(), default=1))
+    refused, good = f'sbatch refuses a job with {words}', f'sbatch takes a job with {words}'
+    return _hold_answer(answer, found, words, refused, good)
 
 
 def _hold_scales(partition: Mapping[str, Any], job: _Job, count: int, found: Findings) -> None:
@@ -167,13 +162,23 @@ def _hold_scales(partition: Mapping[str, Any], job: _Job, count: int, found: Fin
         if nodes > count:
             found.problem(f'feature scale_{scale}: Slurm has {count} node(s) for it')
             continue
-        why, is_said = job.answer(nodes)
-        if why:
-            found.problem(f'feature scale_{scale}: sbatch refuses a job: {why}')
-        elif is_said:
-            found.good(f'scale_{scale}')
-        else:
-            found.note(f'scale_{scale}: {_UNTOLD}')
+        name = f'scale_{scale}'
+        refused = f'feature {name}: sbatch refuses a job'
+        _hold_answer(job.answer(nodes), found, name, refused, name)
+
+
+def _hold_answer(
+    answer: tuple[str | None, bool], found: Findings, about: str, refused: str, good: str
+) -> bool:
+    """What sbatch says of a job, in words for a refusal and for none; whether it takes it."""
+    why, is_said = answer
+    if why:
+        found.problem(f'{refused}: {why}')
+    elif is_said:
+        found.good(good)
+    else:
+        found.note(f'{about}: {_UNTOLD}')
+    return not why
 
 
 def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found: Findings) -> None:

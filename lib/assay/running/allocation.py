@@ -283,13 +283,12 @@ def _why_in_vain(job: str | None) -> str | None:
 
 def release(job: str) -> None:
     """Give an allocation back; if that fails, it is said how."""
-    with suppress(RefusedError):  # it has ended
-        try:
-            query('scancel', job)
-        except RefusedError:
-            raise
-        except AssayError as error:
-            say(f'the job {job} may be left ({error}). To cancel it: scancel {job}')
+    try:
+        query('scancel', job)
+    except RefusedError:
+        pass  # it has ended
+    except AssayError as error:
+        say(f'the job {job} may be left ({error}). To cancel it: scancel {job}')
 
 
 def leave() -> str | None:
