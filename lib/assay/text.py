@@ -77,11 +77,17 @@ class VisibleStream:
 
 
 def fold_nodes(names: Sequence[str]) -> str:
-    """Names of nodes as ReFrame and Slurm write them: ``n[1-4]``."""
-    # Here, as few commands need it and it takes a while to load.
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+    """Names of nodes as ReFrame and Slurm write them: ``n[1-4]``.
 
-    return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    :raises ValueError: if they are no names of hosts.
+    """
+    # Here, as few commands need it and it takes a while to load.
+    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+    try:
+        return str(NodeSet.fromlist(list(names), resolver=RESOLVER_NOGROUP))
+    except NodeSetException as error:
+        raise ValueError(f'{", ".join(names)}: {error}') from None
 
 
 def expand_nodes(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from assay.screening.findings import Finding
 from assay.screening.measured import Screening
 from assay.screening.verdict import Verdict
 from assay.spelling import many
-from assay.text import plain
+from assay.text import fold_nodes, plain
 
 #: What takes a node out of service, by ReFrame's name of the scheduler.
 _DRAIN = {
@@ -106,12 +106,10 @@ def _often(chance: float) -> str:
 
 def node_set(names: Iterable[str]) -> str:
     """Names of nodes, folded: ``n[1-4,7]``."""
-    from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
-
     names = [*names]
     try:
-        return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
-    except NodeSetException:  # names as no host has them
+        return fold_nodes(names)
+    except ValueError:  # names as no host has them
         return ','.join(map(plain, names))
 
 
