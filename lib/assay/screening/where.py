@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay import AssayError, paths, say
 from assay.config.fabrics import load_catalogue
 from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, query
-from assay.text import plain
+from assay.text import expand_nodes, plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -111,12 +111,10 @@ def _environments(
 
 def switches() -> dict[str, tuple[str, ...]]:
     """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
-
     try:
         shown = query('scontrol', '--oneliner', 'show', 'topology')
-        return {name: tuple(NodeSet(nodes)) for name, nodes in _LEAF.findall(shown)}
-    except (AssayError, NodeSetException):
+        return {name: tuple(expand_nodes(nodes)) for name, nodes in _LEAF.findall(shown)}
+    except (AssayError, ValueError):
         return {}
 
 
@@ -140,12 +138,10 @@ def node_names(text: str) -> list[str]:
 
     :raises AssayError: if it is none.
     """
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
-
     try:
-        names = [*NodeSet(text)]
-    except NodeSetException as error:
-        raise AssayError(f'--nodes {text}: {error}') from None
+        names = expand_nodes(text)
+    except ValueError as error:
+        raise AssayError(f'--nodes {error}') from None
     if len(names) < 2:
         raise AssayError(f'--nodes {text}: a screening holds nodes against each other: name two')
     return names
