@@ -47,7 +47,7 @@ PAIRS = max(LOOKS)
 OLD = np.array([0, 3] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
 NEW = np.array([1, 2] * (PAIRS // 2)) + np.repeat(np.arange(PAIRS // 2) * 4, 2)
 LENGTH = HISTORY + 2 * REPEATS + 2 * PAIRS
-#: Sessions of each of two environments before anything is measured again (``assay compare``).
+#: Sessions of each of two environments before `assay compare-settings` measures anything again.
 FIRST = 4
 SPREADS = (0.005, 0.01, 0.015, 0.03)
 SLOWER = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
@@ -242,7 +242,7 @@ def measured_again(history, pairs, count, slower=0.0, looked=None):
 
 
 def interleaved(values, pairs, count, slower=0.0, history=True, kind=None):
-    """``assay compare``: 4 sessions of each state, interleaved, then pairs of what looks changed.
+    """4 sessions of each state, interleaved, then pairs: as ``assay compare-settings`` measures.
 
     :param count: suspects of the suite; None for those that are found.
     :param history: whether there is one; without it pairs decide about all.

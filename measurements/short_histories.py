@@ -6,7 +6,7 @@
 Suites of 300 figures: 20 families of three kinds, each in five cases. The noise of figures is that
 of error_rates.py: autocorrelated, with spells, heavy tails, outliers and modes, with spreads from
 0.5% to 10% and a part that all figures of a run share; figures of a family share another part. The
-statistics are those that `assay diff` calls. Seeds are fixed; prints Markdown.
+statistics are those that `assay compare-runs` calls. Seeds are fixed; prints Markdown.
 """
 
 from __future__ import annotations

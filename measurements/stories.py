@@ -1,4 +1,4 @@
-"""Upgrades that make MPI worse, one that changes nothing, and whether `assay diff` tells them.
+"""Upgrades that make MPI worse, one that changes nothing, and whether a comparison tells them.
 
     .venv/bin/python measurements/stories.py
     .venv/bin/python measurements/stories.py --again 20261122T2245
@@ -7,7 +7,7 @@ Brings a virtual cluster of two nodes up, and makes runs of it as it is: some ea
 three with the label `before`. Then each change is made that an upgrade may leave behind, three runs
 are made, and it is undone; at the end there are three more in which nothing is changed. All are
 real `assay run`s, in one turn on the machine (docs/runs.md), and stay in the results database.
-After each change `assay diff` compares its three with those before, and a table tells what it says.
+After each change `assay compare-runs` compares its three with those before; a table has its words.
 Last, half a year of nights is simulated, in which two figures get slowly worse, and `assay trend`
 is asked. `--again` only compares the runs of an earlier measurement once more.
 
@@ -62,8 +62,8 @@ class Change:
 
     :param name: of its runs' label.
     :param says: what it is, for the table.
-    :param named: an expression that what `assay diff` says of it has to match; empty if there is
-        nothing to say.
+    :param named: an expression that what `assay compare-runs` says of it has to match; empty if
+        there is nothing to say.
     :param variables: in the environment of `assay run`.
     :param fault: of the node n2, as kind and value.
     :param settings: of the kernel, on both nodes.
@@ -167,7 +167,7 @@ def set_all(cluster: Cluster, settings: Mapping[str, str]) -> None:
 
 def told(stamp: str, change: Change) -> bool:
     """Print a row of the table; whether all in it is as it should be."""
-    words = ['diff', f'{stamp}-before', f'{stamp}-{change.name}']
+    words = ['compare-runs', f'{stamp}-before', f'{stamp}-{change.name}']
     code, text = assay(*words)
     print(text, file=sys.stderr, flush=True)
     found: dict[str, Any] = json.loads(assay(*words, '--json')[1])
@@ -226,7 +226,7 @@ def drift(stamp: str, drifts: Sequence[str]) -> bool:
         code, text = assay('trend', label)
         found = json.loads(assay('trend', label, '--json')[1])
     finally:
-        assay('history', '--remove', label)
+        assay('forget', label)
     print(text, file=sys.stderr, flush=True)
     worse = [line for line in text.splitlines() if line.startswith(('drift:', 'at run'))]
     row(', '.join(drifts) or 'nothing', str(code), '<br>'.join(worse) or text.splitlines()[0])

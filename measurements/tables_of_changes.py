@@ -126,7 +126,7 @@ def spreads(stored: pl.DataFrame, runs: Sequence[str]) -> pl.DataFrame:
 
 
 def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]]) -> None:
-    """A row for each change: its true size, and what `assay diff` said of three and three."""
+    """A row for each change: its true size, and what `assay compare-runs` said of 3 and 3."""
     print()
     table_head(
         *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs'),

@@ -1,8 +1,9 @@
-"""What `assay diff` says of three stored sessions before and three after, and what others say.
+"""What `assay compare-runs` says of 3 stored sessions before and 3 after, and what others say.
 
 The verdicts are those of the product: of each pair a history is made that holds these six sessions
-alone, and handed to what `assay diff` calls. The rules of others (error_rates.py) are given the
-same values. Pairs share sessions: shares of pairs are less sure than so many independent ones.
+alone, and handed to what `assay compare-runs` calls. The rules of others (error_rates.py) are
+given the same values. Pairs share sessions: shares of pairs are less sure than so many independent
+ones.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from assay.results.verdict import Summary
 RUNS, PAIRS, UNCHANGED_PAIRS = 3, 20, 60
 #: Of the unchanged machine: each session, and each second.
 STEPS = (1, 2)
-#: Exit codes of `assay diff`.
+#: Exit codes of `assay compare-runs`.
 WORSE, UNDECIDED, NOT_WORSE = 1, 3, 0
 
 
@@ -51,7 +52,7 @@ class Pair:
 class Told:
     """What is said of a pair.
 
-    :param code: the exit code of `assay diff`.
+    :param code: the exit code of `assay compare-runs`.
     :param worse: how many figures it calls worse.
     :param first: the family that it names first, if any is worse.
     :param is_right: whether that is one that the change can touch.

@@ -109,12 +109,12 @@ def test_killed_gone_on_with_and_signed(tmp_path):
         assert f'**{found["verdict"]}**' in report
         assert '| 1 | interrupted |' not in report and 'interrupted' in report
 
-        assert assay('verify', folder).returncode == 1  # nobody has signed
+        assert assay('accept', 'verify', folder).returncode == 1  # nobody has signed
         for _ in range(2):
             for beginning in ('./assay accept key ', './assay accept sign acceptance '):
                 ended = road.type(road.next(beginning))
                 assert ended.returncode == 0, ended.stderr
-        ended = road.type(road.next('./assay verify acceptance '))
+        ended = road.type(road.next('./assay accept verify acceptance '))
         assert ended.returncode == 0, ended.stdout + ended.stderr
         assert ended.stdout.count('right: Ada Buyer signed for the buyer on ') == 1
         assert ended.stdout.endswith('VERIFIED: it is what all parties signed\n')

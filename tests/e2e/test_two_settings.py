@@ -39,8 +39,8 @@ class Told(rfm.RunOnlyRegressionTest):
 def test_four_sessions_and_what_fails_with_one_environment(tmp_path):
     check = tmp_path / 'told.py'
     check.write_text(CHECK)
-    words = ['--minutes', '0', '-c', str(check), '-n', '^Told']
-    ended = assay('compare', 'openmpi', 'mpich', *words)
+    words = ['--within', '1s', '-c', str(check), '-n', '^Told']
+    ended = assay('compare-settings', 'openmpi', 'mpich', *words)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     order = re.findall(r'session \d: (\w+)', ended.stderr)
     assert order == ['openmpi', 'mpich', 'mpich', 'openmpi']
@@ -59,9 +59,9 @@ def test_four_sessions_and_what_fails_with_one_environment(tmp_path):
 def test_a_parameter_is_held_against_another_and_a_variable_reaches_the_jobs(tmp_path):
     check = tmp_path / 'told.py'
     check.write_text(CHECK)
-    sides = ['--a', 'fabric=tcp', '--b', 'fabric=shm', '--b', 'TOLD=46']
-    words = ['--minutes', '0', '-c', str(check), '-n', '^Told', '-p', '^openmpi$', '--json']
-    ended = assay('compare', *sides, *words)
+    sides = ['--before', 'fabric=tcp', '--after', 'fabric=shm', '--after', 'TOLD=46']
+    words = ['--within', '1s', '-c', str(check), '-n', '^Told', '-p', '^openmpi$', '--json']
+    ended = assay('compare-settings', *sides, *words)
     # A check that does not say in which direction its figures get better: they are not judged.
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr
     order = re.findall(r'session \d: (.+)', ended.stderr)

@@ -206,7 +206,7 @@ def await_that(holds):
 def test_up_that_was_stopped(before, nothing_left, number):
     """It clears up by itself, and a second signal does not keep it from that."""
     with subprocess.Popen(
-        [paths.ROOT / 'assay', 'cluster', 'up', '--nodes', '20'],
+        [paths.ROOT / 'assay', 'cluster', 'up', '--size', '20'],
         stderr=subprocess.DEVNULL,
         preexec_fn=heed_signals,
     ) as process:
@@ -275,7 +275,7 @@ def test_a_cluster_that_has_lost_its_files(up):
 
 def test_wrong_use_without_a_cluster(nothing_left):
     for arguments, words in (
-        (['up', '--nodes', '0'], '--nodes 0: there can be 1 to 200 nodes'),
+        (['up', '--size', '0'], '--size 0: there can be 1 to 200 nodes'),
         (['up', '--switches', '5'], '--switches 5: each needs a node, of --nodes'),
         (['up', '--cpus', '1000'], '--cpus 1000: a node can have 1 to [0-9]+ CPUs here'),
         (['status'], 'no virtual cluster is up. Start one: ./assay cluster up'),
@@ -402,7 +402,7 @@ def test_a_carrier_dies(healed):
 
 
 def test_the_uplink_of_a_switch(nothing_left):
-    assert_good(assay('cluster', 'up', '--nodes', '4', '--switches', '2'))
+    assert_good(assay('cluster', 'up', '--size', '4', '--switches', '2'))
     topology = on('head', 'scontrol', 'show', 'topology')
     assert re.findall(r'^SwitchName=(\w+) .* Nodes=(\S+)', topology, re.MULTILINE) == [
         ('s1', 'n1,n2'),
@@ -467,7 +467,7 @@ def label():
     name = f'story-{uuid.uuid4()}'
     yield name
     for one in ('earlier', 'before', 'after'):
-        assay('history', '--remove', f'{name}-{one}')
+        assay('forget', f'{name}-{one}')
 
 
 @pytest.mark.alone
@@ -490,7 +490,7 @@ def test_checks_between_nodes(up, label):
     slow = r'^failed: PointToPoint .*@vcluster:\w+\+openmpi: latency is [\d.]+ us, but at most'
     assert ended.returncode == 1, ended.stdout
     assert len(re.findall(slow, ended.stdout, re.MULTILINE)) == 2, ended.stdout
-    ended = assay('diff', f'{label}-before', f'{label}-after')
+    ended = assay('compare-runs', f'{label}-before', f'{label}-after')
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert 'the machine moved: socket_latency of PointToPoint %fabric=tcp ' in ended.stdout
     assert re.search(r'\nWORSE: [1-9]\d* worse, ', ended.stdout), ended.stdout
@@ -525,7 +525,7 @@ def wide(nothing_left):
     """A cluster of two nodes with two CPUs each."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip('needs two CPUs')
-    ended = assay('cluster', 'up', '--nodes', '2', '--cpus', '2')
+    ended = assay('cluster', 'up', '--size', '2', '--cpus', '2')
     assert ended.returncode == 0, ended.stderr
 
 
@@ -633,7 +633,7 @@ def reader(nothing_left, monkeypatch):
 def test_a_screening_names_the_bad_node(reader):
     """It keeps an acceptance from its first run, whose road up to there it is."""
     with Road('accept-a-machine.md', until='4. Measure', root=reader) as road:
-        assert_good(road.type(road.next('./assay cluster up'), '--nodes', '6'))
+        assert_good(road.type(road.next('./assay cluster up'), '--size', '6'))
         ended = road.type(road.next('./assay accept plan '))
         assert ended.returncode == 0 and ended.stdout.endswith('\nboth risks are held\n'), ended
         begin = road.next('./assay accept run ')

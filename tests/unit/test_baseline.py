@@ -222,12 +222,12 @@ def test_a_second_time_and_a_dry_run_change_nothing(accepted):
 
 
 def test_a_name_selects_figures_and_the_rest_stays(accepted):
-    assert '1 reference was written to' in baseline('-n', 'hop_bandwidth').stdout
+    assert '1 reference was written to' in baseline('--figure', 'hop_bandwidth').stdout
     assert list(held_by(entry(accepted), PLACES)) == ['hop_bandwidth']
     with pytest.raises(AssayError, match=r"-n '\(' is no regular expression"):
         baseline('-n', '(')
     with pytest.raises(AssayError, match='nothing could be written'):
-        baseline('-n', 'no such figure')
+        baseline('--figure', 'no such figure')
 
 
 def test_what_is_not_steady_is_refused_and_keeps_its_reference(place, database, golden_report):
@@ -360,7 +360,7 @@ def test_a_check_that_is_called_otherwise_now_is_refused(place, database, golden
 
 
 def test_wide_bounds_are_flagged(accepted):
-    told = baseline('--worst', '1').stdout
+    told = baseline('--worst', '1%').stdout
     assert re.search(
         r'wide: hop_latency of Ring .*: its bound is \d+% from its value, more than 1%', told
     )
@@ -491,7 +491,7 @@ def test_a_file_that_cannot_be_written(accepted, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, 'No space left on device')
 
-    baseline('-n', 'hop_latency of')
+    baseline('--figure', '^hop_latency$')
     old = accepted.read_bytes()
     monkeypatch.setattr('pathlib.Path.replace', full)
     with pytest.raises(AssayError, match=r'example-slurm\.yaml: cannot be written: No space left'):

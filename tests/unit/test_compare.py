@@ -513,7 +513,7 @@ def test_what_looks_worse_and_is_not_decided_has_an_exit_code_of_its_own(machine
     assert (code, found.verdict, len(found.difference.suspects)) == (3, 'undecided', 2)
     assert interleaved_conclusion(found).startswith('STOPPED: UNDECIDED: 0 worse, ')
     assert (
-        '; more time (--minutes), fewer cases (-n) or a quieter machine'
+        '; more time (--within), fewer cases (-n) or a quieter machine'
         in interleaved_conclusion(found)
     )
     assert json.loads(interleaved_json(found))['verdict'] == 'undecided'
@@ -665,18 +665,18 @@ def test_nothing_is_selected():
         ('', '', 'unchanged is compared with itself'),
         ('env=openmpi', 'env=openmpi', 'openmpi is compared with itself'),
         ('UCX_TLS=tcp FI_LOG=a', 'FI_LOG=a UCX_TLS=tcp', 'FI_LOG=a is compared with itself'),
-        ('fabric=tcp', '', 'fabric=tcp is held against no other fabric: give --b fabric='),
-        ('X=1', 'env=mpich', 'env=mpich is held against no other env: give --a env='),
+        ('fabric=tcp', '', 'fabric=tcp is held against no other fabric: give --after fabric='),
+        ('X=1', 'env=mpich', 'env=mpich is held against no other env: give --before env='),
         ('', 'ompi_mca_pml=ob1', r'ompi_mca_pml=.* \(Variables of jobs begin with a capital'),
-        ('', 'OMPI-PML=ob1', "--b 'OMPI-PML=ob1': a setting is NAME=VALUE, such as env=mpich"),
-        ('tcp', 'fabric=shm', "--a 'tcp': a setting is NAME=VALUE"),
-        ('', 'flags=', "--b 'flags=': a setting is NAME=VALUE"),
+        ('', 'OMPI-PML=ob1', "--after 'OMPI-PML=ob1': a setting is NAME=VALUE, such as env=mpich"),
+        ('tcp', 'fabric=shm', "--before 'tcp': a setting is NAME=VALUE"),
+        ('', 'flags=', "--after 'flags=': a setting is NAME=VALUE"),
         (
             '',
             'sources=/nowhere',
             'sources=/nowhere is no checkout of Assay: there is no /nowhere/s',
         ),
-        ('', 'X=1 X=2', '--b gives X twice'),
+        ('', 'X=1 X=2', '--after gives X twice'),
         ('env=openmpi', 'env=mpihc', r'env=mpihc: no env of the selected .* did you mean mpich\?'),
         ('fabric=shm', 'fabric=tpc', r'fabric=tpc: no fabric .* did you mean tcp\?'),
         ('size=1', 'size=2', "size=1: no selected case has a parameter 'size'"),
@@ -771,29 +771,32 @@ def test_what_a_case_is_called():
 @pytest.mark.parametrize(
     ('words', 'sentence'),
     [
-        ([], 'name two environments before all options of ReFrame, .* or two settings by --a'),
+        ([], 'name two environments before all options of ReFrame, .* or two settings by --before'),
         ([*BOTH, '--repeat', '3'], '--repeat is not for a comparison'),
         ([*BOTH, '--max-retries=2'], '--max-retries is not for a comparison'),
         ([*BOTH, '--maxfail', '1'], '--maxfail is not for a comparison: a session that ends early'),
         ([*BOTH, '--exec-order=random'], '--exec-order is not for a comparison'),
         ([*BOTH, '-l'], '--list is not for a comparison: `assay run --list`'),
         ([*BOTH, '--label', 'x'], 'neither Assay nor ReFrame has an option --label'),
-        ([*BOTH, '--margin', '2'], 'a margin is a fraction between 0 and 1'),
-        ([*BOTH, '--margin', 'nan'], 'a margin is a fraction between 0 and 1'),
-        ([*BOTH, '--minutes', '-1'], 'greater than or equal to 0'),
-        ([*BOTH, '--minutes', 'nan'], 'greater than or equal to 0'),
+        ([*BOTH, '--margin', '200%'], 'a margin is between 0% and 100%'),
+        ([*BOTH, '--margin', 'nan'], "'--margin': 'nan': write a percentage such as 5%"),
+        ([*BOTH, '--within', '-1'], "'--within': '-1': write a time such as 90s"),
+        ([*BOTH, '--within', '20'], "'--within': '20': write a time such as 90s"),
         ([*BOTH, '--mode', 'quick'], 'Known modes'),
         ([*BOTH, '--system', 'nowhere'], 'unknown system'),
         ([*BOTH, 'intelmpi'], 'name two environments before all options'),
         ([*BOTH, '-n', 'Ring', 'intelmpi'], "'intelmpi' is no option"),
         (['-n', 'Ring', *BOTH], 'name two environments before all options'),
         (['openmpi'], 'name two environments before all options'),
-        (['--a', 'fabric=tcp', '--b', 'fabric'], "--b 'fabric': a setting is NAME=VALUE"),
-        ([*BOTH, '--a', 'env=mpich'], '--a gives env twice'),
+        (
+            ['--before', 'fabric=tcp', '--after', 'fabric'],
+            "--after 'fabric': a setting is NAME=VALUE",
+        ),
+        ([*BOTH, '--before', 'env=mpich'], '--before gives env twice'),
     ],
 )
 def test_words_that_it_does_not_take(monkeypatch, words, sentence):
-    monkeypatch.setattr('sys.argv', ['assay', 'compare', *words])
+    monkeypatch.setattr('sys.argv', ['assay', 'compare-settings', *words])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert re.search(sentence, ended.value.code)

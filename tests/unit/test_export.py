@@ -41,18 +41,18 @@ def samples(content, parse=open_metrics):
 
 def test_a_table_comes_back_from_parquet_and_csv(stored, tmp_path):
     figures = stored.figures(stored.runs)
-    export('--to', tmp_path / 'all.parquet')
+    export('--output', tmp_path / 'all.parquet')
     assert pl.read_parquet(tmp_path / 'all.parquet').equals(figures)
-    export('before', '--to', tmp_path / 'before.csv')
+    export('before', '--output', tmp_path / 'before.csv')
     read = pl.read_csv(tmp_path / 'before.csv', try_parse_dates=True)
     assert read.columns == figures.columns
     assert read['value'].to_list() == [43.5, 43.5]
     assert read['begun'].dtype.time_zone == 'UTC'
-    assert export('before', '--to', '-') == (tmp_path / 'before.csv').read_bytes()
+    assert export('before', '--output', '-') == (tmp_path / 'before.csv').read_bytes()
 
 
 def test_metrics_are_those_of_the_newest_run_and_both_formats(stored, tmp_path):
-    export('--to', tmp_path / 'assay.prom')
+    export('--output', tmp_path / 'assay.prom')
     content = (tmp_path / 'assay.prom').read_bytes()
     assert content.endswith(b'\n# EOF\n')
     assert b'# TYPE assay_figure_value gauge\n' in content
@@ -65,7 +65,7 @@ def test_metrics_are_those_of_the_newest_run_and_both_formats(stored, tmp_path):
     assert all(
         sample.timestamp is None for one in open_metrics(content.decode()) for sample in one.samples
     )
-    assert samples(export('00000001', '--to', '-.prom'))['assay_figure_value']['shm'] == 42.5
+    assert samples(export('00000001', '--output', '-.prom'))['assay_figure_value']['shm'] == 42.5
 
 
 def test_a_case_that_failed_has_a_verdict_and_no_value_of_before(made, golden_report):
@@ -108,23 +108,23 @@ def test_a_file_is_written_whole_or_not_at_all(stored, tmp_path, monkeypatch):
         'pathlib.Path.replace', lambda *_: (_ for _ in ()).throw(OSError(28, 'full'))
     )
     with pytest.raises(AssayError, match=r'assay\.prom: cannot be written: full'):
-        export('--to', target)
+        export('--output', target)
     assert [path.read_text() for path in tmp_path.glob('assay*')] == ['as it was']
 
 
 @pytest.mark.parametrize('target', ['figures', 'figures.xlsx', 'a.prom.gz'])
 def test_an_unknown_ending_lists_the_three(stored, target):
     with pytest.raises(AssayError, match=r'must end with \.parquet, \.csv, \.prom'):
-        export('--to', target)
+        export('--output', target)
 
 
 def test_nothing_is_stored(monkeypatch, tmp_path):
     history = load(tmp_path / 'results.db')
     monkeypatch.setattr('assay.results.history.load', lambda: history)
     with pytest.raises(AssayError, match='no run is stored'):
-        export('--to', tmp_path / 'x.csv')
+        export('--output', tmp_path / 'x.csv')
 
 
 def test_a_folder_that_is_not_there(stored, tmp_path):
     with pytest.raises(AssayError, match=r'x\.csv: cannot be written: No such file or directory'):
-        export('--to', tmp_path / 'nowhere' / 'x.csv')
+        export('--output', tmp_path / 'nowhere' / 'x.csv')

@@ -150,7 +150,7 @@ def test_one_damaged_session_is_named_among_good_ones(database, made, text):
     history = load(database)
     (notice,) = history.notices()
     assert bad in notice
-    assert '`assay history --remove 00000002` drops it' in notice
+    assert '`assay forget 00000002` drops it' in notice
     assert [run.summary.passed for run in history.runs] == [2, 0, 2]
     assert history.figures(history.runs)['run'].n_unique() == 2
     with pytest.raises(AssayError, match='means a run that cannot be read'):
@@ -181,7 +181,7 @@ def test_one_damaged_row_is_named_among_good_ones(database, made, column, value)
         connection.execute(f'UPDATE {where.format(column)} = ?', [value, uuid])
     history = load(database)
     (notice,) = history.notices()
-    assert '`assay history --remove 00000002` drops it' in notice
+    assert '`assay forget 00000002` drops it' in notice
     assert '\n' not in notice
     assert history.figures(history.runs)['run'].n_unique() == 2
     assert json.loads(history_json(history.runs))
@@ -227,7 +227,7 @@ def test_a_session_of_another_shape_counts_for_nothing(database, made, change, t
     history = load(database)
     (notice,) = history.notices()
     assert 'not as ReFrame writes it' in notice
-    assert '`assay history --remove 00000001` drops it' in notice
+    assert '`assay forget 00000001` drops it' in notice
     assert history.figures(history.runs)['run'].unique().to_list() == [
         made(2)['session_info']['uuid']
     ]

@@ -84,7 +84,7 @@ HISTORIES = {
         None,
         {
             'history': (0, 'no run is stored'),
-            'diff': (1, NO_RUN),
+            'compare-runs': (1, NO_RUN),
             'baseline': (1, NO_RUN),
             'trend': (0, 'no run was looked at'),
             'export': (1, NO_RUN),
@@ -95,7 +95,7 @@ HISTORIES = {
         {'number': 1},
         {
             'history': (0, '1 of 1 runs'),
-            'diff': (1, "'last~1': stored is no more than 1 run"),
+            'compare-runs': (1, "'last~1': stored is no more than 1 run"),
             'baseline': (1, '1 sessions are too few: 9 more are needed'),
             'trend': (0, '1 figure with too few runs'),
             'export': (0, ''),
@@ -106,7 +106,7 @@ HISTORIES = {
         {'last': {'value': math.nan}},
         {
             'history': (0, '20 of 24 runs'),
-            'diff': (1, 'gone: latency of Ring '),
+            'compare-runs': (1, 'gone: latency of Ring '),
             'baseline': (
                 1,
                 'refused: .*it was no finite number, or negative, in 1 value: find out why',
@@ -120,7 +120,7 @@ HISTORIES = {
         {'last': {'value': 0.042, 'unit': 'ms'}},
         {
             'history': (0, '20 of 24 runs'),
-            'diff': (3, 'UNDECIDED: 0 worse, 0 better, 0 same, 1 cannot tell'),
+            'compare-runs': (3, 'UNDECIDED: 0 worse, 0 better, 0 same, 1 cannot tell'),
             'baseline': (1, 'it was measured in ms and in us: choose runs of one unit'),
             'trend': (0, 'was stored in several units, each of which is a figure of its own'),
             'export': (0, ''),
@@ -131,7 +131,7 @@ HISTORIES = {
         {'last': {'name': 'Rings'}},
         {
             'history': (0, '20 of 24 runs'),
-            'diff': (1, r'no figure is of runs before \(Ring .* and after \(Rings'),
+            'compare-runs': (1, r'no figure is of runs before \(Ring .* and after \(Rings'),
             'baseline': (0, 'refused: latency of Rings .*Ring'),
             'trend': (0, '1 figure with too few runs'),
             'export': (0, ''),
@@ -142,7 +142,7 @@ HISTORIES = {
         {'last': {'days': -400}},
         {
             'history': (0, CLOCK),
-            'diff': (0, 'NOT WORSE: (.|\n)*1 same'),
+            'compare-runs': (0, 'NOT WORSE: (.|\n)*1 same'),
             'baseline': (0, 'left out: 1 run of the future(.|\n)*1 reference would be written'),
             'trend': (0, 'of 23 runs (.|\n)*1 run of the future left out'),
             'export': (0, CLOCK),
@@ -153,7 +153,10 @@ HISTORIES = {
         {'last': {'days': -400}, 'number': 1},
         {
             'history': (0, 'which is in the future'),
-            'diff': (1, 'stored is no more than 0 runs, and 1 of the future, which do not count'),
+            'compare-runs': (
+                1,
+                'stored is no more than 0 runs, and 1 of the future, which do not count',
+            ),
             'baseline': (1, 'all of the runs are of the future'),
             'trend': (0, '1 run of the future left out'),
             'export': (0, ''),
@@ -171,17 +174,17 @@ def test_what_each_command_says(odd, name):
     folder = odd.folder
     options = {
         'history': [],
-        'diff': ['last~1', 'last'],
+        'compare-runs': ['last~1', 'last'],
         'baseline': ['these', '--dry-run'],
         'trend': [],
-        'export': ['--to', folder / 'x.csv'],
+        'export': ['--output', folder / 'x.csv'],
         'report': ['-o', folder / 'x.html'],
     }
     for command, words in options.items():
         code, text = odd.said(command, *words)
         assert (command, code) == (command, expected[command][0]), text
         assert re.search(expected[command][1], text), (command, text)
-    for command in ('history', 'diff', 'trend'):
+    for command in ('history', 'compare-runs', 'trend'):
         assert odd.said(command, *options[command], '--json')[0] == expected[command][0]
     assert sorted(path.name for path in folder.glob('references/*')) == ['generic.yaml']
     if expected['export'][0] == 0:
@@ -193,7 +196,7 @@ def test_what_each_command_says(odd, name):
 
 def test_equal_values_are_the_same_everywhere(odd):
     stored.put(odd.database, *(odd.made(number, 42.0) for number in range(RUNS)))
-    assert '1 same' in odd.said('diff', 'last~1', 'last')[1]
+    assert '1 same' in odd.said('compare-runs', 'last~1', 'last')[1]
     assert 'nothing changed in 1 figure of 24 runs' in odd.said('trend')[1]
     code, text = odd.said('baseline', 'these', '--dry-run')
     assert code == 0 and re.search(r'latency: \{reference: \[42.0, null, 0\.0\d+, us\]', text), text

@@ -149,7 +149,7 @@ def history(tmp_path, made, monkeypatch):
 
 
 def assay(*options):
-    ended = call('history', *options)
+    ended = call('forget', *options)
     assert ended.exit_code == 0
     return ended.output
 
@@ -181,9 +181,9 @@ def test_what_is_older_than_some_days_is_removed(history):
 
 def test_a_removal_by_words_can_be_seen_before_too(history):
     before = contents(history)
-    assert 'would remove: 00000003-' in assay('--remove', 'last', '--dry-run')
+    assert 'would remove: 00000003-' in assay('last', '--dry-run')
     assert contents(history) == before
-    assert 'removed: 00000003-' in assay('--remove', 'last')
+    assert 'removed: 00000003-' in assay('last')
     assert contents(history) == (before[0], ['00000001', '00000002'])
 
 
@@ -196,16 +196,15 @@ def test_a_run_without_a_time_is_not_old(history):
 @pytest.mark.parametrize(
     ('options', 'sentence'),
     [
-        (['--keep', '0d'], 'write a number of days, such as 365d'),
+        (['--keep', '0d'], 'write a time such as 365d'),
         (['--keep', '20260329'], 'or YEAR-MONTH-DAY'),
         (['--keep', '2026-W10'], 'or YEAR-MONTH-DAY'),
         (['--keep', '2026-13-01'], 'or YEAR-MONTH-DAY'),
-        (['--keep', 'last'], 'write a number of days, such as 365d'),
-        (['--keep', '99999d', 'last'], "of all runs: leave out 'last'"),
+        (['--keep', 'last'], 'write a time such as 365d'),
+        (['--keep', '99999d', 'last'], 'one of both'),
         (['--keep', '5d', '--system', 'toy'], "leave out '--system'"),
-        (['--keep', '5d', '--remove', 'last'], 'take one'),
         (['--keep', '2999-01-01'], 'is in the future: nothing would be kept'),
-        (['--dry-run'], '--dry-run is for --remove and --keep'),
+        (['--dry-run'], 'name RUNS to remove, or how long to --keep runs'),
     ],
 )
 def test_what_makes_no_sense_removes_nothing(history, options, sentence):

@@ -25,7 +25,7 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs', 'mpis', 'locks', 'files'),
+    ('programs', 'mpis', 'locks', 'files', 'quantities'),
     ('paths', ''),
     ('text', 'spelling', 'cpus'),
 ]

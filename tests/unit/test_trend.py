@@ -69,8 +69,8 @@ def said(*options):
     return ended.exit_code, ended.output
 
 
-def look(history, pattern=''):
-    return trend(history, history.runs, pattern)
+def look(history, cases='', figures=''):
+    return trend(history, history.runs, cases, figures)
 
 
 def upgraded(count=60, at=40, factor=1.08, seed=1):
@@ -316,6 +316,11 @@ def test_a_renamed_check_begins_anew(stored):
     assert [line.state for line in look(history, 'Passed').lines] == ['unchanged']
     with pytest.raises(AssayError, match="-n 'Nothing' matches none of 2 figures"):
         look(history, 'Nothing')
+    with pytest.raises(AssayError, match="-n 'Renamed' with --figure 'x' matches none"):
+        look(history, 'Renamed', 'x')
+    assert [str(line.figure) for line in look(history, figures='^latency$').lines] == [
+        str(line.figure) for line in look(history).lines
+    ]
     with pytest.raises(AssayError, match=r'no regular expression'):
         look(history, '(')
 

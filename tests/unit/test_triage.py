@@ -123,12 +123,19 @@ def test_the_command(database, monkeypatch):
 
     assert '4 failures, 4 without a class' in call('triage').output
     assert 'nothing failed in these runs' in call('triage', '00000002').output
-    words = ('00000001', TCP, '--class', 'scheduler', '--note', 'node drained')
+    words = ('00000001', '-n', TCP, '--class', 'scheduler', '--note', 'node drained')
     said = call('triage', *words).output
     assert 'scheduler' in said and 'node drained' in said
     assert '4 failures, 3 without a class' in call('triage').output
-    for words in (['last', TCP], ['--class', 'mpi'], ['last', '--note', 'x']):
-        with pytest.raises(AssayError, match='to classify a failure give RUNS, CASE and --class'):
+    assert '2 failures, 1 without a class' in call('triage', '-n', 'fabric=tcp').output
+    (last,) = json.loads(call('triage', 'last', '-n', TCP, '--json').output)
+    assert (last['failed'], last['class'], last['note']) == (TCP, None, None)
+    for words, says in (
+        (['--class', 'mpi'], '3 runs are meant'),
+        (['last', '--class', 'mpi'], "have '' in their names"),
+        (['last', '--note', 'x'], '--note is for a failure with --class'),
+    ):
+        with pytest.raises(AssayError, match=says):
             call('triage', *words)
 
 

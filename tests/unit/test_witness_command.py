@@ -176,7 +176,7 @@ def test_many_ranks_that_ended(tmp_path, assay):
 
 def test_two_equal_jobs(tmp_path, assay):
     path = write(tmp_path / 'r.json', halo(2))
-    code, shown = assay(path, '--diff', path)
+    code, shown = assay(path, path)
     assert not code
     assert shown.startswith('program, MPI and settings: the same\n')
     assert line(shown, 'wall s') == 'wall s 1.000000 1.000000 ='
@@ -194,9 +194,7 @@ def test_two_jobs_side_by_side(tmp_path, assay):
     second.update(cores='0', cpus='0')
     after['environment'] = {'OMP_NUM_THREADS': '2'}
     after['mpi']['library'] = 'MPICH Version: 4.0.2\nmore'
-    code, shown = assay(
-        write(tmp_path / 'a.json', halo(2)), '--diff', write(tmp_path / 'b.json', after)
-    )
+    code, shown = assay(write(tmp_path / 'a.json', halo(2)), write(tmp_path / 'b.json', after))
     assert not code
     assert shown.splitlines()[:5] == [
         'program changed: 200 -> 220 messages',
@@ -228,7 +226,7 @@ def test_settings_of_any_rank_are_compared(tmp_path, assay):
     }
     after['libraries'] = ['/y/libfabric.so.1']
     paths = write(tmp_path / 'a.json', before), write(tmp_path / 'b.json', after)
-    _, shown = assay(paths[0], '--diff', paths[1])
+    _, shown = assay(paths[0], paths[1])
     assert shown.splitlines()[:5] == [
         'MPI path changed: /x/libmpi.so.12 -> /x/libmpi.so.12, /y/libmpi.so.12',
         'library no longer loaded: /x/libfabric.so.1',
@@ -243,7 +241,7 @@ def test_hosts_are_compared_as_far_as_both_tell(tmp_path, assay):
     before['hosts'][0]['machine'] = {'kernel': '6.1.0', 'huge_pages': 'always', 'smt': 'on'}
     after['hosts'][0]['machine'] = {'kernel': '6.1.0', 'huge_pages': 'never', 'boost': 'on'}
     paths = write(tmp_path / 'a.json', before), write(tmp_path / 'b.json', after)
-    _, shown = assay(paths[0], '--diff', paths[1])
+    _, shown = assay(paths[0], paths[1])
     assert shown.splitlines()[0] == 'machine changed: huge pages: always -> never'
     assert 'kernel' not in shown and 'smt' not in shown and 'boost' not in shown
 
@@ -252,7 +250,7 @@ def test_a_report_of_schema_1_says_nothing_of_most_variables(tmp_path, assay):
     old, new = {**halo(2), 'schema': 1}, halo(2)
     new['environment'] = {'OMP_NUM_THREADS': '2', 'UCX_TLS': 'self,sm'}
     path = write(tmp_path / 'a.json', old)
-    _, shown = assay(path, '--diff', write(tmp_path / 'b.json', new))
+    _, shown = assay(path, write(tmp_path / 'b.json', new))
     assert shown.startswith('a report is of an earlier witness: it has no variables but those of')
     assert 'environment changed: OMP_NUM_THREADS: 1 -> 2' in shown and 'UCX_TLS' not in shown
 
@@ -261,22 +259,22 @@ def test_counts_are_compared_without_times(tmp_path, assay):
     jobs = [{**halo(2), 'sections': ['placement', 'fabric']} for _ in range(2)]
     jobs[1]['processes'][0]['calls']['MPI_Send'] = call(1)
     paths = [write(tmp_path / f'{number}.json', job) for number, job in enumerate(jobs)]
-    _, shown = assay(paths[0], '--diff', paths[1])
+    _, shown = assay(paths[0], paths[1])
     assert shown.startswith('program changed: MPI_Send 0 -> 1 calls\n')
     # A matrix that is not there has no fewer messages.
     jobs[0]['sections'] = ['placement', 'fabric', 'matrix']
     jobs[0]['processes'][0]['partners'] = []
-    _, shown = assay(write(paths[0], jobs[0]), '--diff', paths[1])
+    _, shown = assay(write(paths[0], jobs[0]), paths[1])
     assert 'messages' not in shown
     assert 'Figures' not in shown
 
 
 def test_jobs_of_different_size_and_an_incomplete_one(tmp_path, assay):
     two, four = write(tmp_path / 'a.json', halo(2)), write(tmp_path / 'b.json', halo(4))
-    _, shown = assay(two, '--diff', four)
+    _, shown = assay(two, four)
     assert shown.startswith('ranks changed: 2 -> 4\n')
     half = write(tmp_path / 'c.json', {**halo(2), 'complete': False}, ENDED)
-    _, shown = assay(two, '--diff', half)
+    _, shown = assay(two, half)
     assert shown.startswith('INCOMPLETE second report: ')
     assert 'Figures' not in shown
 
@@ -302,7 +300,7 @@ def test_a_picture(tmp_path, assay):
     ('arguments', 'sentence'),
     [
         (['absent.json'], 'assay: no witness report absent.json: was the library preloaded'),
-        (['r.json', '--diff', 'absent.json'], 'assay: no witness report absent.json'),
+        (['r.json', 'absent.json'], 'assay: no witness report absent.json'),
         (['r.json', '--picture', 'job.pdf'], 'assay: job.pdf: a picture is a page for a browser'),
         (['broken.json'], 'assay: broken.json: not JSON'),
         (['sessions.json'], 'assay: sessions.json: the program uses MPI sessions without MPI_Init'),
@@ -320,4 +318,4 @@ def test_what_cannot_be_shown_is_one_sentence(tmp_path, monkeypatch, assay, argu
 def test_help_has_examples(assay):
     code, shown = assay('--help')
     assert not code
-    assert 'assay witness before.json --diff after.json' in shown
+    assert 'assay witness before.json after.json' in shown

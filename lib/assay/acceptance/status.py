@@ -217,7 +217,7 @@ def status_in(archive: Archive, contract: Contract) -> Status:
         told = plain(f'{type(error).__name__}: {error}', 300)
         raise AssayError(
             f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '
-            f'see `assay verify`'
+            f'see `assay accept verify`'
         ) from None
 
 

@@ -7,36 +7,36 @@ from typing import Annotated
 import typer
 
 from assay import paths
+from assay.commands.options import (
+    PERCENT,
+    CasesOption,
+    DryRunOption,
+    FiguresOption,
+    StoredSystemOption,
+)
 
 
 def baseline(
     words: Annotated[
         str, typer.Argument(metavar='RUNS', help='Which runs: as in `assay history`.')
     ],
-    system: Annotated[
-        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
-    ] = None,
-    name: Annotated[
-        str,
-        typer.Option(
-            '--name',
-            '-n',
-            metavar='REGEX',
-            help='Only figures in whose name this is found, such as '
-            "'latency of Ring .*%fabric=shm .*mpich'.",
-        ),
-    ] = '',
+    system: StoredSystemOption = None,
+    cases: CasesOption = '',
+    figures: FiguresOption = '',
     worst: Annotated[
         float,
-        typer.Option(metavar='PERCENT', help='Flag bounds that are further from the value.', min=0),
-    ] = 25,
+        typer.Option(
+            metavar='PERCENT',
+            parser=PERCENT,
+            help='Flag bounds that are further from the value; 25% by default.',
+            show_default=False,
+        ),
+    ] = 0.25,
     accept: Annotated[
         bool,
         typer.Option('--accept', help='Take figures that missed their reference, too.'),
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option('--dry-run', help='Print the change of the file, and change nothing.')
-    ] = False,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Write the references of a system from good runs.
 
@@ -68,7 +68,7 @@ def baseline(
     from assay.results.history import load
     from assay.results.run_selectors import choose, of_figures
 
-    wanted = of_figures(name)
+    is_chosen = of_figures(cases, figures)
     stored = load()
     warn(stored.notices())
     chosen = choose(stored, words, system)
@@ -77,8 +77,8 @@ def baseline(
     path = hand.parent / LEARNED / hand.name
     text = read_text(path)
     before, by_hand = known(text, path), faultless(read_text(hand), hand)
-    figures = measured(stored.figures(runs))
-    proposal = propose(figures, before, wanted, worst / 100, accept, paths.REFERENCES, paths.CHECKS)
+    found = measured(stored.figures(runs))
+    proposal = propose(found, before, is_chosen, worst, accept, paths.REFERENCES, paths.CHECKS)
     result = written(before, path, proposal.learned, by_hand)
     if result.added:
         assert_right(result.text, path)
@@ -86,4 +86,4 @@ def baseline(
             print(file_change(path, text, result.text), end='')
         elif result.text != text:
             replace_text(path, text, result.text)
-    show_baseline(proposal, result, path, worst / 100, dry_run, len(chosen) - len(runs))
+    show_baseline(proposal, result, path, worst, dry_run, len(chosen) - len(runs))

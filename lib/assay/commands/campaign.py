@@ -21,7 +21,9 @@ def campaign(
     ] = None,
     severity: Annotated[
         list[str] | None,
-        typer.Option(help='low, middle or high; may be repeated. All by default.'),
+        typer.Option(
+            metavar='SEVERITY', help='low, middle or high; may be repeated. All by default.'
+        ),
     ] = None,
     show: Annotated[
         bool, typer.Option('--list', help='Print the faults, and bring none in.')

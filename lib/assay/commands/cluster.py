@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Annotated
 
 import typer
 
+from assay.commands.options import JsonOption
 from assay.text import plain
 from assay.vcluster.kinds import KINDS
 
 app = typer.Typer(
-    help='A virtual Slurm cluster on this machine, and faults for it.',
+    help='A virtual Slurm cluster on this machine, with faults.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -21,12 +23,18 @@ NodeName = Annotated[str, typer.Argument(metavar='NODE', show_default=False)]
 
 @app.command()
 def up(
-    nodes: Annotated[int, typer.Option(help='The number of compute nodes: n1, n2, ...')] = 4,
+    size: Annotated[
+        int, typer.Option(metavar='N', help='The number of compute nodes: n1, n2, ...')
+    ] = 4,
     cpus: Annotated[
-        int, typer.Option(help="CPUs of each node; nodes share the machine's if there are too few.")
+        int,
+        typer.Option(
+            metavar='N', help="CPUs of each node; nodes share the machine's if there are too few."
+        ),
     ] = 1,
     switches: Annotated[
-        int, typer.Option(min=1, help='Switches that the nodes are behind: s1, s2, ...')
+        int,
+        typer.Option(metavar='N', min=1, help='Switches that the nodes are behind: s1, s2, ...'),
     ] = 1,
 ) -> None:
     """Start a head node and compute nodes with real Slurm.
@@ -37,21 +45,21 @@ def up(
 
     \b
       assay cluster up
-      assay cluster up --nodes 2 --cpus 2
-      assay cluster up --nodes 8 --switches 2
+      assay cluster up --size 2 --cpus 2
+      assay cluster up --size 8 --switches 2
       assay run --system vcluster:srun -n PointToPoint
     """
     from assay.vcluster.cluster import Cluster
 
     began = time.monotonic()
-    cluster = Cluster(nodes, cpus, switches)
+    cluster = Cluster(size, cpus, switches)
     cluster.up()
     names = ', '.join(node.name for node in cluster.nodes)
     print(f'up in {time.monotonic() - began:.1f} s: {names}, {cpus} CPU(s) each')
 
 
 @app.command()
-def status() -> None:
+def status(as_json: JsonOption = False) -> None:
     """Print the nodes, their state in Slurm, and their faults.
 
     The exit code is 0 if a cluster is running.
@@ -70,14 +78,27 @@ def status() -> None:
 
     cluster = Cluster.current()
     states = cluster.states()
+    broken_nodes = [(node, faults.active(cluster, node)) for node in cluster.nodes]
+    broken_switches = [(switch, faults.active(cluster, switch)) for switch in cluster.switches]
+    if as_json:
+        of_nodes = [
+            {
+                **{'node': one.name, 'address': one.address, 'cpus': [*one.cpus]},
+                **{'state': states.get(one.name), 'broken': [*broken]},
+            }
+            for one, broken in broken_nodes
+        ]
+        of_switches = [{'switch': one.name, 'broken': [*broken]} for one, broken in broken_switches]
+        print(json.dumps([*of_nodes, *of_switches], indent=2))
+        return
     table = Table('node', 'address', 'CPUs', 'Slurm', 'broken', box=None, pad_edge=False)
-    for node in cluster.nodes:
-        broken = ', '.join(faults.active(cluster, node)) or '-'
+    for node, faults_of_it in broken_nodes:
+        broken = ', '.join(faults_of_it) or '-'
         cpus = ', '.join(map(str, node.cpus))
         row = (node.name, node.address, cpus, states.get(node.name, '?'), broken)
         table.add_row(*(Text(plain(cell)) for cell in row))
-    for switch in cluster.switches:
-        broken = ', '.join(faults.active(cluster, switch)) or '-'
+    for switch, faults_of_it in broken_switches:
+        broken = ', '.join(faults_of_it) or '-'
         table.add_row(*(Text(plain(cell)) for cell in (switch.name, '-', '-', '-', broken)))
     console().print(table)
 
@@ -133,7 +154,8 @@ def fault(
     node: NodeName,
     value: Annotated[str | None, typer.Argument(metavar='[VALUE]', show_default=False)] = None,
     jitter: Annotated[
-        float, typer.Option(help='With delay: add a random jitter of up to so many us.')
+        float,
+        typer.Option(metavar='N', help='With delay: add a random jitter of up to so many us.'),
     ] = 0,
     to: Annotated[
         str | None,

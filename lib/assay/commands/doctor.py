@@ -21,7 +21,7 @@ def doctor(
     ] = None,
     mpi: PlaceOption = None,
 ) -> None:
-    """Say what this machine has and lacks, and what to do about it.
+    """Say what this machine has and lacks, and what to do.
 
     With --system it asks Slurm and the MPIs of a system whether its file is right: the options that
     sbatch needs, node counts, cores and memory, modules, versions, fabrics that each MPI was built

@@ -7,38 +7,31 @@ from typing import Annotated
 import typer
 
 from assay import AssayError
+from assay.commands.options import OutputOption, StoredSystemOption
 
 
 def export(
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar='FILE',
-            help='FILE.parquet, FILE.csv or FILE.prom; - prints CSV, -.prom metrics.',
-        ),
-    ],
+    output: OutputOption,
     words: Annotated[
         str,
         typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
     ] = '',
-    system: Annotated[
-        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
-    ] = None,
+    system: StoredSystemOption = None,
 ) -> None:
     """Write the stored figures as Parquet, CSV or metrics.
 
-    RUNS is chosen as in `assay history`. A file is written whole or not at all. Metrics are of the
+    FILE ends in .parquet, .csv or .prom; - prints CSV, and -.prom metrics. RUNS is chosen as in
+    `assay history`. A file is written whole or not at all. Metrics are of the
     newest run of each case.
 
     Examples:
 
     \b
-      assay export --to figures.parquet
+      assay export --output figures.parquet
       assay export 2026-11-01..2026-11-20 --to november.csv
-      assay export --to /var/lib/node_exporter/textfile/assay.prom
+      assay export --output /var/lib/node_exporter/textfile/assay.prom
     """
     import sys
-    from pathlib import Path
 
     from assay.files import explained, write_whole
     from assay.report.terminal import warn
@@ -46,16 +39,16 @@ def export(
     from assay.results.history import load
     from assay.results.run_selectors import choose_or_all
 
-    make = form(to)
+    make = form(str(output))
     stored = load()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if not runs:
         raise AssayError(f'no run is stored in {stored.database}: `assay run` stores one.')
     content = make(stored.figures(run for run in runs if not run.summary.problem))
-    if to == '-' or to.startswith('-.'):
+    if str(output) == '-' or str(output).startswith('-.'):
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         return
-    with explained(Path(to), 'written'):
-        write_whole(Path(to), content)
+    with explained(output, 'written'):
+        write_whole(output, content)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError, paths, say
+from assay.commands.options import TIME
 from assay.files import write_whole
 from assay.text import plain
 
@@ -38,14 +39,20 @@ def init(
     mpi: Annotated[
         list[str] | None,
         typer.Option(
-            metavar='NAME',
+            metavar='WHERE',
             help='An MPI that `assay doctor` names, or a module or a folder in which there is '
             "one, such as 'gcc/12 acme/2.1' or /opt/acme; by default all that are found.",
         ),
     ] = None,
     wait: Annotated[
-        float, typer.Option(metavar='MINUTES', help='How long the first jobs may wait and run.')
-    ] = 60,
+        float,
+        typer.Option(
+            metavar='TIME',
+            parser=TIME,
+            help='How long the first jobs may wait and run; 60m by default.',
+            show_default=False,
+        ),
+    ] = 3600.0,
     replace: Annotated[
         bool, typer.Option('--replace', help='Write a file that is there anew, and confirm it.')
     ] = False,
@@ -73,8 +80,6 @@ def init(
     from assay.discovery.init import alone, find_system, init_file, read_again, system_text
     from assay.machine.slurm import forget_defaults
 
-    if not wait > 0:
-        raise AssayError(f'--wait {wait:g}: the first jobs need some minutes')
     # Nor may they steer the jobs that confirm.
     if defaults := forget_defaults():
         say(f'ignored: {", ".join(defaults)}. Name what sbatch needs by --access.')
@@ -87,7 +92,7 @@ def init(
             tuple(partition or told.partitions),
             tuple(mpi or told.mpis),
         )
-        found = find_system(path.stem, asked, 60 * wait)
+        found = find_system(path.stem, asked, wait)
         if _content(path) != before:
             raise AssayError(f'{path} was changed meanwhile: nothing is written')
         if left_out is not None and not replace:

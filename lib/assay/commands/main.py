@@ -15,22 +15,24 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, __version__, paths
+from assay import AssayError, __version__, paths, say
 from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands.baseline import baseline
 from assay.commands.campaign import campaign
-from assay.commands.compare import compare
-from assay.commands.diff import diff
+from assay.commands.compare_runs import compare_runs
+from assay.commands.compare_settings import compare_settings
 from assay.commands.doctor import doctor
 from assay.commands.export import export
+from assay.commands.forget import forget
 from assay.commands.history import history
 from assay.commands.init import init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.provenance import provenance
+from assay.commands.renamed import renewed
 from assay.commands.report import report
 from assay.commands.run import run
 from assay.commands.screen import screen
@@ -71,7 +73,7 @@ app.command(context_settings=PASS_ON)(nightly)
 
 @app.command()
 def env(system: SystemOption = settings.DEFAULT_SYSTEM) -> None:
-    """Print the exports with which a plain ReFrame runs this suite.
+    """Print exports with which a plain ReFrame runs the suite.
 
     Example:
 
@@ -116,18 +118,19 @@ app.command()(init)
 app.command()(witness)
 app.command()(provenance)
 app.command()(history)
-app.command()(diff)
-app.command(context_settings=PASS_ON)(compare)
+app.command()(forget)
+app.command()(compare_runs)
+app.command(context_settings=PASS_ON)(compare_settings)
 app.command(context_settings=PASS_ON)(screen)
 app.command()(trend)
 app.command()(report)
 app.command()(triage)
 app.command()(baseline)
 app.command()(export)
-app.command()(verify)
 cluster_command.app.command()(campaign)
 accept_command.app.command()(key)
 accept_command.app.command()(sign)
+accept_command.app.command()(verify)
 app.add_typer(accept_command.app, name='accept')
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')
@@ -150,7 +153,10 @@ def main() -> None:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
     try:
-        code = app(standalone_mode=False)
+        words, notices = renewed(sys.argv[1:])
+        for notice in notices:
+            say(notice)
+        code = app(words, standalone_mode=False)
         sys.stdout.flush()  # what fails only when Python ends has no sentence
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
@@ -166,7 +172,7 @@ def main() -> None:
         lines = (line.removeprefix('assay: ') for line in str(error).splitlines())
         sys.exit('\n'.join(f'assay: {plain(line)}' for line in lines))
     except typer.TyperException as error:
-        sys.exit(f'assay: {error} See `assay --help`.')
+        sys.exit(f'assay: {plain(error.format_message())} See `assay --help`.')
     if code == STOPPED:
         print('assay: stopped.', file=sys.stderr)
     sys.exit(code)

@@ -58,13 +58,11 @@ def nightly(
       assay nightly --system mycluster --mode acceptance --budget 2h
     """
     from assay.nights.night import Night
-    from assay.results.budget import seconds_of
     from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
 
     given = replace(reframe_options.read_for('a night', context.args), extra=tuple(extra or ()))
     assert_margin(margin)
-    seconds = None if budget is None else seconds_of(budget)
     suite: Suite | AssayError
     try:
         suite = session.suite(system, mode, extra or [], given)
@@ -73,5 +71,5 @@ def nightly(
     else:
         if (code := suite.on_head()) is not None:
             raise typer.Exit(code)
-    night = Night(suite, system, mode, given, context.args, margin, tell, seconds)
+    night = Night(suite, system, mode, given, context.args, margin, tell, budget)
     raise typer.Exit(night.spend())

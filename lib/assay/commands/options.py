@@ -1,8 +1,35 @@
-"""Options that several commands have."""
+"""Options that several commands have, and how their values are written.
 
+One grammar for all commands, which tests/unit/test_grammar.py holds: an option has one meaning, one
+metavar and one type wherever it stands.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from assay import AssayError
+from assay.quantities import fraction_of, seconds_of
+
+
+def _value(read: Callable[[str], float]) -> Callable[[str | float], float]:
+    """What reads an option's value; Typer calls it with the default as well."""
+
+    def parse(given: str | float) -> float:
+        if isinstance(given, float):
+            return given
+        try:
+            return read(given)
+        except AssayError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
+
+
+#: What reads a time into seconds, and a percentage into a fraction.
+TIME, PERCENT = _value(seconds_of), _value(fraction_of)
 
 SystemOption = Annotated[
     str,
@@ -11,8 +38,39 @@ SystemOption = Annotated[
     ),
 ]
 
+StoredSystemOption = Annotated[
+    str | None,
+    typer.Option(
+        '--system',
+        metavar='NAME[:PARTITION]',
+        help='Only runs of this system, on all of its partitions.',
+    ),
+]
+
 ModeOption = Annotated[
-    str, typer.Option('--mode', help='Which checks: smoke, maintenance or acceptance.')
+    str,
+    typer.Option('--mode', metavar='MODE', help='Which checks: smoke, maintenance or acceptance.'),
+]
+
+CasesOption = Annotated[
+    str,
+    typer.Option(
+        '--name',
+        '-n',
+        metavar='REGEX',
+        help="Only cases in whose name this is found, such as 'Ring .*%fabric=shm .*mpich'.",
+        show_default=False,
+    ),
+]
+
+FiguresOption = Annotated[
+    str,
+    typer.Option(
+        '--figure',
+        metavar='REGEX',
+        help='Only figures in whose name this is found, such as latency.',
+        show_default=False,
+    ),
 ]
 
 ExtraOption = Annotated[
@@ -36,17 +94,32 @@ PlaceOption = Annotated[
 ]
 
 BudgetOption = Annotated[
-    str | None,
+    float | None,
     typer.Option(
         '--budget',
         metavar='TIME',
+        parser=TIME,
         help='Run only the cases that say most in this time: 90s, 20m, 1h30m. It stops no job.',
     ),
 ]
 
 MarginOption = Annotated[
     float,
-    typer.Option('--margin', metavar='FRACTION', help='A change within this is called the same.'),
+    typer.Option(
+        '--margin',
+        metavar='PERCENT',
+        parser=PERCENT,
+        help='A change within this is called the same; 5% by default.',
+        show_default=False,
+    ),
+]
+
+DryRunOption = Annotated[
+    bool, typer.Option('--dry-run', help='Only say what would be changed or removed.')
+]
+
+OutputOption = Annotated[
+    Path, typer.Option('--output', '-o', metavar='FILE', help='The file that is written.')
 ]
 
 AllRowsOption = Annotated[

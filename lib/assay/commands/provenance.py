@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay import AssayError
+from assay.commands.options import CasesOption, JsonOption, StoredSystemOption
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -17,53 +18,69 @@ if TYPE_CHECKING:
 
 
 def provenance(
-    check: Annotated[
-        str, typer.Argument(metavar='CHECK', help='A regular expression that selects cases.')
+    words: Annotated[
+        str, typer.Argument(metavar='[RUNS]', help='Which run, as in `assay history`.')
+    ] = 'last',
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar='[AFTER]',
+            help='A run that came after it: print only the differences.',
+            show_default=False,
+        ),
     ] = '',
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar='FILE', help='The report of a run; the newest by default.'),
-    ] = None,
-    against: Annotated[
-        Path | None,
-        typer.Option(metavar='FILE', help='An earlier report: print only the differences.'),
-    ] = None,
+    name: CasesOption = '',
+    system: StoredSystemOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print what each case was built from, and what it ran with.
 
-    The job and its nodes are printed beside the case, but not compared.
+    RUNS and AFTER are chosen as in `assay history`; the newest of several counts. The job and its
+    nodes are printed beside the case, but not compared.
 
     Examples:
 
     \b
-      assay provenance Ring
-      assay provenance 'MiniFE.*mpich' --against old-report.json
+      assay provenance -n Ring
+      assay provenance last~1 last
+      assay provenance old-report.json last -n 'MiniFE.*mpich'
     """
+    from assay.results.history import load
     from assay.results.provenance import changed_facts, facts_by_case, where_by_case
-    from assay.results.reframe_report import read_report
-    from assay.running import runs
+    from assay.results.run_selectors import choose, of_cases
 
-    path = report or runs.newest_report()
-    run = read_report(path)
-    now, where = facts_by_case(run, check), where_by_case(run)
+    stored, is_chosen = load(), of_cases(name)
+    runs = [stored.run_of(choose(stored, one, system)[-1]) for one in (words, after) if one]
+    facts = [facts_by_case(run, is_chosen) for run in runs]
+    now, where = facts[-1], where_by_case(runs[-1])
     if not now:
-        raise AssayError(f'no case that ran matches {check!r} in {path}.')
-    if against is None:
-        _show(now, where)
+        raise AssayError(f'no case that ran matches -n {name!r} in {after or words}.')
+    if not after:
+        _show(now, where, as_json)
         return
-    then = facts_by_case(read_report(against), check)
+    then = facts[0]
     if not (both := [case for case in now if case in then]):
-        raise AssayError(f'{against} has no case that matches {check!r} and ran in both.')
+        raise AssayError(f'{words} has no case that matches -n {name!r} and ran in both.')
     changed = {case: changed_facts(then[case], now[case]) for case in both}
-    _show({case: lines for case, lines in changed.items() if lines}, where)
-    print(f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise')
+    _show({case: lines for case, lines in changed.items() if lines}, where, as_json)
+    if not as_json:
+        print(
+            f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise'
+        )
 
 
-def _show(facts: Mapping[str, Facts], where: Mapping[str, str]) -> None:
-    """Print what cases were measured with; those that share it stand together.
+def _show(facts: Mapping[str, Facts], where: Mapping[str, str], as_json: bool) -> None:
+    """Print what cases were measured with; those that share it stand together, but for JSON.
 
     :param where: where each ran.
     """
+    if as_json:
+        rows = [
+            {'case': case, 'where': where.get(case), 'facts': dict(lines)}
+            for case, lines in facts.items()
+        ]
+        print(json.dumps(rows, indent=2))
+        return
     cases: dict[Facts, list[str]] = {}
     for case, lines in facts.items():
         cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())

@@ -7,17 +7,15 @@ from typing import Annotated
 
 import typer
 
+from assay.commands.options import OutputOption, StoredSystemOption
+
 
 def report(
     words: Annotated[
         str, typer.Argument(metavar='RUNS', help='Which runs; the last by default.')
     ] = 'last',
-    output: Annotated[
-        Path, typer.Option('--output', '-o', metavar='FILE.html', help='Where the page goes.')
-    ] = Path('report.html'),
-    system: Annotated[
-        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
-    ] = None,
+    output: OutputOption = Path('report.html'),
+    system: StoredSystemOption = None,
 ) -> None:
     """Write a run as one page for a browser.
 

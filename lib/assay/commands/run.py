@@ -69,7 +69,7 @@ def run(
         bool, typer.Option('--all', help='Show every figure of every case, and each skipped case.')
     ] = False,
 ) -> None:
-    """Run checks, and compare what they measure with the references.
+    """Run checks, and compare their figures with the references.
 
     Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with
     what failed and a line for each check. The exit code is 0 only if something was measured and
@@ -96,7 +96,6 @@ def run(
       assay run --mode maintenance --system mycluster:compute --one-job -J nodes=16
       assay run -l
     """
-    from assay.results.budget import seconds_of
     from assay.results.history import load
     from assay.results.run_selectors import assert_label
     from assay.running import allocation, reframe_options, session
@@ -112,9 +111,7 @@ def run(
     if label is not None:
         assert_label(label)
     again = reframe_options.repetitions(context.args, repeat)
-    seconds = None
     if budget is not None:
-        seconds = seconds_of(budget)
         reframe_options.assert_can_be_chosen_for(given)
     before = []
     if against is not None:
@@ -134,8 +131,8 @@ def run(
     site = suite.load()
     if given.action:
         command = [*suite.command, *context.args]
-        if seconds is not None:
-            command += options_of(choose_for(seconds, suite, site, given, context.args, repeat))
+        if budget is not None:
+            command += options_of(choose_for(budget, suite, site, given, context.args, repeat))
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
     selected = []
@@ -147,15 +144,15 @@ def run(
     so_far = time.monotonic() - started
     options = [*again, *context.args]
     choice = None
-    if seconds is not None:
-        choice = choose_for(seconds, suite, site, given, context.args, repeat)
+    if budget is not None:
+        choice = choose_for(budget, suite, site, given, context.args, repeat)
         so_far = 0.0  # a budget is for what is chosen, and not for what is waited for or installed
 
     def run_it() -> int:
         if against is not None:
             names = {one.name for one in selected}
             made = suite, site, given, label, context.args, handles
-            return measure_against(*made, before, names, repeat, seconds or AGAIN, choice)
+            return measure_against(*made, before, names, repeat, budget or AGAIN, choice)
         about = given, label, options, handles, so_far, choice
         verdict, end = measure(suite, site, suite.own, *about)
         return 128 + end.stopped if end.stopped else verdict.exit_code
@@ -166,7 +163,7 @@ def run(
     cases = cases or listed(suite.command, context.args, suite.environment)
     if not cases:
         raise typer.Exit(run_it())
-    asked = allocation.request(site, cases, given.jobs, seconds)
+    asked = allocation.request(site, cases, given.jobs, budget)
     try:
         with allocation.one_job(around, asked, suite.own.folder) as number:
             suite.environment[allocation.VARIABLE] = number

@@ -38,11 +38,11 @@ def screen(
     extra: ExtraOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the bad node, link or switch of a partition, in one job.
+    """Find the bad node, link or switch of a partition.
 
-    Measures every node alone and all at once, and pairs of nodes, each again and again; holds them
-    against each other and against their own past; and names who is to blame, with the evidence and
-    the commands that would drain it. Nothing is drained, and nothing resumed.
+    One job measures every node alone and all at once, and pairs of nodes, each again and again.
+    They are held against each other and against their own past. The output names what is to blame,
+    with the evidence and the commands that would drain it. Nothing is drained, and nothing resumed.
 
     The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if more
     measurements would tell: others disturbed nodes, one is a suspect, or one gives no answer.

@@ -1,4 +1,4 @@
-"""The commands ``accept key``, ``accept sign`` and ``verify``: signatures of an acceptance."""
+"""The commands ``accept key``, ``sign`` and ``verify``: signatures of an acceptance."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _ask(what: str) -> str:
 
 def verify(
     folder: Annotated[Path, typer.Argument(metavar='FOLDER', help='The folder of an acceptance.')],
-    key: Annotated[
+    public_key: Annotated[
         list[str] | None,
         typer.Option(
             metavar='NAME=FILE',
@@ -99,20 +99,21 @@ def verify(
     That is its files, journal, signatures, figures and decisions.
 
     Every figure is computed again from the outputs in the folder, and nothing in the folder is
-    executed. No network is needed, and no system. Without --key it is not known whose the keys of
-    the signatures are.
+    executed. No network is needed, and no system. Without --public-key it is not known whose the
+    keys of the signatures are.
 
     The exit code is 0 only if all is right, and signed by all who have to by the contract.
 
     Examples:
 
     \b
-      assay verify acceptance
-      assay verify acceptance --key 'A. Buyer=buyer.pub' --key 'B. Vendor=vendor.pub'
+      assay accept verify acceptance
+      assay accept verify acceptance --public-key 'A. Buyer=buyer.pub' \\
+        --public-key 'B. Vendor=vendor.pub'
     """
     from assay.acceptance.signatures import named_keys
     from assay.acceptance.verify import verify as hold
 
-    found = hold(folder, named_keys(key or []))
+    found = hold(folder, named_keys(public_key or []))
     print(found.as_json() if as_json else '\n'.join(found.lines()))
     raise typer.Exit(0 if found.is_right else 1)

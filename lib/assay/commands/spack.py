@@ -24,14 +24,17 @@ def setup(
     system: SystemOption = settings.DEFAULT_SYSTEM,
     group: Annotated[
         list[str] | None,
-        typer.Option(help='A group of packages in spack.yaml to try as well: applications, ...'),
+        typer.Option(
+            metavar='GROUP',
+            help='A group of packages in spack.yaml to try as well: applications, ...',
+        ),
     ] = None,
     clone: Annotated[
         bool, typer.Option('--clone', help='Fetch Spack and its package repository.')
     ] = False,
-    spack_url: Annotated[str, typer.Option(help='Git URL of Spack.')] = SPACK_URL,
+    spack_url: Annotated[str, typer.Option(metavar='URL', help='Git URL of Spack.')] = SPACK_URL,
     packages_url: Annotated[
-        str, typer.Option(help='Git URL of its package repository.')
+        str, typer.Option(metavar='URL', help='Git URL of its package repository.')
     ] = PACKAGES_URL,
 ) -> None:
     """Tell Spack what is on this machine, and try what it can build.

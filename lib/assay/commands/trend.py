@@ -6,20 +6,18 @@ from typing import Annotated
 
 import typer
 
+from assay.commands.options import CasesOption, FiguresOption, JsonOption, StoredSystemOption
+
 
 def trend(
     words: Annotated[
         str,
         typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
     ] = '',
-    system: Annotated[
-        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
-    ] = None,
-    name: Annotated[
-        str,
-        typer.Option('--name', '-n', metavar='REGEX', help='Only figures whose text this matches.'),
-    ] = '',
-    as_json: Annotated[bool, typer.Option('--json', help='Print JSON.')] = False,
+    system: StoredSystemOption = None,
+    cases: CasesOption = '',
+    figures: FiguresOption = '',
+    as_json: JsonOption = False,
     show_all: Annotated[
         bool, typer.Option('--all', help='Show every figure, unchanged ones too.')
     ] = False,
@@ -37,7 +35,7 @@ def trend(
     \b
       assay trend
       assay trend 2026-08-01..2026-11-20 --system generic
-      assay trend -n 'latency.*fabric=tcp' --all
+      assay trend -n fabric=tcp --figure latency --all
     """
     from assay.report.terminal import warn
     from assay.report.trend import show_trend, trend_json
@@ -50,7 +48,7 @@ def trend(
     runs = choose_or_all(stored, words, system)
     if not words:  # nobody chose those with a purpose of their own
         runs = [run for run in runs if not run.summary.purpose]
-    found = trend(stored, runs, name)
+    found = trend(stored, runs, cases, figures)
     if as_json:
         print(trend_json(found))
     else:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from assay import AssayError
+from assay.commands.options import CasesOption, JsonOption, StoredSystemOption
 
 
 def triage(
@@ -14,14 +15,7 @@ def triage(
         str,
         typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
     ] = '',
-    case: Annotated[
-        str,
-        typer.Argument(
-            metavar='CASE',
-            help='The failure to classify: its name, or a part that no other failure has.',
-            show_default=False,
-        ),
-    ] = '',
+    case: CasesOption = '',
     kind: Annotated[
         str,
         typer.Option(
@@ -34,13 +28,13 @@ def triage(
     note: Annotated[
         str, typer.Option(metavar='TEXT', help='What was found.', show_default=False)
     ] = '',
-    system: Annotated[
-        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
-    ] = None,
+    system: StoredSystemOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """List the failures of stored runs, or say what is behind one.
+    """List failures of stored runs, or say what is behind one.
 
-    RUNS is chosen as in `assay history`. Class and note are kept with the run, and stand in its
+    RUNS is chosen as in `assay history`. With --class it is one run, and -n selects one of its
+    failures. Class and note are kept with the run, and stand in its
     report and in `assay history`. Given again, they take the place of the earlier ones.
 
     Examples:
@@ -48,20 +42,25 @@ def triage(
     \b
       assay triage
       assay triage 2026-11-01..2026-11-20 --system generic
-      assay triage last 'Ring %fabric=tcp' --class network --note 'switch 3, ticket 1234'
+      assay triage last -n 'Ring %fabric=tcp' --class network --note 'switch 3, ticket 1234'
     """
-    from assay.report.history import show_failures
+    from assay.report.history import failures_json, show_failures
     from assay.report.terminal import warn
     from assay.results.history import load
-    from assay.results.run_selectors import choose_or_all
+    from assay.results.run_selectors import choose_or_all, of_cases
     from assay.results.triage import classify, failed
 
     stored = load()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
-    if case and kind:
-        show_failures([classify(stored, runs, case, kind, note)])
-    elif case or kind or note:
-        raise AssayError('to classify a failure give RUNS, CASE and --class; --note if you like.')
+    if kind:
+        found = [classify(stored, runs, case, kind, note)]
+    elif note:
+        raise AssayError('--note is for a failure with --class.')
     else:
-        show_failures([*failed(stored, runs)])
+        is_chosen = of_cases(case)
+        found = [one for one in failed(stored, runs) if is_chosen(one.case)]
+    if as_json:
+        print(failures_json(found))
+    else:
+        show_failures(found)

@@ -12,16 +12,18 @@ from assay import AssayError
 
 def witness(
     report: Annotated[Path, typer.Argument(metavar='REPORT.json', show_default=False)],
+    after: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar='[AFTER.json]', help='Show how this report differs.', show_default=False
+        ),
+    ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(
             metavar='FILE.html',
             help='Draw who sent to whom, where ranks sat and where the time went as well.',
         ),
-    ] = None,
-    diff: Annotated[
-        Path | None,
-        typer.Option(metavar='OTHER.json', help='Show how another report differs.'),
     ] = None,
 ) -> None:
     """Show what the witness recorded in a job.
@@ -34,14 +36,14 @@ def witness(
     \b
       assay witness witness.json
       assay witness witness.json --picture job.html
-      assay witness before.json --diff after.json
+      assay witness before.json after.json
     """
     from assay.report.console import console, print_line
     from assay.report.witness import show_difference, show_job
     from assay.witness.reading import read_witness
 
     first = read_witness(report)
-    second = read_witness(diff) if diff else None
+    second = read_witness(after) if after else None
     if picture:
         from assay.report.html import page  # which takes time to load
 

@@ -311,7 +311,7 @@ def _wait(jobs: Sequence[_Job], patience: float) -> None:
             elif time.monotonic() > deadline:
                 minutes = f'{patience / 60:g} min'
                 job.problem = (
-                    f'its job {job.number} has not ended in {minutes}, and --wait=MINUTES waits '
+                    f'its job {job.number} has not ended in {minutes}, and --wait=TIME waits '
                     f'longer: {state}'
                 )
         time.sleep(pause)

@@ -102,6 +102,22 @@ def show_failures(found: Sequence[TriagedFailure]) -> None:
     print_table(out, title, '<run|<begun|<failed|<class|<note|~<reason', rows, all_rows=True)
 
 
+def failures_json(found: Sequence[TriagedFailure]) -> str:
+    """JSON: an object a failure, with the time of its run in ISO 8601 (UTC)."""
+    rows = [
+        {
+            'run': one.run.uuid,
+            'begun': one.run.begun.isoformat(),
+            'failed': one.case,
+            'class': one.cause.kind if one.cause else None,
+            'note': one.cause.note if one.cause else None,
+            'reason': one.reason,
+        }
+        for one in found
+    ]
+    return json.dumps(rows, indent=2)
+
+
 def causes_in_words(causes: Sequence[Cause]) -> str:
     """Such as ``network 2, unknown 1``; ``-`` for none."""
     kinds = Counter(cause.kind for cause in causes).most_common()

@@ -12,7 +12,7 @@ from assay.spelling import many
 from assay.text import visible
 
 #: What decides on what still looks worse.
-_DECIDES = 'more time (--minutes), fewer cases (-n) or a quieter machine may decide it'
+_DECIDES = 'more time (--within), fewer cases (-n) or a quieter machine may decide it'
 
 
 def show_interleaved(found: Interleaved, everything: bool = False) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -101,7 +100,7 @@ def system_of(runs: Sequence[StoredRun]) -> str:
 def propose(
     found: Mapping[Figure, Measured],
     known: Known,
-    wanted: re.Pattern[str],
+    is_chosen: Callable[[Figure], bool],
     worst: float,
     accept: bool,
     references: Path,
@@ -112,7 +111,7 @@ def propose(
     A figure is held on the side that it gets worse on, and to what holds on any machine as well.
 
     :param known: what was learned before. The error rate is that of all that is held then.
-    :param wanted: what is found in the name of a figure that is to have a reference.
+    :param is_chosen: whether a figure is to have a reference.
     :param worst: a bound that is further from the value than this share of it is flagged.
     :param accept: a figure gets a reference even if runs failed by it.
     :param references: the folder of the files.
@@ -128,7 +127,7 @@ def propose(
     refused: list[tuple[Figure, str]] = []
     candidates: list[Measured] = []
     for figure, one in found.items():
-        if figure.figure in (*DISTURBANCES, *STARTUP) or not wanted.search(str(figure)):
+        if figure.figure in (*DISTURBANCES, *STARTUP) or not is_chosen(figure):
             continue
         one = one.newest(NEWEST)
         if one.check not in classes:

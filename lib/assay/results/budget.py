@@ -7,7 +7,6 @@ and with every environment that the options select: an entry.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -29,11 +28,6 @@ CASE, BUILD, BUILT = 20.0, 40.0, 5.0
 
 #: The kinds of what an entry covers, the one that matters most first.
 PARTS = ('check', 'environment', 'partition', 'fabric')
-
-#: A budget has at most this many seconds: a week.
-MOST = 7 * 24 * 3600
-
-_TIME = re.compile(r'(?:([0-9]{1,4})h)?(?:([0-9]{1,5})m)?(?:([0-9]{1,6})s)?')
 
 _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 
@@ -133,29 +127,12 @@ class Choice:
         return frozenset(case.title for one in self.left_out for case in one.cases)
 
 
-def seconds_of(text: str) -> float:
-    """The seconds of a budget such as ``90s``, ``20m`` or ``1h30m``.
-
-    :raises AssayError: if it is none.
-    """
-    match = _TIME.fullmatch(text)
-    hours, minutes, seconds = (int(one or 0) for one in match.groups()) if match else (0, 0, 0)
-    total = 3600 * hours + 60 * minutes + seconds
-    if not 0 < total <= MOST:
-        raise AssayError(
-            f'--budget {text!r}: write a time such as 90s, 20m or 1h30m, of a week at most.'
-        )
-    return float(total)
-
-
 def advice(seconds: float, what: str) -> str:
     """The budget that is enough for something: a minute more, as no two runs take the same time.
 
     :param seconds: that it needs.
     """
     minutes = math.ceil(seconds / 60) + 1
-    if 60 * minutes > MOST:
-        return f'no budget is enough for {what}: run without --budget'
     hours, rest = divmod(minutes, 60)
     text = f'{f"{hours}h" if hours else ""}{f"{rest}m" if rest else ""}'
     return f'--budget {text} is enough for {what}'

@@ -112,5 +112,5 @@ def form(target: str) -> Callable[[pl.DataFrame], bytes]:
     """
     ending = '.csv' if target == '-' else Path(target).suffix
     if ending not in FORMATS:
-        raise AssayError(f'--to {target}: the name must end with {", ".join(FORMATS)}.')
+        raise AssayError(f'--output {target}: the name must end with {", ".join(FORMATS)}.')
     return FORMATS[ending]

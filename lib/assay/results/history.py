@@ -80,7 +80,7 @@ class History:
             for path in store.set_aside(self.database)
         ]
         found += [
-            f'{run.summary.problem}; `assay history --remove {run.name}` drops it.'
+            f'{run.summary.problem}; `assay forget {run.name}` drops it.'
             for run in self.runs
             if run.summary.problem
         ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from assay.results.cases import Case, Facts, Run
@@ -18,12 +17,12 @@ _OF_NODES = 'ran_on_'
 OF_SETTINGS = 'setting '
 
 
-def facts_by_case(run: Run, pattern: str) -> dict[str, Facts]:
-    """What each case that ran was built from; those only whose name the pattern is found in."""
+def facts_by_case(run: Run, is_chosen: Callable[[str], bool]) -> dict[str, Facts]:
+    """What each case that ran was built from; those only whose name is chosen."""
     return {
         case.title: case.facts
         for case in run.last_cases
-        if re.search(pattern, case.title) and case.fact('by')
+        if is_chosen(case.title) and case.fact('by')
     }
 
 

@@ -14,21 +14,24 @@ anything else               a label: all runs that were given it
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay import AssayError
+from assay.quantities import seconds_of
 from assay.results.history import History, StoredRun, of_file
 from assay.spelling import did_you_mean, many, similar
 from assay.text import plain
 
+if TYPE_CHECKING:
+    from assay.results.figure_series import Figure
+
 _LAST = re.compile(r'last(?:~(\d{1,9}))?')
 _DAY = re.compile(r'\d{4}-\d{2}-\d{2}')
 _DAYS = re.compile(rf'({_DAY.pattern})(?:\.\.({_DAY.pattern}))?')
-#: An age, as ``--keep`` has it.
-_AGE = re.compile(r'([1-9]\d{0,4})d')
 _IDENTIFIER = re.compile(r'[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}', re.IGNORECASE)
 
 
@@ -96,7 +99,7 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
         if run.summary.problem:
             raise AssayError(
                 f'{words!r} means a run that cannot be read: {run.summary.problem}; '
-                f'`assay history --remove {run.name}` drops it.'
+                f'`assay forget {run.name}` drops it.'
             )
     return chosen
 
@@ -112,13 +115,13 @@ def kept_since(words: str) -> datetime:
     :raises AssayError: if the words mean neither, or the future.
     """
     now = datetime.now().astimezone()
-    if match := _AGE.fullmatch(words):
-        return now - timedelta(days=int(match[1]))
+    with suppress(AssayError):
+        return now - timedelta(seconds=seconds_of(words))
     try:
         since = datetime.combine(day(words), time()).astimezone()
     except (AssayError, OverflowError, ValueError):
         raise AssayError(
-            f'--keep {words!r}: write a number of days, such as 365d, or YEAR-MONTH-DAY.'
+            f'--keep {words!r}: write a time such as 365d, or YEAR-MONTH-DAY.'
         ) from None
     if since > now:
         raise AssayError(f'--keep {words} is in the future: nothing would be kept.')
@@ -130,15 +133,31 @@ def old_runs(history: History, since: datetime) -> list[StoredRun]:
     return [run for run in history.runs if run.is_dated and run.begun < since]
 
 
-def of_figures(expression: str) -> re.Pattern[str]:
-    """What is searched for in the text of figures, to choose some of them.
+def of_cases(expression: str) -> Callable[[str], bool]:
+    """What tells whether a case is chosen by ``-n``, from its name, partition and environment.
+
+    A name that was copied is found as it stands, whatever its signs mean in an expression.
 
     :raises AssayError: if it is no regular expression.
     """
+    pattern = _pattern('-n', expression)
+    return lambda case: expression in case or bool(pattern.search(case))
+
+
+def of_figures(cases: str, figures: str) -> Callable[[Figure], bool]:
+    """What tells whether a figure is chosen by ``-n`` and ``--figure``.
+
+    :raises AssayError: if one is no regular expression.
+    """
+    is_case, pattern = of_cases(cases), _pattern('--figure', figures)
+    return lambda one: is_case(one.test_case) and bool(pattern.search(one.figure))
+
+
+def _pattern(option: str, expression: str) -> re.Pattern[str]:
     try:
         return re.compile(expression)
     except re.error as error:
-        raise AssayError(f'-n {expression!r} is no regular expression: {error}') from None
+        raise AssayError(f'{option} {expression!r} is no regular expression: {error}') from None
 
 
 def removable(history: History, words: str, system: str | None = None) -> list[StoredRun]:

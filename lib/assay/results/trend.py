@@ -147,26 +147,31 @@ class Trend:
         return Counter(line.state for line in self.lines)
 
 
-def trend(history: History, runs: Iterable[StoredRun], pattern: str = '') -> Trend:
+def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures: str = '') -> Trend:
     """What changed in some runs.
 
-    :param pattern: a regular expression that is found in the text of the figures to look at.
-    :raises AssayError: if the pattern is none, or no figure matches; if a report cannot be read.
+    :param cases: a regular expression that is found in the names of the cases to look at.
+    :param figures: likewise of the figures.
+    :raises AssayError: if one is none, or no figure matches; if a report cannot be read.
     """
-    chosen = of_figures(pattern)
+    is_chosen = of_figures(cases, figures)
     given = sorted(runs, key=lambda run: (run.begun, run.uuid))
     looked = [run for run in given if not run.is_of_the_future and not run.summary.problem]
     all_figures = measured(history.figures(looked))
-    figures = [one for figure, one in all_figures.items() if chosen.search(str(figure))]
-    if pattern and not figures:
-        raise AssayError(f'-n {pattern!r} matches none of {len(all_figures)} figures.')
-    empty = [one.figure for one in figures if one.series is None]
-    figures = [one for one in figures if one.series is not None and not is_negligible(one)]
-    histories = [one.series for one in figures if one.series is not None]
+    chosen = [one for figure, one in all_figures.items() if is_chosen(figure)]
+    if (cases or figures) and not chosen:
+        given_options = [f'-n {cases!r}'] * bool(cases) + [f'--figure {figures!r}'] * bool(figures)
+        raise AssayError(
+            f'{" with ".join(given_options)} matches none of {len(all_figures)} figures: -n is '
+            'searched for in the names of cases, --figure in those of figures.'
+        )
+    empty = [one.figure for one in chosen if one.series is None]
+    chosen = [one for one in chosen if one.series is not None and not is_negligible(one)]
+    histories = [one.series for one in chosen if one.series is not None]
     changes = _changes(histories)
     place = {run.uuid: number for number, run in enumerate(looked)}
     lines, steps, drifts = [], list[_Step](), list[Found]()
-    for one, past, (start, of_figure) in zip(figures, histories, changes, strict=True):
+    for one, past, (start, of_figure) in zip(chosen, histories, changes, strict=True):
         sessions = [place[run] for run in one.runs.unique(maintain_order=True).cast(str)]
         own = [_Step(one, sessions, *each) for each in _judged(past, start, of_figure, one.better)]
         steps += [step for step in own if step.change.form == 'step']

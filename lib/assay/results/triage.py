@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from assay import AssayError
 from assay.results.failures import failures
 from assay.results.history import History, StoredRun
+from assay.results.run_selectors import of_cases
 from assay.results.store import Cause, keep_cause
 from assay.spelling import unknown
 from assay.text import plain
@@ -50,7 +51,7 @@ def classify(
     """Store what is behind a failure.
 
     :param runs: of which there has to be one.
-    :param words: what the name of the case is, or what is in the name of no other that failed.
+    :param words: what the name of the case is, or what no other that failed has in it.
     :raises AssayError: if that is not one failure, or the class is none, or it cannot be written.
     """
     if kind not in CLASSES:
@@ -61,8 +62,9 @@ def classify(
     if run.file:
         raise AssayError(f'{run.file} is not stored here, so nothing can be kept of it.')
     every = [*failed(history, runs)]
+    is_meant = of_cases(words)
     found = [one for one in every if one.case == words] or [
-        one for one in every if words in one.case
+        one for one in every if is_meant(one.case)
     ]
     if len(found) != 1:
         those = found or every

@@ -200,7 +200,7 @@ _HOW: dict[Takes, dict[str, Any]] = {
 
 _ONE_EACH = 'each session measures every case once, so that sessions alternate'
 
-#: What `assay compare` takes of the above no more, and why.
+#: What `assay compare-settings` takes of the above no more, and why.
 NOT_IN_A_COMPARISON = {
     '--repeat': _ONE_EACH,
     '--reruns': _ONE_EACH,
@@ -209,7 +209,7 @@ NOT_IN_A_COMPARISON = {
     '--exec-order': 'all sessions run their cases in the same order',
     '--max-retries': 'what passes at a later attempt only would be one of several values',
     '--report-file': 'it has many sessions; `assay history` lists them',
-    '--report-junit': 'it has many sessions; `assay compare --json` tells all of it',
+    '--report-junit': 'it has many sessions; `assay compare-settings --json` tells all of it',
 }
 
 
@@ -352,7 +352,7 @@ def assert_can_be_held_against(given: Given, repeat: int) -> None:
         if file and repeat > 1:
             raise AssayError(
                 f'--against, --repeat {repeat} and {name}: that file is of one run; `assay report` '
-                'and `assay diff --json` tell of several.'
+                'and `assay compare-runs --json` tell of several.'
             )
 
 

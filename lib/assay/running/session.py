@@ -1,6 +1,6 @@
 """A session of ReFrame: what one is started with, and how it is run.
 
-``assay run`` is one of them, ``assay compare`` many.
+``assay run`` is one of them, ``assay compare-settings`` many.
 """
 
 from __future__ import annotations

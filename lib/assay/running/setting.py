@@ -126,14 +126,15 @@ def read(before: Iterable[str], after: Iterable[str]) -> Settings:
     :raises AssayError: if one is no setting, they are equal, or a side does not say which of its
         cases are held against those of the other.
     """
-    found = Settings(_read('--a', before), _read('--b', after))
+    found = Settings(_read('--before', before), _read('--after', after))
     if found.before == found.after:
         raise AssayError(
             f'{found.before} is compared with itself: give two settings that differ, such as '
-            '--a fabric=tcp --b fabric=shm.'
+            '--before fabric=tcp --after fabric=shm.'
         )
     for name in (ENVIRONMENT, *found.before.parameters, *found.after.parameters):
-        for option, side, other in zip(('--a', '--b'), found, reversed(found), strict=True):
+        options = ('--before', '--after')
+        for option, side, other in zip(options, found, reversed(found), strict=True):
             if name in other.values and name not in side.values:
                 raise AssayError(
                     f'{name}={other.values[name]} is held against no other {name}: give '
@@ -179,7 +180,9 @@ def assert_possible(settings: Settings, site: _SiteConfig, given: Given) -> None
     if any(one.variables for one in settings):
         for text in given.variables:
             if text.partition('=')[0].rpartition('.')[2] == 'env_vars':
-                raise AssayError(f'-S {text}: give it as a setting of both, --a NAME=VALUE --b ...')
+                raise AssayError(
+                    f'-S {text}: give it as a setting of both, --before NAME=VALUE --after ...'
+                )
     partitions = site.get('systems/0/partitions')
     if NODES in names and not all(one['scheduler'] in SCHEDULERS for one in partitions):
         raise AssayError('nodes=... is for systems whose jobs Slurm starts.')

@@ -197,9 +197,9 @@ class Cluster:
         if not 1 <= self.cpus <= own:
             raise AssayError(f'--cpus {self.cpus}: a node can have 1 to {own} CPUs here')
         if not 1 <= len(self.nodes) <= MOST_NODES:
-            raise AssayError(f'--nodes {len(self.nodes)}: there can be 1 to {MOST_NODES} nodes')
+            raise AssayError(f'--size {len(self.nodes)}: there can be 1 to {MOST_NODES} nodes')
         if len(self.switches) > len(self.nodes):
-            raise AssayError(f'--switches {len(self.switches)}: each needs a node, of --nodes')
+            raise AssayError(f'--switches {len(self.switches)}: each needs a node, of --size')
 
     def wait_until_idle(self, starts: bool = False) -> None:
         """Wait until Slurm would start a job on every node.

@@ -32,7 +32,7 @@ BY_CHANCE = 20**20 / 21**21
 def assert_margin(margin: float) -> None:
     """:raises AssayError: if it is none."""
     if not 0 < margin < 1:
-        raise AssayError(f'a margin is a fraction between 0 and 1, such as 0.05, not {margin:g}')
+        raise AssayError(f'a margin is between 0% and 100%, such as 5%, not {100 * margin:g}%')
 
 
 def judge_figures(

@@ -1,4 +1,4 @@
-"""The command ``diff``: what is worse in some runs than in others."""
+"""The command ``compare-runs``: what is worse in some runs than in others."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Annotated
 
 import typer
 
-from assay.commands.options import AllRowsOption, JsonOption, MarginOption
+from assay.commands.options import AllRowsOption, JsonOption, MarginOption, StoredSystemOption
 
 
-def diff(
+def compare_runs(
     before: Annotated[str, typer.Argument(metavar='BEFORE', help='Runs of the old state.')],
     after: Annotated[str, typer.Argument(metavar='AFTER', help='Runs of the new state.')],
-    system: Annotated[
-        str | None, typer.Option(metavar='NAME', help='Only runs of this system.')
-    ] = None,
+    system: StoredSystemOption = None,
     margin: MarginOption = 0.05,
     everything: AllRowsOption = False,
     as_json: JsonOption = False,
@@ -29,9 +27,9 @@ def diff(
     Examples:
 
     \b
-      assay diff last~1 last
-      assay diff before-upgrade after-upgrade
-      assay diff 2026-11-01..2026-11-10 2026-11-12 --all
+      assay compare-runs last~1 last
+      assay compare-runs before-upgrade after-upgrade
+      assay compare-runs 2026-11-01..2026-11-10 2026-11-12 --all
     """
     from assay.report.diff import diff_json, show_diff
     from assay.report.terminal import warn

@@ -1,4 +1,4 @@
-"""The command ``compare``: two settings that are both installed, measured in turn."""
+"""The command ``compare-settings``: two settings that are both installed, measured in turn."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from assay import AssayError
 from assay.commands.options import (
+    TIME,
     AllRowsOption,
     ExtraOption,
     JsonOption,
@@ -20,32 +21,32 @@ from assay.commands.options import (
 from assay.config import settings
 
 
-def compare(
+def compare_settings(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar='[ENV_A ENV_B] [OPTIONS OF REFRAME]',
-            help='Two environments, short for --a env=ENV_A --b env=ENV_B.',
+            metavar='[BEFORE AFTER] [OPTIONS OF REFRAME]',
+            help='Two environments, short for --before env=BEFORE --after env=AFTER.',
         ),
     ] = None,
     before: Annotated[
         list[str] | None,
-        typer.Option('--a', metavar='NAME=VALUE', help='A setting of the side before.'),
+        typer.Option('--before', metavar='NAME=VALUE', help='A setting of the side before.'),
     ] = None,
     after: Annotated[
         list[str] | None,
-        typer.Option('--b', metavar='NAME=VALUE', help='A setting of the side after.'),
+        typer.Option('--after', metavar='NAME=VALUE', help='A setting of the side after.'),
     ] = None,
     mode: ModeOption = 'smoke',
     system: SystemOption = settings.DEFAULT_SYSTEM,
     extra: ExtraOption = None,
-    minutes: Annotated[
+    within: Annotated[
         float | None,
         typer.Option(
-            metavar='N',
-            min=0,
-            help='Begin no four sessions that would end later than this; the first four are '
-            'measured in any case.',
+            metavar='TIME',
+            parser=TIME,
+            help='Begin no four sessions that would end later than this, such as 20m; the first '
+            'four are measured in any case.',
         ),
     ] = None,
     margin: MarginOption = 0.05,
@@ -56,9 +57,8 @@ def compare(
 
     A setting is env=NAME; a parameter of the checks, as fabric=tcp or layout=spread; flags=-O1,
     which builds add to their own; sources=PATH, another checkout of the suite whose programs are
-    built; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins with a capital. --a and
-    --b take several, each with an option of its own. Without --a the side before is as it is, and
-    likewise --b.
+    built; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins with a capital. --before
+    and --after take several, each with an option of its own. A side without any is as it is.
 
     Figures that look changed are measured again, alone, in pairs A B B A: until it is decided, or
     12 pairs are spent. The exit code is 1 if a figure is worse, or a case fails with one of them
@@ -69,13 +69,14 @@ def compare(
     Examples:
 
     \b
-      assay compare openmpi mpich
-      assay compare openmpi mpich -n '^Ring%fabric=shm' --minutes 10
-      assay compare --a fabric=tcp --b fabric=shm -p '^openmpi$'
-      assay compare --b OMPI_MCA_btl_vader_single_copy_mechanism=none -p '^openmpi-system$'
-      assay compare --b flags=-O1 -n '^MiniGhost'
-      assay compare --b sources=../assay-before -n '^MiniFE%fabric=shm'
-      assay compare --a env=openmpi --a fabric=ucx-ib --b env=intelmpi --b fabric=ofi-verbs
+      assay compare-settings openmpi mpich
+      assay compare-settings openmpi mpich -n '^Ring%fabric=shm' --within 10m
+      assay compare-settings --before fabric=tcp --after fabric=shm -p '^openmpi$'
+      assay compare-settings --after OMPI_MCA_btl_vader_single_copy_mechanism=none -p '^openmpi$'
+      assay compare-settings --after flags=-O1 -n '^MiniGhost'
+      assay compare-settings --after sources=../assay-before -n '^MiniFE%fabric=shm'
+      assay compare-settings --before env=openmpi --before fabric=ucx-ib \\
+        --after env=intelmpi --after fabric=ofi-verbs
     """
     from assay.comparing.interleaved import InterleavedMeasurement
     from assay.report.interleaved import interleaved_json, show_interleaved
@@ -88,8 +89,8 @@ def compare(
     options = (words or [])[len(names) :]
     if len(names) not in (0, 2) or not (names or before or after):
         raise AssayError(
-            'name two environments before all options of ReFrame, as in `assay compare openmpi '
-            'mpich -n Ring`, or two settings by --a and --b.'
+            'name two environments before all options of ReFrame, as in `assay compare-settings '
+            'openmpi mpich -n Ring`, or two settings by --before and --after.'
         )
     envs = [f'env={name}' for name in names]
     sides = setting.read([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
@@ -111,9 +112,8 @@ def compare(
         raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)
-    seconds = None if minutes is None else 60 * minutes
     made = suite, sides, given, options, handles
-    found, code = InterleavedMeasurement(*made, margin, seconds).run()
+    found, code = InterleavedMeasurement(*made, margin, within).run()
     if as_json:
         print(interleaved_json(found))
     else:

@@ -1,0 +1,33 @@
+"""Times and percentages as every option and message writes them: ``20m``, ``5%``."""
+
+from __future__ import annotations
+
+import re
+
+from assay import AssayError
+
+_TIME = re.compile(r'(?:([0-9]{1,5})d)?(?:([0-9]{1,4})h)?(?:([0-9]{1,5})m)?(?:([0-9]{1,6})s)?')
+_PERCENTAGE = re.compile(r'([0-9]{1,4}(?:\.[0-9]{1,9})?)%')
+
+
+def seconds_of(text: str) -> float:
+    """The seconds of a time such as ``90s``, ``20m``, ``1h30m`` or ``365d``.
+
+    :raises AssayError: if it is none, or 0.
+    """
+    match = _TIME.fullmatch(text)
+    days, hours, minutes, seconds = (int(one or 0) for one in match.groups()) if match else [0] * 4
+    total = 60 * (60 * (24 * days + hours) + minutes) + seconds
+    if not total:
+        raise AssayError(f'{text!r}: write a time such as 90s, 20m, 1h30m or 365d.')
+    return float(total)
+
+
+def fraction_of(text: str) -> float:
+    """The fraction that a percentage such as ``5%`` or ``2.5%`` is.
+
+    :raises AssayError: if it is none.
+    """
+    if not (match := _PERCENTAGE.fullmatch(text)):
+        raise AssayError(f'{text!r}: write a percentage such as 5% or 2.5%.')
+    return float(match[1]) / 100
