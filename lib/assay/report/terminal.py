@@ -105,6 +105,7 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """Sentences about cases, those of a kind together."""
     from assay.results.failures import (
+        Retried,
         disturbed_cases,
         failures,
         left_in_good_cases,
@@ -128,9 +129,18 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         for reason, names in by_reason.items()
         for name in (names if everything or len(names) == 1 else [many(len(names), 'case')])
     ]
+    late: dict[str, list[Retried]] = {}
+    for one in retried(run):
+        late.setdefault(one.reason, []).append(one)
     yield [
-        f'passed at the {ordinal(late.attempts)} attempt: {late.case}: first: {late.reason}'
-        for late in retried(run)
+        f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {reason}'
+        for reason, alike in late.items()
+        for one in (alike if everything or len(alike) == 1 else ())
+    ]
+    yield [
+        f'passed at a later attempt: {many(len(alike), "case")}: first: {reason}'
+        for reason, alike in late.items()
+        if len(alike) > 1 and not everything
     ]
     bad = {'disturbed': disturbed_cases(run), 'failed': failures(run)}
     for word, found in bad.items():
