@@ -157,6 +157,12 @@ struct point {
     long rounds;
 };
 
+static void finish(MPI_Request requests[2])
+{
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    sample_operation();
+}
+
 /* The send goes first: a receive that finds the other rank's message waiting may copy it then and
  * there, and keep this rank's own message back for as long. A microsecond between the ranks would
  * decide whether the two directions take turns, and the times would fall into two groups. */
@@ -168,8 +174,7 @@ static double exchange(const struct point *point, long rounds)
     MPI_Isend(point->send, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[1]);
     MPI_Irecv(point->receive, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[0]);
     compute(rounds, requests);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    sample_operation();
+    finish(requests);
     double seconds = sample_since(start);
     payload_check(point->receive, (size_t)point->size, point->other_world, point->size);
     payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
