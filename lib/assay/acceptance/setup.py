@@ -121,16 +121,18 @@ class Prepared:
         return select_cases(self.contract, self.suite)
 
 
-def prepared(path: Path, extra: Sequence[str]) -> Prepared:
+def prepared(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
     """Read a contract, and make the suite ready for its system.
 
     :param extra: what ``--with`` names.
+    :param is_one_job: whether all cases are to be steps of one job.
     :raises AssayError: if the contract is wrong, its system is unknown, or the suite cannot be had.
     """
     contract = read_contract(path)
     settings.system_file(contract.system)
     given = reframe_options.read(selection_options(contract))
-    return Prepared(contract, session.suite(contract.system, MODE, extra, given), given)
+    suite = session.suite(contract.system, MODE, extra, given, is_one_job)
+    return Prepared(contract, suite, given)
 
 
 @contextmanager

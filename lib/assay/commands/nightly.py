@@ -13,6 +13,7 @@ from assay.commands.options import (
     ExtraOption,
     MarginOption,
     ModeOption,
+    OneJobOption,
     SystemOption,
 )
 from assay.config import settings
@@ -28,6 +29,7 @@ def nightly(
     extra: ExtraOption = None,
     margin: MarginOption = 0.05,
     budget: BudgetOption = None,
+    one_job: OneJobOption = False,
     tell: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +69,7 @@ def nightly(
     seconds = None if budget is None else seconds_of(budget)
     suite: Suite | AssayError
     try:
-        suite = session.suite(system, mode, extra or [], given)
+        suite = session.suite(system, mode, extra or [], given, one_job)
     except AssayError as error:  # which is reported like all else
         suite = error
     else:

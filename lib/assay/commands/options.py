@@ -44,6 +44,15 @@ BudgetOption = Annotated[
     ),
 ]
 
+OneJobOption = Annotated[
+    bool,
+    typer.Option(
+        '--one-job',
+        help='Run all cases in one job of Slurm, side by side on its nodes; in the job around this '
+        'command, if there is one. -J is for that job (-J nodes=16 -J time=2h).',
+    ),
+]
+
 MarginOption = Annotated[
     float,
     typer.Option('--margin', metavar='FRACTION', help='A change within this is called the same.'),

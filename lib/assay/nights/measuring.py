@@ -86,8 +86,11 @@ class NightMeasurement:
         if self.budget is not None:
             about = self.suite, self.site, self.given, self.options
             self.choice = choose_for(self.budget, *about, suspects=known_bad_cases(memory.told))
-        verdict, report = self._run(self.suite.own, self.given, (), self.choice)
-        outcome, good = self._held(of_run(verdict, report), report, memory, margin)
+        chosen = self.choice.listed if self.choice else ()
+        about_job = self.site, self.given, self.options, chosen, self.budget
+        with self.suite.in_one_job(*about_job):
+            verdict, report = self._run(self.suite.own, self.given, (), self.choice)
+            outcome, good = self._held(of_run(verdict, report), report, memory, margin)
         if self.choice:
             outcome = with_left_out(outcome, memory.told, self.choice)
         return outcome, good

@@ -170,11 +170,11 @@ def request(
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
     nodes = sorted(map(_nodes_of, cases), reverse=True) or [1]
-    count = max(nodes[0], min(sum(nodes[:most]), _usable(words)))
+    words += [word for one in jobs for word in shlex.split(_option(one))]
+    count = max(nodes[0], min(sum(nodes[:most]), _usable(words)), _named_in(words))
     options = ['--exclusive', f'--nodes={count}']
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
-    words += [word for one in jobs for word in shlex.split(_option(one))]
     return [*options, *_without_those_of_scripts(words)]
 
 
@@ -186,6 +186,13 @@ def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
     for name in ('--requeue', '--no-requeue'):
         parser.add_argument(name, action='store_true')
     return parser.parse_known_args(words)[1]
+
+
+def _named_in(words: Sequence[str]) -> int:
+    """How many nodes options of sbatch name."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument('-w', '--nodelist', default='')
+    return len({*expanded(parser.parse_known_args(words)[0].nodelist)})
 
 
 def _usable(access: Sequence[str]) -> int:

@@ -14,6 +14,7 @@ from assay.machine.slurm import SCHEDULERS
 from assay.results.cases import Case, left_in
 from assay.results.failures import failures
 from assay.results.runner import Concluded, Runner, make_ready
+from assay.running import reframe_options
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.supervise import Audience
@@ -53,7 +54,9 @@ def measure(
     begun = datetime.now().astimezone()
     asked = [*where.options, *job, *options]
     runner = Runner(suite, given, handles, 'screen')
-    found = runner.run(suite.own, None, asked, audience=audience)
+    given = replace(given, jobs=[*reframe_options.read([*job]).jobs, *given.jobs])
+    with suite.in_one_job(site, given, asked):
+        found = runner.run(suite.own, None, asked, audience=audience)
     if found.stopped:
         raise SystemExit(128 + found.stopped)
     case = _measured(found)
