@@ -552,12 +552,16 @@ def site(*partitions):
 
 
 def case(nodes, partition='a'):
-    return Listed(f'Ring %scale={nodes}_nodes', f'made:{partition}', 'openmpi')
+    return Listed('Ring', f'made:{partition}', 'openmpi', nodes=nodes)
 
 
 @pytest.fixture
 def idle(monkeypatch):
-    states = dict.fromkeys(names(7), 'idle') | {'n8': 'down*: mended', 'n9': 'drained'}
+    states = dict.fromkeys(names(6), 'idle') | {
+        'n7': 'mixed',
+        'n8': 'down*: mended',
+        'n9': 'drained',
+    }
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
 
 
@@ -568,6 +572,7 @@ def idle(monkeypatch):
         ([4, 2, 2], 6),
         ([4, 4, 2], 7),  # all that there are
         ([16], 16),  # Slurm says why not
+        ([0], 6),  # a screening has all that are idle
     ],
 )
 def test_nodes_that_are_asked_for(idle, cases, nodes):

@@ -123,7 +123,7 @@ def run(
     with refusing(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
         given = replace(asked.given, jobs=job or [])
-        cases = [Listed(one.name, one.place, one.environment) for one in selected]
+        cases = [Listed(one.name, one.place, one.environment, nodes=one.nodes) for one in selected]
         with asked.suite.in_one_job(site, given, options, cases):
             status, code = Measuring(asked, site, archive, selected, options).run()
     os.close(handle)

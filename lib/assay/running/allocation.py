@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
-from assay.config.scales import SCALES
 from assay.machine import job_states
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import (
@@ -57,7 +56,6 @@ LOOK = 60
 #: What states of nodes begin with that have jobs, or may have.
 _IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
-_SCALE = re.compile(r'%scale=(\S+)')
 _NUMBER = re.compile(r'job allocation (\d+)')
 
 # Of a step that holds CPUs: those above are Slurm's own (of a batch script, or of salloc's shell).
@@ -169,9 +167,12 @@ def request(
         )
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
-    nodes = sorted(map(_nodes_of, cases), reverse=True) or [1]
+    states = node_states(partitions_in(' '.join(words))).values()
+    idle = sum(state.startswith('idle') for state in states)
+    usable = sum(state.startswith(_IN_USE) for state in states)
+    nodes = sorted((case.nodes or idle for case in cases), reverse=True) or [1]
     words += [word for one in jobs for word in shlex.split(_option(one))]
-    count = max(nodes[0], min(sum(nodes[:most]), _usable(words)), _named_in(words))
+    count = max(nodes[0], min(sum(nodes[:most]), usable), _named_in(words))
     options = ['--exclusive', f'--nodes={count}']
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
@@ -193,20 +194,6 @@ def _named_in(words: Sequence[str]) -> int:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument('-w', '--nodelist', default='')
     return len({*expanded(parser.parse_known_args(words)[0].nodelist)})
-
-
-def _usable(access: Sequence[str]) -> int:
-    """How many nodes of a partition are neither down nor taken out.
-
-    :raises AssayError: if Slurm does not answer.
-    """
-    states = node_states(partitions_in(' '.join(access)))
-    return sum(state.startswith(_IN_USE) for state in states.values())
-
-
-def _nodes_of(case: Listed) -> int:
-    scale = _SCALE.search(case.name)
-    return SCALES.get(scale[1], 1) if scale else 1
 
 
 def _option(given: str) -> str:
