@@ -13,6 +13,7 @@ from assay.commands.options import (
     ExtraOption,
     MarginOption,
     ModeOption,
+    NodesOption,
     OneJobOption,
     SystemOption,
 )
@@ -30,6 +31,7 @@ def nightly(
     margin: MarginOption = 0.05,
     budget: BudgetOption = None,
     one_job: OneJobOption = False,
+    choose_nodes: NodesOption = None,
     tell: Annotated[
         str | None,
         typer.Option(
@@ -63,9 +65,11 @@ def nightly(
     from assay.results.budget import seconds_of
     from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
+    from assay.running.node_choice import way_of
 
     given = replace(reframe_options.read_for('a night', context.args), extra=tuple(extra or ()))
     assert_margin(margin)
+    way = way_of(choose_nodes) if choose_nodes is not None else None
     seconds = None if budget is None else seconds_of(budget)
     suite: Suite | AssayError
     try:
@@ -75,5 +79,5 @@ def nightly(
     else:
         if (code := suite.on_head()) is not None:
             raise typer.Exit(code)
-    night = Night(suite, system, mode, given, context.args, margin, tell, seconds)
+    night = Night(suite, system, mode, given, context.args, margin, tell, seconds, way)
     raise typer.Exit(night.spend())

@@ -44,6 +44,16 @@ BudgetOption = Annotated[
     ),
 ]
 
+NodesOption = Annotated[
+    str | None,
+    typer.Option(
+        '--choose-nodes',
+        metavar='WAY',
+        help='On which idle nodes of Slurm cases run: `turn`, those that had none for the longest '
+        'time; `random`; or `switch`, those of one switch.',
+    ),
+]
+
 OneJobOption = Annotated[
     bool,
     typer.Option(

@@ -14,6 +14,7 @@ from assay.commands.options import (
     BudgetOption,
     ExtraOption,
     ModeOption,
+    NodesOption,
     OneJobOption,
     PlaceOption,
     SystemOption,
@@ -59,6 +60,7 @@ def run(
     ] = None,
     budget: BudgetOption = None,
     one_job: OneJobOption = False,
+    choose_nodes: NodesOption = None,
     everything: Annotated[
         bool, typer.Option('--all', help='Show every figure of every case, and each skipped case.')
     ] = False,
@@ -94,6 +96,7 @@ def run(
     from assay.results.history import load
     from assay.results.run_selectors import assert_label
     from assay.running import reframe_options, session
+    from assay.running.node_choice import way_of
     from assay.running.prepare import name_mpis
 
     name_mpis(system, mpi or [])
@@ -116,11 +119,13 @@ def run(
 
         reframe_options.assert_can_be_held_against(given, repeat)
         before = runs_before(load(), against, system)
+    way = way_of(choose_nodes) if choose_nodes is not None else None
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given, one_job)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     from assay.one_run import choose_for, measure, measure_against, options_of
+    from assay.results import node_turns
     from assay.results.runner import make_ready
     from assay.running.selection import listed
 
@@ -137,6 +142,8 @@ def run(
         assert_cases_in_common(load(), before, against, selected)
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)
+    if way:
+        node_turns.choose_nodes(suite, site, way)
     so_far = time.monotonic() - started
     options = [*again, *context.args]
     choice = None
@@ -155,4 +162,7 @@ def run(
 
     cases = choice.listed if choice else selected
     with suite.in_one_job(site, given, context.args, cases, seconds):
-        raise typer.Exit(run_it())
+        code = run_it()
+    if way:
+        node_turns.tell_turns(suite, site)
+    raise typer.Exit(code)

@@ -31,6 +31,7 @@ from assay.machine.slurm import (
     query_patiently,
     without_defaults,
 )
+from assay.running.node_choice import NodeChoice
 from assay.running.selection import Listed
 from assay.running.supervise import noted
 from assay.text import expand_nodes, plain
@@ -143,12 +144,17 @@ def expanded(nodes: str) -> list[str]:
 
 
 def request(
-    site: _SiteConfig, cases: Sequence[Listed], jobs: Iterable[str], budget: float | None
+    site: _SiteConfig,
+    cases: Sequence[Listed],
+    jobs: Iterable[str],
+    budget: float | None,
+    choice: NodeChoice | None = None,
 ) -> list[str]:
     """The options of salloc for cases: as many nodes as the site lets their jobs have at once.
 
     :param jobs: what ``-J`` says, which overrides all else.
     :param budget: seconds that the run may take, if that is given.
+    :param choice: how the nodes are chosen among the idle ones, unless they are named.
     :raises AssayError: if one allocation is not enough for the cases.
     """
     used = {case.partition.partition(':')[2] for case in cases}
@@ -167,13 +173,16 @@ def request(
         )
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
-    states = node_states(partitions_in(' '.join(words))).values()
-    idle = sum(state.startswith('idle') for state in states)
-    usable = sum(state.startswith(_IN_USE) for state in states)
-    nodes = sorted((case.nodes or idle for case in cases), reverse=True) or [1]
+    states = node_states(partitions_in(' '.join(words)))
+    idle = [name for name, state in states.items() if state == 'idle']
+    usable = sum(state.startswith(_IN_USE) for state in states.values())
+    nodes = sorted((case.nodes or len(idle) for case in cases), reverse=True) or [1]
     words += [word for one in jobs for word in shlex.split(_option(one))]
-    count = max(nodes[0], min(sum(nodes[:most]), usable), _named_in(words))
+    named = _named_in(words)
+    count = max(nodes[0], min(sum(nodes[:most]), usable), named)
     options = ['--exclusive', f'--nodes={count}']
+    if choice and not named and (chosen := choice.choose(idle, count)):
+        options.append(f'--nodelist={",".join(chosen)}')
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
     return [*options, *_without_those_of_scripts(words)]

@@ -19,7 +19,7 @@ from assay.config import settings
 from assay.config.lint import lint
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import SCHEDULERS, forget_sbatch_defaults
-from assay.running import allocation, prepare, runs, session_extras, supervise, turn
+from assay.running import allocation, node_choice, prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
@@ -124,7 +124,8 @@ class Suite:
         if not self.is_one_job or not cases:
             yield
             return
-        asked = allocation.request(site, cases, given.jobs, budget)
+        choice = node_choice.of_run(self.environment)
+        asked = allocation.request(site, cases, given.jobs, budget, choice)
         try:
             with allocation.one_job(self.around, asked, self.own.folder) as number:
                 self.environment[allocation.VARIABLE] = number

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.machine.slurm import SCHEDULERS
+from assay.machine.slurm import SCHEDULERS, switches
 from assay.results.cases import Case, left_in
 from assay.results.failures import failures
 from assay.results.runner import Concluded, Runner, make_ready
@@ -21,7 +21,7 @@ from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.outputs import collect
-from assay.screening.where import Where, left_out, node_names, switches
+from assay.screening.where import Where, left_out, node_names
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
