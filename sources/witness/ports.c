@@ -59,8 +59,8 @@ static bool find_interface(char *name, size_t size, const char *folder, int port
     for (size_t i = 0; i < paths.gl_pathc && !found; i++) {
         const char *path = system_path(&paths, i);
         uint64_t of_port;
-        found = paths.gl_pathc == 1 || (system_number(&of_port, "%s/dev_port", path) &&
-                                        of_port + 1 == (uint64_t)port);
+        found = paths.gl_pathc == 1 ||
+                (system_number(&of_port, "%s/dev_port", path) && of_port + 1 == (uint64_t)port);
         if (found)
             snprintf(name, size, "%s", strrchr(path, '/') + 1);
     }

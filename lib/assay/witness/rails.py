@@ -252,13 +252,21 @@ def _slow_sockets(report: Report, rails: Iterable[Rails]) -> Iterator[str]:
 
 
 def _large_bytes(report: Report) -> dict[int, float]:
-    """By rank the bytes of large messages to and from other hosts, where they are enough."""
+    """By rank the bytes of large messages to and from other hosts, where they are enough.
+
+    Where nobody counted messages by size it is all bytes: small ones are few of them in what
+    measures a network.
+    """
     found: defaultdict[int, float] = defaultdict(float)
     for process in report.processes:
         for partner in process.partners:
             if partner.rank < 0 or report.processes[partner.rank].host == process.host:
                 continue
-            large = sum(number * size for size, number in partner.sizes.items() if size >= LARGE)
+            large = partner.bytes
+            if partner.sizes:
+                large = sum(
+                    number * size for size, number in partner.sizes.items() if size >= LARGE
+                )
             for rank in (process.rank, partner.rank):
                 found[rank] += large
     return {rank: size for rank, size in found.items() if size >= ENOUGH}
@@ -283,16 +291,22 @@ def _idle(report: Report, rails: Rails, named: bool) -> Iterator[str]:
     for one in movers:
         groups[_beside(one, ports, packages)].append(one)
     beside = {name for group in groups for name in group}
+    idle: list[str] = []
+    waiting: list[Process] = []
+    far: set[str] = set()
     for group, ranks in groups.items():
         most = max(moved[one.rank] for one in ranks)
         even = [one for one in ranks if moved[one.rank] >= LEAST_PART * most]
         least = min(moved[one.rank] for one in even) * max(1, len(even) // len(group))
         part = LEAST_PART * min(least, all_of_host / len(ports))
-        idle = sorted((name for name in group if carried[name] < part), key=carried.__getitem__)
-        wanted = min(len(even), len(group)) - (len(group) - len(idle))
-        if wanted > 0:
-            far = [name for name in ports if name not in beside and carried[name] >= part]
-            yield _words(rails, idle, ranks, carried, all_of_host, far) + ('' if named else _REMEDY)
+        less = [name for name in group if carried[name] < part]
+        if min(len(even), len(group)) > len(group) - len(less):
+            idle += less
+            waiting += ranks
+            far |= {name for name in ports if name not in beside and carried[name] >= part}
+    if idle:
+        words = _words(rails, idle, waiting, carried, all_of_host, sorted(far))
+        yield words + ('' if named else _REMEDY)
 
 
 _REMEDY = (
@@ -332,11 +346,11 @@ def _words(
     of: float,
     far: list[str],
 ) -> str:
-    least = decimal_size(max(carried[name] for name in idle))
+    least = decimal_size(sum(carried[name] for name in idle))
     sit = 'sits' if len(ranks) == 1 else 'sit'
     they = 'it' if len(idle) == 1 else 'them'
     text = (
-        f'{rails.host.name}: {_listed(idle)} carried {least} of {decimal_size(of)}; '
+        f'{rails.host.name}: {_listed(sorted(idle))} carried {least} of {decimal_size(of)}; '
         f'{numbered("rank", [one.rank for one in ranks])} {sit} beside {they}'
     )
     if far:
