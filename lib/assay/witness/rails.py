@@ -20,6 +20,9 @@ LARGE = 64 << 10
 #: more than connections and others' monitoring send meanwhile.
 ENOUGH = 16 << 20
 
+#: So many bytes over a connection make the rate at which it went more than that of a burst.
+STREAM = 1 << 20
+
 #: A port did its part that carried at least this share of it.
 LEAST_PART = 0.5
 
@@ -70,7 +73,7 @@ def verify_rails(report: Report, carrier: str, ports: Mapping[str, float]) -> st
         *_down(rails, named),
         *_below_rate(rails, named),
         *_narrow_slots(rails),
-        *(_slow_sockets(report, rails) if carrier == 'sockets' else ()),
+        *(_slow_sockets(report, rails, named) if carrier == 'sockets' else ()),
     ]
     # Interfaces that nobody named may be for all else.
     if named or carrier != 'sockets':
@@ -231,20 +234,27 @@ def _narrow_slots(rails: Iterable[Rails]) -> Iterator[str]:
                 )
 
 
-def _slow_sockets(report: Report, rails: Iterable[Rails]) -> Iterator[str]:
-    """Ports over which connections went far slower than their rate, though nothing else held."""
-    rates: defaultdict[tuple[str, str], float] = defaultdict(float)
+def _slow_sockets(
+    report: Report, rails: Iterable[Rails], named: Mapping[str, float]
+) -> Iterator[str]:
+    """Ports over which connections went far slower than their rate, though nothing else held.
+
+    Of the connections over a port some may have no rate: those count with the mean of the others.
+    """
+    found: defaultdict[tuple[str, str], list[float | None]] = defaultdict(list)
     for sender, _, socket in between_hosts(report):
-        if socket.device and socket.rate is not None and socket.sent >= ENOUGH:
-            rates[sender, socket.device] += socket.rate
+        if socket.device and socket.sent >= STREAM:
+            found[sender, socket.device].append(socket.rate)
     for one in rails:
-        for name, device in one.by_name.items():
-            rate = rates.get((one.host.name, device.name))
-            ought = min(device.speed, ONE_SOCKET)
-            if rate is not None and rate < LEAST_OF_SOCKETS * ought:
+        for name, port in one.by_name.items():
+            rates = found[one.host.name, port.name]
+            known = [rate for rate in rates if rate is not None]
+            rate = len(rates) * sum(known) / len(known) if known else ONE_SOCKET
+            ought = named[name] * 1e9 / 8 if name in named else port.speed
+            if rate < LEAST_OF_SOCKETS * min(ought, ONE_SOCKET):
                 yield (
                     f'{one.host.name}: connections over {name} sent {decimal_size(rate)} in a '
-                    f'second, and its rate is {_gigabits(device.speed)} Gbit/s'
+                    f'second, of {_gigabits(ought)} Gbit/s'
                 )
 
 
