@@ -233,6 +233,7 @@ class IsStarted(RegressionTestPlugin):
             folder=folder,
             output=Output(tuple(folder / name for name in files)),
             exit_code=exit_code,
+            ports=self.current_partition.extras.get('ports', {}),
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:

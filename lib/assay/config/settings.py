@@ -180,7 +180,18 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
     for partition in site['systems'][0]['partitions']:
         yield from _of_no_scale(partition)
         features = [one for one in partition.get('features', []) if not one.startswith(PREFIX)]
-        yield from _misspelled(f'partition {partition["name"]}', features, offered)
+        where = f'partition {partition["name"]}'
+        yield from _misspelled(where, features, offered)
+        ports = partition.get('extras', {}).get('ports', {})
+        if not isinstance(ports, dict) or not all(_is_rate(rate) for rate in ports.values()):
+            yield (
+                f'{where} has extras with ports {ports!r}: write the names of its network ports '
+                f"with their rates in Gbit/s, 'ports': {{'mlx5_0': 200}}"
+            )
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _of_no_scale(partition: dict[str, Any]) -> Iterator[str]:
