@@ -35,7 +35,7 @@ class KnownDefect(MpiCheck):
     finding = variable(str, value='', loggable=True)
 
     #: 1, or 0 where it shows in a version that should have it fixed.
-    measures = {'as_known': Quantity('1', 'higher')}
+    measures = {'as_known': Quantity('1', 'higher', headline=True)}
 
     @property
     def entry(self):
