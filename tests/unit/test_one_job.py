@@ -775,7 +775,7 @@ CONTRACT = paths.ROOT / 'docs' / 'contract.yaml'
     [
         ['run'],
         ['nightly'],
-        ['compare', 'openmpi', 'mpich'],
+        ['compare-settings', 'openmpi', 'mpich'],
         ['screen'],
         ['accept', 'run', CONTRACT, '--folder', paths.ROOT / 'acceptance'],
     ],
